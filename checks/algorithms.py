@@ -1,4 +1,4 @@
-"""A collective's algorithms, each in turn; nothing unless -S names the function."""
+"""A sweep of a collective's algorithms; nothing runs unless -S names the function."""
 
 import reframe as rfm
 
@@ -7,11 +7,11 @@ from netproof.run.rfm import AlgorithmCheck, AlgorithmLaunches
 
 @rfm.simple_test
 class AlgorithmJob(AlgorithmLaunches):
-    """A function with each algorithm of the library, and its own choice between."""
+    """A function with each algorithm of the library, interleaved with the default."""
 
 
 @rfm.simple_test
 class Algorithm(AlgorithmCheck):
-    """Reads what that job measured."""
+    """Reading of the job's measurements."""
 
     launched_by = AlgorithmJob

@@ -15,7 +15,7 @@ from netproof.run.rfm import (
 
 @rfm.simple_test
 class ImbJob(MpiLaunches):
-    """The functions, as the launches of one job for each environment and rank count."""
+    """All functions, as launches of one job for each environment and rank count."""
 
     benchmark = "imb"
     functions = registry.named("imb").names(default=True)
@@ -23,13 +23,13 @@ class ImbJob(MpiLaunches):
 
 @rfm.simple_test
 class ImbJobFurther(MpiFurther):
-    """Launches on what that job left undecided."""
+    """Repeated launches that the job left undecided."""
 
     launched_by = ImbJob
 
 
 class DefaultImbCheck(MpiCheck):
-    """Reads what that job measured."""
+    """Reading of the job's measurements."""
 
     launched_by = ImbJob
     launched_further_by = ImbJobFurther
@@ -85,7 +85,7 @@ class ImbSmoothness(MpiCurves):
 
 @rfm.simple_test
 class ImbComparisonFurther(MpiComparedFurther):
-    """Launches on what comparing all jobs leaves undecided."""
+    """Repeated launches that comparing all jobs leaves undecided."""
 
     launched_by = ImbJob
     launched_further_by = ImbJobFurther

@@ -1,4 +1,4 @@
-"""What the network does under load, and for long; nothing unless -S names what or how long."""
+"""The network under load, and tails; nothing runs unless -S selects it."""
 
 import reframe as rfm
 
@@ -14,12 +14,12 @@ from netproof.run.rfm import (
 
 @rfm.simple_test
 class LoadJob(LoadLaunches):
-    """Latency, bandwidth and Allreduce, alone and alongside aggressors on the other nodes."""
+    """Latency, bandwidth and Allreduce, alone and with aggressors on the other nodes."""
 
 
 @rfm.simple_test
 class Load(LoadCheck):
-    """Reads what that job measured."""
+    """Reading of the job's measurements."""
 
     launched_by = LoadJob
 
@@ -31,7 +31,7 @@ class TailsJob(TailsLaunches):
 
 @rfm.simple_test
 class Tails(TailsCheck):
-    """Reads what that job measured."""
+    """Reading of the job's measurements."""
 
     launched_by = TailsJob
 
@@ -43,6 +43,6 @@ class GpcnetJob(GpcnetLaunches):
 
 @rfm.simple_test
 class Gpcnet(GpcnetCheck):
-    """Reads what that job ran."""
+    """Reading of the job's runs."""
 
     launched_by = GpcnetJob

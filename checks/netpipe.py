@@ -1,4 +1,4 @@
-"""NetPIPE over TCP and over MPI: between two nodes and inside one, one way and bidirectional."""
+"""NetPIPE over TCP and MPI: inter-node and intra-node, one way and bidirectional."""
 
 import reframe as rfm
 
@@ -14,18 +14,18 @@ from netproof.run.rfm import (
 
 @rfm.simple_test
 class NetpipeJob(NetpipeLaunches):
-    """All variants, as the launches of one job for each environment."""
+    """All variants, as launches of one job for each environment."""
 
 
 @rfm.simple_test
 class NetpipeJobFurther(NetpipeFurther):
-    """Launches on what that job left undecided."""
+    """Repeated launches that the job left undecided."""
 
     launched_by = NetpipeJob
 
 
 class VariantCheck(NetpipeCheck):
-    """Reads what that job measured."""
+    """Reading of the job's measurements."""
 
     launched_by = NetpipeJob
     launched_further_by = NetpipeJobFurther
@@ -33,21 +33,21 @@ class VariantCheck(NetpipeCheck):
 
 @rfm.simple_test
 class NetpipeTcp(VariantCheck):
-    """What the network gives without MPI."""
+    """The network without MPI."""
 
     protocol = "tcp"
 
 
 @rfm.simple_test
 class NetpipeMpi(VariantCheck):
-    """What MPI leaves of it."""
+    """The network with MPI."""
 
     protocol = "mpi"
 
 
 @rfm.simple_test
 class NetpipeSmoothness(NetpipeCurves):
-    """Inversions, jumps, dropouts, the line rate, and what MPI loses."""
+    """Inversions, jumps, dropouts, the line rate, and the loss by MPI."""
 
     launched_by = NetpipeJob
     launched_further_by = NetpipeJobFurther
@@ -55,7 +55,7 @@ class NetpipeSmoothness(NetpipeCurves):
 
 @rfm.simple_test
 class NetpipeComparisonFurther(NetpipeComparedFurther):
-    """Launches on what comparing all jobs leaves undecided."""
+    """Repeated launches that comparing all jobs leaves undecided."""
 
     launched_by = NetpipeJob
     launched_further_by = NetpipeJobFurther

@@ -15,7 +15,7 @@ from netproof.run.rfm import (
 
 @rfm.simple_test
 class OsuJob(MpiLaunches):
-    """The functions, as the launches of one job for each environment and rank count."""
+    """All functions, as launches of one job for each environment and rank count."""
 
     benchmark = "osu"
     functions = registry.named("osu").names(default=True)
@@ -23,13 +23,13 @@ class OsuJob(MpiLaunches):
 
 @rfm.simple_test
 class OsuJobFurther(MpiFurther):
-    """Launches on what that job left undecided."""
+    """Repeated launches that the job left undecided."""
 
     launched_by = OsuJob
 
 
 class OsuCheck(MpiCheck):
-    """Reads what that job measured."""
+    """Reading of the job's measurements."""
 
     launched_by = OsuJob
     launched_further_by = OsuJobFurther
@@ -95,7 +95,7 @@ class OsuSmoothness(MpiCurves):
 
 @rfm.simple_test
 class OsuComparisonFurther(MpiComparedFurther):
-    """Launches on what comparing all jobs leaves undecided."""
+    """Repeated launches that comparing all jobs leaves undecided."""
 
     launched_by = OsuJob
     launched_further_by = OsuJobFurther

@@ -1,4 +1,4 @@
-"""Every node of a partition in pairs, and which of them is slow."""
+"""Pairs of all nodes of a partition, to find slow ones."""
 
 import reframe as rfm
 
@@ -12,6 +12,6 @@ class PairJob(PairLaunches):
 
 @rfm.simple_test
 class Pairs(PairCheck):
-    """Reads what that job measured."""
+    """Reading of the job's measurements."""
 
     launched_by = PairJob

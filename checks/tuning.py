@@ -1,4 +1,4 @@
-"""One setting turned, and what that changes; nothing unless -S names what is turned."""
+"""A sweep of one setting; nothing runs unless -S names it."""
 
 import reframe as rfm
 
@@ -7,11 +7,11 @@ from netproof.run.rfm import TuningCheck, TuningLaunches
 
 @rfm.simple_test
 class TuningJob(TuningLaunches):
-    """NetPIPE with each value of a setting, and the default between."""
+    """NetPIPE with each value of a setting, interleaved with the default."""
 
 
 @rfm.simple_test
 class Tuning(TuningCheck):
-    """Reads what that job measured."""
+    """Reading of the job's measurements."""
 
     launched_by = TuningJob

@@ -1,4 +1,4 @@
-"""What the harness costs, measured: a smoke run, and its steps as a Slurm job each."""
+"""Measure the cost of the harness: a smoke run, compared with a Slurm job for each step."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ from netproof.session import job_files, plan, session
 
 ROOT = Path(__file__).resolve().parents[1]
 SMOKE = ("reframe", "--system", "testbed:gige", "-S", "launches=1", "-c", "checks", "-r")
-"""What ``ci/quickstart --smoke`` measures."""
+"""ReFrame's command in ``ci/quickstart --smoke``."""
 MOST_SHARE = 0.25
-"""Aim: the most of the wall time that the harness may take."""
+"""Aim: largest share of the wall time that the harness may take."""
 LEAST_FEWER_JOBS = 5.0
-"""Aim: how many times more jobs the naive way has to take."""
+"""Aim: how many times more jobs the naive way takes, at least."""
 POLL_SECONDS = 0.5
 NAIVE_LIMIT_SECONDS = 1200
 
@@ -42,7 +42,7 @@ _UNFINISHED = ("PENDING", "RUNNING", "COMPLETING", "SUSPENDED", "REQUEUED", "RES
 
 @dataclass(frozen=True)
 class SlurmJob:
-    """A job as Slurm's accounting has it; ``submit`` in seconds since the epoch."""
+    """A job of Slurm's accounting; ``submit`` in seconds since the epoch."""
 
     jobid: str
     state: str
@@ -60,24 +60,24 @@ class Way:
 
     @property
     def share(self) -> float:
-        """The harness's share: wall time less steps, over wall time."""
+        """Share of the harness: wall time less steps, over wall time."""
         return (self.wall_s - self.steps_s) / self.wall_s
 
 
 @dataclass(frozen=True)
 class Comparison:
-    """netproof's way and the naive one, from the same invocation."""
+    """netproof's way and the naive one, of the same invocation."""
 
     netproof: Way
     naive: Way
 
     @property
     def fewer_jobs(self) -> float:
-        """How many times more jobs the naive way took."""
+        """Ratio of the naive way's jobs to netproof's."""
         return self.naive.slurm_jobs / self.netproof.slurm_jobs
 
     def missed(self) -> list[str]:
-        """A sentence for each aim that was missed."""
+        """Return a sentence for each missed aim."""
         sentences = []
         if self.netproof.share > MOST_SHARE:
             sentences.append(
@@ -90,7 +90,7 @@ class Comparison:
         return sentences
 
     def as_json(self) -> dict:
-        """Plain values: seconds, counts, shares from 0 to 1."""
+        """Return plain values: seconds, counts, shares from 0 to 1."""
         ways = {
             name: {**dataclasses.asdict(way), "share": way.share}
             for name, way in (("netproof", self.netproof), ("naive", self.naive))
@@ -104,9 +104,9 @@ class Comparison:
 
 
 def step_seconds(folder: Path) -> dict[str, float]:
-    """Seconds of each step of a job from its ``launches.tsv``.
+    """Read the seconds of each step of a job from its ``launches.tsv``.
 
-    Raises NetproofError where the record is missing or garbled, or a step failed.
+    Raises NetproofError if the record is missing or garbled, or a step failed.
     """
     seconds = {}
     for name, record in job_files.records(folder).items():
@@ -117,11 +117,10 @@ def step_seconds(folder: Path) -> dict[str, float]:
 
 
 def single_scripts(folder: Path) -> dict[str, tuple[str, str]]:
-    """Step to (job script, launches script) that run it alone, from the folder of its job.
+    """Return for each step the job script and launches script that run it alone.
 
-    The job script keeps the environment and the options of the job's own, the launches script
-    what comes before the first step, but for the nodes' description of themselves. Raises
-    NetproofError where either is not as planned.
+    The job script is the job's own; the launches script begins as the job's, without the nodes'
+    descriptions. Raises NetproofError if either is not as planned.
     """
     job_script = (folder / "rfm_job.sh").read_text()
     if job_script.splitlines()[-1:] != [_JOB_CALL]:
@@ -137,12 +136,12 @@ def single_scripts(folder: Path) -> dict[str, tuple[str, str]]:
 
 
 def parse_jobs(text: str) -> list[SlurmJob]:
-    """Jobs from ``sacct --parsable2 --noheader``; NetproofError for a line that is none."""
+    """Parse ``sacct --parsable2 --noheader``. Raises NetproofError for a line without a job."""
     jobs = []
     for line in text.splitlines():
         try:
             jobid, state, submit, _, _ = line.split("|")
-            # A cancelled job's state goes on with who cancelled it.
+            # A cancelled job's state also names who cancelled it.
             jobs.append(
                 SlurmJob(jobid, state.split()[0], datetime.fromisoformat(submit).timestamp())
             )
@@ -152,13 +151,13 @@ def parse_jobs(text: str) -> list[SlurmJob]:
 
 
 def sacct(*selection: str) -> list[SlurmJob]:
-    """Jobs that Slurm's accounting selects."""
+    """Return the jobs that Slurm's accounting selects."""
     command = ["sacct", "--allocations", "--parsable2", "--noheader", f"--format={_SACCT_FORMAT}"]
     return parse_jobs(_output([*command, *selection]))
 
 
 def smoke() -> tuple[Way, list[Path]]:
-    """Run the smoke run; what it took, and the folders of its jobs."""
+    """Run the smoke run; return its cost and the folders of its jobs."""
     report = ROOT / "reports" / f"run-harness-{datetime.now():%Y%m%dT%H%M%S}.json"
     log = report.with_suffix(".log")
     report.parent.mkdir(exist_ok=True)
@@ -205,7 +204,7 @@ def naive(folders: Sequence[Path], work: Path) -> Way:
             jobids.append(_output(command).strip())
         jobs = _wait(jobids)
     except BaseException:
-        # The jobs of a measurement that was given up would delay the next.
+        # Jobs left over would delay the next measurement.
         if jobids:
             subprocess.run(["scancel", *jobids], check=False)
         raise
@@ -218,7 +217,7 @@ def naive(folders: Sequence[Path], work: Path) -> Way:
 
 
 def _wait(jobids: Sequence[str]) -> list[SlurmJob]:
-    """The jobs, in the order of ``jobids``, once all of them have ended."""
+    """Wait until all jobs have ended; return them in the order of ``jobids``."""
     deadline = time.monotonic() + NAIVE_LIMIT_SECONDS
     while True:
         jobs = {job.jobid: job for job in sacct(f"--jobs={','.join(jobids)}")}
@@ -242,7 +241,7 @@ def _output(command: Sequence[str]) -> str:
 
 
 def show(comparison: Comparison) -> None:
-    """Print both ways side by side, and the aims."""
+    """Print both ways and the aims."""
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
     table.add_column("")
     for heading in ("wall s", "in steps s", "harness's share", "steps", "Slurm jobs"):
@@ -270,7 +269,7 @@ def show(comparison: Comparison) -> None:
 
 
 def main() -> int:
-    """Measure both ways; 0 where the aims are met, 1 where one is missed, 2 without a measure."""
+    """Measure both ways; return 0 if the aims are met, 1 if one is missed, 2 on an error."""
     parser = argparse.ArgumentParser(prog="ci/harness-share", description=__doc__)
     parser.add_argument("--json", action="store_true", help="print plain JSON and no table")
     arguments = parser.parse_args()

@@ -1,8 +1,8 @@
-"""How often the stated 95 % intervals hold what all launches together say.
+"""Measure how often the stated 95 % intervals contain the value of all launches.
 
-A report with many launches of each case, all made within one job, is taken for the truth: the
-landmarks of their median curve. Groups of few launches are drawn from them at random, and each
-group's intervals, as a session of so many launches states them, either hold the truth or do not.
+The truth is a report with many launches of each case, all within one job: the landmarks of their
+median curve. Groups of few launches are drawn from them, and each group's intervals contain the
+truth or not.
 """
 
 from __future__ import annotations
@@ -28,10 +28,10 @@ GROUPS = (3, 6, 9, 12)
 """Launches of a group."""
 
 LEAST_LAUNCHES = 5 * GROUPS[-1]
-"""Of a case, so that a group is a small part of them."""
+"""Least launches of a case, so that a group is a small part of them."""
 
 HELD = (0.93, 0.97)
-"""Aim: the share of the intervals that hold the truth, of all cases together."""
+"""Aim: share of the intervals of all cases that contain the truth."""
 
 QUANTITIES = tuple(one.name for one in LANDMARKS.values() if one.better is not Better.NEITHER)
 
@@ -39,22 +39,22 @@ QUANTITIES = tuple(one.name for one in LANDMARKS.values() if one.better is not B
 def shares(
     launches: Sequence[Curve], tries: int, chance: random.Random
 ) -> dict[tuple[str, int], float]:
-    """Of each landmark and number of launches, the share of the groups that hold the truth.
+    """Return the share of groups that contain the truth, by landmark and number of launches.
 
-    What the launches do not define, or a group gives no interval, is left out.
+    Undefined landmarks, and groups without an interval, are left out.
     """
     truth = landmarks(median_curve(launches), None)
     found = {}
     for count in GROUPS:
-        held: Mapping[str, list[bool]] = defaultdict(list)
+        hits: Mapping[str, list[bool]] = defaultdict(list)
         for _ in range(tries):
             group = tuple(chance.sample(launches, count))
             stated = landmarks(median_curve(group), None, launches=group)
             for name, value in _defined(truth):
                 interval = stated.interval(name)
                 if interval is not None:
-                    held[name].append(interval[0] <= value <= interval[1])
-        found |= {(name, count): sum(each) / len(each) for name, each in held.items()}
+                    hits[name].append(interval[0] <= value <= interval[1])
+        found |= {(name, count): sum(each) / len(each) for name, each in hits.items()}
     return found
 
 
@@ -66,16 +66,16 @@ def _defined(truth: Landmarks) -> Iterator[tuple[str, float]]:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Print a table; 0 where the aim is met, 1 where it is missed, 2 where nothing can be said."""
+    """Print a table; return 0 if the aim is met, 1 if it is missed, 2 on an error."""
     parser = argparse.ArgumentParser(prog="ci/interval-coverage", description=__doc__)
     parser.add_argument("reports", nargs="+", type=Path, metavar="REPORT")
     parser.add_argument("--tries", type=int, default=400, metavar="N", help="groups of each kind")
     parser.add_argument("--seed", type=int, help="of what is drawn; drawn by default")
-    asked = parser.parse_args(arguments)
-    seed = random.randrange(2**32) if asked.seed is None else asked.seed
+    options = parser.parse_args(arguments)
+    seed = random.randrange(2**32) if options.seed is None else options.seed
     out = tables.console()
     try:
-        several = [case for path in asked.reports for case in _cases(path)]
+        several = [case for path in options.reports for case in _cases(path)]
     except NetproofError as error:
         tables.say(tables.console(stderr=True), f"ci/interval-coverage: {error}", "red")
         return 2
@@ -88,12 +88,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
         )
         return 2
     chance = random.Random(seed)
-    out.print(f"{len(several)} cases, {asked.tries} groups of each size, seed {seed}\n")
-    return 0 if _print([shares(one, asked.tries, chance) for one in several], out) else 1
+    out.print(f"{len(several)} cases, {options.tries} groups of each size, seed {seed}\n")
+    return 0 if _print([shares(one, options.tries, chance) for one in several], out) else 1
 
 
 def _cases(path: Path) -> Iterator[tuple[Curve, ...]]:
-    """The launches of each case of a report that has enough of them."""
+    """Yield the launches of each case of a report that has enough of them."""
     for result in sessions.load(path).results:
         if result.case is None or not result.measured or "launches" not in result.measured:
             continue
@@ -103,7 +103,7 @@ def _cases(path: Path) -> Iterator[tuple[Curve, ...]]:
 
 
 def _print(found: Sequence[Mapping[tuple[str, int], float]], out: Console) -> bool:
-    """A row for each landmark and one for all; whether all groups together meet the aim."""
+    """Print a row for each landmark and one for all; return whether all groups meet the aim."""
     titles = {one.name: one.title for one in LANDMARKS.values()}
     rows = [
         (
@@ -125,7 +125,7 @@ def _print(found: Sequence[Mapping[tuple[str, int], float]], out: Console) -> bo
 
 
 def _share(several: Sequence[float]) -> str:
-    """The mean of some shares, and the least and the largest of cases."""
+    """Format the mean of some shares, with the least and the largest."""
     if not several:
         return "-"
     mean = sum(several) / len(several)

@@ -1,7 +1,7 @@
 """Programs that take CPUs away from a measurement, until they are killed.
 
-Each is a process group of its own, started by ``running``; all of it ends with the process that
-started it, however that ends.
+Each is a process group started by ``running``; it ends with the process that started it, however
+that ends.
 """
 
 from __future__ import annotations
@@ -24,18 +24,18 @@ from netproof.errors import NetproofError
 
 COMPILER = "gcc"
 PROGRAMS = {COMPILER: "gcc", "as": "binutils", "setpriv": "util-linux"}
-"""What the compiler's load runs, and Debian's package of each."""
+"""Programs of the compiler's load, and their Debian packages."""
 FUNCTIONS = 1000
-"""Functions in the file that is compiled: some seconds for one compiler."""
+"""Functions in the compiled file: some seconds of work."""
 ENDING_S = 10.0
-"""Seconds after which a killed group has to be gone."""
+"""Seconds within which a killed group has to be gone."""
 _DEATH_SIGNAL = 1
 """PR_SET_PDEATHSIG of prctl(2)."""
 _LIBRARY = ctypes.CDLL(None, use_errno=True)
 
 
 def ends_with(parent: int) -> Callable[[], None]:
-    """For a child to call before it becomes another program: it is killed when ``parent`` ends."""
+    """Return a function that a child calls before exec, to be killed when ``parent`` ends."""
 
     def end_with_parent() -> None:
         _LIBRARY.prctl(_DEATH_SIGNAL, signal.SIGKILL)
@@ -57,7 +57,7 @@ class Load:
         return self._process.pid
 
     def cpu_seconds(self) -> float:
-        """CPU seconds that the group has used so far; NetproofError where it ended by itself."""
+        """Return the group's CPU seconds. Raises NetproofError if it ended by itself."""
         used = group_cpu_seconds(self.group)
         if self._process.poll() is not None:
             raise NetproofError(
@@ -69,9 +69,9 @@ class Load:
 
 @contextmanager
 def running(arguments: Sequence[str]) -> Iterator[Load]:
-    """Run a load, by this module's own arguments, and leave nothing of it.
+    """Run a load by this module's arguments, and end all of it.
 
-    Raises NetproofError where something of it cannot be ended.
+    Raises NetproofError if a process of it cannot be ended.
     """
     process = subprocess.Popen(
         [sys.executable, "-m", "ci.machine_load", *arguments],
@@ -100,7 +100,7 @@ def _end(process: subprocess.Popen[bytes]) -> None:
 
 
 def group(number: int) -> list[int]:
-    """Processes of a group that are no zombies."""
+    """Return the processes of a group that are not zombies."""
     return [
         pid
         for pid, fields in _processes()
@@ -109,7 +109,7 @@ def group(number: int) -> list[int]:
 
 
 def group_cpu_seconds(number: int) -> float:
-    """CPU seconds of a process group, with those of children that it waited for."""
+    """Return CPU seconds of a process group, with children that it waited for."""
     ticks = sum(
         sum(int(field) for field in fields[11:15])
         for _, fields in _processes()
@@ -119,7 +119,7 @@ def group_cpu_seconds(number: int) -> float:
 
 
 def _processes() -> Iterator[tuple[int, list[str]]]:
-    """Number of each process, and the fields of its ``stat`` from the state on (proc(5))."""
+    """Yield each process number, and the fields of its ``stat`` from the state on (proc(5))."""
     for name in os.listdir("/proc"):
         if not name.isdigit():
             continue
@@ -151,7 +151,7 @@ def bursts(seed: int, burst_s: float, pause_s: float) -> Iterator[tuple[float, f
 
 
 def take_bursts(cpus: Sequence[int], seed: int, burst_s: float, pause_s: float) -> None:
-    """Use all CPUs at the same times, in the bursts that ``seed`` draws, for ever."""
+    """Use all CPUs at the same times, in bursts that ``seed`` draws, for ever."""
     begun, parent = time.monotonic(), os.getpid()
     for cpu in cpus[1:]:
         if os.fork() == 0:
@@ -169,12 +169,12 @@ def _burst_on(cpu: int, begun: float, drawn: Iterator[tuple[float, float]]) -> N
 
 
 def missing_packages() -> list[str]:
-    """Debian's packages of what the compiler's load runs and this machine has not."""
+    """Return Debian's packages of the compiler's load that are missing here."""
     return sorted({package for name, package in PROGRAMS.items() if shutil.which(name) is None})
 
 
 def source(seed: int, number: int, functions: int = FUNCTIONS) -> str:
-    """A C file of so many functions: loops over arrays, with constants that the seed draws."""
+    """Return a C file of ``functions`` loops over arrays, with constants that the seed draws."""
     drawn = random.Random(f"{seed}/{number}")
     texts = []
     for which in range(functions):
@@ -195,13 +195,13 @@ def source(seed: int, number: int, functions: int = FUNCTIONS) -> str:
 def compile_on(folder: Path, seed: int) -> None:
     """Compile one generated C file after the other in ``folder``, for ever.
 
-    Raises CalledProcessError where the compiler fails.
+    Raises CalledProcessError if the compiler fails.
     """
     for number in count():
         file = folder / "generated.c"
         file.write_text(source(seed, number))
         subprocess.run(
-            # What gcc starts is to end with it, as gcc does with this process.
+            # The children of gcc end with it, as gcc does with this process.
             [
                 *(COMPILER, "-wrapper", "setpriv,--pdeathsig,KILL", "-O2", "-c"),
                 *("-o", str(folder / "generated.o"), str(file)),
@@ -213,7 +213,7 @@ def compile_on(folder: Path, seed: int) -> None:
 
 
 def main(arguments: Sequence[str]) -> None:
-    """Be one of the loads."""
+    """Run one of the loads."""
     parser = argparse.ArgumentParser(prog="python -m ci.machine_load", description=__doc__)
     loads = parser.add_subparsers(dest="load", required=True)
     one = loads.add_parser("one-cpu")

@@ -1,7 +1,7 @@
-"""Changes that are planted into what a session measured of its cases.
+"""Changes to plant into a session's measured cases.
 
-``plants`` are those of which docs/power.md has a row each; ``growing`` are of every size from mild
-to gross, to see from which on they are found.
+``plants`` are the rows of docs/power.md; ``growing`` have sizes from mild to gross, to see from
+which size on they are found.
 """
 
 from __future__ import annotations
@@ -20,19 +20,18 @@ from netproof.verdict.power import Changed
 KIB = 1024
 
 LESS_BANDWIDTH = (0.05, 0.1, 0.2)
-"""Shares of the bandwidth that are taken away, against references with half of it as tolerance."""
+"""Lost shares of the bandwidth; the references' tolerance is half of each."""
 
 FACTORS = (1.25, 1.5, 2.0, 3.0, 5.0, 10.0, 20.0)
-"""How many times as long what has a growing change takes."""
+"""Factors on the time by growing changes."""
 
 
 @dataclass(frozen=True)
 class Plant:
-    """A change: which cases have it, and what it makes of the curves of a case's launches.
+    """A change: the cases concerned, and its effect on the curves of their launches.
 
-    ``floor``: it is judged by references that the other sessions make, whose least tolerance that
-    is; None: by the references as they stand. ``launches``: how many have it, the first ones; None
-    for all.
+    ``floor``: least tolerance of references derived from the other sessions; None: the references
+    as they stand. ``launches``: number of first launches that have it; None for all.
     """
 
     name: str
@@ -42,7 +41,7 @@ class Plant:
     launches: int | None = None
 
     def into(self, measured: Measured) -> Measured:
-        """What is measured of a case that has it."""
+        """Return a case's measurement with the change."""
         changed = self.changing(measured)
         launches = [
             dataclasses.replace(one, curve=changed(one.curve))
@@ -54,7 +53,7 @@ class Plant:
 
 
 def longer(times: Callable[[int], float]) -> Callable[[Measured], Changed]:
-    """The messages of each size take so many times as long."""
+    """Return a change by which messages take a factor of their size longer."""
     return lambda measured: (
         lambda curve: power.with_times(
             curve,
@@ -64,9 +63,9 @@ def longer(times: Callable[[int], float]) -> Callable[[Measured], Changed]:
 
 
 def less_bandwidth(share: float) -> Callable[[Measured], Changed]:
-    """The largest messages carry that share less, since each byte takes longer.
+    """Return a change by which each byte takes longer, so that large messages lose ``share``.
 
-    What carries no bytes, as Barrier, stays as it is.
+    Functions without bytes, such as Barrier, stay as they are.
     """
 
     def changing(measured: Measured) -> Changed:
@@ -78,7 +77,7 @@ def less_bandwidth(share: float) -> Callable[[Measured], Changed]:
 
 
 def asking_above(size: int) -> Callable[[Measured], Changed]:
-    """Longer messages are announced before they are sent, which takes two latencies more."""
+    """Return a change by which messages above ``size`` are announced: two more latencies."""
 
     def changing(measured: Measured) -> Changed:
         more = 2 * (measured.landmarks.latency_us or 0.0)
@@ -125,9 +124,9 @@ def _between(case: Case) -> bool:
 
 
 def plants(matrix: Matrix) -> tuple[Plant, ...]:
-    """The changes of the table, for the configurations of a matrix.
+    """Return the table's changes for the configurations of a matrix.
 
-    Where one MPI library has it, that is the last whose collectives were measured.
+    A change in one MPI library is in the last one whose collectives were measured.
     """
     last, of_baseline = _last_with_imb(matrix), _of_baseline(matrix)
 
@@ -174,7 +173,7 @@ def plants(matrix: Matrix) -> tuple[Plant, ...]:
 
 
 def growing(matrix: Matrix) -> dict[str, tuple[Plant, ...]]:
-    """Changes by what they are of, with all of ``FACTORS`` each; judged as references stand."""
+    """Return changes by kind, each with all ``FACTORS``, for the references as they stand."""
     last, of_baseline = _last_with_imb(matrix), _of_baseline(matrix)
     kinds: dict[str, Callable[[float], Plant]] = {
         "every latency below 1 KiB": lambda times: Plant("", _between, longer(_below(KIB, times))),

@@ -1,8 +1,8 @@
-"""What the verdict would have caught: changes planted into recorded sessions, and judged again.
+"""Plant changes into recorded sessions and rejudge them, to see which the verdict catches.
 
-The sessions are of a healthy network. A planted change has to turn red what it was planted into;
-what is red without one is a false alarm. What ``netproof verdict --power`` states of one session is
-planted into the others, where it has to be found as often as it says.
+The sessions are of a healthy network. Cases with a planted change have to turn red; red without
+one is a false alarm. Changes that ``netproof verdict --power`` states of one session are planted
+into the others, which have to find them as often as stated.
 """
 
 from __future__ import annotations
@@ -37,15 +37,15 @@ from netproof.verdict.references import ReferenceFile
 from netproof.verdict.verdict import judge
 
 SHARES = (0.5, 1.0, 1.5)
-"""Of the stated change, how much of it is planted."""
+"""Shares of the stated change to plant."""
 
 FOUND_OF_TEN = 0.9
-"""Aim: the share of the sessions in which a planted change has to be found."""
+"""Aim: share of the sessions in which a planted change has to be found."""
 
 
 @dataclass(frozen=True)
 class Recorded:
-    """A recorded session, what it had to measure, and the verdict on it as it is."""
+    """A recorded session, its matrix, and its verdict."""
 
     session: Session
     matrix: Matrix
@@ -53,7 +53,7 @@ class Recorded:
     references: anew.Entries | None
 
     def judged_with(self, plant: Plant) -> tuple[Verdict, set[tuple]]:
-        """The verdict with a change in it, and the keys of the cases that have it."""
+        """Return the verdict with a planted change, and the keys of the cases that have it."""
         results, having = [], set()
         for result in self.session.results:
             changed = _planted(result, plant)
@@ -64,10 +64,10 @@ class Recorded:
         return judge(self.matrix, changed, references=self.references), having
 
     def by_derived(self, others: Sequence[Recorded], floor: float) -> Recorded:
-        """The same session, judged by the references that other sessions make.
+        """Return the same session, judged by references derived from other sessions.
 
-        ``floor``: their least tolerance. Bounds that stand and are tighter stay. Raises
-        NetproofError where the sessions make none.
+        ``floor``: their least tolerance. Tighter bounds of the file stay. Raises NetproofError if
+        the sessions suffice for none.
         """
         system = self.matrix.cases[0].system
         file = ReferenceFile(deriving.reference_folder() / f"{system}.yaml")
@@ -101,17 +101,17 @@ def _planted(result: CheckResult, plant: Plant) -> CheckResult:
 
 
 def red(verdict: Verdict) -> dict[tuple, Judged]:
-    """The cases that failed, by key."""
+    """Return the failed cases by key."""
     return {one.case.key(): one for one in verdict.cases if one.failed}
 
 
 def unclear(verdict: Verdict) -> dict[tuple, Judged]:
-    """The cases that are inconclusive, by key."""
+    """Return the inconclusive cases by key."""
     return {one.case.key(): one for one in verdict.cases if one.level is Level.INCONCLUSIVE}
 
 
 def criteria_of(several: Iterable[Judged], level: Level = Level.FAIL) -> Counter[str]:
-    """By how many of these cases each criterion is against them, at that level."""
+    """Count the cases that each criterion has at ``level``."""
     return Counter(
         name
         for one in several
@@ -120,7 +120,7 @@ def criteria_of(several: Iterable[Judged], level: Level = Level.FAIL) -> Counter
 
 
 def print_planted(recorded: Sequence[Recorded], out: Console) -> bool:
-    """The table of planted changes; whether all were found often enough."""
+    """Print the table of planted changes; return whether all were found often enough."""
     rows, enough = [], True
     for plant in plants(recorded[0].matrix):
         judged_by, without, nothing_planted = "as they stand", recorded, "-"
@@ -158,9 +158,9 @@ def print_planted(recorded: Sequence[Recorded], out: Console) -> bool:
 
 @dataclass(frozen=True)
 class Found:
-    """In how many ``sessions`` a change turned cases red, and in how many it left some undecided.
+    """Sessions in which a change turned cases red, and sessions with only undecided cases.
 
-    ``flagged`` of the ``cases`` that had it; ``by``: criteria, and how many cases each was against.
+    ``flagged`` of the ``cases`` that had it; ``by``: number of cases by criterion.
     """
 
     sessions: int
@@ -192,7 +192,7 @@ def _found(plant: Plant, recorded: Sequence[Recorded]) -> Found:
 
 
 def print_growing(recorded: Sequence[Recorded], out: Console) -> None:
-    """From which size on growing changes are found, and which criteria find none of them."""
+    """Print from which size on growing changes are found, and criteria that find none."""
     against: Counter[str] = Counter()
     rows = []
     for name, several in growing(recorded[0].matrix).items():
@@ -215,7 +215,7 @@ def print_growing(recorded: Sequence[Recorded], out: Console) -> None:
 
 
 def print_false(recorded: Sequence[Recorded], out: Console) -> None:
-    """What is red or inconclusive with nothing planted."""
+    """Print cases by level and criterion with nothing planted."""
     levels: dict[str, Counter[str]] = defaultdict(Counter)
     for one in recorded:
         for judged in one.verdict.cases:
@@ -232,7 +232,7 @@ def print_false(recorded: Sequence[Recorded], out: Console) -> None:
 def print_stated(
     recorded: Sequence[Recorded], tries: int, chance: random.Random, out: Console
 ) -> None:
-    """How often what one session states as found is found in another."""
+    """Print how often changes that one session states as found are found in another."""
     examined = [power.Examined(one.session, one.matrix, one.references) for one in recorded]
     tried: dict[tuple[Degradation, float], list[bool]] = defaultdict(list)
     for _ in range(tries):
@@ -241,9 +241,9 @@ def print_stated(
         case = chance.choice(passed)
         stated = examined[one].power(case)
         for smallest in () if stated is None else stated.smallest:
-            told = smallest.sure or smallest.factor
-            for share in SHARES if told is not None else ():
-                planted = (smallest.change, 1 + share * (told - 1), smallest.size)
+            stated_factor = smallest.sure or smallest.factor
+            for share in SHARES if stated_factor is not None else ():
+                planted = (smallest.change, 1 + share * (stated_factor - 1), smallest.size)
                 found = examined[other].fails_with(case, *planted)
                 if found is not None:
                     tried[smallest.change, share].append(bool(found))
@@ -262,7 +262,7 @@ def _print_markdown(heading: Sequence[str], rows: Iterable[Sequence[str]], out: 
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Print the tables; 0 where the aims are met, 1 where one is missed, 2 where nothing can be."""
+    """Print the tables; return 0 if the aims are met, 1 if one is missed, 2 on an error."""
     parser = argparse.ArgumentParser(prog="ci/power", description=__doc__)
     parser.add_argument("reports", nargs="+", type=Path, metavar="REPORT")
     parser.add_argument(

@@ -1,8 +1,7 @@
-"""Flips bits of a store's files and cuts them short, and counts what is found and named.
+"""Flip bits of a store's files and cut them short, and count the faults found.
 
-Prints a row for each file of a session: how many were tried, how many were named by the file's
-name by whoever reads it, and how many ``netproof store check`` named; ends with 1 unless all were.
-``ci/store-flips`` runs it; docs/store.md has the results.
+Print a row for each file of a session: tries, those that a reader named with the file, and those
+that ``netproof store check`` named; end with 1 unless all were. docs/store.md has the results.
 """
 
 from __future__ import annotations
@@ -27,12 +26,12 @@ REPORTS = tuple(
     for name in ("passed", "ranges", "sick", "two-switches")
 )
 CUTS = 0.1
-"""Share of the tries that cut a file short and flip nothing."""
+"""Share of the tries that cut a file short instead of flipping a bit."""
 
 
 @dataclass
 class Found:
-    """Of a file: how often it was damaged, named by a reader, and named by the check."""
+    """Counts for a file: damaged, named by a reader, and named by the check."""
 
     name: str
     tries: int = 0
@@ -42,9 +41,9 @@ class Found:
 
 
 def run(folder: Path, reports: Sequence[Path], *, tries: int, seed: int) -> list[Found]:
-    """Damage files of a store of ``reports`` in ``folder``, one after the other, and mend them.
+    """Damage files of a store of ``reports`` in ``folder`` one by one, and restore each.
 
-    A try takes a file in turn and one of its bits, or its length, by chance.
+    A try takes the next file, and a random bit or length.
     """
     store = Store.create(folder / "store")
     sessions = [ingest(store, report).stored for report in reports]
@@ -70,15 +69,15 @@ def run(folder: Path, reports: Sequence[Path], *, tries: int, seed: int) -> list
                 kept.of_session(questions.load(store, stored), store, stored)
             except NetproofError as error:
                 one.named += str(error).startswith(f"{path}: is damaged: ")
-            told = check(store, stored).faults
-            one.checked += any(fault.startswith(f"{path}: is damaged: ") for fault in told)
+            faults = check(store, stored).faults
+            one.checked += any(each.startswith(f"{path}: is damaged: ") for each in faults)
         finally:
             path.write_bytes(whole)
     return list(found.values())
 
 
 def main() -> int:
-    """The table of all files; 0 where all were named."""
+    """Print the table of all files; return 0 if all faults were named."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--tries", type=int, default=10_000)
     parser.add_argument("--seed", type=int, default=20061)

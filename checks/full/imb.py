@@ -15,7 +15,7 @@ from netproof.run.rfm import (
 
 @rfm.simple_test
 class OtherImbJob(MpiLaunches):
-    """The functions, as the launches of one job for each environment and rank count."""
+    """All functions, as launches of one job for each environment and rank count."""
 
     benchmark = "imb"
     functions = registry.named("imb").names(default=False)
@@ -23,13 +23,13 @@ class OtherImbJob(MpiLaunches):
 
 @rfm.simple_test
 class OtherImbJobFurther(MpiFurther):
-    """Launches on what that job left undecided."""
+    """Repeated launches that the job left undecided."""
 
     launched_by = OtherImbJob
 
 
 class OtherImbCheck(MpiCheck):
-    """Reads what that job measured."""
+    """Reading of the job's measurements."""
 
     launched_by = OtherImbJob
     launched_further_by = OtherImbJobFurther
@@ -105,7 +105,7 @@ class OtherImbSmoothness(MpiCurves):
 
 @rfm.simple_test
 class OtherImbComparisonFurther(MpiComparedFurther):
-    """Launches on what comparing all jobs leaves undecided."""
+    """Repeated launches that comparing all jobs leaves undecided."""
 
     launched_by = OtherImbJob
     launched_further_by = OtherImbJobFurther

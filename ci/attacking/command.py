@@ -1,10 +1,9 @@
-"""Attacks on what netproof reads, on whom it trusts, and on what it hands on; a table of them all.
+"""Attack netproof's inputs, trust and outputs, and print a table.
 
-Mutated inputs, each judged by an oracle that knows the truth: one is refused, or read right: with
-the values that were recorded, or, where the mutation made another valid input, with those that
-stand in it. All else is wrong: another error than netproof's own, a value that stands nowhere, an
-input that had to be refused and was not, more than a second of the processor, more than 200 MiB.
-Damaged stores, by ``ci/store-flips``. And what is tried once in each way, by the tests that try it.
+An oracle judges each mutated input. It has to be refused, or read with the recorded values, or,
+where the mutation is valid, with its own. All else is wrong: another error than netproof's own, a
+value from nowhere, an input not refused, more than a second of CPU time or 200 MiB. Damaged stores
+are tried by ``ci/store-flips``, single attacks by their tests.
 """
 
 from __future__ import annotations
@@ -30,11 +29,11 @@ from ci.attacking.trying import BATCH, MOST_MIB, batch, one_batch
 from netproof.present import tables
 
 SHOWN = 5
-"""Wrong outcomes of an attack that are printed."""
+"""Largest number of an attack's wrong outcomes to print."""
 
 
 def run(names: Sequence[str], seed: int, tries: int, jobs: int) -> int:
-    """Try attacks and print the tables; exit status 0 nothing was wrong, 1 something was."""
+    """Try attacks and print the tables; return 0 if nothing was wrong, otherwise 1."""
     out, err = tables.console(), tables.console(stderr=True)
     known = ("ReFrame-HPC", "PyYAML", "ruamel.yaml", "pyarrow")
     versions = ", ".join(f"{name} {importlib.metadata.version(name)}" for name in known)
@@ -66,7 +65,7 @@ def run(names: Sequence[str], seed: int, tries: int, jobs: int) -> int:
 
 
 def _run_mutated(names: Sequence[str], seed: int, tries: int, jobs: int) -> list[str]:
-    """Print the table of mutated inputs, and return what was wrong."""
+    """Print the table of mutated inputs, and return the wrong outcomes."""
     heads = ("attack", "tries", REFUSED, RIGHT, WRITTEN, WRONG, "slowest s", "most MiB")
     table = _table(heads, left=("attack",))
     wrong: list[str] = []
@@ -84,8 +83,8 @@ def _run_mutated(names: Sequence[str], seed: int, tries: int, jobs: int) -> list
             counts: Counter[str] = Counter()
             for one in done:
                 counts.update(one["counts"])
-            told = [sentence for one in done for sentence in one["wrong"]]
-            wrong += [f"{name}: {sentence}" for sentence in told[:SHOWN]]
+            sentences = [sentence for one in done for sentence in one["wrong"]]
+            wrong += [f"{name}: {sentence}" for sentence in sentences[:SHOWN]]
             tables.say(err, f"{name}: {sum(counts.values()):,} tried, {counts[WRONG]:,} wrong")
             table.add_row(
                 name,
@@ -107,7 +106,7 @@ def _table(heads: Sequence[str], left: Sequence[str]) -> Table:
 
 
 def main() -> int:
-    """The command line."""
+    """Run the command line."""
     every = (*MUTATED, FLIPS, *LISTED)
     parser = argparse.ArgumentParser(prog="ci/attacks", description=__doc__.split("\n")[0])
     parser.add_argument(
@@ -122,12 +121,12 @@ def main() -> int:
         help="processes at a time (default: the CPUs)",
     )
     parser.add_argument("--batch", choices=MUTATED, help=argparse.SUPPRESS)
-    asked = parser.parse_args()
-    for option in ("tries", "jobs"):
-        if getattr(asked, option) < 1:
-            parser.error(f"--{option}: at least 1")
-    if asked.batch:
+    options = parser.parse_args()
+    for name in ("tries", "jobs"):
+        if getattr(options, name) < 1:
+            parser.error(f"--{name}: at least 1")
+    if options.batch:
         resource.setrlimit(resource.RLIMIT_AS, (MOST_MIB * 2**20, MOST_MIB * 2**20))
-        print(json.dumps(batch(asked.batch, asked.seed, asked.tries)))
+        print(json.dumps(batch(options.batch, options.seed, options.tries)))
         return 0
-    return run(asked.only or every, asked.seed, asked.tries, asked.jobs)
+    return run(options.only or every, options.seed, options.tries, options.jobs)

@@ -1,4 +1,4 @@
-"""Patterns as a site may write them, made by chance: none may take long."""
+"""Random patterns of a site; none may take long."""
 
 from __future__ import annotations
 
@@ -32,5 +32,5 @@ def _matched(given: Input) -> str:
 
 
 def attacks(_folder: Path) -> tuple[Attack, ...]:
-    """On what matches a site's patterns."""
+    """Return the attacks on the matching of a site's patterns."""
     return (Attack("patterns", _pattern, _matched),)

@@ -1,4 +1,4 @@
-"""Mutated inputs: recorded ones with faults, drawn by a seed, and what may come of them."""
+"""Mutated inputs: recorded ones with faults drawn by a seed, and their outcomes."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ DATA = ROOT / "tests" / "data"
 
 REFUSED, RIGHT, WRITTEN, WRONG = "refused", "right", "as written", "wrong"
 LARGEST = 10_000_000
-"""Characters of an input: writing it is not to be what takes the memory."""
+"""Largest input in characters, so that writing it does not take the memory."""
 
 
 @dataclass(frozen=True)
 class Input:
-    """A mutated input: its text, where it came from, and whether it has to be refused."""
+    """A mutated input: its text, its origin, and whether it has to be refused."""
 
     text: str
     origin: str
@@ -27,12 +27,12 @@ class Input:
 
 
 Judge = Callable[[Input], str]
-"""Reads an input and returns RIGHT or WRITTEN, or what is wrong; NetproofError is a refusal."""
+"""Reads an input; returns RIGHT, WRITTEN or the fault. NetproofError is a refusal."""
 
 
 @dataclass(frozen=True)
 class Attack:
-    """One kind of input: how it is made, and who judges what is read of it."""
+    """A kind of input, with its maker and its judge."""
 
     name: str
     make: Callable[[random.Random], Input]
@@ -52,7 +52,7 @@ _WORDS = ("nan", "inf", "-1", "1e999", "0", "0.00", "99999999999999999999", "-",
 
 
 def mutated(text: str, others: Sequence[str], draw: random.Random) -> str:
-    """The text with one to three faults: of characters, lines, numbers, or another text's part."""
+    """Put one to three faults into a text: in characters, lines, numbers, or from another text."""
     for _ in range(draw.choice((1, 1, 1, 2, 3))):
         text = draw.choice(_MUTATIONS)(text, others, draw)[:LARGEST]
     return text
@@ -128,12 +128,12 @@ _MUTATIONS = (
 
 
 def of_files(paths: Sequence[Path], special: Callable[..., Input | None] | None = None) -> Any:
-    """Makes inputs of recorded files; ``special`` makes some that have to be refused."""
+    """Return a maker of inputs from files; ``special`` makes some that have to be refused."""
     return of_texts({str(path): path.read_text() for path in paths}, special)
 
 
 def of_texts(texts: dict[str, str], special: Callable[..., Input | None] | None = None) -> Any:
-    """The same of texts by their origin."""
+    """Return a maker of inputs from texts by origin; otherwise as ``of_files``."""
 
     def make(draw: random.Random) -> Input:
         origin = draw.choice(list(texts))

@@ -1,4 +1,4 @@
-"""All attacks of mutated inputs, in the order of the table."""
+"""Attacks by mutated inputs, in the order of the table."""
 
 from __future__ import annotations
 
@@ -16,5 +16,5 @@ _MODULES = (outputs, reports, references, sites, topologies, expressions)
 
 
 def attacks(folder: Path) -> dict[str, Attack]:
-    """All by name; ``folder`` is for what is read from a file."""
+    """Return all attacks by name; ``folder`` is for inputs read from a file."""
     return {attack.name: attack for module in _MODULES for attack in module.attacks(folder)}

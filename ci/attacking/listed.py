@@ -1,4 +1,4 @@
-"""What is tried once in each way, by the tests that try it; and damaged stores."""
+"""Single attacks with their tests, and damaged stores."""
 
 from __future__ import annotations
 
@@ -76,11 +76,11 @@ LISTED = {
         "tests/netproof/commands/test_hostile_text.py",
     ),
 }
-"""What is tried once in each way, and the tests that try it."""
+"""Single attacks, and the tests that try them."""
 
 
 def flips(tries: int, seed: int) -> tuple[int, str, list[str]]:
-    """How many faults were put into a store, what came of them, and which were not found."""
+    """Damage a store; return the number of faults, their outcome, and those not found."""
     with tempfile.TemporaryDirectory(prefix="netproof-attacks-") as folder:
         found = store_flips.run(Path(folder), store_flips.REPORTS, tries=tries, seed=seed)
     count = sum(one.tries for one in found)
@@ -94,10 +94,10 @@ def flips(tries: int, seed: int) -> tuple[int, str, list[str]]:
 
 
 def listed(tests: Sequence[str]) -> tuple[int, str, list[str]]:
-    """How many tests there are of an attack, what came of them, and which did not hold."""
+    """Run an attack's tests; return their number, their outcome, and the failures."""
     with tempfile.TemporaryDirectory(prefix="netproof-attacks-") as folder:
-        told = Path(folder) / "told.xml"
-        options = ["-q", "-p", "no:cacheprovider", f"--junitxml={told}"]
+        junit = Path(folder) / "junit.xml"
+        options = ["-q", "-p", "no:cacheprovider", f"--junitxml={junit}"]
         ran = subprocess.run(
             [sys.executable, "-m", "pytest", *options, *tests],
             cwd=ROOT,
@@ -105,10 +105,10 @@ def listed(tests: Sequence[str]) -> tuple[int, str, list[str]]:
             text=True,
             check=False,
         )
-        if not told.exists():
-            said = (ran.stdout + ran.stderr)[-300:].strip()
-            return 0, "not tried", [f"pytest left no result (ci/setup --test installs it): {said}"]
-        cases = list(ET.parse(told).getroot().iter("testcase"))
+        if not junit.exists():
+            end = (ran.stdout + ran.stderr)[-300:].strip()
+            return 0, "not tried", [f"pytest left no result (ci/setup --test installs it): {end}"]
+        cases = list(ET.parse(junit).getroot().iter("testcase"))
     wrong = [
         f"{case.get('classname')}::{case.get('name')}: {child.tag}"
         for case in cases

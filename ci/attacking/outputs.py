@@ -1,4 +1,4 @@
-"""Judges of what is read of benchmarks' outputs: NetPIPE's file and print, IMB's tables."""
+"""Judges of the readers of benchmarks' outputs: NetPIPE's file and print, IMB's tables."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ def _reads(read: Callable[..., Any], path: Path) -> bool:
 
 
 def attacks(_folder: Path) -> tuple[Attack, ...]:
-    """On the parsers of benchmarks' outputs, by outputs that were recorded."""
+    """Return the attacks on the parsers of benchmarks' outputs, by recorded outputs."""
     fine = [
         path for path in sorted((DATA / "netpipe" / "3.7.2").glob("*")) if "hung" not in path.name
     ]

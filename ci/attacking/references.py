@@ -1,4 +1,4 @@
-"""Mutated files of references, and the judge of what is found in them."""
+"""Mutated files of references, and the judge of their reader."""
 
 from __future__ import annotations
 
@@ -62,12 +62,12 @@ def _stated_yaml(text: str) -> Any:
     try:
         return yaml.load(text, yaml.CSafeLoader)
     except yaml.YAMLError:
-        # What is written in C refuses some of what PyYAML, and with it ReFrame, takes.
+        # The loader in C refuses some files that PyYAML, and with it ReFrame, accepts.
         return yaml.safe_load(text)
 
 
 def _second_key(text: str, origin: str, draw: random.Random) -> Input | None:
-    """A line with a key and its value stands twice in its mapping, the second one looser."""
+    """Repeat a key with a looser value, put in an odd bound, a bomb, or an endless pattern."""
     lines = text.splitlines(keepends=True)
     entries = [i for i, line in enumerate(lines) if "_us:" in line and line.rstrip().endswith("]")]
     kind = draw.randrange(4)
@@ -88,7 +88,7 @@ def _second_key(text: str, origin: str, draw: random.Random) -> Input | None:
 
 
 def bomb(draw: random.Random) -> str:
-    """YAML whose aliases or merges grow with each level: a bomb."""
+    """Return YAML whose aliases or merges grow with each level."""
     width, depth = draw.randint(6, 12), draw.randint(8, 14)
     lines = ["\n.b0: &b0 {x: 1}"]
     merged = draw.random() < 0.5
@@ -100,16 +100,16 @@ def bomb(draw: random.Random) -> str:
 
 
 def _some_checks(text: str) -> str:
-    """What a file of references has of the cases that are asked for, with some of the landmarks."""
-    asked = tuple(f"{check}:" for check, _ in _CASES)
+    """Cut a file of references down to the cases of _CASES and some landmarks."""
+    heads = tuple(f"{check}:" for check, _ in _CASES)
     text = re.sub(r"^(#|  (rate|half)_).*\n", "", text, flags=re.MULTILINE)
     parts = text.split("\n\n")
-    kept = [one for one in parts if not re.match("[A-Z]", one) or one.startswith(asked)]
-    return "\n\n".join(kept) + "\n"
+    chosen = [one for one in parts if not re.match("[A-Z]", one) or one.startswith(heads)]
+    return "\n\n".join(chosen) + "\n"
 
 
 def attacks(folder: Path) -> tuple[Attack, ...]:
-    """On the reader of references, by those of the testbed; ``folder`` gets some of them."""
+    """Return the attack on the reader of references; ``folder`` gets some of the testbed's."""
     whole = (ROOT / "reference-values" / "testbed.yaml").read_text()
     texts = {"testbed.yaml": _some_checks(whole)}
     (folder / "recorded-testbed.yaml").write_text(texts["testbed.yaml"])

@@ -1,4 +1,4 @@
-"""Mutated session reports, and the judge of what is read of them."""
+"""Mutated session reports, and the judge of their reader."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from netproof.session import session
 from netproof.session.measured import Measured
 
 RECKONED = (*ASYMPTOTIC, *twin.NAMES)
-"""Landmarks that a report of an early format does not have."""
+"""Landmarks that a report of an early format lacks."""
 
 
 def _report(folder: Path) -> Judge:
@@ -42,7 +42,7 @@ def _report(folder: Path) -> Judge:
             for run in json.loads(given.text)["runs"]
             for test in run["testcases"]
         ]
-        # A case that contradicts itself is refused alone, and is one that was not measured.
+        # A case that contradicts itself is refused alone, and counts as not measured.
         taken = [
             None if no and values is None else _recorded(there)
             for no, values, there in zip(refused, measured, stated, strict=True)
@@ -55,7 +55,7 @@ def _report(folder: Path) -> Judge:
 
 
 def _recorded(values: dict[str, Any] | None) -> dict[str, Any] | None:
-    """Of a case's values those that a report of any format has: others are reckoned in reading."""
+    """Return the values that reports of any format have; others are computed on reading."""
     if values is None:
         return None
     stated = {
@@ -67,7 +67,7 @@ def _recorded(values: dict[str, Any] | None) -> dict[str, Any] | None:
 
 
 def _second_json_key(text: str, origin: str, draw: random.Random) -> Input | None:
-    """A key of a report stands twice, a value is no number, or lists are nested without end."""
+    """Repeat a key, put in a value that is no number, or nest lists deeply."""
     kind = draw.randrange(3)
     keys = [found.start() for found in re.finditer(r'"time_us": \[', text)]
     if not keys:
@@ -88,23 +88,23 @@ _REPORTS = {
     "ranges.json": ("ranges.json", ("ImbJob", "ImbPingPong", "ImbAllreduce", "Imb"), 3),
     "again.json": ("sick.json", ("Imb",), 3),
 }
-"""Reports of attacks: which recorded session, which of its checks, and how many cases of them."""
+"""Reports of attacks: the recorded session, its checks, and the number of cases."""
 
 
 def _some_of(name: str, checks: Sequence[str], most: int) -> str:
-    """A recorded report with some of its cases: a small one is damaged where it counts."""
+    """Return a recorded report with some of its cases; faults hit a small one where it counts."""
     document = json.loads((DATA / "sessions" / name).read_text())
     left = most
     for run in document["runs"]:
-        kept = [one for one in run["testcases"] if one["display_name"].startswith(tuple(checks))]
-        run["testcases"] = kept[:left]
+        cases = [one for one in run["testcases"] if one["display_name"].startswith(tuple(checks))]
+        run["testcases"] = cases[:left]
         left -= len(run["testcases"])
         run["num_cases"] = len(run["testcases"])
     return json.dumps(document, indent=2)
 
 
 def attacks(folder: Path) -> tuple[Attack, ...]:
-    """On the reader of session reports, by those that were recorded; ``folder`` gets them."""
+    """Return the attack on the reader of session reports; ``folder`` gets recorded ones."""
     texts = {name: _some_of(*where) for name, where in _REPORTS.items()}
     for name, text in texts.items():
         (folder / name).write_text(text)

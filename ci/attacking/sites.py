@@ -1,4 +1,4 @@
-"""Mutated configurations of sites, and the judge of what is taken from them."""
+"""Mutated configurations of sites, and the judge of their reader."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def _stated_site(text: str) -> dict[str, Any]:
 
 
 def _not_as_stated(found: dict[str, Any], stated: dict[str, Any]) -> str:
-    """In what a site's configuration is not what its file says, but for what is filled in."""
+    """Name a difference between the configuration and its file, defaults apart; "" for none."""
     environments = zip(found["environments"], stated["environments"], strict=True)
     partitions = (
         pair
@@ -64,7 +64,7 @@ def _not_as_stated(found: dict[str, Any], stated: dict[str, Any]) -> str:
                     taken["contention_domain"] = ""
             else:
                 taken = ours[key]
-            if repr(taken) != repr(value):  # NaN is no NaN.
+            if repr(taken) != repr(value):  # NaN differs from itself.
                 return f"{ours['name']}: {key}: read was {taken}, and the file says {value}"
         for name, key in known.items():
             default = ours["extras"]["switch"] if name == "contention_domain" else key.default
@@ -80,7 +80,7 @@ def _recorded_site(origin: str) -> dict[str, Any]:
 
 @cache
 def _site_texts() -> dict[str, str]:
-    """A site's file, all of it written out, and a small one."""
+    """Return a site's file written out in full, and a small one."""
     whole = _stated_site((ROOT / "site-config" / "example.py").read_text())
     more = {
         "criteria": {"inversion": {"warn": 2.0, "fail": 10.0}, "jump": {"least_size": 64}},
@@ -111,14 +111,14 @@ def _site_input(draw: random.Random) -> Input:
     else:
         for _ in range(draw.choice((1, 1, 2))):
             _replaced(configuration, draw)
-    # What repr does not write as Python has it.
+    # repr writes these two as names that Python lacks.
     text = pprint.pformat(configuration, sort_dicts=False)
     head = "nan, inf = 1e999 - 1e999, 1e999\n"
     return Input(f"{head}site_configuration = {text}\n", origin, must_refuse)
 
 
 def _replaced(configuration: dict[str, Any], draw: random.Random) -> None:
-    """Put something odd in the place of a value, take it away, rename it, or double it."""
+    """Replace a value by an odd one, remove it, rename it, or double it."""
     places: list[tuple[Any, Any]] = []
     level: list[Any] = [configuration]
     while level:
@@ -142,7 +142,7 @@ def _replaced(configuration: dict[str, Any], draw: random.Random) -> None:
 
 
 def _wrong_site(configuration: dict[str, Any], draw: random.Random) -> None:
-    """Something that no site may say, and that loosens, never ends, or commands a shell."""
+    """Put in something forbidden that loosens a bound, never ends, or commands a shell."""
     partition = draw.choice(configuration["systems"][0]["partitions"])
     environment = draw.choice(configuration["environments"])
     extras = partition["extras"]
@@ -178,5 +178,5 @@ def _wrong_site(configuration: dict[str, Any], draw: random.Random) -> None:
 
 
 def attacks(folder: Path) -> tuple[Attack, ...]:
-    """On what is taken from a site's file; ``folder`` is for what is read."""
+    """Return the attack on the reader of a site's file; ``folder`` gets the inputs."""
     return (Attack("site file", _site_input, _site(folder)),)

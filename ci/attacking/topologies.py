@@ -1,4 +1,4 @@
-"""Mutated topologies of the testbed, and the judge of what is read of them."""
+"""Mutated topologies of the testbed, and the judge of their reader."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def _topology(folder: Path) -> Judge:
         found = topology_reading.load(path)
         if found == truth(given.origin):
             return RIGHT
-        # All as text: what a number is, is told by its digits and by no other reader.
+        # Read all as text: the digits decide, and not another reader of numbers.
         stated = yaml.load(given.text, yaml.CBaseLoader)["switches"]
         for switch in found.switches:
             values = (switch.link_mbps, switch.mtu, switch.buffer, switch.cpus, len(switch.nodes))
@@ -50,6 +50,6 @@ def _bomb_of_topology(text: str, origin: str, draw: random.Random) -> Input | No
 
 
 def attacks(folder: Path) -> tuple[Attack, ...]:
-    """On the reader of topologies, by those of the testbed; ``folder`` is for what is read."""
+    """Return the attack on the reader of topologies, by the testbed's; ``folder`` gets inputs."""
     paths = sorted((ROOT / "ci" / "testbed").glob("*.yaml"))
     return (Attack("topology", of_files(paths, _bomb_of_topology), _topology(folder)),)

@@ -1,4 +1,4 @@
-"""Trying inputs, many of an attack in a process of its own, and what came of them."""
+"""Try many inputs of an attack in a process of its own, and count the outcomes."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ from netproof.errors import NetproofError
 PROGRAM = str(Path(__file__).parent)
 SECONDS, MIB = 1.0, 200
 ENDLESS_SECONDS = 20.0
-"""An input that takes so long is given up, and the next one is tried."""
+"""CPU seconds after which an input is given up."""
 MOST_MIB = 4096
-"""What a process of attacks may have in all."""
+"""Memory limit of a process of attacks."""
 BATCH = 20_000
 
 
 BATCH_SECONDS = 3600
-"""A batch that takes longer has an input that not even a signal ends."""
+"""Time limit of a batch, for an input that not even a signal ends."""
 
 
 class _Endless(BaseException):
@@ -40,7 +40,7 @@ def _give_up(*_: object) -> NoReturn:
 
 
 def outcome(attack: Attack, given: Input) -> str:
-    """What came of one input: REFUSED, RIGHT, WRITTEN, or what is wrong."""
+    """Return the outcome of one input: REFUSED, RIGHT, WRITTEN, or the fault."""
     signal.setitimer(signal.ITIMER_PROF, ENDLESS_SECONDS)
     try:
         found = attack.judge(given)
@@ -56,7 +56,7 @@ def outcome(attack: Attack, given: Input) -> str:
 
 
 def batch(name: str, seed: int, tries: int) -> dict[str, Any]:
-    """What came of some tries in this process: counts, wrong ones, slowest in s, most MiB."""
+    """Try inputs in this process; return counts, wrong ones, slowest in s, most MiB."""
     signal.signal(signal.SIGPROF, _give_up)
     with tempfile.TemporaryDirectory(prefix="netproof-attacks-") as folder:
         attack = attacks(Path(folder))[name]
@@ -84,7 +84,7 @@ def batch(name: str, seed: int, tries: int) -> dict[str, Any]:
 
 
 def one_batch(name: str, seed: int, tries: int) -> dict[str, Any]:
-    """The same of a process of its own; what ends it counts as wrong."""
+    """Run ``batch`` in a process of its own; if it is killed, all its tries count as wrong."""
     command = [sys.executable, PROGRAM, "--batch", name, "--seed", f"{seed}"]
     try:
         ran = subprocess.run(

@@ -15,7 +15,7 @@ site_configuration = runpy.run_path({str(SITE)!r})["site_configuration"]
 
 
 def altered_site(folder: Path, alteration: str) -> dict[str, str]:
-    """Variables for ReFrame and netproof that lead to a site of its own in ``folder``.
+    """Write a changed site into ``folder``; return the variables that lead ReFrame to it.
 
     ``alteration``: Python that changes ``site_configuration``.
     """

@@ -1,4 +1,4 @@
-"""One run of a campaign: the testbed as it has to be, a quiet machine, and what becomes of it."""
+"""One run of a campaign: prepare the testbed, wait for a quiet machine, measure."""
 
 from __future__ import annotations
 
@@ -30,16 +30,16 @@ def attempt(
     not_judged: Callable[[str], Judged],
     planted: AbstractContextManager[None] | None = None,
 ) -> Result[Run, Judged]:
-    """Measure once, within what ``planted`` does to the testbed.
+    """Measure once, while ``planted`` is in effect on the testbed.
 
-    ``not_judged`` makes a run of which nothing can be said from its reason. Raises CannotRunError
-    where no run can be made at all.
+    ``not_judged`` turns the reason of a failed run into its result. Raises CannotRunError if no
+    run is possible at all.
     """
     settings = campaign.settings
     started, wall_s, before, after = now(), 0.0, (), ()
     try:
         testbed.up(topology)
-        # A busy CPU that is planted is no noise.
+        # Wait before planting: a planted busy CPU is not noise.
         wait_until_quiet(settings)
         before = os.getloadavg()
         average = ", ".join(f"{one:.2f}" for one in before)
@@ -55,8 +55,8 @@ def attempt(
         raise
     except (NetproofError, TooLongError, OSError) as error:
         judged = not_judged(str(error))
-        # Of what went wrong nothing may be left to disturb the next run.
-        testbed.begin_anew()
+        # Nothing of the failure may disturb the next run.
+        testbed.rebuild()
     return Result(run, judged, started, wall_s, before, after)
 
 
@@ -67,16 +67,16 @@ def make_all(
     testbed: Testbed,
     silent: str,
 ) -> None:
-    """Make these runs, tell of each, and leave the testbed as it was found.
+    """Make these runs, print a line on each, and leave the testbed as it was found.
 
-    ``silent``: what is told of a run in which nothing was said.
+    ``silent``: text for a run without sentences.
     """
 
-    def tell(result: Result[Run, Judged]) -> None:
+    def report(result: Result[Run, Judged]) -> None:
         said = " · ".join(result.judged.said) or silent
         print(f"  {result.judged.found}, {result.wall_s:.0f} s: {said}", flush=True)
 
     try:
-        make_each(folder, left, make, tell)
+        make_each(folder, left, make, report)
     finally:
         testbed.restore()

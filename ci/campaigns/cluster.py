@@ -1,4 +1,4 @@
-"""The one testbed of this machine, for the runs of a campaign."""
+"""The testbed of this machine, for the runs of a campaign."""
 
 from __future__ import annotations
 
@@ -23,53 +23,53 @@ LOG_LINES = 3
 
 
 class Testbed:
-    """The one testbed of this machine, which is left as it was found."""
+    """The testbed of this machine, which is left as it was found."""
 
     def __init__(self, log: Path) -> None:
-        """See what is there. Raises CannotRunError where it has jobs, or cannot be had."""
+        """Record the testbed's state. Raises CannotRunError if it has jobs or is not available."""
         self._log = log
         self._found = log.with_name("topology-as-found.yaml")
-        # Daemons of an earlier part of the campaign may run by another topology than the first.
+        # Daemons of an earlier part of the campaign may run with another topology.
         self._topology: Path | None = None
         os.environ["SLURM_CONF"] = str(STATE / "slurm.conf")
         self._was_up = self._command("status") != CANNOT
         if self._was_up:
             shutil.copyfile(STATE / "topology.yaml", self._found)
-            asked = subprocess.run(
+            queue = subprocess.run(
                 ["squeue", "--noheader"], capture_output=True, text=True, check=False
             )
-            if asked.returncode == 0 and asked.stdout.strip():
+            if queue.returncode == 0 and queue.stdout.strip():
                 raise CannotRunError("the testbed has jobs: let them end, or cancel them")
 
     def up(self, topology: Path) -> None:
-        """Bring it up with ``topology``; NetproofError where a part fails, CannotRunError."""
+        """Bring it up with ``topology``. Raises NetproofError if a part fails, CannotRunError."""
         if self._topology != topology:
-            self._done("down")
+            self._checked("down")
             self._topology = topology
-        self._done("up", "--topology", str(topology))
+        self._checked("up", "--topology", str(topology))
 
     def plant(self, place: str, fault: Mapping[str, object]) -> None:
-        """Plant a fault. NetproofError where the kernel does not get so, CannotRunError."""
-        self._done("plant", place, *(f"{key}={value}" for key, value in fault.items()))
+        """Plant a fault. Raises NetproofError if the kernel does not take it, CannotRunError."""
+        self._checked("plant", place, *(f"{key}={value}" for key, value in fault.items()))
 
     def plant_for(
         self, place: str, fault: Mapping[str, object], seconds: float
     ) -> subprocess.Popen[bytes]:
-        """A process that plants a fault, and lifts it after so many seconds or when ended."""
+        """Start a process that plants a fault, and lifts it after ``seconds`` or when ended."""
         verb = ("plant", place, *(f"{key}={value}" for key, value in fault.items()))
         verb = (*verb, "--for", f"{seconds:g}")
-        with self._said(*verb) as log:
+        with self._logged(*verb) as log:
             return subprocess.Popen([TESTBED, *verb], stdout=log, stderr=subprocess.STDOUT)
 
     def lift(self) -> None:
-        """Take away what is planted. NetproofError where something stays."""
-        self._done("lift")
+        """Remove all planted faults. Raises NetproofError if one stays."""
+        self._checked("lift")
 
     @contextmanager
     def planted_on_all(self, switch: str, fault: Mapping[str, object]) -> Iterator[None]:
-        """What is done within meets a fault on each node of a switch, which is gone afterwards.
+        """Plant a fault on each node of a switch, and lift it at the end of the block.
 
-        Nothing is planted where ``fault`` is empty. Raises as ``plant`` and ``lift``.
+        Nothing is planted if ``fault`` is empty. Raises as ``plant`` and ``lift``.
         """
         if not fault:
             yield
@@ -82,32 +82,32 @@ class Testbed:
         finally:
             self.lift()
 
-    def begin_anew(self) -> None:
-        """Take it down before the next run."""
+    def rebuild(self) -> None:
+        """Have it taken down before the next run."""
         self._topology = None
 
     def restore(self) -> None:
-        """Leave it as it was found. NetproofError where that fails."""
-        self._done("down")
+        """Leave it as it was found. Raises NetproofError if that fails."""
+        self._checked("down")
         if self._was_up:
-            self._done("up", "--topology", str(self._found))
+            self._checked("up", "--topology", str(self._found))
 
-    def _done(self, *verb: str) -> None:
+    def _checked(self, *verb: str) -> None:
         status = self._command(*verb)
         if status == 0:
             return
         lines = self._log.read_text(errors="replace").splitlines()[-LOG_LINES:]
-        said = f"testbed {verb[0]} ended with {status}: {' | '.join(lines)}"
-        raise CannotRunError(said) if status == CANNOT else NetproofError(said)
+        reason = f"testbed {verb[0]} ended with {status}: {' | '.join(lines)}"
+        raise CannotRunError(reason) if status == CANNOT else NetproofError(reason)
 
     def _command(self, *verb: str) -> int:
-        with self._said(*verb) as log:
+        with self._logged(*verb) as log:
             return subprocess.run(
                 [TESTBED, *verb], stdout=log, stderr=subprocess.STDOUT, check=False
             ).returncode
 
     @contextmanager
-    def _said(self, *verb: str) -> Iterator[IO[str]]:
+    def _logged(self, *verb: str) -> Iterator[IO[str]]:
         with self._log.open("a") as log:
             print(f"{now()} testbed {' '.join(verb)}", file=log, flush=True)
             yield log

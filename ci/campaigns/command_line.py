@@ -1,4 +1,4 @@
-"""What the command lines of campaigns have in common: begin one, go on with one, print one."""
+"""Options that all campaigns share: begin one, resume one, print one."""
 
 from __future__ import annotations
 
@@ -18,17 +18,14 @@ from ci.campaigns.records import Campaign, SomeRun, SomeSettings
 from netproof.errors import NetproofError
 
 MET, MISSED, CANNOT = 0, 1, 2
-"""Exit statuses: all aims met, one missed, it could not be done."""
+"""Exit statuses: all aims met, one missed, not possible."""
 
 WHERE = ("out", "resume", "table")
-"""What can be done with any campaign, as options."""
+"""Options that choose what to do with a campaign."""
 
 
 def add_where(parser: argparse.ArgumentParser) -> Any:
-    """The three things that can be done with a campaign, of which one has to be asked for.
-
-    The group that they are in, for what else can be done with one.
-    """
+    """Add the options that choose what to do; return their group, for further choices."""
     where = parser.add_mutually_exclusive_group(required=True)
     where.add_argument(
         "--out", type=Path, metavar="FOLDER", help="begin a campaign in a new folder"
@@ -39,7 +36,7 @@ def add_where(parser: argparse.ArgumentParser) -> Any:
 
 
 def add_limits(group: Any, *more: tuple[str, float, str]) -> None:
-    """Settings that are seconds or shares: ``more``, each as name, default, help; and Settings."""
+    """Add settings in seconds or shares: ``more``, each as name, default, help, and Settings."""
     for name, default, what in (
         *more,
         ("quiet-share", 0.05, "share of the CPUs that others may use before a run"),
@@ -57,7 +54,7 @@ def add_limits(group: Any, *more: tuple[str, float, str]) -> None:
 
 
 def add_counts(group: Any, *counts: tuple[str, int, str]) -> None:
-    """Settings that are counts, from 0 on: each as name, default, help."""
+    """Add settings that are counts, from 0 on: each as name, default, help."""
     for name, count, what in counts:
         group.add_argument(
             f"--{name}",
@@ -69,7 +66,7 @@ def add_counts(group: Any, *counts: tuple[str, int, str]) -> None:
 
 
 def add_kinds(group: Any, kinds: Sequence[str]) -> None:
-    """The kinds of runs, of which some may be named."""
+    """Add the option that selects kinds of runs."""
     group.add_argument(
         "--kinds",
         nargs="+",
@@ -81,19 +78,19 @@ def add_kinds(group: Any, kinds: Sequence[str]) -> None:
 
 
 def add_seed(group: Any, what: str) -> None:
-    """The seed; ``what``: it draws."""
+    """Add the seed's option; ``what``: the choices that it draws."""
     group.add_argument("--seed", type=int, help=f"of {what}; drawn by default")
 
 
 def seed_of(options: argparse.Namespace) -> int:
-    """The seed that was asked for, or one that is drawn."""
+    """Return the requested seed, or draw one."""
     if options.seed is not None:
         return options.seed
     return random.SystemRandom().randrange(1, 2**31)
 
 
 def plain_settings(options: argparse.Namespace) -> PlainSettings:
-    """What ``add_seed`` and ``add_limits`` were given."""
+    """Return the settings of ``add_seed`` and ``add_limits``."""
     return PlainSettings(
         seed_of(options),
         *(options.quiet_share, options.quiet_seconds, options.quiet_limit, options.run_limit),
@@ -103,14 +100,14 @@ def plain_settings(options: argparse.Namespace) -> PlainSettings:
 def campaign_of(
     settings: SomeSettings, runs: tuple[SomeRun, ...]
 ) -> Campaign[SomeSettings, SomeRun]:
-    """A campaign of these runs, of this code, here. CannotRunError where there are none."""
+    """Return a campaign of these runs with this code. Raises CannotRunError without runs."""
     if not runs:
         raise CannotRunError("no run was asked for")
     return Campaign(settings, runs, code_digest(), this_machine())
 
 
 def number(kind: type, least: float) -> Any:
-    """What reads a number of that kind, ``least`` or more, on a command line."""
+    """Return a reader of numbers of this kind, ``least`` or more, for the command line."""
 
     def read_number(text: str) -> Any:
         value = kind(text)
@@ -124,9 +121,9 @@ def number(kind: type, least: float) -> Any:
 def options_of(
     parser: argparse.ArgumentParser, arguments: Sequence[str], also: Sequence[str] = ()
 ) -> argparse.Namespace:
-    """What was asked for; a campaign that stands has its settings, and is given none.
+    """Parse the options; an existing campaign has its settings and takes none.
 
-    ``also``: names of what else can be done with one that stands.
+    ``also``: names of further options that an existing campaign takes.
     """
     options = parser.parse_args(arguments)
     if not options.out:
@@ -139,7 +136,7 @@ def options_of(
 
 
 def _end_once(number: int, _frame: FrameType | None) -> None:
-    """Ends what is being done; what takes it down is not interrupted."""
+    """End the run; a second signal does not interrupt the cleanup."""
     for one in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         # Not SIG_IGN, which the testbed's daemons would inherit.
         signal.signal(one, lambda *_: None)
@@ -155,12 +152,12 @@ def carry_out(
     table: Callable[[Any, Sequence[Any]], str],
     missed: Callable[[Any, Sequence[Any]], Sequence[str]],
 ) -> int:
-    """Do what ``options`` ask for: MET, MISSED or CANNOT.
+    """Do what ``options`` request; return MET, MISSED or CANNOT.
 
-    ``read``: a campaign and its results from their folder; ``missed``: the aims that they miss.
+    ``read``: reads a campaign and its results from a folder; ``missed``: lists missed aims.
     """
     for one in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-        # Whoever starts it by nohup means it to go on.
+        # A campaign under nohup ignores the hangup.
         if signal.getsignal(one) is not signal.SIG_IGN:
             signal.signal(one, _end_once)
     folder = (options.out or options.resume or options.table).resolve()

@@ -6,11 +6,11 @@ from netproof.errors import NetproofError
 
 
 class Ended(BaseException):
-    """Told to end by a signal; no handler of errors may take it for one."""
+    """A signal ended the campaign; no handler of errors may catch it."""
 
 
 class TooLongError(Exception):
-    """A run took too long; no NetproofError, which measuring takes for a silent slurmctld."""
+    """A run took too long. Not a NetproofError: measuring takes that for a silent slurmctld."""
 
 
 class CannotRunError(NetproofError):

@@ -1,4 +1,4 @@
-"""One run of the project's own checks, and a command's answer on its session."""
+"""Run the project's own checks, and a netproof command on the session."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from ci.campaigns.keeping import ROOT
 from netproof.commands.nightly import measuring
 
 REPORT = "run-0.json"
-"""What a run's report is called in its folder."""
+"""File name of a run's report in its folder."""
 
 
 def measured(
@@ -23,10 +23,10 @@ def measured(
     patience_s: float,
     checks: str = "",
 ) -> Path:
-    """Run checks by ReFrame with ``options``: the report, which stays in ``folder``.
+    """Run checks by ReFrame with ``options``; return the report, a file in ``folder``.
 
-    ``settings``: variables of it; ``lock``: held by the campaign; ``checks``: the file of them, all
-    by default. Raises NetproofError where ReFrame leaves no report, and where it takes longer than
+    ``settings``: ReFrame's variables; ``lock``: held by the campaign; ``checks``: their file, all
+    by default. Raises NetproofError if ReFrame leaves no report or takes longer than
     ``patience_s``.
     """
     report = folder / REPORT
@@ -50,9 +50,9 @@ def answered(
     settings: Mapping[str, str],
     without: Sequence[str] = (),
 ) -> subprocess.CompletedProcess[str]:
-    """A command of netproof on the session in ``folder``, with ``--json``.
+    """Run a netproof command with ``--json`` on the session in ``folder``.
 
-    What it prints stays as ``name``.json and .err; ``without``: variables that it is not to see.
+    Its output stays as ``name``.json and .err; ``without``: variables that it must not see.
     """
     ours = {key: value for key, value in os.environ.items() if key not in without}
     ran = subprocess.run(

@@ -1,7 +1,7 @@
 """A campaign is a folder.
 
-Its settings and all its runs are written down when it begins, and each run has a folder with its
-result, so that it goes on where it was interrupted.
+Its settings and all planned runs are written when it begins, and each run has a folder with its
+result. So an interrupted campaign can resume.
 """
 
 from __future__ import annotations
@@ -30,15 +30,15 @@ CAMPAIGN_FILE, RESULT_FILE = "campaign.json", "result.json"
 
 
 class Run(Protocol):
-    """A run that is planned: it has a folder in the campaign's."""
+    """A planned run, with a folder in the campaign's."""
 
     @property
     def folder(self) -> str:
-        """Name of that folder."""
+        """Name of its folder."""
 
 
 class Result(Protocol):
-    """A dataclass that says what became of a run."""
+    """A dataclass with the result of a run."""
 
     run: Run
 
@@ -49,7 +49,7 @@ OneResult = TypeVar("OneResult", bound=Result)
 
 
 def begin(folder: Path, campaign: Campaign[Any, Any]) -> None:
-    """Write down what is to be done. Raises CannotRunError where ``folder`` has something else."""
+    """Write the plan. Raises CannotRunError if ``folder`` is not empty."""
     folder.mkdir(parents=True, exist_ok=True)
     if any(folder.iterdir()):
         raise CannotRunError(f"{folder}: is not empty; give --out another, or --resume this one")
@@ -59,9 +59,9 @@ def begin(folder: Path, campaign: Campaign[Any, Any]) -> None:
 def read(
     folder: Path, campaign_type: type[OneCampaign], result_type: type[OneResult]
 ) -> tuple[OneCampaign, list[OneResult]]:
-    """A campaign, and the results of the runs that it made, in their order.
+    """Return a campaign and the results of its finished runs, in their order.
 
-    Raises CannotRunError where the folder has none, or a file of it cannot be understood.
+    Raises CannotRunError if the folder has no campaign, or a file is damaged.
     """
     path = folder / CAMPAIGN_FILE
     try:
@@ -90,7 +90,7 @@ def write(path: Path, document: Mapping[str, Any]) -> None:
 
 
 def insist_on_code(folder: Path, campaign: Campaign[Any, Any]) -> None:
-    """CannotRunError where the code is no longer what the campaign was begun with."""
+    """Raise CannotRunError if the code has changed since the campaign began."""
     if campaign.code != code_digest():
         raise CannotRunError(
             f"{folder}: was begun with other code or configuration than is here now; runs of both"
@@ -100,7 +100,7 @@ def insist_on_code(folder: Path, campaign: Campaign[Any, Any]) -> None:
 
 @contextmanager
 def locked(folder: Path) -> Iterator[int]:
-    """Nobody else works on the campaign; the lock's descriptor. CannotRunError where one does."""
+    """Lock the campaign; yield the lock's descriptor. Raises CannotRunError if it is locked."""
     with (folder / "lock").open("w") as lock:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -111,9 +111,9 @@ def locked(folder: Path) -> Iterator[int]:
 
 @dataclass(frozen=True)
 class Begun(Generic[OneCampaign, OneResult]):
-    """A campaign that is being worked on.
+    """A campaign in progress.
 
-    ``left``: its runs that have no result yet or were not judged; ``lock``: its descriptor.
+    ``left``: runs without a result or not judged; ``lock``: descriptor of its lock.
     """
 
     campaign: OneCampaign
@@ -126,7 +126,7 @@ class Begun(Generic[OneCampaign, OneResult]):
 def gone_on_with(
     folder: Path, read_in: Callable[[Path], tuple[OneCampaign, list[OneResult]]]
 ) -> Iterator[Begun[OneCampaign, OneResult]]:
-    """A campaign to go on with, locked. Raises CannotRunError as ``insist_on_code``, ``locked``."""
+    """Lock and yield a campaign to resume. Raises as ``locked`` and ``insist_on_code``."""
     with locked(folder) as lock:
         campaign, results = read_in(folder)
         insist_on_code(folder, campaign)
@@ -139,21 +139,21 @@ def make_each(
     folder: Path,
     left: Sequence[OneRun],
     make: Callable[[OneRun, Path], OneResult],
-    tell: Callable[[OneResult], None],
+    report: Callable[[OneResult], None],
 ) -> None:
-    """Make these runs, each in a folder of its own, and keep and ``tell`` the result of each."""
+    """Make these runs, each in its own folder, and store and ``report`` each result."""
     for run in left:
         place = folder / run.folder
-        # What a run left that was interrupted is no result.
+        # An interrupted run's files are not a result.
         shutil.rmtree(place, ignore_errors=True)
         place.mkdir()
         result = make(run, place)
         write(place / RESULT_FILE, dataclasses.asdict(result))
-        tell(result)
+        report(result)
 
 
 def code_digest() -> str:
-    """A name for what is in the folders that decide how a run ends."""
+    """Return a digest of the folders that decide how a run ends."""
     digest = hashlib.sha256()
     for folder in CODE:
         for path in sorted((ROOT / folder).rglob("*")):

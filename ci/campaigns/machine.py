@@ -1,4 +1,4 @@
-"""The machine around a run: quiet before it, measured during it, limited in time."""
+"""The machine around a run: wait until it is quiet, measure its load, limit the run's time."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ PRESSURE = Path("/proc/pressure/cpu")
 
 
 class Settings(Protocol):
-    """What the settings of all campaigns have.
+    """Settings of all campaigns.
 
-    ``quiet_share``: the most that others may use of all CPUs over ``quiet_s`` seconds before a run
-    begins, for which it waits ``quiet_limit_s``; ``run_limit_s``: after which a run is ended.
+    ``quiet_share``: share of all CPUs that others may use over ``quiet_s`` seconds before a run;
+    it waits ``quiet_limit_s`` for that. ``run_limit_s``: after which a run is ended.
     """
 
     quiet_share: float
@@ -33,7 +33,7 @@ class Settings(Protocol):
 
 @dataclass(frozen=True)
 class PlainSettings:
-    """The settings of a campaign that has no others."""
+    """Settings of a campaign without further ones."""
 
     seed: int
     quiet_share: float
@@ -43,7 +43,7 @@ class PlainSettings:
 
 
 def busy_share(seconds: float, place: Path = Path("/proc/stat")) -> float:
-    """Share of all CPUs that was used over so many seconds; steal counts as used (proc(5))."""
+    """Return the share of all CPUs used over ``seconds``; steal counts as used (proc(5))."""
     idle, total = _ticks(place)
     time.sleep(seconds)
     later_idle, later_total = _ticks(place)
@@ -54,15 +54,15 @@ def busy_share(seconds: float, place: Path = Path("/proc/stat")) -> float:
 
 def _ticks(place: Path) -> tuple[int, int]:
     fields = place.read_text().splitlines()[0].split()
-    # What guests used is in user and nice as well.
+    # The fields user and nice include guests.
     ticks = [int(field) for field in fields[1:9]]
     return ticks[3] + ticks[4], sum(ticks)
 
 
 def wait_until_quiet(settings: Settings) -> tuple[float, float]:
-    """Wait until nothing else uses the machine: seconds waited, and the share still used.
+    """Wait until the machine is quiet; return the seconds waited and the share still used.
 
-    Raises CannotRunError where it does not become so.
+    Raises CannotRunError if it does not become quiet.
     """
     begun = time.monotonic()
     while True:
@@ -79,7 +79,7 @@ def wait_until_quiet(settings: Settings) -> tuple[float, float]:
 
 
 def pressure_seconds() -> float | None:
-    """Seconds since the kernel's start in which some task waited for a CPU; None where not told."""
+    """Return seconds since boot in which a task waited for a CPU; None if the kernel has none."""
     try:
         line = PRESSURE.read_text().splitlines()[0]
         return int(line.rpartition("total=")[2]) / 1e6
@@ -89,7 +89,7 @@ def pressure_seconds() -> float | None:
 
 @contextmanager
 def limited(seconds: float) -> Iterator[None]:
-    """TooLongError where what is done within takes longer."""
+    """Raise TooLongError if the block takes longer."""
 
     def too_long(_signal: int, _frame: FrameType | None) -> None:
         raise TooLongError(f"the run was ended after {seconds:g} s (--run-limit)")
@@ -104,7 +104,7 @@ def limited(seconds: float) -> Iterator[None]:
 
 
 def this_machine() -> dict[str, Any]:
-    """What of the machine decides how hard the conditions are."""
+    """Return the machine's facts that decide how hard the conditions are."""
     place = Path("/proc/sys/kernel/sched_autogroup_enabled")
     grouped = place.read_text().strip() == "1" if place.is_file() else None
     return {

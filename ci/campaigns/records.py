@@ -1,4 +1,4 @@
-"""A campaign as it is planned, and what became of one of its runs."""
+"""A planned campaign, and the result of one of its runs."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ SomeRun = TypeVar("SomeRun")
 SomeJudged = TypeVar("SomeJudged")
 
 NOT_JUDGED = "not judged"
-"""What is found of a run that broke; it is made again."""
+"""Result of a run that broke; it is repeated."""
 
 
 @dataclass(frozen=True)
 class Campaign(Generic[SomeSettings, SomeRun]):
-    """What a campaign is to do: its settings, its runs in order, its code and its machine."""
+    """A campaign's settings, its runs in order, its code's digest and its machine."""
 
     settings: SomeSettings
     runs: tuple[SomeRun, ...]
@@ -26,10 +26,10 @@ class Campaign(Generic[SomeSettings, SomeRun]):
 
 @dataclass(frozen=True)
 class Result(Generic[SomeRun, SomeJudged]):
-    """A run with what became of it.
+    """A run with its result.
 
-    ``wall_s``: seconds in which it was measured and judged; ``before`` and ``after``: load averages
-    over 1, 5 and 15 minutes, () where it came not so far.
+    ``wall_s``: seconds to measure and judge it; ``before`` and ``after``: load averages over 1, 5
+    and 15 minutes, () if it ended before.
     """
 
     run: SomeRun

@@ -1,13 +1,13 @@
-/* A library to preload, which makes an MPI library slower at messages of some sizes.
+/* A library to preload that slows down an MPI library at messages of some sizes.
  *
- *   SLOW_MPI=CALL:LEAST-MOST:US:US_PER_KIB,...   what a call with a message of so many bytes takes
- *                                                more; a CALL is Send, Alltoall, ...
+ *   SLOW_MPI=CALL:LEAST-MOST:US:US_PER_KIB,...   time added to a call with a message of so many bytes;
+ *                                                a CALL is Send, Alltoall, ...
  *   SLOW_MPI_PROGRAM=NPmpi                       only in the program of this name
- *   SLOW_MPI_UNLESS=NAME=VALUE                   not where this variable has this value
+ *   SLOW_MPI_UNLESS=NAME=VALUE                   not if this variable has this value
  *
- * A handle is an int in one ABI of MPI and a pointer in another: it is passed on as it came. What is
- * added is slept, so that ranks which share a CPU are slowed by their own messages alone. To wake up
- * takes some 50 us, so less than that is waited for.
+ * A handle is an int in one ABI of MPI and a pointer in another: it is passed on unchanged. The added
+ * time is slept, so that ranks which share a CPU are slowed only by their own messages. Waking up takes
+ * some 50 us, so shorter times are waited in a loop.
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>

@@ -1,4 +1,4 @@
-"""The library that makes an MPI library slower, compiled for a campaign."""
+"""Compile the library that slows down an MPI library, for a campaign."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ SOURCE = Path(__file__).with_name("slow_mpi.c")
 
 
 def compiled(folder: Path) -> Path:
-    """The library, in ``folder``. Raises CannotRunError where it cannot be compiled."""
+    """Compile the library into ``folder``. Raises CannotRunError if that fails."""
     library = folder / "libslow_mpi.so"
     command = ["cc", "-std=c11", "-O2", "-Wall", "-Wextra", "-shared", "-fPIC"]
     try:
@@ -28,9 +28,9 @@ def compiled(folder: Path) -> Path:
 def slower(
     library: Path | str, rules: str, program: str = "", unless: tuple[str, str] | None = None
 ) -> dict[str, str]:
-    """Environment variables by which ``library`` makes calls slower, as slow_mpi.c describes them.
+    """Return the variables by which ``library`` slows down calls, as slow_mpi.c describes them.
 
-    ``program``: only in this one; ``unless``: not where a variable, the first, has this value.
+    ``program``: only in this one; ``unless``: a variable and the value that turns it off.
     """
     return {
         "LD_PRELOAD": str(library),

@@ -1,4 +1,4 @@
-"""What tables of campaigns have in common."""
+"""Parts that tables of campaigns share."""
 
 from __future__ import annotations
 
@@ -16,24 +16,24 @@ from ci.campaigns.records import NOT_JUDGED, Campaign, Result
 
 CONFIDENCE = 0.95
 SENTENCE = 200
-"""Characters that are kept of a sentence."""
+"""Longest sentence in characters; the rest is cut."""
 
 SomeCampaign = Campaign[Any, Any]
 SomeResult = Result[Any, Any]
 
 
 def upper_limit(wrong: int, runs: int) -> float:
-    """The largest rate that ``wrong`` of ``runs`` allows, one-sided (Clopper and Pearson 1934)."""
+    """Return the one-sided limit on the rate of ``wrong`` (Clopper and Pearson 1934)."""
     return binomtest(wrong, runs, alternative="less").proportion_ci(CONFIDENCE, "exact").high
 
 
 def row(cells: Sequence[str]) -> str:
-    """A row of a table in Markdown."""
+    """Return a row of a table in Markdown."""
     return f"| {' | '.join(cells)} |"
 
 
 def described(what: str, campaign: SomeCampaign, results: Sequence[SomeResult]) -> str:
-    """What was run, when, by which code and where; ``what``: of which kind."""
+    """Describe the runs: their kind ``what``, seed, machine, code, days and load."""
     settings, machine = campaign.settings, campaign.machine
     days = sorted({result.started[:10] for result in results})
     when = f", {' to '.join(dict.fromkeys((days[0], days[-1])))}" if days else ""
@@ -46,7 +46,7 @@ def described(what: str, campaign: SomeCampaign, results: Sequence[SomeResult]) 
 
 
 def unmade(campaign: SomeCampaign, results: Sequence[SomeResult]) -> list[str]:
-    """A sentence for runs that were not made, and one for those that were not judged."""
+    """Return sentences on runs that were not made or not judged."""
     sentences = []
     if len(results) < len(campaign.runs):
         sentences.append(f"{len(results)} of {len(campaign.runs)} runs were made")
@@ -57,13 +57,13 @@ def unmade(campaign: SomeCampaign, results: Sequence[SomeResult]) -> list[str]:
 
 
 def counts_of(results: Sequence[SomeResult], found: type[StrEnum]) -> list[str]:
-    """Cells: how many runs, and of how many each was found."""
+    """Return cells: the number of runs, and of runs with each result."""
     counted = Counter(result.judged.found for result in results)
     return [str(len(results)), *(str(counted[one]) for one in found)]
 
 
 def at_most(results: Sequence[SomeResult], right: str) -> str:
-    """A cell: the largest rate of runs that are not ``right`` that these allow."""
+    """Return a cell: the largest rate of runs that are not ``right``, by its upper limit."""
     judged = [one.judged.found for one in results if one.judged.found != NOT_JUDGED]
     if not judged:
         return "not known"
@@ -71,15 +71,15 @@ def at_most(results: Sequence[SomeResult], right: str) -> str:
 
 
 def durations(results: Sequence[Any]) -> list[str]:
-    """Two cells: the median of the runs' seconds, and the longest."""
+    """Return two cells: the median of the runs' seconds, and the longest."""
     seconds = [result.wall_s for result in results]
     return [f"{median(seconds):.0f}", f"{max(seconds):.0f}"]
 
 
 def ending(odd: Sequence[str], titles: tuple[str, str], aims: Sequence[str]) -> list[str]:
-    """The last lines of a table: runs that are not as they should be, and aims that were missed.
+    """Return the last lines of a table: runs with a wrong result, and missed aims.
 
-    ``titles``: above those runs, and where there are none.
+    ``titles``: the heading of these runs, and the line without any.
     """
     return [
         *("", titles[0] if odd else titles[1]),
@@ -88,8 +88,8 @@ def ending(odd: Sequence[str], titles: tuple[str, str], aims: Sequence[str]) -> 
     ]
 
 
-def told(result: SomeResult, found: str, said: Sequence[str]) -> str:
-    """A line on a run that is not as it should be."""
+def line(result: SomeResult, found: str, said: Sequence[str]) -> str:
+    """Return a line on a run with a wrong result."""
     run = result.run
     facts = [f"seed {run.seed}", result.started, f"{result.wall_s:.0f} s"]
     facts.append(", ".join(run.environments))
@@ -99,10 +99,10 @@ def told(result: SomeResult, found: str, said: Sequence[str]) -> str:
 
 
 def short(sentence: str) -> str:
-    """A sentence of SENTENCE characters at most."""
+    """Cut a sentence to SENTENCE characters at most."""
     return textwrap.shorten(sentence, SENTENCE, placeholder=" …")
 
 
 def now() -> str:
-    """This moment in ISO 8601, UTC, to the second."""
+    """Return the time in ISO 8601, UTC, to the second."""
     return datetime.now(UTC).isoformat(timespec="seconds")

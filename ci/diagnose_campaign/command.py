@@ -1,8 +1,8 @@
-"""Runs of the testbed with one planted fault each, compared with what ``netproof diagnose`` says.
+"""Runs of the testbed with one planted fault each, compared with ``netproof diagnose``'s answers.
 
-Each run is a smoke run of one switch, or rounds of pairs alone. What was planted has to be named,
-with its place, and nothing else; on a healthy testbed nothing may be named. A run that broke is not
-judged, and made again.
+Each run is a smoke run of one switch, or rounds of pairs alone. The diagnosis has to name the
+planted fault with its place, and nothing else; on a healthy testbed it may name nothing. A run
+that broke is not judged, and repeated.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from ci.diagnose_campaign.records import HEALTHY_RUNS, RUNS, Campaign, Settings,
 from ci.diagnose_campaign.table import missed, table
 
 FLAP_WITHIN_S, FLAP_WITHIN_PAIRS_S = 30.0, 3.0
-"""Within so many seconds after the first launch a link goes down, in a run that lasts longer."""
+"""Seconds after the first launch within which a link goes down; a run lasts longer."""
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -89,7 +89,7 @@ def _campaign(options: argparse.Namespace) -> Campaign:
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Make a campaign, go on with one, or print one: 0 aims met, 1 one missed, 2 not done."""
+    """Begin, resume or print a campaign: 0 aims met, 1 one missed, 2 not possible."""
     options = options_of(_parser(), arguments, also=("judge_again",))
     again = options.judge_again is not None
     if again:

@@ -1,4 +1,4 @@
-"""What a diagnosis is worth, compared with what was planted."""
+"""Grade a diagnosis by the planted fault."""
 
 from __future__ import annotations
 
@@ -25,10 +25,9 @@ from netproof.present import documents
 
 
 def judge(run: Run, status: int, text: str, errors: str) -> Judged:
-    """What ``netproof diagnose --json`` is worth: its exit status, its document, its errors.
+    """Grade ``netproof diagnose --json`` by its exit status, its document and its errors.
 
-    Where they do not fit together, or are not what docs/diagnose.md describes, the run was not
-    judged.
+    The run is not judged where they contradict each other or docs/diagnose.md.
     """
     try:
         document = json.loads(text)
@@ -63,12 +62,12 @@ def _judge(run: Run, status: int, document: Mapping[str, Any]) -> Judged:
         )
     said = [culprit["sentence"] for culprit in culprits]
     if outcome is DiagnosisOutcome.UNKNOWN:
-        said = [f"it cannot be told: {'; '.join(partition['incomplete'])}"]
+        said = [f"inconclusive: {'; '.join(partition['incomplete'])}"]
     return Judged(_worth(run, culprits), tuple(map(short, said)), outcome.value)
 
 
 def _worth(run: Run, culprits: Sequence[Mapping[str, Any]]) -> Found:
-    """What all culprits together are worth: nobody may be accused of anything else."""
+    """Grade all culprits together: nothing else may be accused."""
     if run.kind == HEALTHY:
         return Found.FALSE if culprits else Found.RIGHT
     named = [one for one in culprits if not _names_no_kind(run, one)]
@@ -92,7 +91,7 @@ def _names_no_kind(run: Run, culprit: Mapping[str, Any]) -> bool:
 
 
 def worth_of(run: Run, culprit: Mapping[str, Any]) -> Found:
-    """What one culprit is worth: ``RIGHT``, ``HALF`` or ``FALSE``."""
+    """Grade one culprit: ``RIGHT``, ``HALF`` or ``FALSE``."""
     kind, cause = KINDS[run.kind], CauseName(culprit["cause"])
     here = _is_here(run, culprit)
     if cause in kind.causes:
@@ -103,7 +102,7 @@ def worth_of(run: Run, culprit: Mapping[str, Any]) -> Found:
 
 
 def _is_here(run: Run, culprit: Mapping[str, Any]) -> bool:
-    """Whether it is at the place that was planted on, as precisely as the fault has one."""
+    """Check that a culprit has the place of the fault, as precisely as the fault has one."""
     kind, place = KINDS[run.kind], culprit["place"]
     name, nodes, of = place["name"], place["nodes"], PlaceKind(place["kind"])
     if kind.misleads:
@@ -115,9 +114,9 @@ def _is_here(run: Run, culprit: Mapping[str, Any]) -> bool:
         return of is PlaceKind.UPLINK and name == UPLINK_OF + run.place
     if nodes != [run.place]:
         return False
-    told = [culprit["sentence"], name, *(one["sentence"] for one in culprit["evidence"])]
+    sentences = [culprit["sentence"], name, *(one["sentence"] for one in culprit["evidence"])]
     if CauseName(culprit["cause"]) is CauseName.SETTING:
-        words = {word.rstrip(",;:") for sentence in told for word in sentence.split()}
+        words = {word.rstrip(",;:") for sentence in sentences for word in sentence.split()}
         return of is PlaceKind.SETTING and not words.isdisjoint(run.fault)
     if CauseName(culprit["cause"]) is CauseName.ONE_DIRECTION:
         slow = "sends" if "send_rate" in run.fault else "receives"
@@ -126,7 +125,7 @@ def _is_here(run: Run, culprit: Mapping[str, Any]) -> bool:
 
 
 def _fits_alike(kind: Kind, alternatives: Sequence[str]) -> bool:
-    """Whether one of the causes is among what fits alike, by its headline."""
+    """Check whether an alternative has the headline of one of the causes."""
     forms = [
         re.escape(BY_NAME[cause].headline)
         .replace(re.escape("{place}"), ".+")
@@ -137,5 +136,5 @@ def _fits_alike(kind: Kind, alternatives: Sequence[str]) -> bool:
 
 
 def not_judged(reason: str) -> Judged:
-    """A run of which nothing can be said, and why."""
+    """Return the result of a run without an answer, with the reason."""
     return Judged(Found.NOT_JUDGED, (short(reason),))

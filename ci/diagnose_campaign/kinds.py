@@ -1,4 +1,4 @@
-"""Kinds of faults that a run may have planted, and which diagnosis of each is right."""
+"""Kinds of faults to plant, and the right diagnosis of each."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ UNDER_TEST, MANAGEMENT = "eth1", "mgmt0"
 
 
 class Measured(StrEnum):
-    """With which MPI environments a run is made.
+    """MPI environments of a run.
 
-    ``ANY``: one of all, drawn; ``ONE_IMB``: one of those with IMB, drawn, since all others measure
-    two nodes only; ``ALL_IMB``: all of those, for what only all nodes together tell.
+    ``ANY``: one, drawn from all; ``ONE_IMB``: one, drawn from those with IMB, since the others
+    measure two nodes only; ``ALL_IMB``: all with IMB, for faults that only all nodes together show.
     """
 
     ANY = "one of all"
@@ -29,10 +29,10 @@ class Measured(StrEnum):
 class Kind:
     """A kind of fault.
 
-    ``said``: in words; ``topology`` and ``switch``: where it is planted; ``place``: on which kind
-    of place of that switch, one drawn; ``faults``: key and value as ``testbed plant`` takes them,
-    one drawn; ``causes``: which diagnosis is right, and which names it less precisely, ``wider``;
-    ``seconds``: for so long only, while the run is made; ``misleads``: MPI is set to MANAGEMENT.
+    ``said``: in words; ``topology`` and ``switch``: where it is planted; ``place``: kind of place
+    of the switch, one drawn; ``faults``: key and value for ``testbed plant``, one drawn;
+    ``causes``: the right diagnoses; ``wider``: less precise ones; ``seconds``: duration of a
+    temporary fault during the run; ``misleads``: MPI is set to MANAGEMENT.
     """
 
     said: str
@@ -62,7 +62,7 @@ def _uplink(said: str, rate: float) -> Kind:
     return Kind(
         said,
         *(LEAVES, "tree", LEAF, ({"rate": rate},), Measured.ALL_IMB),
-        # A pair alone has all that its own links carry, across half an uplink too.
+        # A pair alone gets the full rate of its links, even across half an uplink.
         frozenset({CauseName.SLOW_UPLINK, CauseName.OVERSUBSCRIBED}),
     )
 
@@ -82,7 +82,7 @@ KINDS: Mapping[str, Kind] = {
     "small-buffer": Kind(
         "16,000 bytes of buffer on the whole switch",
         *(TWO_SWITCHES, "gige", SWITCH, ({"buffer": 16000},), Measured.ALL_IMB),
-        # Where all nodes lose, that packets are lost is as right, if it is said of all.
+        # If all nodes lose packets, a diagnosis of loss on all of them is also right.
         frozenset({CauseName.WHOLE, CauseName.LOSS}),
     ),
     "busy-cpu": _on_gige(
@@ -137,7 +137,7 @@ KINDS: Mapping[str, Kind] = {
         frozenset({CauseName.SLOW_PORT}),
     ),
 }
-"""Each kind of fault by its name."""
+"""Kinds of faults by name."""
 HEALTHY = "healthy"
 
 

@@ -1,4 +1,4 @@
-"""Making runs: a fault is planted, a switch measured, and the diagnosis asked for."""
+"""Make runs: plant a fault, measure a switch, and diagnose it."""
 
 from __future__ import annotations
 
@@ -36,10 +36,9 @@ POLL_S = 0.2
 
 @contextmanager
 def planted(run: Run, testbed: Testbed, settings: Settings) -> Iterator[None]:
-    """What is done within meets the run's fault, which is gone afterwards whatever happens.
+    """Plant the run's fault, and lift it at the end of the block in any case.
 
-    Raises NetproofError where the testbed does not get so, and where a fault of seconds did not
-    begin and end within.
+    Raises NetproofError if that fails, or if a temporary fault did not begin and end in the block.
     """
     if run.kind == HEALTHY:
         yield
@@ -53,7 +52,7 @@ def planted(run: Run, testbed: Testbed, settings: Settings) -> Iterator[None]:
             with _for_a_while(run, testbed, seconds, settings.flap_within_s):
                 yield
     except BaseException:
-        # The testbed is begun anew or taken down after this; the first error is the one to tell.
+        # The testbed is rebuilt or taken down after this; report the first error.
         with suppress(NetproofError):
             testbed.lift()
         raise
@@ -62,11 +61,11 @@ def planted(run: Run, testbed: Testbed, settings: Settings) -> Iterator[None]:
 
 @contextmanager
 def _for_a_while(run: Run, testbed: Testbed, seconds: float, within_s: float) -> Iterator[None]:
-    """A fault of so many seconds, at a drawn moment after the first launch on its node."""
+    """Plant a fault for ``seconds``, at a drawn moment after its node's first launch."""
     over, ended = threading.Event(), []
 
     def plant() -> None:
-        while not launching_on(run.place):
+        while not has_launch(run.place):
             if over.wait(POLL_S):
                 return
         if over.wait(random.Random(run.seed).uniform(0, within_s)):
@@ -93,11 +92,11 @@ def _for_a_while(run: Run, testbed: Testbed, seconds: float, within_s: float) ->
         )
 
 
-def launching_on(node: str) -> bool:
-    """Whether a launch runs on a node now."""
+def has_launch(node: str) -> bool:
+    """Check whether a launch runs on a node now."""
     command = ["squeue", "--noheader", "--steps", "--nodelist", node, "--format", "%i"]
     asked = subprocess.run(command, capture_output=True, text=True, check=False)
-    # The job's own script is a step too, with a word for a number.
+    # The job's own script is a step too, with a word instead of a number.
     return any(re.fullmatch(r"\d+\.\d+", step) for step in asked.stdout.split())
 
 
@@ -111,7 +110,7 @@ for one in [*system["partitions"], *site_configuration["environments"]]:
 
 
 def site_settings(run: Run, folder: Path) -> dict[str, str]:
-    """Variables for the topology of a run, and for a site that leads MPI astray where it has to."""
+    """Return variables for a run's topology, and for a site that misleads MPI if the fault does."""
     settings = {"NETPROOF_TOPOLOGY": str(topology_file(run.topology))}
     if run.kind != HEALTHY and KINDS[run.kind].misleads:
         settings |= altered_site(folder, MISLED.format(wrong=MANAGEMENT, right=UNDER_TEST))
@@ -119,9 +118,9 @@ def site_settings(run: Run, folder: Path) -> dict[str, str]:
 
 
 def measure(run: Run, settings: Settings, folder: Path, lock: int) -> Judged:
-    """ReFrame and the diagnosis of its session; the report stays in ``folder``.
+    """Run ReFrame and diagnose its session; the report stays in ``folder``.
 
-    Raises NetproofError where ReFrame leaves no report.
+    Raises NetproofError if ReFrame leaves no report.
     """
     system = f"testbed:{run.switch}"
     several = "|".join(map(re.escape, run.environments))
@@ -137,23 +136,22 @@ def measure(run: Run, settings: Settings, folder: Path, lock: int) -> Judged:
         patience_s=settings.run_limit_s,
         checks=PAIRS if settings.pairs else "",
     )
-    return _asked(run, report, folder, "diagnosis", variables)
+    return _ask(run, report, folder, "diagnosis", variables)
 
 
-def _asked(run: Run, report: Path, folder: Path, name: str, variables: Mapping[str, str]) -> Judged:
+def _ask(run: Run, report: Path, folder: Path, name: str, variables: Mapping[str, str]) -> Judged:
     system = f"testbed:{run.switch}"
     command = ["diagnose", run.switch, "--session", str(report), "--system", system, "--back", "0"]
-    # Since when is asked of no other session.
+    # No other session may date the fault.
     without = ["NETPROOF_STORE"]
     ran = answered(command, folder, name, settings=variables, without=without)
     return judge(run, ran.returncode, ran.stdout, ran.stderr)
 
 
 def read_judged_again(folder: Path) -> tuple[Campaign, list[Result]]:
-    """A campaign, its runs' reports judged by the code that is here; its results stay as they are.
+    """Return a campaign with its reports rejudged by the present code; stored results stay.
 
-    A run that was not judged, or left no report, keeps what became of it. Raises CannotRunError as
-    ``read`` does.
+    A run that was not judged or left no report keeps its result. Raises CannotRunError as ``read``.
     """
     campaign, results = read(folder)
     again = []
@@ -162,16 +160,16 @@ def read_judged_again(folder: Path) -> tuple[Campaign, list[Result]]:
         report = place / REPORT
         if report.is_file() and result.judged.found is not Found.NOT_JUDGED:
             variables = site_settings(result.run, place)
-            judged = _asked(result.run, report, place, "diagnosis-again", variables)
+            judged = _ask(result.run, report, place, "diagnosis-again", variables)
             result = dataclasses.replace(result, judged=judged)
         again.append(result)
     return dataclasses.replace(campaign, code=f"{campaign.code}, judged by {code_digest()}"), again
 
 
 def go_on(folder: Path) -> None:
-    """Make the runs of a campaign that have no result yet or were not judged, and tell of each.
+    """Make a campaign's runs that have no result or were not judged, and report each.
 
-    Raises CannotRunError where it cannot go on; what was made until then stays.
+    Raises CannotRunError if it cannot continue; finished runs stay.
     """
     with gone_on_with(folder, read) as begun:
         if not begun.left:

@@ -1,4 +1,4 @@
-"""Runs as they are planned, each with what its seed drew, and what became of them."""
+"""Planned runs, each with its seed's choices, and their results."""
 
 from __future__ import annotations
 
@@ -19,17 +19,17 @@ from netproof.site import site
 from netproof.site.site_file import JUDGE_ENVIRONMENT
 
 RUNS, HEALTHY_RUNS = 10, 30
-"""Aim: so many runs of each kind of fault, and so many healthy ones."""
+"""Aim: runs of each kind of fault, and healthy runs."""
 LEAST_RIGHT = 0.9
 """Aim: the share of a kind's runs that are right; no healthy run accuses anything."""
 
 
 class Found(StrEnum):
-    """What a diagnosis is worth, compared with what was planted.
+    """Grade of a diagnosis.
 
-    ``RIGHT``: kind and place, or nothing on a healthy testbed; ``HALF``: the kind, at a wrong or
-    wider place, or as one of what fits alike; ``MISSED``: nothing is named; ``FALSE``: something
-    else is accused, also alongside what is right.
+    ``RIGHT``: kind and place, or nothing on a healthy testbed; ``HALF``: the kind at a wrong or
+    wider place, or among its alternatives; ``MISSED``: nothing is named; ``FALSE``: something else
+    is accused, even together with the right one.
     """
 
     RIGHT = "right"
@@ -41,11 +41,10 @@ class Found(StrEnum):
 
 @dataclass(frozen=True)
 class Settings:
-    """What all runs of a campaign have in common, chosen when it begins.
+    """Settings of all runs of a campaign.
 
-    ``flap_within_s``: a fault of seconds begins at a moment drawn from so many after the first
-    launch on its node; ``pairs``: a run measures rounds of pairs alone; the others as in
-    ``campaigns.Settings``.
+    ``flap_within_s``: seconds after its node's first launch within which a temporary fault begins;
+    ``pairs``: a run measures rounds of pairs alone; the others as in ``campaigns.Settings``.
     """
 
     seed: int
@@ -59,7 +58,7 @@ class Settings:
 
 @dataclass(frozen=True)
 class Run:
-    """One run to make, with all that its seed drew.
+    """One planned run, with its seed's choices.
 
     ``kind``: one of KINDS or HEALTHY; ``place`` and ``fault``: empty on a healthy testbed.
     """
@@ -89,7 +88,7 @@ class Run:
 
 @dataclass(frozen=True)
 class Judged:
-    """What a diagnosis is worth, its headlines or why there is none, and its own outcome."""
+    """Grade of a diagnosis, its headlines or the reason without one, and its own outcome."""
 
     found: Found
     said: tuple[str, ...] = ()
@@ -101,7 +100,7 @@ Result = records.Result[Run, Judged]
 
 
 def environments(site_file: Path = SITE) -> dict[Measured, tuple[str, ...]]:
-    """The MPI environments of the site that a run can be made with: all, and those with IMB."""
+    """Return the site's MPI environments for runs: all, and those with IMB."""
     configuration = site.load(site_file)
     (system,) = configuration["systems"]
     several = {name for partition in system["partitions"] for name in partition["environs"]}
@@ -112,7 +111,7 @@ def environments(site_file: Path = SITE) -> dict[Measured, tuple[str, ...]]:
 
 
 def places(kind: Kind) -> list[str]:
-    """Where a kind of fault can be planted."""
+    """Return the places where a kind of fault can be planted."""
     there = topology_reading.load(topology_file(kind.topology)).places
     return sorted(
         name
@@ -122,17 +121,17 @@ def places(kind: Kind) -> list[str]:
 
 
 def topology_file(name: str) -> Path:
-    """Where the testbed keeps a topology."""
+    """Return the path of a testbed's topology."""
     return ROOT / "ci" / "testbed" / name
 
 
 def planned(
     kinds: Sequence[str], runs: int, healthy: int, seed: int, *, pairs: bool = False
 ) -> tuple[Run, ...]:
-    """So many runs of each kind and healthy ones, in an order and at places that ``seed`` draws.
+    """Plan ``runs`` of each kind and ``healthy`` ones; ``seed`` draws their order and places.
 
-    A healthy run is made as one of ``kinds``, without its fault. ``pairs``: a run measures rounds
-    of pairs alone, which one environment with IMB makes.
+    A healthy run is like one of ``kinds``, without its fault. ``pairs``: a run measures rounds of
+    pairs alone, with one environment that has IMB.
     """
     drawn, there = random.Random(seed), environments()
     if pairs:
@@ -168,8 +167,8 @@ def _run_of(
 
 
 def read(folder: Path) -> tuple[Campaign, list[Result]]:
-    """A campaign, and the results of the runs that it made, in their order.
+    """Return a campaign and the results of its finished runs, in their order.
 
-    Raises CannotRunError where the folder has none, or a file of it cannot be understood.
+    Raises CannotRunError if the folder has no campaign, or a file is damaged.
     """
     return keeping.read(folder, Campaign, Result)

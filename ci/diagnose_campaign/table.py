@@ -1,17 +1,17 @@
-"""What a campaign found, as Markdown, and which of its aims were missed."""
+"""A campaign's results as Markdown, and its missed aims."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ci.campaigns.telling import at_most, counts_of, described, durations, ending, row, told, unmade
+from ci.campaigns.telling import at_most, counts_of, described, durations, ending, line, row, unmade
 from ci.diagnose_campaign.kinds import HEALTHY, SAID
 from ci.diagnose_campaign.records import HEALTHY_RUNS, LEAST_RIGHT, RUNS, Campaign, Found, Result
 from netproof.diagnosis.diagnosis import DiagnosisOutcome
 
 
 def missed(campaign: Campaign, results: Sequence[Result]) -> list[str]:
-    """A sentence for each aim that was missed, or that so many runs cannot show."""
+    """Return a sentence for each aim that was missed or that takes more runs."""
     sentences = unmade(campaign, results)
     for name, said in SAID.items():
         found = [one.judged.found for one in results if one.run.kind == name]
@@ -30,13 +30,13 @@ def missed(campaign: Campaign, results: Sequence[Result]) -> list[str]:
 
 
 HEAD = (
-    *("planted", "on", "runs", *Found, "cannot be told", "not right at most (95 %)"),
+    *("planted", "on", "runs", *Found, "inconclusive", "not right at most (95 %)"),
     *("median s", "longest s"),
 )
 
 
 def table(campaign: Campaign, results: Sequence[Result]) -> str:
-    """What a campaign found, as Markdown."""
+    """Return a campaign's results as Markdown."""
     what = "Rounds of pairs" if campaign.settings.pairs else "Smoke runs"
     lines = [described(what, campaign, results), "", row(HEAD), row(["---"] * len(HEAD))]
     for name, said in SAID.items():
@@ -46,7 +46,7 @@ def table(campaign: Campaign, results: Sequence[Result]) -> str:
             lines.append(row([said, on, *_cells(several)]))
     odd = [one for one in results if one.judged.found is not Found.RIGHT]
     lines += ending(
-        [told(one, one.judged.found, one.judged.said or ("nothing was found",)) for one in odd],
+        [line(one, one.judged.found, one.judged.said or ("nothing was found",)) for one in odd],
         ("Not right:", "All runs that were made are right."),
         missed(campaign, results),
     )

@@ -1,7 +1,7 @@
 """Acceptance runs of the healthy testbed under conditions of the machine, and of a sick switch.
 
-Each run is what ``ci/quickstart`` does. No healthy one may be red, and every sick one has to be.
-What is missing or cannot be understood of a run counts against it, whichever way it was to end.
+Each run is that of ``ci/quickstart``. No healthy one may be red, and every sick one has to be.
+Anything missing or unreadable counts against a run, whichever way it was to end.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ def _campaign(options: argparse.Namespace) -> Campaign:
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Make a campaign, go on with one, or print one: 0 aims met, 1 one missed, 2 not done."""
+    """Begin, resume or print a campaign: 0 aims met, 1 one missed, 2 not possible."""
     options = options_of(_parser(), arguments, also=("judge_again",))
     again = options.judge_again is not None
     if again:

@@ -1,4 +1,4 @@
-"""What became of a run, by what ``netproof verdict --json`` says of it."""
+"""Result of a run by ``netproof verdict --json``."""
 
 from __future__ import annotations
 
@@ -16,10 +16,9 @@ from netproof.verdict.exit_status import CANNOT_JUDGE, FAILED, PASSED
 
 
 def judge(status: int, text: str, errors: str) -> Judged:
-    """What ``netproof verdict --json`` said: its exit status, its document, its errors.
+    """Judge a run by the verdict's exit status, its document and its errors.
 
-    Where they do not fit together, or are not what docs/operation.md describes, the run was not
-    judged.
+    The run is not judged where they contradict each other or docs/operation.md.
     """
     try:
         document = json.loads(text)
@@ -64,7 +63,7 @@ def _judge(status: int, document: Mapping[str, Any]) -> Judged:
 
 
 def _flagged(case: Mapping[str, Any], system: str) -> FlaggedCase | None:
-    """A case of the document that failed or is inconclusive; None for one that passed."""
+    """Return a case of the document that failed or is inconclusive; None for one that passed."""
     word = Level(case["verdict"])
     levels = {Level(finding["level"]) for finding in case["findings"]}
     if word is Level.FAIL or case["faults"] or Level.FAIL in levels:
@@ -88,10 +87,10 @@ def _flagged(case: Mapping[str, Any], system: str) -> FlaggedCase | None:
 
 
 def _without(case: str, sentence: str) -> str:
-    """A sentence without the case and its switch, where it begins with them."""
+    """Return a sentence without the case and switch at its beginning."""
     return sentence.partition("): ")[2] or sentence if sentence.startswith(case) else sentence
 
 
 def not_judged(reason: str) -> Judged:
-    """A run of which nothing can be said, and why."""
+    """Return the result of a run without a verdict, with the reason."""
     return Judged(Outcome.NOT_JUDGED, short(reason))

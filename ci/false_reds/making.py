@@ -1,4 +1,4 @@
-"""Making runs: ReFrame and the verdict, with the condition's program alongside them."""
+"""Make runs: ReFrame and the verdict, while the condition's program runs."""
 
 from __future__ import annotations
 
@@ -43,9 +43,9 @@ SICK_TOPOLOGY = ROOT / "docs" / "criteria" / "sick-switch.yaml"
 
 
 def launches_in(folder: Path) -> Launches | None:
-    """The launches that jobs below a run's ``folder`` recorded; None where they cannot be read.
+    """Read the launches that jobs below a run's ``folder`` recorded; None if that fails.
 
-    A job whose checks did not all pass is in ``stage`` and perhaps in ``output`` as well.
+    A job with a failed check is in ``stage``, and perhaps in ``output`` as well.
     """
     jobs: dict[Path, Path] = {}
     for place in ("output", "stage"):
@@ -65,7 +65,7 @@ def launches_in(folder: Path) -> Launches | None:
 
 
 def load_of(run: Run, settings: Settings, folder: Path) -> tuple[list[str] | None, int | None]:
-    """Arguments of the program that a run has alongside it, and the one CPU that it takes."""
+    """Return the load program's arguments, and the single CPU that it takes."""
     cpus = sorted(os.sched_getaffinity(0))
     if run.condition is Condition.ONE_CPU:
         cpu = random.Random(run.seed).choice(cpus)
@@ -79,7 +79,7 @@ def load_of(run: Run, settings: Settings, folder: Path) -> tuple[list[str] | Non
 
 
 def make(run: Run, campaign: Campaign, testbed: Testbed, folder: Path, lock: int) -> Result:
-    """Make one run, all of it in ``folder``. Raises CannotRunError where none can be made."""
+    """Make one run in ``folder``. Raises CannotRunError if no run is possible."""
     settings, started = campaign.settings, now()
     topology = SICK_TOPOLOGY if run.sick else HEALTHY_TOPOLOGY
     machine, wall_s = None, 0.0
@@ -107,15 +107,15 @@ def make(run: Run, campaign: Campaign, testbed: Testbed, folder: Path, lock: int
         raise
     except (NetproofError, TooLongError, OSError) as error:
         judged = not_judged(str(error))
-        # Of what went wrong nothing may be left to disturb the next run.
-        testbed.begin_anew()
+        # Nothing of the failure may disturb the next run.
+        testbed.rebuild()
     return Result(run, judged, started, wall_s, machine, launches_in(folder))
 
 
 def sick_environment(run: Run, site_file: Path = SITE) -> str:
-    """The one environment that a run on the sick switch measures, drawn by its seed.
+    """Return the environment of a run on the sick switch, drawn by its seed.
 
-    A whole run has all of them to be found red by: it is red wherever one of them is.
+    A whole run measures all of them, and is red if one is.
     """
     (system,) = site.load(site_file)["systems"]
     several = {name for partition in system["partitions"] for name in partition["environs"]}
@@ -123,9 +123,9 @@ def sick_environment(run: Run, site_file: Path = SITE) -> str:
 
 
 def measure(run: Run, settings: Settings, folder: Path, lock: int) -> Judged:
-    """ReFrame and the verdict on it, as ``ci/quickstart`` has them; the report stays in ``folder``.
+    """Run ReFrame and the verdict like ``ci/quickstart``; the report stays in ``folder``.
 
-    Raises NetproofError where ReFrame leaves no report.
+    Raises NetproofError if ReFrame leaves no report.
     """
     system = _system(run, settings)
     options = [] if settings.whole else ["-S", "launches=1"]
@@ -138,22 +138,22 @@ def measure(run: Run, settings: Settings, folder: Path, lock: int) -> Judged:
         lock=lock,
         patience_s=settings.run_limit_s,
     )
-    return _asked(report, system, folder, "verdict")
+    return _verdict(report, system, folder, "verdict")
 
 
 def _system(run: Run, settings: Settings) -> str:
     return "testbed" if settings.whole and not run.sick else "testbed:gige"
 
 
-def _asked(report: Path, system: str, folder: Path, name: str) -> Judged:
+def _verdict(report: Path, system: str, folder: Path, name: str) -> Judged:
     ran = answered(["verdict", str(report), "--system", system], folder, name, settings={})
     return judge(ran.returncode, ran.stdout, ran.stderr)
 
 
 def read_judged_again(folder: Path) -> tuple[Campaign, list[Result]]:
-    """A campaign, its runs' reports judged by the code that is here; its results stay as they are.
+    """Return a campaign with its reports rejudged by the present code; stored results stay.
 
-    A run that left no report keeps what became of it. Raises CannotRunError as ``read`` does.
+    A run without a report keeps its result. Raises CannotRunError as ``read``.
     """
     campaign, results = read(folder)
     again = []
@@ -162,16 +162,16 @@ def read_judged_again(folder: Path) -> tuple[Campaign, list[Result]]:
         report = place / REPORT
         if report.is_file():
             system = _system(result.run, campaign.settings)
-            judged = _asked(report, system, place, "verdict-again")
+            judged = _verdict(report, system, place, "verdict-again")
             result = dataclasses.replace(result, judged=judged)
         again.append(result)
     return dataclasses.replace(campaign, code=f"{campaign.code}, judged by {code_digest()}"), again
 
 
 def go_on(folder: Path) -> list[Result]:
-    """Make the runs of a campaign that have no result yet, and say how each ends.
+    """Make a campaign's runs that have no result, and report each.
 
-    Raises CannotRunError where it cannot go on; what was made until then stays.
+    Raises CannotRunError if it cannot continue; finished runs stay.
     """
     campaign, results = read(folder)
     insist_on_code(folder, campaign)
@@ -187,13 +187,13 @@ def go_on(folder: Path) -> list[Result]:
             return results
         testbed = Testbed(folder / "testbed.log")
 
-        def tell(result: Result) -> None:
+        def report(result: Result) -> None:
             results.append(result)
             print(_line(result, len(campaign.runs)), flush=True)
 
         try:
             make_each(
-                folder, left, lambda run, place: make(run, campaign, testbed, place, lock), tell
+                folder, left, lambda run, place: make(run, campaign, testbed, place, lock), report
             )
         finally:
             testbed.restore()

@@ -1,4 +1,4 @@
-"""Runs under conditions of the machine, as they are planned, and what became of them."""
+"""Planned runs under conditions of the machine, and their results."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from ci.campaigns import keeping, records
 from netproof.criteria import Level
 
 LEAST_HEALTHY, LEAST_QUIET, LEAST_SICK = 30, 10, 20
-"""Aim: so many healthy runs of which none is red, so many of them quiet, so many sick."""
+"""Aim: healthy runs without a red one, quiet runs among them, and sick runs."""
 MOST_INCONCLUSIVE = 0.1
-"""Aim: the share of quiet runs that may be inconclusive."""
+"""Aim: largest share of quiet runs that may be inconclusive."""
 
 
 class Condition(StrEnum):
-    """What the machine or the switch is like during a run."""
+    """Condition of the machine or the switch during a run."""
 
     QUIET = "quiet"
     ONE_CPU = "one-cpu"
@@ -45,7 +45,7 @@ COUNTS = {
 
 
 class Outcome(StrEnum):
-    """How a run ended. Only what netproof itself says of a whole session is more than unjudged."""
+    """Result of a run; NOT_JUDGED without netproof's verdict on the whole session."""
 
     GREEN = "green"
     INCONCLUSIVE = "inconclusive"
@@ -55,12 +55,10 @@ class Outcome(StrEnum):
 
 @dataclass(frozen=True)
 class Settings:
-    """What all runs of a campaign have in common, chosen when it begins.
+    """Settings of all runs of a campaign.
 
-    ``whole``: all launches and both switches, as ``ci/quickstart``, and not as its ``--smoke``;
-    ``burst_s`` and ``pause_s``: means; ``quiet_share``: the most that others may use of all CPUs
-    over ``quiet_s`` seconds before a run begins, for which it waits ``quiet_limit_s``;
-    ``run_limit_s``: after which a run is ended and counts as not judged.
+    ``whole``: all launches and both switches, as ``ci/quickstart`` without ``--smoke``;
+    ``burst_s`` and ``pause_s``: means; the others as in ``campaigns.Settings``.
     """
 
     seed: int
@@ -75,7 +73,7 @@ class Settings:
 
 @dataclass(frozen=True)
 class Run:
-    """One run to make: its number from 1 in the order, and the seed of what is alongside it."""
+    """One planned run: its number from 1, and the seed of its load program."""
 
     number: int
     condition: Condition
@@ -83,7 +81,7 @@ class Run:
 
     @property
     def sick(self) -> bool:
-        """Whether it has to be red."""
+        """Whether the run has to be red."""
         return self.condition is Condition.SICK
 
     @property
@@ -94,7 +92,7 @@ class Run:
 
 @dataclass(frozen=True)
 class FlaggedCase:
-    """A case that failed or is inconclusive: its name, the criteria that say so, and why."""
+    """A case that failed or is inconclusive: its name, its criteria, and their sentences."""
 
     name: str
     level: Level
@@ -107,9 +105,9 @@ class FlaggedCase:
 
 @dataclass(frozen=True)
 class Judged:
-    """What became of a run: ``reason`` where it was not judged.
+    """Result of a run, with a ``reason`` if it was not judged.
 
-    ``faults`` and ``undecided``: what failed, and what is inconclusive, beyond a case.
+    ``faults`` and ``undecided``: failures and inconclusive findings outside cases.
     """
 
     outcome: Outcome
@@ -120,7 +118,7 @@ class Judged:
 
     @property
     def by_criterion(self) -> tuple[str, ...]:
-        """The criteria by which cases failed."""
+        """Criteria by which cases failed."""
         failed = (case.criteria for case in self.cases if case.level is Level.FAIL)
         return tuple(sorted(set(chain.from_iterable(failed))))
 
@@ -129,10 +127,10 @@ class Judged:
 class Machine:
     """The machine around a run.
 
-    ``before`` and ``after``: load averages over 1, 5 and 15 minutes; ``waited_s`` for it to be
-    quiet, ``others`` share of all CPUs then; ``pressure_s``: seconds of the run in which some task
-    waited for a CPU, None where the kernel does not tell; ``load_cpu_s``: CPU seconds of the
-    program alongside it; ``cpu``: the one that it took, where it took one.
+    ``before`` and ``after``: load averages over 1, 5 and 15 minutes; ``waited_s``: wait for a quiet
+    machine; ``others``: share of all CPUs used then; ``pressure_s``: seconds of the run in which a
+    task waited for a CPU, None if the kernel has none; ``load_cpu_s``: CPU seconds of the load
+    program; ``cpu``: the single CPU that it took.
     """
 
     before: tuple[float, ...]
@@ -146,9 +144,9 @@ class Machine:
 
 @dataclass(frozen=True)
 class Launches:
-    """Launches that a run made, how many ended with an error, their seconds; seeds of its jobs.
+    """Number of a run's launches, failed ones, their seconds, and the seeds of its jobs.
 
-    Each job draws the order of its launches from a seed of its own, and writes it down.
+    Each job draws the order of its launches from its own seed, which it records.
     """
 
     made: int
@@ -159,7 +157,7 @@ class Launches:
 
 @dataclass(frozen=True)
 class Result:
-    """A run with what became of it; ``machine`` and ``launches`` None where it came not so far."""
+    """A run with its result; ``machine`` and ``launches`` are None if it ended before."""
 
     run: Run
     judged: Judged
@@ -170,9 +168,9 @@ class Result:
 
     @property
     def wrong(self) -> bool:
-        """Whether it counts against the aims: red or not judged; a sick one, anything but red."""
+        """Whether it misses the aims: red or not judged; for a sick one, anything but red."""
         if self.run.sick:
-            # A switch is not found sick by a job that did not start.
+            # A job that did not start does not show a sick switch.
             return self.judged.outcome is not Outcome.RED or not self.judged.by_criterion
         return self.judged.outcome in (Outcome.RED, Outcome.NOT_JUDGED)
 
@@ -181,7 +179,7 @@ Campaign = records.Campaign[Settings, Run]
 
 
 def planned(counts: Mapping[Condition, int], seed: int) -> tuple[Run, ...]:
-    """So many runs of each condition, in an order and with seeds that ``seed`` draws."""
+    """Plan the runs of each condition; ``seed`` draws their order and seeds."""
     drawn = random.Random(seed)
     conditions = [condition for condition in Condition for _ in range(counts.get(condition, 0))]
     drawn.shuffle(conditions)
@@ -192,8 +190,8 @@ def planned(counts: Mapping[Condition, int], seed: int) -> tuple[Run, ...]:
 
 
 def read(folder: Path) -> tuple[Campaign, list[Result]]:
-    """A campaign, and the results of the runs that it made, in their order.
+    """Return a campaign and the results of its finished runs, in their order.
 
-    Raises CannotRunError where the folder has none, or a file of it cannot be understood.
+    Raises CannotRunError if the folder has no campaign, or a file is damaged.
     """
     return keeping.read(folder, Campaign, Result)

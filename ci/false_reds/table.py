@@ -1,4 +1,4 @@
-"""What a campaign found, as Markdown, and which of its aims were missed."""
+"""A campaign's results as Markdown, and its missed aims."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ from ci.false_reds.records import (
 )
 
 MOST_CASES = 6
-"""Cases of a run that a table names."""
+"""Largest number of a run's cases in a table."""
 
 
 def said(judged: Judged) -> str:
-    """Why a run is not green, on one line; what was measured before what was not."""
+    """Explain on one line why a run is not green; measured cases come first."""
     parts = [*([judged.reason] if judged.reason else []), *judged.faults, *judged.undecided]
     ordered = sorted(judged.cases, key=lambda case: not case.criteria)
     parts += [str(case) for case in ordered[:MOST_CASES]]
@@ -34,7 +34,7 @@ def said(judged: Judged) -> str:
 
 
 def missed(campaign: Campaign, results: Sequence[Result]) -> list[str]:
-    """A sentence for each aim that was missed, or that so many runs cannot show."""
+    """Return a sentence for each aim that was missed or that takes more runs."""
     sentences = []
     if len(results) < len(campaign.runs):
         sentences.append(f"{len(results)} of {len(campaign.runs)} runs were made")
@@ -72,7 +72,7 @@ HEAD = (
 
 
 def table(campaign: Campaign, results: Sequence[Result]) -> str:
-    """What a campaign found, as Markdown."""
+    """Return a campaign's results as Markdown."""
     groups = [(SAID[one], [r for r in results if r.run.condition is one]) for one in Condition]
     groups.insert(
         len(groups) - 1, ("all healthy", [result for result in results if not result.run.sick])
@@ -94,7 +94,7 @@ def table(campaign: Campaign, results: Sequence[Result]) -> str:
         said = ", ".join(f"{name} in {count}" for name, count in found.most_common())
         lines += ["", f"The sick switch was red by: {said}."]
     lines += ending(
-        [f"- {_told(result)}" for result in odd],
+        [f"- {_line(result)}" for result in odd],
         ("Not as it should be:", "All runs ended as they should."),
         missed(campaign, results),
     )
@@ -134,7 +134,7 @@ def _cells(results: Sequence[Result]) -> list[str]:
     ]
 
 
-def _told(result: Result) -> str:
+def _line(result: Result) -> str:
     machine, launches = result.machine, result.launches
     facts = [f"seed {result.run.seed}", f"{result.started}", f"{result.wall_s:.0f} s"]
     if machine:

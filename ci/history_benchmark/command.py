@@ -1,8 +1,8 @@
-"""Measures how well changes in nightly series are found, on histories with known answers.
+"""Measure how well changes in nightly series are found, on histories with known answers.
 
-A history is made of a level, noise and a change that begins on a known night. Every method is
-brought to the same rate of false alarms on histories without a change first: one in 1,000
-series-nights. docs/history.md has the results.
+A history has a level, noise and a change that begins on a known night. Every method is first
+calibrated on histories without a change to one false alarm in 1,000 series-nights. docs/history.md
+has the results.
 """
 
 from __future__ import annotations
@@ -19,17 +19,17 @@ from netproof.errors import NetproofError
 
 
 def main() -> int:
-    """Print the tables, the noise of a store, or what a night more takes."""
+    """Print the tables, the noise of a store, or the time of one more night."""
     parser = argparse.ArgumentParser(prog="ci/history-benchmark", description=__doc__)
     parser.add_argument("--smoke", action="store_true", help="fewer series: about a minute")
-    parser.add_argument("--otava", metavar="PYTHON", help="a Python that has apache-otava")
+    parser.add_argument("--otava", metavar="PYTHON", help="a Python with apache-otava")
     commands = parser.add_subparsers(dest="command")
     recording = commands.add_parser("noise", help="print the noise of stored sessions")
     recording.add_argument("store", type=Path)
     recording.add_argument("system")
     adding = commands.add_parser("night", help="time the last night of a store, and all of them")
     adding.add_argument("store", type=Path)
-    adding.add_argument("--least", type=int, default=1, metavar="N", help="of N runs the shortest")
+    adding.add_argument("--least", type=int, default=1, metavar="N", help="the shortest of N runs")
     arguments = parser.parse_args()
     if arguments.command == "night":
         return print_added_night(arguments.store, arguments.least)

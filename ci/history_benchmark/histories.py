@@ -20,17 +20,17 @@ RECORDED = Path(__file__).resolve().parents[2] / "tests/data/history/noise.json"
 NOISE = 0.02
 """Relative noise of a night."""
 BEFORE = 180
-"""Nights before a change, where nothing else is said."""
+"""Nights before a change by default."""
 AFTER = 30
 """Nights within which a change has to be found."""
 SHARED = 0.5
-"""Share of the variance that the series of a pool have in common, where they have any."""
+"""Share of the variance that the series of a pool share, if any."""
 SEED = 20061
 
 
 @dataclass(frozen=True)
 class Size:
-    """How much is generated: series without a change and their nights, series with one."""
+    """Size of the simulation: series without a change and their nights, series with one."""
 
     null_series: int
     null_nights: int
@@ -43,14 +43,14 @@ SMOKE = Size(100, 100, 200)
 
 @dataclass(frozen=True)
 class Noise:
-    """Where the noise comes from: ``name``; series in a pool, and whether nights are shared."""
+    """Source of the noise: its name, series per pool, and whether nights are shared."""
 
     name: str
     pool: int = 1
     shared: bool = False
 
     def drawn(self, series: int, nights: int, seed: int) -> Floats:
-        """Deviations of logarithms: series x pool x nights."""
+        """Draw deviations of logarithms: series x pool x nights."""
         random = np.random.default_rng([SEED, seed, self.pool, self.shared])
         shape = (series, self.pool, nights)
         if self.name == "normal":
@@ -61,8 +61,8 @@ class Noise:
             return NOISE * own
         rows = recorded()
         which = np.stack([random.permutation(len(rows))[: self.pool] for _ in range(series)])
-        # Nights are drawn one by one, since sessions that followed each other within minutes
-        # say nothing of how nights follow each other; a pool's series have the same ones.
+        # Nights are drawn independently: recorded sessions were minutes apart, so their order
+        # says nothing on nights. The series of a pool share them.
         sessions = random.integers(
             rows.shape[1], size=(series, 1 if self.shared else self.pool, nights)
         )
@@ -71,7 +71,7 @@ class Noise:
 
 @cache
 def recorded() -> Floats:
-    """The recorded deviations, series x sessions, in standard deviations of each series."""
+    """Return recorded deviations, series x sessions, in standard deviations of each series."""
     document = json.loads(RECORDED.read_text())
     off = np.array(list(document["deviations"].values()))
     spread = MAD_OF_NORMAL * np.median(np.abs(off), axis=1)
@@ -79,9 +79,9 @@ def recorded() -> Floats:
 
 
 def histories(noise: Noise, series: int, nights: int, seed: int, change: Floats | None) -> Floats:
-    """Values, series x nights, with the ``change`` in logarithms added to all of a pool.
+    """Return values, series x nights, with the relative ``change`` in all series of a pool.
 
-    Every other series has it downwards.
+    In every other series it goes down.
     """
     logs = noise.drawn(series, nights, seed)
     if change is not None:
@@ -94,22 +94,22 @@ def histories(noise: Noise, series: int, nights: int, seed: int, change: Floats 
 
 
 def changed(before: int, after: int, shape: Callable[[Floats], Floats]) -> Floats:
-    """A relative change that is 0 before a night, and from there on what ``shape`` says."""
+    """Return a relative change: 0 for ``before`` nights, then ``shape``."""
     return np.concatenate([np.zeros(before), shape(np.arange(float(after)))])
 
 
 def step(size: float) -> Callable[[Floats], Floats]:
-    """A step by a relative size."""
+    """Return the shape of a step by a relative size."""
     return lambda nights: np.full(len(nights), size)
 
 
 def drift(size: float, over: int) -> Callable[[Floats], Floats]:
-    """A drift by a relative size over so many nights, which stays there."""
+    """Return the shape of a drift to a relative size within ``over`` nights, which then stays."""
     return lambda nights: size * np.minimum((nights + 1) / over, 1.0)
 
 
 def bad_night(size: float) -> Callable[[Floats], Floats]:
-    """One bad night."""
+    """Return the shape of one bad night."""
     return lambda nights: np.where(nights == 0, size, 0.0)
 
 

@@ -1,4 +1,4 @@
-"""Rows of the tables, each with what it takes to fill it."""
+"""Rows of the tables, each with its computation."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ from netproof.history.detection import follow_all
 
 STEPS = (0.02, 0.05, 0.10, 0.20)
 DRIFTS = ((0.05, 60), (0.10, 60))
-"""Relative size, and the nights that it takes to get there."""
+"""Relative size, and nights until it is reached."""
 BAD_NIGHTS = (0.10, 0.20, 0.50, 1.00)
 WITHIN = (3, 4, 7)
 POOLS = (2, 4, 8)
@@ -57,9 +57,9 @@ COLD_STEPS = (0.10, 0.20, 0.50)
 
 @dataclass(frozen=True)
 class Job:
-    """A row of a table: ``head`` its first cells, ``cells`` makes the others.
+    """A row of a table: ``head`` holds its first cells, ``cells`` computes the others.
 
-    ``cells`` is given the threshold at which the ``method`` has ``TARGET`` on ``noise``.
+    ``cells`` takes the threshold at which ``method`` has the rate ``TARGET`` on ``noise``.
     """
 
     table: str
@@ -70,14 +70,14 @@ class Job:
 
 
 def percent(share: float) -> str:
-    """A share as it stands in a table."""
+    """Format a share for a table."""
     return f"{100 * share:.1f} %"
 
 
 def by_method(
     method: Method, noise: Noise, size: Size, before: int, threshold: float
 ) -> tuple[str, ...]:
-    """False alarms a year, and how a step of 5 % is found."""
+    """Return false alarms per year, and how a step of 5 % is found."""
     rate = method.rate(noise, size, threshold, before, seed=4)
     change = changed(before, AFTER, step(0.05))
     return rate.a_year(), *by_change(method, noise, size, change, threshold)
@@ -86,13 +86,13 @@ def by_method(
 def by_change(
     method: Method, noise: Noise, size: Size, change: Floats, threshold: float
 ) -> tuple[str, ...]:
-    """How a method finds a change."""
-    said = found(method, threshold, noise, size, change)
-    return (*(percent(said.within(nights)) for nights in WITHIN), said.median)
+    """Return how a method finds a change."""
+    nights_to = found(method, threshold, noise, size, change)
+    return (*(percent(nights_to.within(nights)) for nights in WITHIN), nights_to.median)
 
 
 def cold(size: Size, nights: int, off: float, threshold: float) -> tuple[str, ...]:
-    """How netproof finds a step after few nights, with the threshold of many."""
+    """Return how netproof finds a step after few nights, with the threshold of many."""
     few = replace(size, null_nights=10 - nights, null_series=20 * size.null_series)
     rate = NETPROOF.rate(NORMAL, few, threshold, nights, seed=5)
     change = changed(nights, AFTER, step(off))
@@ -100,13 +100,13 @@ def cold(size: Size, nights: int, off: float, threshold: float) -> tuple[str, ..
 
 
 def by_bad_night(noise: Noise, size: Size, off: float, threshold: float) -> tuple[str, ...]:
-    """What became of single bad nights."""
-    said = bad_nights(threshold, noise, size, off)
-    return f"{said.as_such} of {said.series}", f"{said.as_step} of {said.series}"
+    """Return how single bad nights were reported."""
+    nights = bad_nights(threshold, noise, size, off)
+    return f"{nights.as_such} of {nights.series}", f"{nights.as_step} of {nights.series}"
 
 
 def noisier(size: Size, threshold: float) -> tuple[str, ...]:
-    """False alarms in the 60 nights after the noise doubled."""
+    """Return false alarms in the 60 nights after the noise doubled."""
     values = histories(NORMAL, size.series, BEFORE + 60, 6, None)
     values[:, BEFORE:] **= 2
     alarms = [
@@ -120,7 +120,7 @@ def noisier(size: Size, threshold: float) -> tuple[str, ...]:
 
 
 def over_all(noise: Noise, size: Size, _: float) -> tuple[str, ...]:
-    """False alarms that ``controlled`` lets through on nights of many unchanged series."""
+    """Return false alarms that ``controlled`` lets through on many unchanged series."""
     nights, series = 30, size.null_series
     values = histories(noise, series, 90 + nights, 7, None).tolist()
     settings = DetectionSettings()
@@ -136,7 +136,7 @@ def over_all(noise: Noise, size: Size, _: float) -> tuple[str, ...]:
 
 
 def jobs(size: Size, otava_python: str | None) -> list[Job]:
-    """All rows of all tables."""
+    """Return all rows of all tables."""
     methods = [
         (CUSUM, NORMAL, BEFORE),
         *((NETPROOF, NORMAL, nights) for nights in (BEFORE, 90, 40, 20)),
@@ -154,13 +154,13 @@ def jobs(size: Size, otava_python: str | None) -> list[Job]:
         )
         for method, noise, before in methods
     ]
-    for name, shared, told in POOLED:
+    for name, shared, words in POOLED:
         for pool in POOLS:
             noise = Noise(name, pool, shared)
             cells = partial(by_method, NETPROOF, noise, size, BEFORE)
-            # Normal noise stays normal, and its threshold what it was.
+            # Pooled normal noise stays normal, with the same threshold.
             threshold_of = NORMAL if name == "normal" else noise
-            rows.append(Job("pools", (str(pool), told), cells, noise=threshold_of))
+            rows.append(Job("pools", (str(pool), words), cells, noise=threshold_of))
     changes = [(f"step of {percent(off)}", step(off), AFTER) for off in STEPS]
     changes += [
         (f"drift of {percent(off)} over {over} nights", drift(off, over), 2 * over)
@@ -199,18 +199,18 @@ HEADS = {
 }
 
 
-def _calibrated(asked: tuple[Method, Noise, Size]) -> float:
-    method, noise, size = asked
+def _calibrated(task: tuple[Method, Noise, Size]) -> float:
+    method, noise, size = task
     return method.calibrated(noise, size)
 
 
-def _cells(asked: tuple[Job, float]) -> tuple[str, ...]:
-    job, threshold = asked
+def _cells(task: tuple[Job, float]) -> tuple[str, ...]:
+    job, threshold = task
     return job.cells(threshold)
 
 
 def tables(done: Sequence[tuple[Job, tuple[str, ...]]]) -> str:
-    """The rows as Markdown, a table for each kind."""
+    """Return the rows as Markdown, a table for each kind."""
     lines = []
     for name, head in HEADS.items():
         lines += [f"| {' | '.join(head)} |", f"|{' --- |' * len(head)}"]
@@ -222,11 +222,11 @@ def tables(done: Sequence[tuple[Job, tuple[str, ...]]]) -> str:
 
 
 def results(rows: Sequence[Job], size: Size) -> list[tuple[str, ...]]:
-    """The cells of all rows: the methods are calibrated first, each on each of its noises."""
+    """Return the cells of all rows, after calibrating each method on each of its noises."""
     methods = {(row.method.name, row.noise): row.method for row in rows}
     with multiprocessing.Pool(os.cpu_count()) as processes:
-        asked = [(method, noise, size) for (_, noise), method in methods.items()]
-        found_ = processes.map(_calibrated, asked, chunksize=1)
+        tasks = [(method, noise, size) for (_, noise), method in methods.items()]
+        found_ = processes.map(_calibrated, tasks, chunksize=1)
         thresholds = dict(zip(methods, found_, strict=True))
         for (name, noise), threshold in thresholds.items():
             print(f"{name}, {noise}: threshold {threshold:.3g}", file=sys.stderr)

@@ -1,4 +1,4 @@
-"""Ways to find changes: netproof's, and others that it is compared with."""
+"""Methods that find changes: netproof's, and others to compare."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from netproof.history.changes import Change, ChangeKind, DetectionSettings
 from netproof.history.detection import follow_all
 
 Alarms = Callable[[Floats, float], list[list[tuple[int, int]]]]
-"""Histories and a threshold to, for each, the alarms: night, and 1 for up or -1 for down."""
+"""From histories and a threshold to each one's alarms: night, and 1 for up or -1 for down."""
 
 
 def by_netproof(values: Floats, threshold: float) -> list[list[tuple[int, int]]]:
-    """What ``follow_all`` says; the threshold is the p-value of the alarm."""
+    """Return alarms of ``follow_all``; the threshold is the p-value of the alarm."""
     return [
         [
             (change.found, _side(change))
@@ -30,7 +30,7 @@ def by_netproof(values: Floats, threshold: float) -> list[list[tuple[int, int]]]
 
 
 def followed(values: Floats, threshold: float) -> list[tuple[Change, ...]]:
-    """The changes that netproof finds in each series."""
+    """Return the changes that netproof finds in each series."""
     settings = DetectionSettings(alarm=threshold)
     return [followed.changes for followed in follow_all(values.tolist(), settings)]
 
@@ -40,9 +40,9 @@ def _side(change: Change) -> int:
 
 
 def by_cusum(values: Floats, threshold: float) -> list[list[tuple[int, int]]]:
-    """Page's two-sided CUSUM tuned to a step of 5 %, told the true level and noise.
+    """Run Page's two-sided CUSUM tuned to a step of 5 %, given the true level and noise.
 
-    It begins anew after an alarm; the threshold is its negative, so that less is stricter.
+    It restarts after an alarm; the threshold is its negative, so that less is stricter.
     """
     off = np.log(values) / NOISE
     slack = 0.05 / NOISE / 2
@@ -58,13 +58,13 @@ def by_cusum(values: Floats, threshold: float) -> list[list[tuple[int, int]]]:
 
 
 NEW = 7
-"""Nights back from tonight within which a change has to begin to be one of tonight's."""
+"""Nights within which a change has to begin to count as tonight's."""
 SEEN = 90
-"""Nights that a library is shown."""
+"""Nights shown to a library."""
 
 
 def by_ruptures(values: Floats, threshold: float) -> list[list[tuple[int, int]]]:
-    """PELT on the newest nights, every night anew; the threshold is the negative penalty."""
+    """Run PELT on the newest nights, every night; the threshold is the negative penalty."""
     search = ruptures.KernelCPD(kernel="linear", min_size=2, jump=1)
     found = []
     for row in np.log(values) / NOISE:
@@ -100,7 +100,7 @@ print(json.dumps(found))
 
 
 def by_otava(python: str, values: Floats, threshold: float) -> list[list[tuple[int, int]]]:
-    """Apache Otava on the newest nights, every night anew; the threshold is its p-value."""
+    """Run Apache Otava on the newest nights, every night; the threshold is its p-value."""
     asked = {"rows": values.tolist(), "p": threshold, "new": NEW, "seen": SEEN}
     run = subprocess.run(
         [python, "-c", OTAVA], input=json.dumps(asked), capture_output=True, text=True, check=True

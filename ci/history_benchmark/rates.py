@@ -1,4 +1,4 @@
-"""How often a method alarms for nothing, and how soon it finds what is there."""
+"""Rates of false alarms, and nights until a change is found."""
 
 from __future__ import annotations
 
@@ -30,19 +30,19 @@ from netproof.history.changes import Change, ChangeKind, DetectionSettings
 from netproof.history.detection import follow_all
 
 TARGET = 1e-3
-"""False alarms a series and night that every method is brought to."""
+"""False alarms per series and night to which every method is calibrated."""
 NIGHTS_A_YEAR = 365
 
 
 @dataclass(frozen=True)
 class Rate:
-    """False alarms among so many series-nights."""
+    """False alarms, and the series-nights among which they were."""
 
     alarms: int
     nights: int
 
     def a_year(self) -> str:
-        """False alarms a series and year, with their 95 % interval (of a Poisson's root)."""
+        """Return false alarms per series and year with their 95 % interval (Poisson's root)."""
         factor = NIGHTS_A_YEAR / self.nights
         low, high = (max(math.sqrt(self.alarms) + side * 0.98, 0.0) ** 2 for side in (-1, 1))
         return f"{self.alarms * factor:.2f} ({low * factor:.2f} to {high * factor:.2f})"
@@ -50,9 +50,10 @@ class Rate:
 
 @dataclass(frozen=True)
 class Method:
-    """A way to find changes: thresholds near the right one, and what share of series it is given.
+    """A way to find changes.
 
-    ``logarithmic``: whether the threshold is one of p. ``part``: slow methods get fewer series.
+    ``near``: thresholds near the right one; ``logarithmic``: whether the threshold is a p-value;
+    ``part``: share of the series, less for slow methods.
     """
 
     name: str
@@ -62,7 +63,7 @@ class Method:
     part: float = 1.0
 
     def rate(self, noise: Noise, size: Size, threshold: float, before: int, seed: int) -> Rate:
-        """False alarms on histories without a change, after so many nights of them."""
+        """Count false alarms on histories without a change, after their first ``before`` nights."""
         series = max(int(size.null_series * self.part), 1)
         values = histories(noise, series, before + size.null_nights, seed, None)
         found = sum(
@@ -71,9 +72,9 @@ class Method:
         return Rate(found, series * size.null_nights)
 
     def calibrated(self, noise: Noise, size: Size) -> float:
-        """The threshold at which false alarms come at the rate of ``TARGET``, by the secant.
+        """Find the threshold with the rate ``TARGET`` of false alarms, by the secant method.
 
-        Where ``near`` is one threshold it is that, whatever its rate.
+        If ``near`` is a single threshold, return it, whatever its rate.
         """
         if self.near[0] == self.near[1]:
             return self.near[0]
@@ -96,17 +97,17 @@ class Method:
 
 
 ROUNDS, STRIDE = 2, 3.0
-"""Steps of a calibration, and how far one goes at most, in the threshold's own scale."""
+"""Steps of a calibration, and the longest step in the threshold's own scale."""
 
 
 @dataclass(frozen=True)
 class Found:
-    """When a change was found: nights until the alarm, that night included; none: never."""
+    """Nights until a change was found, the alarm's included; None if never."""
 
     nights: tuple[int | None, ...]
 
     def within(self, nights: int) -> float:
-        """Share of the series in which it was found within so many nights."""
+        """Return the share of series in which it was found within ``nights``."""
         return sum(n is not None and n <= nights for n in self.nights) / len(self.nights)
 
     @property
@@ -124,7 +125,7 @@ def found(
     size: Size,
     change: Floats,
 ) -> Found:
-    """How a method finds a change in many series, half of them with it upwards, half downwards."""
+    """Try a method on many series with a change, half upwards and half downwards."""
     begin = int(np.flatnonzero(change)[0])
     series = max(int(size.series * method.part), 2)
     values = histories(noise, series, len(change), 2, change)
@@ -138,7 +139,7 @@ def found(
 
 @dataclass(frozen=True)
 class BadNights:
-    """What became of single bad nights: reported as such, and as steps."""
+    """Single bad nights: reported as such, and as steps."""
 
     series: int
     as_such: int
@@ -146,9 +147,9 @@ class BadNights:
 
 
 def bad_nights(threshold: float, noise: Noise, size: Size, off: float) -> BadNights:
-    """How ``follow_all`` takes single bad nights, upwards and downwards.
+    """Count how ``follow_all`` reports single bad nights, upwards and downwards.
 
-    A step is laid to the bad night where there is none in the same history without that night.
+    A step counts if the same history without the bad night has no step.
     """
     change = changed(BEFORE, 12, bad_night(min(off, 0.9)))
     values = histories(noise, size.series, len(change), 3, change)
@@ -174,14 +175,14 @@ def _alarmed(changes: Sequence[Change]) -> bool:
     )
 
 
-CUSUM = Method("CUSUM that is told level and noise", by_cusum, (-4.0, -2.5), False)
+CUSUM = Method("CUSUM with known level and noise", by_cusum, (-4.0, -2.5), False)
 NETPROOF = Method("netproof", by_netproof, (1.5e-3, 4e-3), True)
 PELT = Method("ruptures, PELT", by_ruptures, (-13.0, -11.0), False, 0.2)
 
 
 def otava(python: str) -> Method:
-    """Apache Otava, of an environment of its own: it wants another numpy than netproof.
+    """Return Apache Otava from an environment of its own, since it needs another numpy.
 
-    As it comes, with p up to 0.001: to calibrate it takes hours.
+    It has its default p of 0.001: calibrating takes hours.
     """
     return Method("Apache Otava, p up to 0.001", partial(by_otava, python), (1e-3, 1e-3), True, 0.1)

@@ -1,4 +1,4 @@
-"""What stored sessions give: their noise, and how long a night more takes."""
+"""Noise of stored sessions, and the time of one more night."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ LEAST_SESSIONS = 8
 
 
 def record(store: Path, system: str) -> dict[str, Any]:
-    """What nights of stored sessions are off their series' median: logarithms, by series.
+    """Return the deviations of nights from their series' median: logarithms, by series.
 
-    Series that have a value in every session in which any case was measured, and at least 8.
+    A series counts if it has a value in every measured session, and in at least 8.
     """
     opened = Store(store)
     columns = ", ".join(["session", *KEY, *LANDMARKS])
@@ -58,9 +58,9 @@ def record(store: Path, system: str) -> dict[str, Any]:
 
 @dataclass(frozen=True)
 class HistoryTime:
-    """A history of a store in a process of its own: seconds, of the clock and of the CPU.
+    """Seconds of a store's history in a process of its own, by the clock and of the CPU.
 
-    ``document``: a hash of all that it says.
+    ``document``: digest of the history.
     """
 
     clock_s: float
@@ -77,7 +77,7 @@ def _follow(folder: Path, results: Any) -> None:
 
 
 def timed_history(folder: Path) -> HistoryTime:
-    """The history of a store, from opening it to the verdict, without the start of Python."""
+    """Time a store's history from opening to verdict, without the start of Python."""
     context = multiprocessing.get_context("spawn")
     results = context.SimpleQueue()
     process = context.Process(target=_follow, args=(folder, results))
@@ -89,10 +89,10 @@ def timed_history(folder: Path) -> HistoryTime:
 
 
 def added_night(folder: Path, least: int = 1) -> dict[str, HistoryTime]:
-    """What the last night of a store takes: with what was followed before it, and without.
+    """Time the last night of a store, with the stored history of earlier nights and without it.
 
-    The store stays as it is: links to its sessions are followed, next to it. Each way is run
-    ``least`` times, and the one with the least time of the CPU counts.
+    A copy of hard links is used, and the store stays as it is. Each way runs ``least`` times; the
+    least CPU time counts.
     """
     sessions = Store(folder).sessions()
     with tempfile.TemporaryDirectory(dir=folder.parent) as scratch:
@@ -101,22 +101,22 @@ def added_night(folder: Path, least: int = 1) -> dict[str, HistoryTime]:
         for stored in sessions:
             shutil.copytree(folder / stored.place, copy / stored.place, copy_function=os.link)
         store, last = Store(copy), copy / sessions[-1].place
-        kept, aside = store.followed(sessions[-1].system), Path(scratch) / "last"
+        history, aside = store.followed(sessions[-1].system), Path(scratch) / "last"
         last.rename(aside)
         timed_history(copy)
-        before = kept.read_bytes()
+        before = history.read_bytes()
         aside.rename(last)
         found: dict[str, list[HistoryTime]] = {"one night more": [], "from the first night": []}
         for _ in range(least):
-            kept.write_bytes(before)
+            history.write_bytes(before)
             found["one night more"].append(timed_history(copy))
-            kept.unlink()
+            history.unlink()
             found["from the first night"].append(timed_history(copy))
         return {name: min(several, key=lambda one: one.cpu_s) for name, several in found.items()}
 
 
 def print_added_night(folder: Path, least: int) -> int:
-    """The table of ``added_night``; 0 where both ways say the same."""
+    """Print the table of ``added_night``; return 0 if both ways agree."""
     found = added_night(folder, least)
     one, all_nights = found.values()
     print("| what is followed | seconds | of CPU |\n| --- | --- | --- |")

@@ -1,9 +1,8 @@
-"""Runs of the testbed with a fault of an MPI library or of the links each, against their verdicts.
+"""Runs of the testbed, each with a fault of an MPI library or of links, against their verdicts.
 
-Each run is a smoke run of one switch with two environments, or with one where it is judged by
-references that healthy runs of the campaign made. A case of the library that has the fault has to
-fail by a sentence that names a size that has it; without a fault nothing may fail. A run that broke
-is not judged, and made again.
+Each run is a smoke run of one switch with two environments, or with one if references of the
+campaign's healthy runs judge it. A case of the faulty library has to fail by a sentence that names
+an affected size; without a fault nothing may fail. A run that broke is not judged, and repeated.
 """
 
 from __future__ import annotations
@@ -61,7 +60,7 @@ def _campaign(options: argparse.Namespace) -> Campaign:
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Make a campaign, go on with one, or print one: 0 aims met, 1 one missed, 2 not done."""
+    """Begin, resume or print a campaign: 0 aims met, 1 one missed, 2 not possible."""
     options = options_of(_parser(), arguments)
     return carry_out(
         "ci/missed-faults",

@@ -1,4 +1,4 @@
-"""What a verdict is worth, compared with the fault that was planted."""
+"""Grade a verdict by the planted fault."""
 
 from __future__ import annotations
 
@@ -18,11 +18,10 @@ from netproof.verdict.judged import NOT_IN_SESSION
 
 
 def judge(run: Run, status: int, text: str, errors: str) -> Judged:
-    """What ``netproof verdict --json`` is worth: its exit status, its document, its errors.
+    """Grade ``netproof verdict --json`` by its exit status, its document and its errors.
 
-    Where they do not fit together, or are not what docs/operation.md describes, the run was not
-    judged. A run measures two of the site's environments, and of some faults not all cases, so
-    that it is red by what was not asked for; the others decide.
+    The run is not judged where they contradict each other or docs/operation.md. A run measures two
+    of the site's environments, for some faults not all cases. Cases outside it do not count.
     """
     whole = verdicts.judge(status, text, errors)
     if whole.outcome is Outcome.NOT_JUDGED:
@@ -41,7 +40,7 @@ def judge(run: Run, status: int, text: str, errors: str) -> Judged:
 
 
 def _of_healthy(cases: Sequence[Mapping[str, Any]], *, certain: bool) -> Judged:
-    """``certain``: what is inconclusive makes no references."""
+    """Grade a healthy run; ``certain``: an inconclusive one makes no references."""
     failed = [why for case in cases for why in _failures(case)]
     if failed:
         return Judged(Found.FALSE, tuple(map(short, failed)))
@@ -78,7 +77,7 @@ def _of_fault(run: Run, cases: Sequence[Mapping[str, Any]]) -> Judged:
 def _findings(
     cases: Sequence[Mapping[str, Any]], sizes: tuple[int, int], level: Level
 ) -> Iterator[Mapping[str, Any]]:
-    """Findings of a level whose sentence names a size within ``sizes``."""
+    """Yield findings of a level whose sentence names a size within ``sizes``."""
     least, most = sizes
     for case in cases:
         for finding in case["findings"]:
@@ -89,17 +88,17 @@ def _findings(
 
 
 def _sizes_named(finding: Mapping[str, Any]) -> set[int]:
-    """The sizes in bytes that its sentence names; a reference does so in words, or by its name."""
+    """Return the sizes in bytes in a finding's sentence; a reference has them in words or names."""
     if finding["criterion"] == REFERENCE:
         rates = {1024 * int(kib) for kib in re.findall(r"rate_(\d+)_kib", finding["why"])}
-        told = re.findall(r"(?:at|messages of|to) (\d+)(?= bytes| to \d+ bytes)", finding["why"])
-        return rates | {int(size) for size in told}
+        named = re.findall(r"(?:at|messages of|to) (\d+)(?= bytes| to \d+ bytes)", finding["why"])
+        return rates | {int(size) for size in named}
     of = {finding["size_bytes"], *(finding["sizes_bytes"] or ())} - {None}
     return {size for size in of if str(size) in finding["why"]}
 
 
 def _failures(case: Mapping[str, Any]) -> list[str]:
-    """Why a case failed: bounds of references, and criteria."""
+    """Return a case's failures: bounds of references, and criteria."""
     findings = (one["why"] for one in case["findings"] if one["level"] == Level.FAIL)
     return [*case["faults"], *findings]
 
@@ -109,5 +108,5 @@ def _sentences(findings: Sequence[Mapping[str, Any]]) -> tuple[str, ...]:
 
 
 def not_judged(reason: str) -> Judged:
-    """A run of which nothing can be said, and why."""
+    """Return the result of a run without a verdict, with the reason."""
     return Judged(Found.NOT_JUDGED, (short(reason),))

@@ -1,4 +1,4 @@
-"""Faults of an MPI library or of links that a run may have planted, and what has to show each."""
+"""Faults of an MPI library or of links to plant, and the cases that have to show each."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ ANY_SIZE = (0, 1 << 40)
 
 @dataclass(frozen=True)
 class Shows:
-    """Cases of the environment with the fault, one of which has to fail at one of these sizes.
+    """Cases of the faulty environment; one has to fail at one of these sizes.
 
     ``function``: empty for any; ``sizes``: least and most, bytes.
     """
@@ -24,7 +24,7 @@ class Shows:
     sizes: tuple[int, int] = ANY_SIZE
 
     def of(self, case: Mapping[str, object]) -> bool:
-        """Whether a case of a verdict's document is one of them."""
+        """Check whether a case of a verdict's document is among them."""
         return (
             (case["benchmark"], case["path"]) == (self.benchmark, "between")
             and self.function in ("", case["function"])
@@ -35,13 +35,12 @@ class Shows:
 class Kind:
     """A fault.
 
-    ``said``: in words; ``environments``: of which one, drawn, has it; ``shows``: where; ``slow``:
-    what slow_mpi.c adds to calls, ``{latency_us}`` for the latency of the campaign's healthy runs,
-    in ``program`` only where it is not empty; ``variables``: a
-    setting of the library instead, by environment; ``links``: what is planted on each node's link.
-    ``checks``: those that are run, as ReFrame's ``-n`` has them, empty for all. ``derived``: the
-    environment is measured alone, and judged by references that the campaign's own healthy runs
-    make.
+    ``said``: in words; ``environments``: one, drawn, has it; ``shows``: affected cases; ``slow``:
+    time that slow_mpi.c adds to calls, ``{latency_us}`` for the healthy runs' latency, only in
+    ``program`` unless empty; ``variables``: a setting of the library instead, by environment;
+    ``links``: fault of each node's link; ``checks``: pattern for ReFrame's ``-n``, empty for all;
+    ``derived``: the environment is measured alone, against references of the campaign's healthy
+    runs.
     """
 
     said: str
@@ -57,7 +56,7 @@ class Kind:
     def variables_in(
         self, environment: str, library: str, latency_us: float | None = None
     ) -> dict[str, str]:
-        """Variables of the environment that has the fault.
+        """Return the variables of the faulty environment.
 
         ``library``: slow_mpi.c, compiled; ``latency_us``: of healthy runs, where ``slow`` needs it.
         """
@@ -69,11 +68,11 @@ class Kind:
 IMB, NETPIPE = "IMB-MPI1", "NPmpi"
 # Without the space that ReFrame shows.
 OF_IMB, OF_NETPIPE, OF_TWO_RANKS = "^Imb", "^Netpipe", "^Imb.*%job_ranks=2$"
-# Without what is no case of one way between nodes, but with the checks that launch again.
+# Cases of one direction between nodes, and the checks that repeat launches.
 OF_ONE_WAY = "^Netpipe(?!.*(%path=inside|%direction=bidirectional))"
 WITH_IMB, WITH_NETPIPE = ("mpich", "intelmpi"), ("openmpi4", "openmpi5", "mpich", "intelmpi")
 
-# On the link of gige a KiB takes 8.7 µs, and a short message some 40 µs: twice of both more.
+# On gige's link a KiB takes 8.7 µs, and a short message some 40 µs; add twice both.
 _CALLS = (
     *("Send", "Isend", "Sendrecv", "Bcast", "Reduce", "Allreduce", "Reduce_scatter"),
     *("Gather", "Scatter", "Allgather", "Alltoall", "Barrier"),
@@ -99,7 +98,7 @@ def _by_derived(said: str, shows: Shows, **fault: Any) -> Kind:
 
 
 def _less_bandwidth(share: float) -> Kind:
-    # At smaller sizes a latency hides part of what each byte takes longer.
+    # At smaller sizes the latency hides part of the longer time per byte.
     shows = Shows("netpipe", sizes=(16 * KIB, ANY_SIZE[1]))
     return _by_derived(f"{share:.0%} less bandwidth", shows, links={"rate": 1 - share})
 
@@ -111,7 +110,7 @@ KINDS: Mapping[str, Kind] = {
         Shows("imb"),
         slow=_THREE_TIMES,
         program=IMB,
-        # Each call of four ranks that sleep and share two CPUs takes very long.
+        # Calls of four sleeping ranks on two CPUs take very long.
         checks=OF_TWO_RANKS,
     ),
     "alltoall": Kind(
@@ -138,12 +137,12 @@ KINDS: Mapping[str, Kind] = {
         program=NETPIPE,
     ),
 }
-"""Each fault by its name."""
+"""Faults by name."""
 HEALTHY = "healthy"
 DERIVING, HEALTHY_DERIVED = "deriving", "healthy-derived"
-"""Healthy runs that make references, and healthy runs that are judged by them."""
+"""Healthy runs that make references, and healthy runs judged by them."""
 ALONE = Kind("", ("mpich",), Shows("netpipe"), checks=OF_ONE_WAY, derived=True)
-"""How both are measured."""
+"""Measurement of both."""
 
 SAID = {
     **{name: kind.said for name, kind in KINDS.items()},
@@ -154,5 +153,5 @@ SAID = {
 
 
 def kind_of(name: str) -> Kind | None:
-    """How a run of this name is measured; None for HEALTHY, by all checks."""
+    """Return how a run of this name is measured; None for HEALTHY, which runs all checks."""
     return ALONE if name in (DERIVING, HEALTHY_DERIVED) else KINDS.get(name)

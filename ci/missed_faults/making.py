@@ -1,4 +1,4 @@
-"""Making runs: the switch measured with a library or links that have a fault, and its verdict."""
+"""Make runs: measure the switch with a faulty library or links, and ask for its verdict."""
 
 from __future__ import annotations
 
@@ -29,11 +29,11 @@ TOPOLOGY = ROOT / "ci" / "testbed" / "topology.yaml"
 PARTITION = "gige"
 SYSTEM = f"testbed:{PARTITION}"
 PREFIX = "RFM_REFERENCE_PREFIX"
-"""The variable that names the folder of references."""
+"""Variable with the folder of references."""
 LAUNCHES = 3
-"""Of a run by derived references: one slow launch of a single one would be the session's value."""
+"""Launches of a run with derived references; with one, a slow launch would be its value."""
 FLOOR = 0.025
-"""Least tolerance of derived references: half of the smallest loss of bandwidth."""
+"""Least tolerance of derived references: half the smallest planted loss of bandwidth."""
 
 FAULTY = """for one in site_configuration["environments"]:
     if one["name"] == {environment!r}:
@@ -44,9 +44,9 @@ FAULTY = """for one in site_configuration["environments"]:
 def site_settings(
     run: Run, folder: Path, library: Path, latency_us: float | None = None
 ) -> dict[str, str]:
-    """Variables for the site of a run, one of whose MPI libraries may have the fault.
+    """Return variables for a run's site, one of whose MPI libraries may have the fault.
 
-    ``latency_us``: MPI's in the campaign's healthy runs, where there are some.
+    ``latency_us``: MPI's latency in the campaign's healthy runs, if any.
     """
     kind, environment = kind_of(run.kind), run.environments[0]
     variables = kind.variables_in(environment, str(library), latency_us) if kind else {}
@@ -58,9 +58,9 @@ def site_settings(
 
 @dataclass(frozen=True)
 class Agreed:
-    """What the campaign's healthy runs agree on.
+    """Results of the campaign's healthy runs.
 
-    ``references``: the folder of those that they make; ``latency_us``: MPI's, their median.
+    ``references``: the folder of their references; ``latency_us``: MPI's, their median.
     """
 
     references: Path
@@ -68,9 +68,9 @@ class Agreed:
 
 
 def agreed_by(folder: Path, results: Sequence[Result]) -> Agreed:
-    """What the campaign's healthy runs make references of; these are made once.
+    """Derive references and the latency from the campaign's healthy runs, once.
 
-    Raises CannotRunError where they make none.
+    Raises CannotRunError if they suffice for none.
     """
     reports = [
         folder / one.run.folder / REPORT
@@ -117,10 +117,10 @@ def _derive(reports: Sequence[Path], place: Path) -> None:
 def measure(
     run: Run, settings: Settings, folder: Path, library: Path, lock: int, agreed: Agreed | None
 ) -> Judged:
-    """ReFrame and the verdict on its session; the report stays in ``folder``.
+    """Run ReFrame and ask for the session's verdict; the report stays in ``folder``.
 
-    ``agreed``: what it is judged by, None for the project's own references. Raises NetproofError
-    where ReFrame leaves no report.
+    ``agreed``: its references, None for the project's own. Raises NetproofError if ReFrame leaves
+    no report.
     """
     several = "|".join(map(re.escape, run.environments))
     variables = site_settings(run, folder, library, agreed and agreed.latency_us)
@@ -144,9 +144,9 @@ def measure(
 
 
 def go_on(folder: Path) -> None:
-    """Make the runs of a campaign that have no result yet or were not judged, and tell of each.
+    """Make a campaign's runs that have no result or were not judged, and report each.
 
-    Raises CannotRunError where it cannot go on; what was made until then stays.
+    Raises CannotRunError if it cannot continue; finished runs stay.
     """
     with gone_on_with(folder, read) as begun:
         if not begun.left:

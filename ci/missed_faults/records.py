@@ -1,4 +1,4 @@
-"""Runs as they are planned, each with what its seed drew, and what became of them."""
+"""Planned runs, each with its seed's choices, and their results."""
 
 from __future__ import annotations
 
@@ -21,20 +21,20 @@ from ci.missed_faults.kinds import (
 )
 
 RUNS = 10
-"""Aim: so many runs of each fault, and of the healthy testbed."""
+"""Aim: runs of each fault, and of the healthy testbed."""
 DERIVING_RUNS = 8
 """Healthy runs that make the references of a campaign."""
 LEAST_NAMED = 0.9
-"""Aim: the share of a fault's runs that name it; no healthy run fails."""
+"""Aim: share of a fault's runs that name it; no healthy run fails."""
 
 
 class Found(StrEnum):
-    """What a verdict is worth, compared with what was planted.
+    """Grade of a verdict.
 
-    ``NAMED``: a case that has it fails by a sentence that names a size that has it, or nothing
-    fails on the healthy testbed; ``OTHERWISE``: something else fails in the environment that has
-    it; ``INCONCLUSIVE``: it would be named, were it certain, or a run is not certain enough to make
-    references; ``MISSED``: neither; ``FALSE``: something fails on the healthy testbed.
+    ``NAMED``: an affected case fails by a sentence that names an affected size, or nothing fails on
+    the healthy testbed; ``OTHERWISE``: something else fails in the faulty environment;
+    ``INCONCLUSIVE``: it is named but uncertain, or a run is too uncertain to make references;
+    ``MISSED``: none of these; ``FALSE``: something fails on the healthy testbed.
     """
 
     NAMED = "named"
@@ -47,7 +47,7 @@ class Found(StrEnum):
 
 @dataclass(frozen=True)
 class Run:
-    """One run to make: a fault or a kind of healthy run, and environments: the first has it."""
+    """One planned run: a fault or kind of healthy run, and environments; the first is faulty."""
 
     number: int
     kind: str
@@ -69,7 +69,7 @@ class Run:
 
 @dataclass(frozen=True)
 class Judged:
-    """What a verdict is worth, the sentences that say so, and the criteria that named the fault."""
+    """Grade of a verdict, its sentences, and the criteria that named the fault."""
 
     found: Found
     said: tuple[str, ...] = ()
@@ -83,10 +83,10 @@ Result = records.Result[Run, Judged]
 def planned(
     kinds: Sequence[str], runs: int, healthy: int, deriving: int, seed: int
 ) -> tuple[Run, ...]:
-    """So many runs of each fault and healthy ones, in an order that ``seed`` draws.
+    """Plan ``runs`` of each fault and ``healthy`` ones, in an order that ``seed`` draws.
 
-    Where a fault is judged by derived references, so many ``deriving`` runs come first, and as many
-    healthy runs are judged by them as ``healthy`` says; where all are, there are no others.
+    If derived references judge a fault, ``deriving`` runs come first, and ``healthy`` runs are
+    judged by them. Other healthy runs are only planned for the other faults.
     """
     drawn = random.Random(seed)
     by_derived = {KINDS[name].derived for name in kinds}
@@ -109,14 +109,14 @@ def _run_of(position: int, name: str, seed: int) -> Run:
     first = drawn.choice(WITH_NETPIPE if kind is None else kind.environments)
     if kind is not None and kind.derived:
         return Run(position, name, seed, (first,))
-    # Alongside one that has IMB, collectives of both can be compared.
+    # A partner with IMB lets collectives be compared.
     other = drawn.choice([one for one in ("mpich", "intelmpi") if one != first])
     return Run(position, name, seed, (first, other))
 
 
 def read(folder: Path) -> tuple[Campaign, list[Result]]:
-    """A campaign, and the results of the runs that it made, in their order.
+    """Return a campaign and the results of its finished runs, in their order.
 
-    Raises CannotRunError where the folder has none, or a file of it cannot be understood.
+    Raises CannotRunError if the folder has no campaign, or a file is damaged.
     """
     return keeping.read(folder, Campaign, Result)

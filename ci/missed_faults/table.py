@@ -1,4 +1,4 @@
-"""What a campaign found, as Markdown, and which of its aims were missed."""
+"""A campaign's results as Markdown, and its missed aims."""
 
 from __future__ import annotations
 
@@ -6,13 +6,13 @@ from collections import Counter
 from collections.abc import Sequence
 from itertools import chain
 
-from ci.campaigns.telling import at_most, counts_of, described, durations, ending, row, told, unmade
+from ci.campaigns.telling import at_most, counts_of, described, durations, ending, line, row, unmade
 from ci.missed_faults.kinds import DERIVING, HEALTHY, HEALTHY_DERIVED, SAID
 from ci.missed_faults.records import LEAST_NAMED, RUNS, Campaign, Found, Result
 
 
 def missed(campaign: Campaign, results: Sequence[Result]) -> list[str]:
-    """A sentence for each aim that was missed, or that so many runs cannot show."""
+    """Return a sentence for each aim that was missed or that takes more runs."""
     sentences = unmade(campaign, results)
     for name, said in SAID.items():
         if name == DERIVING:
@@ -37,7 +37,7 @@ HEAD = (
 
 
 def table(campaign: Campaign, results: Sequence[Result]) -> str:
-    """What a campaign found, as Markdown."""
+    """Return a campaign's results as Markdown."""
     lines = [described("Smoke runs", campaign, results), "", row(HEAD), row(["---"] * len(HEAD))]
     for name, said in SAID.items():
         several = [one for one in results if one.run.kind == name]
@@ -45,7 +45,7 @@ def table(campaign: Campaign, results: Sequence[Result]) -> str:
             lines.append(row([said, *_cells(several)]))
     odd = [one for one in results if one.judged.found is not Found.NAMED]
     lines += ending(
-        [told(one, one.judged.found, one.judged.said or ("nothing failed",)) for one in odd],
+        [line(one, one.judged.found, one.judged.said or ("nothing failed",)) for one in odd],
         ("Not named:", "All runs that were made are as they should be."),
         missed(campaign, results),
     )

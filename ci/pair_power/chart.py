@@ -14,7 +14,7 @@ from ci.pair_power.rounds import ROUNDS, Fault
 
 
 def chart(found: dict[str, dict[str, Any]], file: Path) -> None:
-    """Draws which share of the runs named the one slow node, round by round."""
+    """Draw the share of runs that named the one slow node, round by round."""
     points = [
         {
             "nodes": nodes,

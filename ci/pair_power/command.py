@@ -1,4 +1,4 @@
-"""Simulates pair rounds with known faults: how soon they are found, and how often wrongly.
+"""Simulate pair rounds with known faults: rounds until they are found, and false accusations.
 
 docs/pair-power.md has the results.
 """
@@ -16,26 +16,26 @@ from ci.pair_power.tables import cell, tables
 
 
 def main() -> None:
-    """What the command line asks for."""
+    """Simulate, or print results."""
     parser = argparse.ArgumentParser(prog="ci/pair-power", description=__doc__)
     parser.add_argument("folder", type=Path)
     parser.add_argument("--only", default="", help="portions with this in their name")
-    parser.add_argument("--seconds", type=float, default=math.inf, help="of a portion, at most")
+    parser.add_argument("--seconds", type=float, default=math.inf, help="limit of a portion")
     parser.add_argument("--tables", action="store_true")
     parser.add_argument("--chart", type=Path)
-    asked = parser.parse_args()
-    if asked.tables:
-        print("\n".join(tables(results(asked.folder))))
-    if asked.chart:
-        chart(results(asked.folder), asked.chart)
-    if asked.tables or asked.chart:
+    options = parser.parse_args()
+    if options.tables:
+        print("\n".join(tables(results(options.folder))))
+    if options.chart:
+        chart(results(options.folder), options.chart)
+    if options.tables or options.chart:
         return
-    asked.folder.mkdir(parents=True, exist_ok=True)
+    options.folder.mkdir(parents=True, exist_ok=True)
     for portion in portions():
-        file = asked.folder / f"{portion.name}.json"
+        file = options.folder / f"{portion.name}.json"
         before = json.loads(file.read_text()) if file.exists() else None
-        if asked.only in portion.name and len((before or {"found": ()})["found"]) < portion.runs:
-            result = portion.simulate(asked.seconds, before)
+        if options.only in portion.name and len((before or {"found": ()})["found"]) < portion.runs:
+            result = portion.simulate(options.seconds, before)
             file.write_text(json.dumps(result))
             print(
                 f"{portion.name}: {len(result['found'])} runs in {result['seconds']} s; found and"

@@ -1,4 +1,4 @@
-"""What is simulated: runs of one kind are a portion, kept in a file of its own."""
+"""Simulated runs of one kind are a portion, with a file of its own."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ SEED = 20157
 
 @dataclass(frozen=True)
 class Portion:
-    """Runs of one kind, kept in one file."""
+    """Runs of one kind, stored in one file."""
 
     way: str
     nodes: int
@@ -30,13 +30,13 @@ class Portion:
 
     @property
     def name(self) -> str:
-        """Of the file."""
+        """Name of its file."""
         fault = self.fault
         of = f"{fault.kind}-{fault.count}-{fault.slower}" if fault.slower else "healthy"
         return f"{self.way}-{self.nodes}-{of}-{self.noise}"
 
     def seed(self) -> tuple[int, ...]:
-        """From which every run's follows by its number."""
+        """Return the seed from which each run's follows by its number."""
         fault = self.fault
         kind = ("nothing", "node", "pair", "uplink").index(fault.kind)
         which = ("normal", "recorded", "disturbed").index(self.noise)
@@ -44,7 +44,7 @@ class Portion:
         return SEED, way, self.nodes, kind, fault.count, round(100 * fault.slower), which
 
     def simulate(self, seconds: float, before: dict[str, Any] | None = None) -> dict[str, Any]:
-        """The runs that ``before`` does not have yet, or as many as so many seconds allow."""
+        """Simulate the runs missing in ``before``, or as many as ``seconds`` allow."""
         begun = time.monotonic()
         result = before or {
             "portion": asdict(self),
@@ -79,7 +79,7 @@ LEAST_RUNS = 20
 
 
 def portions() -> Iterator[Portion]:
-    """All of the campaign, what is most wanted first."""
+    """Yield all portions of the campaign, the most wanted first."""
     aims = {4: 500, 16: 500, 64: 1000, 256: 500, AIMED_AT: 1000, 4096: 100}
     others = {4: 200, 16: 200, 64: 200, 256: 100, AIMED_AT: 100, 4096: 20}
     healthy = {4: 5000, 16: 5000, 64: 5000, 256: 3000, AIMED_AT: 3000, 4096: 300}
@@ -109,7 +109,7 @@ def portions() -> Iterator[Portion]:
 
 
 def results(folder: Path) -> dict[str, dict[str, Any]]:
-    """What was simulated, by the names of the portions."""
+    """Read the results by name of the portion."""
     return {
         portion.name: json.loads(file.read_text())
         for portion in portions()

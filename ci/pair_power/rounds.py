@@ -1,7 +1,7 @@
-"""Rounds of pairs with a known fault, as they would be measured.
+"""Simulated rounds of pairs with a known fault.
 
-A pair measures the rate of the slowest thing on its way, times noise, times what the whole
-machine does in that round.
+A pair measures the rate of the slowest part of its path, times noise, times the drift of the whole
+machine in that round.
 """
 
 from __future__ import annotations
@@ -27,20 +27,20 @@ Ints = NDArray[np.int64]
 SESSIONS = Path(__file__).resolve().parents[2] / "tests/data/sessions"
 RECORDED = ("healthy.json", "two-switches.json", "ranges.json")
 FROM_BYTES = 65536
-"""Sizes from which on a recorded time is one of a rate."""
+"""Least size at which a recorded time shows a rate."""
 NOISE = 0.05
 DRIFT = 0.1
-"""Of the whole machine from round to round, in logarithms."""
+"""Drift of the whole machine from round to round, in logarithms."""
 
 ROUNDS = 16
 
 
 @cache
 def recorded() -> Floats:
-    """What one launch's time of a large message lies off another's, in logarithms, over √2.
+    """Return how launches' times of large messages deviate from others, in logarithms, over √2.
 
-    Of the two-rank cases between nodes in recorded sessions of healthy switches, every size by
-    itself: both orders of each two launches, so that slower and faster are as frequent.
+    They are of two-rank inter-node cases in recorded sessions of healthy switches, at each size:
+    both orders of each two launches, so that slower and faster are as frequent.
     """
     off = []
     for name in RECORDED:
@@ -57,10 +57,10 @@ def recorded() -> Floats:
 
 
 def noise(name: str, count: int, random: np.random.Generator) -> Floats:
-    """Noise of so many measurements, in logarithms.
+    """Draw noise of ``count`` measurements, in logarithms.
 
-    ``normal``; ``disturbed``: one in a hundred lies anywhere up to 10 times slower besides;
-    ``recorded``: drawn from the testbed's.
+    ``normal``; ``disturbed``: one in a hundred is also up to 10 times slower; ``recorded``: drawn
+    from the testbed's.
     """
     if name == "recorded":
         return random.choice(recorded(), size=count)
@@ -73,7 +73,7 @@ def noise(name: str, count: int, random: np.random.Generator) -> Floats:
 
 @cache
 def leaves_of(nodes: int) -> Topology:
-    """As many leaves as a leaf has nodes, and a spine."""
+    """Return a tree with as many leaves as nodes per leaf, and a spine."""
     size = max(2, 2 ** (round(math.log2(nodes)) // 2))
     members = [f"n{number}" for number in range(nodes)]
     leaves = {
@@ -85,21 +85,21 @@ def leaves_of(nodes: int) -> Topology:
 
 @dataclass(frozen=True)
 class Fault:
-    """What is slow: ``count`` nodes, a pair or the first leaf's uplink, by a share ``slower``."""
+    """A fault: ``count`` nodes, a pair or the first leaf's uplink are slower by a share."""
 
     kind: str
     count: int
     slower: float
 
     @property
-    def told(self) -> str:
-        """In words."""
+    def words(self) -> str:
+        """The fault in words."""
         if self.kind == "node":
             return "1 node" if self.count == 1 else f"{self.count} nodes"
         return f"1 {self.kind}"
 
     def true(self) -> set[tuple[Kind, str]]:
-        """What is to be accused."""
+        """Return the culprits to accuse."""
         if self.kind == "node":
             return {(Kind.NODE, f"n{number}") for number in range(self.count)}
         if self.kind == "pair":
@@ -107,7 +107,7 @@ class Fault:
         return {(Kind.UPLINK, UPLINK_OF + "leaf0")} if self.kind == "uplink" else set()
 
     def slowness(self, one: Ints, other: Ints, leaf: int) -> Floats:
-        """Of pairs, in logarithms; nodes and leaves are those with the least numbers."""
+        """Return pairs' slowness in logarithms; faulty nodes and leaves have the least numbers."""
         if self.kind == "node":
             hit = (one < self.count) | (other < self.count)
         elif self.kind == "pair":
@@ -121,7 +121,7 @@ HEALTHY = Fault("nothing", 0, 0.0)
 
 
 def rounds_of(nodes: int, fault: Fault, noise_name: str, random: np.random.Generator) -> PairTable:
-    """Random rounds of all nodes, measured, without a pair twice where that is possible."""
+    """Measure random rounds of all nodes, without repeating a pair where possible."""
     half = nodes // 2
     one, other = (np.concatenate(ends) for ends in _pairs(nodes, random))
     number = np.repeat(np.arange(ROUNDS), half)
@@ -133,7 +133,7 @@ def rounds_of(nodes: int, fault: Fault, noise_name: str, random: np.random.Gener
 
 
 def _pairs(nodes: int, random: np.random.Generator) -> tuple[list[Ints], list[Ints]]:
-    """Both ends of the pairs of each round."""
+    """Draw both ends of the pairs of each round."""
     if nodes <= ROUNDS:
         turns = tournament([str(number) for number in range(nodes)])
         rounds = []
@@ -165,7 +165,7 @@ def _pairs(nodes: int, random: np.random.Generator) -> tuple[list[Ints], list[In
 
 
 def first_rounds(table: PairTable, count: int) -> PairTable:
-    """The first rounds of a table."""
+    """Return the first rounds of a table."""
     rows = int(np.searchsorted(table.round, count))
     return PairTable(
         table.names, table.round[:rows], table.one[:rows], table.other[:rows], table.slowness[:rows]

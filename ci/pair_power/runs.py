@@ -1,4 +1,4 @@
-"""Runs of such rounds, judged by netproof after each: what was accused, and when."""
+"""Runs of simulated rounds that netproof judges after each: accusations, and when."""
 
 from __future__ import annotations
 
@@ -20,10 +20,11 @@ SETTINGS = AccusationSettings(rounds=ROUNDS)
 
 @dataclass
 class Run:
-    """What became of one run: the first round after which the true culprit was among the accused,
+    """Result of one run: first rounds, None for never.
 
-    and after which it was all that was accused, with no alternative (None: never); whether anything
-    else was ever accused; ``cleared``: the first round after which all healthy nodes were cleared.
+    ``found``: the true culprit was among the accused; ``right``: it alone was accused, without an
+    alternative; ``wrong``: something else was ever accused; ``cleared``: all healthy nodes were
+    cleared.
     """
 
     found: int | None = None
@@ -33,7 +34,7 @@ class Run:
 
 
 def follow(nodes: int, fault: Fault, noise_name: str, seed: Sequence[int]) -> Run:
-    """One run with random rounds, looked at after each, until it is right or all are cleared."""
+    """Simulate a run of random rounds, judged after each, until it is right or all are cleared."""
     random = np.random.default_rng(seed)
     table = rounds_of(nodes, fault, noise_name, random)
     topology = leaves_of(nodes)
@@ -50,8 +51,8 @@ def follow(nodes: int, fault: Fault, noise_name: str, seed: Sequence[int]) -> Ru
 def _note(run: Run, verdict: QuantityVerdict, true: set[tuple[Kind, str]], count: int) -> None:
     accused = {item.thing.key for item in verdict.accused}
     sure = {item.thing.key for item in verdict.accused if not item.alternatives}
-    # Where the truth is among what fits equally well, the accusation is no wrong one.
-    hedged = {item.thing.key for item in verdict.accused if _told(true) & {*item.alternatives}}
+    # An accusation with the truth among its alternatives is not wrong.
+    hedged = {item.thing.key for item in verdict.accused if _names(true) & {*item.alternatives}}
     run.wrong |= bool(accused - true - hedged)
     if true and run.found is None and (true <= accused or hedged):
         run.found = count
@@ -61,13 +62,13 @@ def _note(run: Run, verdict: QuantityVerdict, true: set[tuple[Kind, str]], count
         run.cleared = count
 
 
-def _told(things: set[tuple[Kind, str]]) -> set[str]:
-    """As alternatives name them."""
+def _names(things: set[tuple[Kind, str]]) -> set[str]:
+    """Return the culprits' names as alternatives have them."""
     return {name if kind is Kind.UPLINK else f"{kind} {name}" for kind, name in things}
 
 
 def quick(nodes: int, fault: Fault, noise_name: str, seed: Sequence[int]) -> tuple[Run, int]:
-    """One run in mode quick until it ends, and its rounds. A bad pair is measured in the first."""
+    """Simulate a run in mode quick until it ends, and its rounds; a bad pair is in the first."""
     random = np.random.default_rng(seed)
     names = [f"n{number}" for number in range(nodes)]
     topology = leaves_of(nodes)
@@ -98,7 +99,7 @@ def quick(nodes: int, fault: Fault, noise_name: str, seed: Sequence[int]) -> tup
         hedged = {
             (item.kind, item.name)
             for item in verdict.accusations
-            if _told(true) & {*item.alternatives}
+            if _names(true) & {*item.alternatives}
         }
         run.wrong |= bool(accused - true - hedged)
         if true and run.found is None and (true <= accused or hedged):

@@ -14,21 +14,21 @@ from ci.pair_power.rounds import HEALTHY, Fault
 
 
 def clopper_pearson(hits: int, runs: int) -> tuple[float, float]:
-    """The exact 95 % interval of a share (Clopper and Pearson, Biometrika 26, 1934)."""
+    """Return the exact 95 % interval of a share (Clopper and Pearson, Biometrika 26, 1934)."""
     low = 0.0 if not hits else float(betaincinv(hits, runs - hits + 1, 0.025))
     high = 1.0 if hits == runs else float(betaincinv(hits + 1, runs - hits, 0.975))
     return low, high
 
 
 def needed(rounds: Sequence[int | None], share: float = 0.99) -> int | None:
-    """Rounds after which so many runs were there; None: never."""
+    """Return the rounds after which a share of the runs were there; None: never."""
     ordered = sorted(math.inf if number is None else number for number in rounds)
     last = ordered[math.ceil(share * len(ordered)) - 1]
     return None if math.isinf(last) else int(last)
 
 
 def tables(found: dict[str, dict[str, Any]]) -> Iterator[str]:
-    """Lines of the tables of docs/pair-power.md."""
+    """Yield the lines of the tables of docs/pair-power.md."""
     yield from _of_detection(found)
     yield from _of_false(found)
     yield from _of_pairs(found)
@@ -45,15 +45,15 @@ def _head(*cells: str) -> Iterator[str]:
 
 
 def cell(result: dict[str, Any] | None) -> str:
-    """Rounds until 99 % are found, and until 99 % are right; or the share that ever are."""
+    """Return the rounds until 99 % are found and until 99 % are right, or the share ever so."""
     if result is None:
         return "not simulated"
-    told = []
+    parts = []
     for what in ("found", "right"):
         rounds = needed(result[what])
         share = sum(number is not None for number in result[what]) / len(result[what])
-        told.append(f"never ({100 * share:.0f} %)" if rounds is None else str(rounds))
-    return told[0] if told[0] == told[1] else " / ".join(told)
+        parts.append(f"never ({100 * share:.0f} %)" if rounds is None else str(rounds))
+    return parts[0] if parts[0] == parts[1] else " / ".join(parts)
 
 
 def _of_detection(found: dict[str, dict[str, Any]]) -> Iterator[str]:
@@ -69,7 +69,7 @@ def _of_detection(found: dict[str, dict[str, Any]]) -> Iterator[str]:
         if there:
             yield _row(
                 which,
-                Fault(kind, count, 0.5).told,
+                Fault(kind, count, 0.5).words,
                 f"{nodes:,}",
                 *map(cell, several),
                 ", ".join(str(len(result["found"])) for result in there),
@@ -79,7 +79,7 @@ def _of_detection(found: dict[str, dict[str, Any]]) -> Iterator[str]:
 
 
 def _seeds(several: Sequence[dict[str, Any]]) -> str:
-    """What the seeds of all runs begin with; a star where they differ."""
+    """Return the common parts of the runs' seeds; a star where they differ."""
     columns = zip(*(result["seed"] for result in several), strict=True)
     return " ".join(str(column[0]) if len({*column}) == 1 else "*" for column in columns)
 

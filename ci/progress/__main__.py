@@ -1,4 +1,4 @@
-"""The command ci/progress, which ci/quickstart starts ReFrame by."""
+"""The command ci/progress, by which ci/quickstart starts ReFrame."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Runs ReFrame with its output in a log, and tells how far it is and how long it takes yet.
+"""Run ReFrame with its output in a log, and show its progress and the time left.
 
-On a terminal that is one line, which changes; elsewhere a line whenever a job ends, and at least
-every ``EVERY_S`` seconds. The exit status is ReFrame's.
+On a terminal this is one changing line; elsewhere a line whenever a job ends, and at least every
+``EVERY_S`` seconds. The exit status is ReFrame's.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ from netproof.verdict.exit_status import CANNOT_JUDGE
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Run the command that follows ``--``; its exit status."""
+    """Run the command that follows ``--``; return its exit status."""
     parser = argparse.ArgumentParser(prog="ci/progress", description=__doc__)
     parser.add_argument("--log", type=Path, required=True, help="file for the output")
-    parser.add_argument("--report", type=Path, required=True, help="what ReFrame has to leave")
+    parser.add_argument("--report", type=Path, required=True, help="report that ReFrame writes")
     parser.add_argument("--system", help="SYSTEM or SYSTEM:PARTITION, for how long jobs took")
     parser.add_argument("command", nargs="+")
     given = parser.parse_args(arguments)

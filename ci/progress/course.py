@@ -1,4 +1,4 @@
-"""How far a run is, and how long it takes yet."""
+"""Progress of a run, and the time left."""
 
 from __future__ import annotations
 
@@ -7,21 +7,21 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from statistics import mean
 
-from ci.progress.lines import BAD, Line, Test, launches_on
+from ci.progress.lines import BAD, Line, Test, repeats_launches
 from netproof.site.jobs import PlannedJob
 
 _WEIGHT = 0.05
-"""How much of what is expected of a run has to have ended to count half for its pace."""
+"""Share of the expected time that has to have ended to count half for the pace."""
 
 
 @dataclass
 class Course:
-    """How far a run is. Times are seconds since it began.
+    """Progress of a run. Times are seconds since it began.
 
-    ``seconds``: how long each job should take by past sessions, empty where that is not known:
-    then each takes as long as the like. ``domains``: of every job of the run, in which of them one
-    job runs at a time. ``serial``: whether one test runs after the other, so that those to come
-    have not begun; ``past``: how long each test took where the same was run before, so.
+    ``seconds``: each job's time in past sessions, empty if unknown: similar jobs decide then.
+    ``domains``: each job's contention domain, in which one job runs at a time. ``serial``: whether
+    tests run one by one, so that later ones have not begun; ``past``: each test's time in past
+    serial runs of the same command.
     """
 
     seconds: Mapping[PlannedJob, float] = field(default_factory=dict)
@@ -37,7 +37,7 @@ class Course:
     job_of: dict[Test, PlannedJob] = field(default_factory=dict)
 
     def take(self, line: Line, now_s: float) -> bool:
-        """Note what a line says; whether a job ended."""
+        """Note a line; return whether a job ended."""
         self.done, self.tests = max(self.done, line.done), max(self.tests, line.tests)
         self.bad += line.word in BAD
         ended = line.word != "RUN"
@@ -52,15 +52,15 @@ class Course:
         return ended
 
     def left_s(self, now_s: float) -> float | None:
-        """How long it takes yet; None where nothing is known to tell it from."""
+        """Return the seconds left; None if nothing is known."""
         if not self.serial:
             return self._left_of_domains(now_s)
-        return self._left_by_past(now_s) if self.past else self._left_by_the_like(now_s)
+        return self._left_by_past(now_s) if self.past else self._left_by_similar_jobs(now_s)
 
     def at_least(self) -> bool:
-        """Whether it may take any longer: something is to come whose time nothing tells.
+        """Return whether the time left is a lower limit, since a later test's time is unknown.
 
-        What launches on takes as long as what it finds undecided.
+        A test that repeats launches takes as long as its undecided cases.
         """
         if self.past:
             known = self.past.keys() | self.took.keys() | self.begun.keys()
@@ -68,34 +68,34 @@ class Course:
         return self._further_to_come() > 0
 
     def _further_to_come(self) -> int:
-        """How many tests that launch on have not ended: two for each job."""
+        """Count unfinished tests that repeat launches: two for each job."""
         several = 2 * len(self.domains.keys() | self.jobs.keys())
-        return several - sum(launches_on(test) for test in self.took)
+        return several - sum(repeats_launches(test) for test in self.took)
 
     def _overdue(self, now_s: float) -> bool:
-        """Whether a test runs for longer than it ever should."""
+        """Return whether a test runs for longer than expected."""
         return any(now_s - at > self.past.get(test, 0) + 1 for test, at in self.begun.items())
 
     def _left_by_past(self, now_s: float) -> float:
-        """As the same tests took, as much slower or faster as those that have ended were.
+        """Estimate from the same tests' past times, scaled by the pace of finished tests.
 
-        What launched on has no part in that: it took as long as what it found undecided.
+        Tests that repeat launches have no part in the pace: their undecided cases set their time.
         """
         whole = sum(self.past.values())
-        told = [test for test in self.took if test in self.past and not launches_on(test)]
+        both = [test for test in self.took if test in self.past and not repeats_launches(test)]
         weight = _WEIGHT * whole
-        pace = (sum(self.took[test] for test in told) + weight) / (
-            sum(self.past[test] for test in told) + weight
+        pace = (sum(self.took[test] for test in both) + weight) / (
+            sum(self.past[test] for test in both) + weight
         )
         left = {test: pace * one for test, one in self.past.items() if test not in self.took}
         for test, since in self.begun.items():
             left[test] = max(0.0, left.get(test, 0.0) - (now_s - since))
         return sum(left.values())
 
-    def _left_by_the_like(self, now_s: float) -> float | None:
-        """Every job as past sessions have it, or as the like took; every other test as the mean.
+    def _left_by_similar_jobs(self, now_s: float) -> float | None:
+        """Estimate jobs from past sessions or similar jobs, and other tests from their mean.
 
-        What launches on takes nothing, since it may find nothing undecided.
+        Tests that repeat launches count as 0, since they may find nothing undecided.
         """
         jobs = {self.job_of[test]: one for test, one in self.took.items() if test in self.job_of}
         if not jobs and not self.seconds:
@@ -105,22 +105,21 @@ class Course:
         everyone = self.domains.keys() | self.jobs.keys()
         left = 0.0
         for job in everyone - jobs.keys():
-            takes = pace * self._seconds(job) if self.seconds else _as_the_like(job, jobs)
+            takes = pace * self._seconds(job) if self.seconds else _mean_of_similar(job, jobs)
             since = [at for test, at in self.begun.items() if self.job_of.get(test) == job]
             left += max(0.0, takes - (now_s - since[0] if since else 0.0))
         others = [
             one
             for test, one in self.took.items()
-            if test not in self.job_of and not launches_on(test)
+            if test not in self.job_of and not repeats_launches(test)
         ]
         to_come = self.tests - 3 * len(everyone) - len(others)
         return left + max(0, to_come) * (mean(others) if others else 0.0)
 
     def _left_of_domains(self, now_s: float) -> float | None:
-        """By the jobs, which all have begun; None where nothing is known to tell it from.
+        """Estimate from the jobs, which all have begun; None if nothing is known.
 
-        As past sessions took, and as much slower or faster as the jobs that have ended were; of
-        several domains the one that takes longest.
+        Past sessions' times are scaled by the pace of finished jobs; the longest domain counts.
         """
         ended = {job: at for job, at in self.jobs.items() if at is not None}
         if not self.jobs or (not ended and not self.seconds):
@@ -138,7 +137,7 @@ class Course:
             running[self.domains.get(job, "")].append(pace * self._seconds(job))
         return max(
             (
-                # A job that takes longer than it should takes none of the others' time.
+                # A job that runs for too long takes no time from the others.
                 sum(several) - min(now_s - last[domain], sum(several) / len(several))
                 for domain, several in running.items()
             ),
@@ -151,7 +150,7 @@ class Course:
         return self.seconds.get(job, sum(self.seconds.values()) / len(self.seconds))
 
     def sentence(self, now_s: float) -> str:
-        """How long it has run, how long it takes yet, and how many tests failed so far."""
+        """Return a sentence: time so far, time left, and failed tests."""
         left_s = self.left_s(now_s)
         at_least = self.at_least()
         if left_s is None:
@@ -167,13 +166,13 @@ class Course:
 
 
 def clock(seconds: float) -> str:
-    """Minutes and seconds: ``3:07``."""
+    """Format minutes and seconds: ``3:07``."""
     minutes, rest = divmod(round(seconds), 60)
     return f"{minutes}:{rest:02}"
 
 
-def _as_the_like(job: PlannedJob, took: Mapping[PlannedJob, float]) -> float:
-    """How long a job takes by those that ended: of its benchmark and ranks, else of any."""
+def _mean_of_similar(job: PlannedJob, took: Mapping[PlannedJob, float]) -> float:
+    """Estimate a job from finished ones: of its benchmark and ranks, else of any."""
     for near in (
         lambda other: (other.what(), other.partition) == (job.what(), job.partition),
         lambda other: other.what() == job.what(),

@@ -1,4 +1,4 @@
-"""Runs ReFrame with its output in a log, and follows what it writes there."""
+"""Run ReFrame with its output in a log, and follow the log."""
 
 from __future__ import annotations
 
@@ -22,16 +22,16 @@ from netproof.present import tables
 LOOK_S = 0.5
 """Seconds between looks at the log."""
 LINES = 20
-"""Lines of the log that are shown where ReFrame left no report."""
+"""Lines of the log to show if ReFrame left no report."""
 
 
 def follow(
     command: Sequence[str], log: Path, out: Console, past: Callable[[], Course]
 ) -> tuple[int, Course]:
-    """Run the command, its output in ``log``, tell its progress, and give its exit status.
+    """Run the command with its output in ``log``, show its progress; return its exit status.
 
-    A signal to end goes to the command too, and is its to act on; what is left of it after
-    ``ENDING_S`` seconds is killed, and this process then ends by the same signal.
+    A signal to end is passed to the command. After ``ENDING_S`` seconds the rest of it is killed,
+    and this process ends by the same signal.
     """
     log.parent.mkdir(parents=True, exist_ok=True)
     got: list[int] = []
@@ -52,16 +52,16 @@ def follow(
 
     ending = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
     before = {number: signal.signal(number, pass_on) for number in ending}
-    course, telling = Course(), None
+    course, display = Course(), None
     began = time.monotonic()
     try:
-        telling = Terminal(out) if out.is_terminal else Lines(out)
+        display = Terminal(out) if out.is_terminal else Lines(out)
         course = past()
         with log.open(errors="replace") as written:
-            _tell(child, written.read, course, telling, began, got)
+            _show(child, written.read, course, display, began, got)
     finally:
-        if telling is not None:
-            telling.close()
+        if display is not None:
+            display.close()
         if child.poll() is None or got:
             with suppress(ProcessLookupError):
                 os.killpg(child.pid, signal.SIGKILL)
@@ -75,32 +75,32 @@ def follow(
     return child.returncode, course
 
 
-def _tell(
+def _show(
     child: subprocess.Popen[bytes],
     read: Callable[[], str],
     course: Course,
-    telling: Terminal | Lines,
+    display: Terminal | Lines,
     began: float,
     got: Sequence[int],
 ) -> None:
-    """Read what the child writes and tell of it, until it has ended, or does not when told to."""
-    rest, told_to_end = "", None
+    """Read the child's output and show progress, until it has ended or ignores a signal."""
+    rest, signalled_s = "", None
     while True:
         over = child.poll() is not None
         *whole, rest = (rest + read()).split("\n")
         now_s = time.monotonic() - began
         lines = [line for text in whole if (line := parse(text)) is not None]
         ended = [line for line in lines if course.take(line, now_s)]
-        telling.tell(course, now_s, ended)
-        if got and told_to_end is None:
-            told_to_end = now_s
-        if over or (told_to_end is not None and now_s - told_to_end > ENDING_S):
+        display.show(course, now_s, ended)
+        if got and signalled_s is None:
+            signalled_s = now_s
+        if over or (signalled_s is not None and now_s - signalled_s > ENDING_S):
             return
         with suppress(subprocess.TimeoutExpired):
             child.wait(LOOK_S)
 
 
 def end_of(log: Path) -> str:
-    """The last lines of the log."""
+    """Return the last lines of the log."""
     lines = COLOUR.sub("", log.read_text(errors="replace")).splitlines()
     return "\n".join(lines[-LINES:]) or "(nothing)"

@@ -1,4 +1,4 @@
-"""ReFrame's lines on tests: which began, and how they ended."""
+"""ReFrame's lines on tests that begin and end."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ _TEST = re.compile(
 _RANKS = re.compile(r"%ranks=(\d+)")
 BAD = ("FAIL", "ERROR", "ABORT", "XPASS")
 _FURTHER = "Further"
-"""How the names of tests end that launch on: as long as what they find undecided."""
+"""End of the names of tests that repeat launches of undecided cases."""
 
 Test = tuple[str, str, str]
-"""A test by its name as ReFrame displays it, its partition and its environment."""
+"""ReFrame's display name of a test, its partition and its environment."""
 
 
 @dataclass(frozen=True)
 class Line:
-    """A line of ReFrame's on one test: RUN, or how it ended.
+    """A line of ReFrame on one test: RUN, or its result.
 
-    ``done`` of ``tests`` had ended by then, 0 where it does not tell; ``job``: None for a test
-    that is no job of launches.
+    ``done`` of ``tests`` had ended by then, 0 if not shown; ``job``: None for a test without
+    launches.
     """
 
     word: str
@@ -39,7 +39,7 @@ class Line:
 
 
 def parse(text: str) -> Line | None:
-    """What a line of ReFrame's output says of a test; None for any other line."""
+    """Parse a line of ReFrame's output on a test; return None for any other line."""
     match = _TEST.match(COLOUR.sub("", text))
     if match is None:
         return None
@@ -56,6 +56,6 @@ def parse(text: str) -> Line | None:
     return Line(match["word"], int(match["done"] or 0), int(match["all"] or 0), test, job)
 
 
-def launches_on(test: Test) -> bool:
-    """Whether a test launches on what others find undecided."""
+def repeats_launches(test: Test) -> bool:
+    """Check whether a test repeats launches of undecided cases."""
     return test[0].split(" ", 1)[0].endswith(_FURTHER)

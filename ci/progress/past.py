@@ -1,4 +1,4 @@
-"""How long jobs and tests took in past sessions of a store."""
+"""Times of jobs and tests in past sessions of a store."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 from statistics import mean, median
 
 from ci.progress.course import Course
-from ci.progress.lines import Test, launches_on
+from ci.progress.lines import Test, repeats_launches
 from netproof.commands.site_show import shown
 from netproof.errors import NetproofError
 from netproof.site.jobs import domain_of
@@ -23,9 +23,9 @@ _TESTS = """
 
 
 def by_past(system: str | None, store: Path | None, command: Sequence[str]) -> Course:
-    """A course that knows what will run, and how long it took in past sessions of a store.
+    """Return a course with the expected jobs, and their times in past sessions of a store.
 
-    Best by sessions of the same command, which had the same tests; else by their jobs.
+    Sessions of the same command give each test's time; others give the jobs' times.
     """
     serial = "--exec-policy=serial" in command
     if system is None or store is None:
@@ -34,7 +34,7 @@ def by_past(system: str | None, store: Path | None, command: Sequence[str]) -> C
     try:
         found = shown(system, store, full=False)
     except NetproofError:
-        # What is wrong with the site, ReFrame says too.
+        # ReFrame reports the site's faults.
         return Course(serial=serial, past=past)
     seconds = {job: one.seconds for job, one in found.expected.items() if one.seconds is not None}
     domains = {job: domain_of(job, found.matrix) for job in found.jobs}
@@ -42,10 +42,10 @@ def by_past(system: str | None, store: Path | None, command: Sequence[str]) -> C
 
 
 def past_tests(system: str, store: Path, command: Sequence[str]) -> dict[Test, float]:
-    """How long each test took in the newest sessions of the same command, seconds.
+    """Return each test's seconds in the newest sessions of the same command.
 
-    Only those of the newest one; empty where there is none. What launches on now and then has the
-    mean, since it is mostly nothing, and all else the median.
+    Only tests of the newest one count; empty without a session. Times are medians, but means for
+    tests that repeat launches, which mostly have nothing to do.
     """
     try:
         opened = Store(store)
@@ -68,9 +68,9 @@ def past_tests(system: str, store: Path, command: Sequence[str]) -> dict[Test, f
                 if number == 0 or test in took:
                     took.setdefault(test, []).append(row["seconds"])
     except (NetproofError, ValueError):
-        # Without it the rest of the run tells, and whatever reads the store says what is wrong.
+        # The run itself gives estimates later, and other readers report the store's fault.
         return {}
     return {
-        test: mean(several) if launches_on(test) else median(several)
+        test: mean(several) if repeats_launches(test) else median(several)
         for test, several in took.items()
     }

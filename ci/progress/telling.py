@@ -1,4 +1,4 @@
-"""What is told of a run: one line that changes on a terminal, lines in a log."""
+"""Show a run's progress: one changing line on a terminal, lines in a log."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ from ci.progress.lines import BAD, Line
 from netproof.present import tables
 
 EVERY_S = 30.0
-"""Seconds after which there is a line, where there is no terminal."""
+"""Seconds between lines without a terminal."""
 
 
 class Terminal:
-    """One line on a terminal, and above it the jobs that failed."""
+    """One line on a terminal, and failed jobs above it."""
 
     def __init__(self, out: Console) -> None:
         self._progress = Progress(
             TextColumn("{task.description}", markup=False),
             BarColumn(bar_width=20),
             TextColumn(
-                "{task.fields[told]}",
+                "{task.fields[sentence]}",
                 markup=False,
                 table_column=Column(no_wrap=True, overflow="ellipsis"),
             ),
@@ -32,10 +32,10 @@ class Terminal:
             transient=True,
             refresh_per_second=2,
         )
-        self._task = self._progress.add_task("starting", total=None, told="")
+        self._task = self._progress.add_task("starting", total=None, sentence="")
         self._progress.start()
 
-    def tell(self, course: Course, now_s: float, ended: Sequence[Line]) -> None:
+    def show(self, course: Course, now_s: float, ended: Sequence[Line]) -> None:
         """Change the line."""
         for line in ended:
             if line.word in BAD:
@@ -46,32 +46,32 @@ class Terminal:
             description=about,
             completed=course.done,
             total=course.tests or None,
-            told=course.sentence(now_s),
+            sentence=course.sentence(now_s),
         )
 
     def close(self) -> None:
-        """Take the line away."""
+        """Remove the line."""
         self._progress.stop()
 
 
 class Lines:
-    """A line for each job that ended, and one now and then, for a log."""
+    """Lines for a log: one for each finished job, and one now and then."""
 
     def __init__(self, out: Console) -> None:
         self._out = out
-        self._told_s = 0.0
+        self._shown_s = 0.0
 
-    def tell(self, course: Course, now_s: float, ended: Sequence[Line]) -> None:
-        """Print a line, if there is something to say or nothing was said for long."""
-        if not ended and now_s - self._told_s < EVERY_S:
+    def show(self, course: Course, now_s: float, ended: Sequence[Line]) -> None:
+        """Print a line if a job ended or the last line is old."""
+        if not ended and now_s - self._shown_s < EVERY_S:
             return
-        self._told_s = now_s
+        self._shown_s = now_s
         about = f"{course.done} of {course.tests} tests, " if course.tests else ""
         names = ", ".join(f"{line.job} {_ended(line)}" for line in ended)
         tables.say(self._out, f"{about}{course.sentence(now_s)}{f': {names}' if names else ''}")
 
     def close(self) -> None:
-        """Nothing is to be taken away."""
+        """Do nothing."""
 
 
 def _ended(line: Line) -> str:

@@ -1,4 +1,4 @@
-"""The command that `ci/test` tries another release by; it takes Debian's Python alone."""
+"""The command by which `ci/test` tries another release; it needs only Debian's Python."""
 
 from __future__ import annotations
 

@@ -1,11 +1,11 @@
-"""A try of another Debian release: `ci/test --release NAME`, and what `ci/test` ends with.
+"""Try another Debian release: `ci/test --release NAME`, also the end of `ci/test`.
 
-Parsers, loading and store are tested there with its Python, and `ci/quickstart --smoke` is run;
-`--tests` has all be tested that needs no testbed.
+Parsers, loading and store are tested with its Python, and `ci/quickstart --smoke` is run; `--tests`
+runs all tests that need no testbed.
 
-The release is a debootstrap in a folder of its own, made once and used again. What runs there has
-mount, process, IPC and name namespaces of its own, and the testbed a network of its own too: when
-the first process ends, or is killed, the kernel ends the others and takes away mounts and links.
+The release is a debootstrap in its own folder, made once and reused. Its processes have their own
+mount, process, IPC and name namespaces, and the testbed has its own network. When the first process
+ends, or is killed, the kernel ends the others and removes mounts and links.
 """
 
 from __future__ import annotations
@@ -30,16 +30,16 @@ from ci.release.tree import copy_checkout, install_debootstrap, release_tree, se
 
 RELEASES = ("bookworm", "trixie")
 OTHER = "other"
-"""Names whichever of the two the machine itself is not."""
+"""Name for the release that the machine does not have."""
 FOLDERS = Path("/var/tmp")
 LOCKS = Path("/run")
 NAMESPACES = ("unshare", "--mount", "--pid", "--ipc", "--uts", "--net", "--fork", "true")
 
 
 def other_than(codename: str) -> str:
-    """The release to try on a machine of the release ``codename``.
+    """Return the release to try on a machine of the release ``codename``.
 
-    Raises CannotRunError when that is none of the two.
+    Raises CannotRunError for a third release.
     """
     if codename not in RELEASES:
         raise CannotRunError(
@@ -50,9 +50,9 @@ def other_than(codename: str) -> str:
 
 
 def all_worked(document: Mapping[str, Any]) -> bool:
-    """Whether all cases of a run, as `netproof verdict --json` says it, were measured.
+    """Check by `netproof verdict --json` that all cases of a run were measured.
 
-    None has failed then and nothing is missing; some may be inconclusive.
+    None may have failed or be missing, and some have to be inconclusive.
     """
     cases = document["cases"]
     words = {case["verdict"] for case in cases}
@@ -63,25 +63,25 @@ def all_worked(document: Mapping[str, Any]) -> bool:
 
 @contextmanager
 def _alone(release: str) -> Iterator[None]:
-    """Lets one run at a time use the folder of ``release``."""
-    with (LOCKS / f"netproof-release-{release}.lock").open("w") as held:
+    """Let one run at a time use the folder of ``release``."""
+    with (LOCKS / f"netproof-release-{release}.lock").open("w") as lock:
         try:
-            fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError as error:
             raise CannotRunError(f"another run of {release} is under way") from error
         yield
 
 
 def run(named: str, all_tests: bool = False, only_prepare: bool = False) -> int:
-    """Tries the release ``named``: the exit status, which is 0 too where all was measured.
+    """Try the release ``named``; return the exit status, also 0 if all cases were measured.
 
-    ``all_tests``: with all tests that need no testbed; ``only_prepare``: install what a try takes,
-    and try nothing.
+    ``all_tests``: run all tests that need no testbed; ``only_prepare``: install everything, and try
+    nothing.
     """
     if os.geteuid() != 0:
         raise CannotRunError("namespaces take root: run it as root, or by sudo")
     begun = time.monotonic()
-    # Of a container root may have no rights to make any.
+    # root in a container may lack the right to make namespaces.
     output_of(NAMESPACES)
     codename = output_of(["sh", "-c", '. /etc/os-release; echo "${VERSION_CODENAME:-}"']).strip()
     release = other_than(codename) if named == OTHER else named
@@ -94,10 +94,10 @@ def run(named: str, all_tests: bool = False, only_prepare: bool = False) -> int:
         tree = release_tree(folder, release, archive, environment)
         folders = settle_registries(tree, release, archive)
         copy_checkout(tree)
-        asked = {"ALL_TESTS": "yes" if all_tests else ""}
-        asked |= {"WITHIN": WITHIN, "ONLY_PREPARE": "yes" if only_prepare else ""}
+        variables = {"ALL_TESTS": "yes" if all_tests else ""}
+        variables |= {"WITHIN": WITHIN, "ONLY_PREPARE": "yes" if only_prepare else ""}
         command = ["sh", "-c", ENTER, "sh", str(tree), *map(str, folders)]
-        status = contained(command, {**environment, **asked})
+        status = contained(command, {**environment, **variables})
         document = tree / CHECKOUT / DOCUMENT
         if status == CANNOT_RUN and not only_prepare and document.is_file():
             with suppress(ValueError, KeyError, TypeError):
@@ -109,7 +109,7 @@ def run(named: str, all_tests: bool = False, only_prepare: bool = False) -> int:
 
 
 def main(arguments: Sequence[str]) -> int:
-    """The run's exit status; 2 and a sentence when it cannot be made, 128 and more by a signal."""
+    """Run the try; return its exit status, 2 on an error, 128 and more on a signal."""
     parser = argparse.ArgumentParser(
         prog="ci/test --release", description="A try of another Debian release."
     )
@@ -118,7 +118,7 @@ def main(arguments: Sequence[str]) -> int:
         "--tests", action="store_true", help="run all tests there that need no testbed"
     )
     parser.add_argument(
-        "--prepare", action="store_true", help="install there what a try takes, and try nothing"
+        "--prepare", action="store_true", help="install everything there, and try nothing"
     )
     options = parser.parse_args(arguments)
     try:

@@ -1,4 +1,4 @@
-"""A program in namespaces of its own, of which nothing is left when it ends."""
+"""Run a program in namespaces of its own, and leave none of its processes."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ POLL_S = 0.05
 
 
 class StoppedError(Exception):
-    """A signal asked for the end."""
+    """A signal requested the end."""
 
     def __init__(self, number: int) -> None:
-        """``number``: the signal's."""
+        """Take the signal's number."""
         super().__init__(signal.Signals(number).name)
         self.number = number
 
 
 @contextmanager
 def stopping() -> Iterator[None]:
-    """SIGINT, SIGTERM and SIGHUP raise StoppedError within, once."""
+    """Raise StoppedError on the first SIGINT, SIGTERM or SIGHUP in the block."""
 
     def stop(number: int, frame: FrameType | None) -> None:
         for other in numbers:
@@ -44,9 +44,9 @@ def stopping() -> Iterator[None]:
 
 
 def contained(command: Sequence[str], environment: Mapping[str, str]) -> int:
-    """The exit status of ``command`` in namespaces of its own; nothing of it is left afterwards.
+    """Run ``command`` in namespaces of its own; return its exit status, and leave no process.
 
-    With this process it ends as well, however that ends.
+    It ends with this process, however that ends.
     """
     words = ["setpriv", "--pdeathsig", "KILL", "unshare", "--kill-child=KILL", "--fork"]
     words += ["--mount", "--pid", "--ipc", "--uts", "--"]
@@ -64,9 +64,9 @@ def contained(command: Sequence[str], environment: Mapping[str, str]) -> int:
 
 
 def _namespace(pid: int | str, kind: str) -> int | None:
-    """The kernel's number of a namespace of the process ``pid``.
+    """Return the kernel's number of a namespace of the process ``pid``.
 
-    None when it is gone, or has rights that this process lacks, as none has that it started.
+    Return None if it is gone, or has rights that this process lacks, unlike its own children.
     """
     try:
         return os.stat(f"/proc/{pid}/ns/{kind}").st_ino
@@ -75,7 +75,7 @@ def _namespace(pid: int | str, kind: str) -> int | None:
 
 
 def _await_end(namespace: int | None) -> None:
-    """Waits until no process is left in the process ``namespace``, whose first was killed."""
+    """Wait until no process is left in the process ``namespace``, whose first was killed."""
     if namespace in (None, _namespace("self", "pid")):
         return
     deadline = time.monotonic() + KILL_SECONDS

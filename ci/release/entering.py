@@ -1,18 +1,18 @@
-"""What runs in the release: how it is entered, and what is done there."""
+"""Scripts that enter the release and run there."""
 
 from __future__ import annotations
 
 CHECKOUT = "srv/netproof"
-"""Where the copy of this checkout is in the release's folder."""
+"""Place of this checkout's copy in the release's folder."""
 DOCUMENT = "verdict.json"
 DONE, FAILED, CANNOT_RUN = 0, 1, 2
 TESTS = " ".join(
     f"tests/netproof/{name}.py"
     for name in ("benchmarks/test_parse_*", "intake/test_loading", "store/test_store")
 )
-"""What most depends on the release's Python."""
+"""Tests that depend most on the release's Python."""
 ENTER = """set -e
-# What ends before the release is entered says nothing of it.
+# An end before the release is entered says nothing of it.
 trap 'exit 2' EXIT
 tree=$1
 shift
@@ -29,13 +29,13 @@ for folder; do
     mount --bind "$folder" "$tree$folder"
     mount -o remount,bind,ro "$tree$folder"
 done
-# Below a chroot the kernel lets nobody make a user namespace, as a machine does.
+# In a chroot the kernel allows no user namespace, unlike on a machine.
 cd "$tree"
 pivot_root . .
 umount --lazy .
 exec chroot . /bin/bash -c "$WITHIN"
 """
-"""Mounts what a machine has, and folders that are to be seen inside, then enters the release."""
+"""Mounts a machine's file systems and the visible folders, then enters the release."""
 WITHIN = f"""set -e
 cd /{CHECKOUT}
 prepare() {{
@@ -50,13 +50,13 @@ for package in slurmctld python3 openmpi-bin libmpich12 mariadb-server-core; do
     dpkg-query --show --showformat='==> ${{Package}} ${{Version}}\\n' "$package"
 done
 if [ "$ALL_TESTS" ]; then
-    echo "==> test all that needs no testbed"
+    echo "==> run all tests that need no testbed"
     (. ci/activate && pytest -q -m "not testbed") || exit {FAILED}
 fi
 exec unshare --net bash -c '
     ip link set dev lo up
     if [ -z "$ALL_TESTS" ]; then
-        echo "==> test what reads and keeps"
+        echo "==> test readers and store"
         (. ci/activate && pytest -q --numprocesses auto {TESTS}) || exit {FAILED}
     fi
     status=0
@@ -68,8 +68,7 @@ exec unshare --net bash -c '
     fi
     exit "$status"'
 """
-"""Installs with the machine's network, as a test does that builds the wheel; measures without it.
+"""Installs with the machine's network, like the test of the wheel; measures without it.
 
-``ALL_TESTS`` in its environment is empty unless all are asked for, ``ONLY_PREPARE`` unless nothing
-but the installing is.
+In its environment ``ALL_TESTS`` is set for all tests, and ``ONLY_PREPARE`` to only install.
 """

@@ -1,7 +1,7 @@
-"""Why a try of another release cannot be made."""
+"""Errors of a try of another release."""
 
 from __future__ import annotations
 
 
 class CannotRunError(Exception):
-    """The run cannot be made here; the sentence says why."""
+    """No run is possible here; the sentence gives the reason."""

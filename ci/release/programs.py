@@ -1,4 +1,4 @@
-"""The machine's own programs, run for what they print or do."""
+"""Run the machine's own programs."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from ci.release.errors import CannotRunError
 
 
 def output_of(command: Sequence[str]) -> str:
-    """What a command prints; CannotRunError with what it says where it fails."""
+    """Return a command's output. Raises CannotRunError with its message if it fails."""
     ran = subprocess.run(command, capture_output=True, text=True)
     if ran.returncode:
         raise CannotRunError(f"'{shlex.join(command)}' failed: {' '.join(ran.stderr.split())}")
@@ -19,6 +19,6 @@ def output_of(command: Sequence[str]) -> str:
 
 
 def apt_get(*words: str) -> bool:
-    """Runs apt-get, which asks nothing; whether it worked."""
+    """Run apt-get without questions; return whether it succeeded."""
     environment = {**os.environ, "DEBIAN_FRONTEND": "noninteractive"}
     return subprocess.run(["apt-get", "-qq", *words], env=environment).returncode == 0

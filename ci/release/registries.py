@@ -1,4 +1,4 @@
-"""By which ways the machine reaches its registries: apt's mirror, pip's settings."""
+"""The machine's ways to its registries: apt's mirror, pip's settings."""
 
 from __future__ import annotations
 
@@ -16,20 +16,20 @@ PASSED_ON = re.compile(
     r"PIP_\w+|(http|https|ftp|all|no)_proxy|SSL_CERT_FILE|REQUESTS_CA_BUNDLE|CURL_CA_BUNDLE",
     re.IGNORECASE,
 )
-"""The variables by which pip, apt and what they use reach their registries."""
+"""Variables by which pip, apt and their helpers reach registries."""
 PIP_FILES = ("/etc/pip.conf", "/etc/xdg/pip/pip.conf", "~/.pip/pip.conf", "~/.config/pip/pip.conf")
 TARGETS = ("apt-get", "indextargets", "--format", "$(RELEASE) $(COMPONENT) $(ORIGIN) $(REPO_URI)")
 
 
 @dataclass(frozen=True)
 class Mirror:
-    """Where the machine's own apt gets Debian from; ``security`` is None if it gets no updates."""
+    """Addresses of Debian in the machine's apt; ``security`` is None without updates."""
 
     main: str
     security: str | None
 
     def sources(self, release: str) -> str:
-        """The lines of a sources.list for ``release``."""
+        """Return the lines of a sources.list for ``release``."""
         lines = [f"deb {self.main} {release} main", f"deb {self.main} {release}-updates main"]
         if self.security:
             lines.append(f"deb {self.security} {release}-security main")
@@ -37,9 +37,9 @@ class Mirror:
 
 
 def mirror(targets: str, codename: str) -> Mirror:
-    """The mirror in ``targets``, lines of `apt-get indextargets`, for the release ``codename``.
+    """Find the mirror of ``codename`` in ``targets``, lines of `apt-get indextargets`.
 
-    Raises CannotRunError when Debian's main archive is not among them, or is no http address.
+    Raises CannotRunError if Debian's main archive is missing, or has no http address.
     """
     found: dict[str, str] = {}
     for line in targets.splitlines():
@@ -58,19 +58,19 @@ def mirror(targets: str, codename: str) -> Mirror:
 
 
 def passed_on(environment: Mapping[str, str]) -> dict[str, str]:
-    """What of ``environment`` the release's programs get, besides a plain path and locale."""
-    kept = {name: value for name, value in environment.items() if PASSED_ON.fullmatch(name)}
+    """Return the variables for the release's programs, with a plain path and locale."""
+    passed = {name: value for name, value in environment.items() if PASSED_ON.fullmatch(name)}
     plain = {
         "PATH": "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
         "HOME": "/root",
         "LC_ALL": "C.UTF-8",
         "TERM": environment.get("TERM", "dumb"),
     }
-    return kept | plain
+    return passed | plain
 
 
 def pip_files(environment: Mapping[str, str]) -> list[Path]:
-    """The files that pip takes settings from here."""
+    """Return pip's files of settings on this machine."""
     named = [
         os.path.expanduser(name)
         for name in (*PIP_FILES, environment.get("PIP_CONFIG_FILE"))
@@ -80,7 +80,7 @@ def pip_files(environment: Mapping[str, str]) -> list[Path]:
 
 
 def named_paths(environment: Mapping[str, str], files: Iterable[Path]) -> list[Path]:
-    """The absolute paths that are there and that pip's variables or ``files`` name."""
+    """Return the existing absolute paths that pip's variables or ``files`` name."""
     values = [value for name, value in environment.items() if PASSED_ON.fullmatch(name)]
     for file in files:
         settings = configparser.RawConfigParser()
@@ -94,9 +94,9 @@ def named_paths(environment: Mapping[str, str], files: Iterable[Path]) -> list[P
 
 
 def machine_archive(codename: str) -> Mirror:
-    """The machine's mirror; a machine may come without apt's lists, which are fetched then."""
-    asked = (*TARGETS, "Created-By: Packages")
-    said = output_of(asked)
-    if not said.strip() and apt_get("update"):
-        said = output_of(asked)
-    return mirror(said, codename)
+    """Return the machine's mirror; fetch apt's lists first if the machine has none."""
+    command = (*TARGETS, "Created-By: Packages")
+    listed = output_of(command)
+    if not listed.strip() and apt_get("update"):
+        listed = output_of(command)
+    return mirror(listed, codename)

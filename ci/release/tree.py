@@ -1,4 +1,4 @@
-"""The release's folder: made by debootstrap, with this checkout and ways to registries."""
+"""The release's folder: debootstrap, this checkout, and ways to registries."""
 
 from __future__ import annotations
 
@@ -16,21 +16,21 @@ from ci.release.programs import apt_get, output_of
 from ci.release.registries import Mirror, named_paths, pip_files
 
 ROOT = Path(__file__).resolve().parents[2]
-KEPT = (".venv", ".opt")
-"""What stays of an earlier copy: the environments that ci/setup made there."""
+REUSED = (".venv", ".opt")
+"""Parts that stay of an earlier copy: the environments made by ci/setup."""
 APT_SETTINGS = re.compile(r"Acquire::(https?::|Check-|Retries|ForceIPv)\S* \"[^\"]+\";")
 CERTIFICATES = ("/etc/ssl/certs/ca-certificates.crt", "/usr/local/share/ca-certificates")
 
 
 def refuse_unsafe(path: Path) -> None:
-    """CannotRunError when someone but root could have put something in the place of ``path``."""
+    """Raise CannotRunError if anyone but root could have replaced ``path``."""
     for place in [path, *path.parents]:
         try:
             found = place.lstat()
         except FileNotFoundError:
             continue
         shared = found.st_mode & (stat.S_IWGRP | stat.S_IWOTH)
-        # In a sticky folder nobody takes away what is root's.
+        # In a sticky folder nobody can remove root's files.
         sticky = place != path and found.st_mode & stat.S_ISVTX
         if found.st_uid != 0 or not stat.S_ISDIR(found.st_mode) or (shared and not sticky):
             raise CannotRunError(
@@ -39,7 +39,7 @@ def refuse_unsafe(path: Path) -> None:
 
 
 def install_debootstrap() -> None:
-    """Has apt install debootstrap, unless it is there; CannotRunError where it does not."""
+    """Install debootstrap by apt unless present. Raises CannotRunError if that fails."""
     if shutil.which("debootstrap"):
         return
     wanted = ("install", "--yes", "--no-install-recommends", "debootstrap")
@@ -50,10 +50,10 @@ def install_debootstrap() -> None:
 def release_tree(
     folder: Path, release: str, archive: Mirror, environment: Mapping[str, str]
 ) -> Path:
-    """The root of ``release`` in ``folder``, made unless it is there.
+    """Return the root of ``release`` in ``folder``; make it if it is missing.
 
-    Nobody but root may enter the folder: what is everybody's in the release, as its /tmp and the
-    programs that run as root, is not there for the machine's users.
+    Only root may enter the folder, so that the machine's users reach neither the release's /tmp nor
+    its programs that run as root.
     """
     refuse_unsafe(folder)
     folder.mkdir(mode=0o700, exist_ok=True)
@@ -73,12 +73,12 @@ def release_tree(
 
 
 def settle_registries(tree: Path, release: str, archive: Mirror) -> list[Path]:
-    """Gives the release this machine's ways to its registries; the folders it has to see for it."""
+    """Give the release this machine's ways to registries; return the folders that it needs."""
     _write(tree / "etc/apt/sources.list", archive.sources(release))
-    said = output_of(["apt-config", "dump", "Acquire"]).splitlines()
-    settings = [line for line in said if APT_SETTINGS.fullmatch(line)]
+    dumped = output_of(["apt-config", "dump", "Acquire"]).splitlines()
+    settings = [line for line in dumped if APT_SETTINGS.fullmatch(line)]
     _write(tree / "etc/apt/apt.conf.d/90machine", "\n".join([*settings, ""]))
-    # Nothing that is installed may start its daemons.
+    # No installed package may start its daemons.
     _write(tree / "usr/sbin/policy-rc.d", "#!/bin/sh\nexit 101\n", 0o755)
     files = pip_files(os.environ)
     home = Path.home()
@@ -99,7 +99,7 @@ def _write(path: Path, text: str, mode: int = 0o644) -> None:
 
 
 def _copy(source: Path, tree: Path, inside: Path) -> None:
-    """Copies ``source`` to ``inside`` of ``tree``, with what links name and not the links."""
+    """Copy ``source`` to ``inside`` of ``tree``, with links' targets in place of links."""
     target = tree / inside.relative_to("/")
     if source.is_dir():
         shutil.copytree(source, target, dirs_exist_ok=True)
@@ -110,11 +110,11 @@ def _copy(source: Path, tree: Path, inside: Path) -> None:
 
 
 def copy_checkout(tree: Path) -> None:
-    """Puts this checkout as it is, less what git ignores, in the place of an earlier copy."""
+    """Replace an earlier copy by this checkout, without the files that git ignores."""
     for folder in (tree / "tmp", tree / "var/tmp", tree / CHECKOUT):
         folder.mkdir(parents=True, exist_ok=True)
         for entry in folder.iterdir():
-            if entry.name in KEPT and folder == tree / CHECKOUT:
+            if entry.name in REUSED and folder == tree / CHECKOUT:
                 continue
             if entry.is_dir() and not entry.is_symlink():
                 shutil.rmtree(entry)
@@ -123,6 +123,6 @@ def copy_checkout(tree: Path) -> None:
     git = ["git", "-C", str(ROOT), "-c", f"safe.directory={ROOT}", "ls-files", "-z"]
     for name in output_of([*git, "--cached", "--others", "--exclude-standard"]).split("\0"):
         source, target = ROOT / name, tree / CHECKOUT / name
-        if name and os.path.lexists(source) and name.split("/", 1)[0] not in KEPT:
+        if name and os.path.lexists(source) and name.split("/", 1)[0] not in REUSED:
             target.parent.mkdir(parents=True, exist_ok=True)
             shutil.copy2(source, target, follow_symlinks=False)

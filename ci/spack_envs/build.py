@@ -1,4 +1,4 @@
-"""Builds one environment: concretize, install, note what was built. Goes on where it stopped."""
+"""Build one environment: concretize, install, record. Continue where it stopped."""
 
 from __future__ import annotations
 
@@ -24,18 +24,18 @@ from netproof.site.spack import RECORD_FORMAT, RECORDS, BuildRecord, Combination
 from netproof.site.spack_files import SpackFileError
 
 NOTE = "concretized.json"
-"""Next to a kept lock: what it was made of."""
+"""File beside a stored lock with its sources."""
 CLUSTERS = ("slurm", "pmix")
-"""Packages that have to be those that the cluster runs."""
+"""Packages that have to be the cluster's own."""
 
 
 class BusyError(NetproofError):
-    """Another process is building the environment; what becomes of it is for that one to note."""
+    """Another process is building the environment, and records the outcome."""
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """What became of one environment; ``error`` is empty where all went well."""
+    """Outcome for one environment; ``error`` is empty on success."""
 
     name: str
     what: str
@@ -46,11 +46,11 @@ class Outcome:
 
 @dataclass(frozen=True)
 class Wanted:
-    """How environments are to be built.
+    """Options of a build.
 
-    ``jobs``: processes that a package's build may start. ``locks``: folder that keeps the lock
-    files; one that was made of the same is used again. ``locked``: by the lock that is there and no
-    other. ``slurm``: Slurm and PMIx may be built. ``install``: not the lock only.
+    ``jobs``: processes of a package's build. ``locks``: folder of stored lock files; one with the
+    same sources is used again. ``locked``: use only the stored lock. ``slurm``: Slurm and PMIx may
+    be built. ``install``: not the lock only.
     """
 
     jobs: int
@@ -63,10 +63,7 @@ class Wanted:
 def build(
     combination: Combination, program: Spack, wanted: Wanted, folder: Path = spack.FOLDER
 ) -> Outcome:
-    """Brings one environment to what its files say now, for the site that is chosen.
-
-    A failure is part of the outcome.
-    """
+    """Build one environment by its present files for the chosen site; failures are outcomes."""
     begun = time.monotonic()
     own = spack.build_folder(combination, folder)
     log = own / RECORDS / "build.log"
@@ -129,20 +126,19 @@ def build(
 def changes(
     combination: Combination, program: Spack, site: str, place: Path, folder: Path = spack.FOLDER
 ) -> list[str]:
-    """What ``program`` makes of an environment, compared with its committed lock of the site.
+    """Concretize an environment by ``program`` in ``place``; compare it with the site's lock.
 
-    A line for each package that is another version, or new, or gone; "error: …" where it does not
-    concretize. Works in ``place``.
+    Return a line for each package with another version, new or gone; "error: …" if that fails.
     """
     tried = lay_out(combination, site, folder, place / "upgrade" / combination.name)
     log = tried / "concretize.log"
     log.write_text("", encoding="utf-8")
     if program.run(log, "-e", str(tried), "concretize", "--force"):
         return [f"error: {first_error(log)} (log: {log})"]
-    kept = folder / "locks" / (site or "none") / combination.name / "spack.lock"
-    if not kept.exists():
-        return [f"concretizes; there is no {kept} to compare it with"]
-    before, after = lock.versions(kept), lock.versions(tried / "spack.lock")
+    stored = folder / "locks" / (site or "none") / combination.name / "spack.lock"
+    if not stored.exists():
+        return [f"concretizes; there is no {stored} to compare it with"]
+    before, after = lock.versions(stored), lock.versions(tried / "spack.lock")
     lines = [
         f"{name}: {before.get(name, 'new')} -> {after.get(name, 'gone')}"
         for name in sorted({*before, *after})
@@ -159,18 +155,17 @@ def _is_built(combination: Combination, now: dict[str, Any], wanted: Wanted, fol
         return False
     if not wanted.locked or not wanted.locks:
         return True
-    kept = wanted.locks / combination.name / "spack.lock"
+    stored = wanted.locks / combination.name / "spack.lock"
     own = spack.build_folder(combination, folder) / "spack.lock"
-    return kept.exists() and lock.hashes(kept) == lock.hashes(own)
+    return stored.exists() and lock.hashes(stored) == lock.hashes(own)
 
 
 def lay_out(
     combination: Combination, site: str, folder: Path = spack.FOLDER, own: Path | None = None
 ) -> Path:
-    """Copies what an environment is made of to ``own``, by default where it is built; returns that.
+    """Copy an environment's files to ``own``, by default its build folder; return that folder.
 
-    Spack writes into a spack.yaml where it pleases, the compilers that it finds for instance: so
-    never into the checkout's.
+    Spack writes into spack.yaml, found compilers for instance, so that it gets a copy.
     """
     own = own or spack.build_folder(combination, folder)
     own.mkdir(parents=True, exist_ok=True)
@@ -190,11 +185,11 @@ def lay_out(
 
 
 def first_error(log: Path) -> str:
-    """The line of a log that says best what went wrong first, stripped.
+    """Return the line of a log that best explains the first error, stripped.
 
-    Spack marks what it takes for errors in a package's own log by ``>>`` and its line there, for
-    warnings of Autoconf too: so it is the first of these that speaks of an error, or the first.
-    Else it is the first line that speaks of an error, or the last that says anything.
+    Spack marks errors in a package's log by ``>>`` and the line there, warnings of Autoconf too.
+    So take the first marked line with "error", or the first marked one; else the first line with
+    "error", or the last line that is not empty.
     """
     lines = [line.strip() for line in log.read_text("utf-8", "replace").splitlines()]
     marked = r">>\s+(?:\d+\s+)?"
@@ -208,10 +203,7 @@ def first_error(log: Path) -> str:
 
 
 def clean(combination: Combination, folder: Path = spack.FOLDER) -> bool:
-    """Takes away all that was made of an environment; False where there was nothing.
-
-    What Spack installed stays in its store.
-    """
+    """Remove an environment's build folder, not Spack's store; return False if there was none."""
     own = spack.build_folder(combination, folder)
     if not own.exists():
         return False
@@ -227,23 +219,23 @@ def _concretize(
     wanted: Wanted,
     folder: Path,
 ) -> None:
-    """Leaves a spack.lock that was made of the files as they are now, and may be built."""
+    """Leave a spack.lock of the present files that may be built."""
     own = spack.build_folder(combination, folder)
     lock_file, noted = own / "spack.lock", own / RECORDS / NOTE
-    kept = wanted.locks / own.name if wanted.locks else None
-    if wanted.locked or (kept and not kept_fault(kept, now)):
-        if kept is None:
+    stored = wanted.locks / own.name if wanted.locks else None
+    if wanted.locked or (stored and not stored_fault(stored, now)):
+        if stored is None:
             raise NetproofError("--locked needs a folder of locks")
-        fault = kept_fault(kept, now) or lock.elsewhere(kept / "spack.lock")
+        fault = stored_fault(stored, now) or lock.elsewhere(stored / "spack.lock")
         if fault:
             raise NetproofError(
-                f"the lock {kept}/spack.lock is not used: {fault}."
-                f" 'ci/spack-envs concretize {own.name} --locks {kept.parent}' makes it anew"
+                f"the lock {stored}/spack.lock is not used: {fault}."
+                f" 'ci/spack-envs concretize {own.name} --locks {stored.parent}' makes a new one"
             )
         lay_out(combination, now["site"], folder)
-        shutil.copyfile(kept / "spack.lock", lock_file)
-        shutil.copyfile(kept / NOTE, noted)
-    elif kept_fault(own, now, noted):
+        shutil.copyfile(stored / "spack.lock", lock_file)
+        shutil.copyfile(stored / NOTE, noted)
+    elif stored_fault(own, now, noted):
         noted.unlink(missing_ok=True)
         lock_file.unlink(missing_ok=True)
         lay_out(combination, now["site"], folder)
@@ -258,25 +250,25 @@ def _concretize(
             " spack-envs/site/NAME/packages.yaml with `buildable: false` (docs/spack.md), and"
             " build with --site NAME. --build-slurm builds them all the same"
         )
-    if kept and not wanted.locked:
-        kept.mkdir(parents=True, exist_ok=True)
-        shutil.copyfile(lock_file, kept / "spack.lock")
-        shutil.copyfile(noted, kept / NOTE)
+    if stored and not wanted.locked:
+        stored.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(lock_file, stored / "spack.lock")
+        shutil.copyfile(noted, stored / NOTE)
 
 
-def kept_fault(kept: Path, now: dict[str, Any], noted: Path | None = None) -> str:
-    """Why a lock that was kept cannot be used, in words; empty where it can.
+def stored_fault(stored: Path, now: dict[str, Any], noted: Path | None = None) -> str:
+    """Return why a stored lock cannot be used; empty if it can.
 
-    ``now``: what a lock that is made now would be made of. ``noted``: the note of what the kept one
-    was made of, next to it by default.
+    ``now``: sources of a lock made now. ``noted``: file with the stored lock's sources, by default
+    beside it.
     """
-    noted = noted or kept / NOTE
-    for path in (kept / "spack.lock", noted):
+    noted = noted or stored / NOTE
+    for path in (stored / "spack.lock", noted):
         if not path.exists():
             return f"there is no {path}"
     made_of = json_reading.json_file(noted)
-    if made_of.get("lock") != spack.sha256(kept / "spack.lock"):
-        return f"it is not the one that {noted.name} next to it is of"
+    if made_of.get("lock") != spack.sha256(stored / "spack.lock"):
+        return f"it is not the one that {noted.name} describes"
     return lock.stale(made_of, now)
 
 
@@ -298,7 +290,7 @@ def _roots(lock_file: Path, mpi_package: str) -> dict[str, dict[str, str]]:
 
 
 def _write(path: Path, content: dict[str, Any]) -> None:
-    """Writes all of it or nothing: an interruption leaves no half a record."""
+    """Write a record whole or not at all."""
     part = path.with_suffix(".part")
     part.write_text(json.dumps(content, indent=1) + "\n", encoding="utf-8")
     part.replace(path)

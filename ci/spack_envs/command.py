@@ -1,4 +1,4 @@
-"""The verbs of ci/spack-envs; exit status 0: all is well, 1: something is not, 2: no use trying."""
+"""The verbs of ci/spack-envs; exit status 0: success, 1: a failure, 2: not possible."""
 
 from __future__ import annotations
 
@@ -42,11 +42,11 @@ NO_SITE = "none"
 
 
 def main(arguments: list[str]) -> int:
-    """Runs one verb."""
+    """Run one verb."""
     options = _parser().parse_args(arguments)
     options.folder = spack.FOLDER
     signal.signal(signal.SIGTERM, _interrupt)
-    # In the background of a shell both this and what it starts would ignore interrupts.
+    # In the background of a shell, this process and its children would ignore interrupts.
     signal.signal(signal.SIGINT, signal.default_int_handler)
     try:
         return options.verb(options)
@@ -67,7 +67,7 @@ def main(arguments: list[str]) -> int:
 
 
 def show(options: argparse.Namespace) -> int:
-    """Prints the table of combinations with the state of each."""
+    """Print the table of combinations with the state of each."""
     table = spack.table(options.folder)
     site = spack.chosen_site(options.folder)
     columns = Columns(box=box.SIMPLE_HEAD, pad_edge=False)
@@ -100,7 +100,7 @@ def show(options: argparse.Namespace) -> int:
 
 
 def build_all(options: argparse.Namespace) -> int:
-    """Builds environments, several at a time, and says what became of each."""
+    """Build environments, several at a time, and print each outcome."""
     table = spack.table(options.folder)
     chosen = [table.named(name) for name in options.names] or list(table.build)
     _insist_on_consistency(options.folder)
@@ -149,7 +149,7 @@ def build_all(options: argparse.Namespace) -> int:
 
 
 def where(options: argparse.Namespace) -> int:
-    """Prints the folder that an environment is built in, for `spack -e`."""
+    """Print the folder that an environment is built in, for `spack -e`."""
     combination = spack.table(options.folder).named(options.name)
     own = spack.build_folder(combination, options.folder)
     if not (own / "spack.yaml").exists():
@@ -161,7 +161,7 @@ def where(options: argparse.Namespace) -> int:
 
 
 def bootstrap(options: argparse.Namespace) -> int:
-    """Gets the pair of releases, and says how a shell comes to it."""
+    """Get the pair of releases, and print the shell's commands for it."""
     pair = release.pair(options.folder)
     for line in release.bootstrap(pair, options.place):
         print(line)
@@ -169,7 +169,7 @@ def bootstrap(options: argparse.Namespace) -> int:
 
 
 def upgrade(options: argparse.Namespace) -> int:
-    """Shows what another pair of releases changes in the environments, and takes it if told to."""
+    """Show the changes by another pair of releases, and adopt it on request."""
     _insist_on_consistency(options.folder)
     old = release.pair(options.folder)
     tags = {"spack": options.spack, "packages": options.packages}
@@ -198,7 +198,7 @@ def upgrade(options: argparse.Namespace) -> int:
 
 
 def check(options: argparse.Namespace) -> int:
-    """Holds table, folders and files against one another, then tries what is built."""
+    """Compare table, folders and files with each other, then try the built environments."""
     faults = list(consistency.faults(options.folder))
     print(f"files: {len(faults)} faults")
     if not faults:
@@ -216,7 +216,7 @@ def check(options: argparse.Namespace) -> int:
 
 
 def add(options: argparse.Namespace) -> int:
-    """Adds a combination to the table, and its environment."""
+    """Add a combination to the table, and its environment."""
     combination = Combination(options.mpi, options.compiler)
     table = spack.table(options.folder)
     if combination in table.excluded:
@@ -250,7 +250,7 @@ def add(options: argparse.Namespace) -> int:
 
 
 def clean(options: argparse.Namespace) -> int:
-    """Forgets what was built."""
+    """Remove build folders."""
     table = spack.table(options.folder)
     for combination in [table.named(name) for name in options.names] or table.build:
         done = build.clean(combination, options.folder)
@@ -352,7 +352,7 @@ def _interrupt(number: int, frame: object) -> NoReturn:
 
 
 def _owner(place: Path) -> str:
-    """The user to whom a folder belongs, or what is there of its path."""
+    """Return the owner of a folder, or of its closest existing parent."""
     while not place.exists():
         place = place.parent
     try:
@@ -368,7 +368,7 @@ def _insist_on_consistency(folder: Path) -> None:
 
 
 def _choose(site: str, folder: Path) -> None:
-    """Remembers whose externals the environments take."""
+    """Record the site whose externals the environments use."""
     path = spack.builds(folder) / "site"
     if site == NO_SITE:
         path.unlink(missing_ok=True)
@@ -383,9 +383,9 @@ def _choose(site: str, folder: Path) -> None:
 
 
 def _index_packages(found: program.Spack, folder: Path) -> None:
-    """Has Spack index its packages, once, where it has not yet.
+    """Have Spack index its packages once if needed.
 
-    Of several that begin together, one makes the index, and the others give up after two minutes.
+    Of several processes together, one makes the index, and the others give up after two minutes.
     """
     log = spack.builds(folder) / "index.log"
     log.parent.mkdir(parents=True, exist_ok=True)

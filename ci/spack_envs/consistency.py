@@ -1,4 +1,4 @@
-"""Table, folders, fragments and includes of spack-envs/ agree, or each disagreement is named."""
+"""Check that table, folders, fragments and includes of spack-envs/ agree."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from netproof.site.spack_files import SpackFileError, includes, load
 
 
 def faults(folder: Path) -> Iterator[str]:
-    """Every disagreement between the files of ``folder``, as a sentence."""
+    """Yield a sentence for every disagreement between the files of ``folder``."""
     try:
         table = spack.table(folder)
     except SpackFileError as error:

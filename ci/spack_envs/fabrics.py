@@ -1,8 +1,8 @@
-"""Which fabrics an MPI library can drive: what its lock says, and what the library itself says.
+"""Fabrics that an MPI library can drive, by its lock and by the library itself.
 
-A fragment, or a site, requires fabrics and gives the reason of each. A fabric is one or the other
-way of going from rank to rank: ``netproof.site.spack_files.FABRICS`` has their names. Where neither
-the lock nor the library tells, the fabric counts as missing.
+A fragment or a site requires fabrics, each with a reason. A fabric is a way from rank to rank:
+``netproof.site.spack_files.FABRICS`` has the names. Without an answer of lock or library, it counts
+as missing.
 """
 
 from __future__ import annotations
@@ -26,22 +26,22 @@ LAYERS = ("libfabric", "ucx")
 """Packages that drive network cards for an MPI library."""
 GPUS = ("cuda", "rocm")
 SECONDS = 60
-"""How long a library may take to say what is in it."""
+"""Time limit of a library's own program."""
 
 
 @dataclass(frozen=True)
 class Said:
-    """Whether a fabric is there, and who says so."""
+    """Whether a fabric is present, and the source of that."""
 
     there: bool
     by: str
 
 
 def in_lock(path: Path, package: str) -> dict[str, Said]:
-    """What a spack.lock says of the fabrics of its MPI library; none of which it says nothing.
+    """Read the known fabrics of the MPI library from a spack.lock.
 
-    Of an external it says nothing: its variants are what the site's file says of it. Raises
-    SpackFileError for a lock of another form than Spack 1 writes.
+    None are known of an external, whose variants are the site's claims. Raises SpackFileError for
+    another form of lock than Spack 1 writes.
     """
     try:
         content = json_reading.json_file(path)
@@ -62,7 +62,7 @@ def in_lock(path: Path, package: str) -> dict[str, Said]:
 
 
 def _below(node: Mapping[str, Any], nodes: Mapping[str, Any]) -> dict[str, Mapping[str, Any]]:
-    """All that a package is linked with, by name."""
+    """Return all packages that a package is linked with, by name."""
     found: dict[str, Mapping[str, Any]] = {}
     waiting = [node]
     while waiting:
@@ -77,7 +77,7 @@ def _below(node: Mapping[str, Any], nodes: Mapping[str, Any]) -> dict[str, Mappi
 def _of_nodes(node: Mapping[str, Any], layers: Mapping[str, Mapping[str, Any]]) -> dict[str, Said]:
     name, variants = node["name"], node["parameters"]
     if name not in ("openmpi", "mpich", "mvapich"):
-        # A binary, Intel's for instance: its recipe does not tell what is in it.
+        # A binary, Intel's for instance: its recipe has no fabrics.
         return {}
     itself = f"{name}@{node['version']}"
     device = "".join(variants.get("device", ""))
@@ -95,13 +95,13 @@ def _of_nodes(node: Mapping[str, Any], layers: Mapping[str, Mapping[str, Any]]) 
         found |= {"tcp"} | ({"verbs"} if ucx.get("verbs") else set())
     if "sockets" in found:
         found |= {"tcp"}
-    told = all("external" not in layer for layer in layers.values())
+    known = all("external" not in layer for layer in layers.values())
     for fabric in FABRICS:
         if fabric in said:
             continue
         if fabric in GPUS:
             said[fabric] = Said(bool(variants.get(fabric)), f"{itself}{_gpu(variants, fabric)}")
-        elif told or (fabric == "ucx"):
+        elif known or (fabric == "ucx"):
             said[fabric] = Said(fabric in found, by)
     return said
 
@@ -111,7 +111,7 @@ def _gpu(variants: Mapping[str, Any], fabric: str) -> str:
 
 
 def _chosen(layer: Mapping[str, Any]) -> str:
-    """The variants of a layer that say which cards it drives."""
+    """Format the variants of a layer that select its cards."""
     if "external" in layer:
         return " (external)"
     if layer["name"] == "libfabric":
@@ -120,11 +120,11 @@ def _chosen(layer: Mapping[str, Any]) -> str:
 
 
 def of_library(program: Path, tools: Iterable[Path]) -> dict[str, Said]:
-    """What the libraries say themselves that ``program``, an MPI program, is linked with.
+    """Ask the libraries that ``program``, an MPI program, is linked with for their fabrics.
 
-    ``tools``: folders in which the MPI library's own programs may be. Asked are ``ompi_info`` or
-    ``mpichversion``, ``fi_info`` and ``ucx_info`` of the very libraries that the loader finds.
-    Raises NetproofError where the program is linked with no MPI library.
+    ``tools``: folders with the MPI library's own programs. ``ompi_info`` or ``mpichversion``,
+    ``fi_info`` and ``ucx_info`` answer, of the libraries that the loader finds. Raises
+    NetproofError if the program is linked with no MPI library.
     """
     libraries = linked(program)
     mpi = [path for name, path in libraries.items() if re.match(r"libmpi(ch)?\.so", name)]
@@ -142,22 +142,22 @@ def of_library(program: Path, tools: Iterable[Path]) -> dict[str, Said]:
     for name, ask in (("libfabric.so", _of_libfabric), ("libuct.so", _of_ucx)):
         for library in [path for key, path in libraries.items() if key.startswith(name)]:
             for fabric, one in ask(library).items():
-                # What one layer has the MPI library has, whatever the other lacks.
+                # The MPI library has a fabric if one of its layers has it.
                 if one.there or fabric not in said:
                     said[fabric] = one
     return said
 
 
 def linked(program: Path) -> dict[str, Path]:
-    """Shared libraries that the loader finds for a program or library, by their names."""
+    """Return the shared libraries that the loader finds for a program or library, by name."""
     text = _output(Path("ldd"), str(program))
     return {name: Path(path) for name, path in re.findall(r"(?m)^\s+(\S+) => (/\S+) \(0x", text)}
 
 
 def faults(name: str, mpi: Mpi, said: Mapping[str, Said], insist: bool) -> list[str]:
-    """What an environment's MPI library lacks of what is required of it, in a sentence each.
+    """Return a sentence for each required fabric that an environment's MPI library lacks.
 
-    ``insist``: what is not told counts as missing, as it does of a library that was asked.
+    ``insist``: unknown counts as missing, as for an answer of the library itself.
     """
     found = []
     for fabric, reason in mpi.fabrics.items():
@@ -186,13 +186,13 @@ def _tool(folders: Iterable[Path], name: str) -> Path | None:
 
 
 def _programs_of(library: Path) -> list[Path]:
-    """Folders of programs of the prefix that a library is in: /usr has one more level."""
+    """Return the program folders of a library's prefix: /usr has one more level."""
     real = library.resolve()
     return [parent / "bin" for parent in list(real.parents)[1:3]]
 
 
 def _output(program: Path, *arguments: str) -> str:
-    """What a program says. Raises NetproofError where it fails: what it left out is no answer."""
+    """Return a program's output. Raises NetproofError if it fails, since it may be partial."""
     command = [str(program), *arguments]
     try:
         ran = subprocess.run(command, capture_output=True, text=True, timeout=SECONDS, check=False)
@@ -207,7 +207,7 @@ def _output(program: Path, *arguments: str) -> str:
 def _of_open_mpi(text: str, program: Path) -> dict[str, Said]:
     by = f"by {program}"
     components = set(re.findall(r"(?m)^mca:(\w+:\w+):version:", text))
-    told = {
+    present = {
         "tcp": "btl:tcp" in components,
         "shm": bool({"btl:vader", "btl:sm"} & components),
         "ucx": "pml:ucx" in components,
@@ -215,14 +215,14 @@ def _of_open_mpi(text: str, program: Path) -> dict[str, Said]:
         or bool(re.search(r"mpi_built_with_cuda_support:value:true", text)),
         "rocm": "accelerator:rocm" in components,
     }
-    # Its own, of Open MPI 4, which UCX has replaced since.
+    # Open MPI 4's own, which UCX has replaced since.
     if "btl:openib" in components:
-        told["verbs"] = True
-    return {fabric: Said(there, by) for fabric, there in told.items()}
+        present["verbs"] = True
+    return {fabric: Said(there, by) for fabric, there in present.items()}
 
 
 def _plugins(text: str) -> list[Path]:
-    """Components that are files of their own and are linked with UCX or libfabric."""
+    """Return the component files that are linked with UCX or libfabric."""
     folder = re.search(r"(?m)^path:pkglibdir:(.+)$", text)
     if not folder:
         return []
@@ -255,7 +255,7 @@ def _of_libfabric(library: Path) -> dict[str, Said]:
         providers = set(re.findall(r"(?m)^(\w[\w-]*):$", _output(info, "--list")))
         by, whole = f"by {info}: {', '.join(sorted(providers))}", True
     else:
-        # Without the program only the providers show that are files of their own.
+        # Without the program only providers in files of their own show.
         folder = library.resolve().parent / "libfabric"
         names = [path.name for path in folder.glob("lib*-fi.so*")]
         providers = {name.removeprefix("lib").partition("-fi.so")[0] for name in names}
@@ -270,7 +270,7 @@ def _of_libfabric(library: Path) -> dict[str, Said]:
 
 
 def _of_ucx(library: Path) -> dict[str, Said]:
-    """Its ``-d`` shows TCP, and InfiniBand only with a card; ``-b`` tells the modules it has."""
+    """Read ``ucx_info``: ``-d`` shows TCP, and InfiniBand only with a card; ``-b`` has modules."""
     info = _tool(_programs_of(library), "ucx_info")
     if info is not None:
         transports = set(re.findall(r"(?m)^#\s+Transport: (\S+)", _output(info, "-d")))
@@ -280,7 +280,7 @@ def _of_ucx(library: Path) -> dict[str, Said]:
         modules = {name for name in found[1].split(":") if name}
         by = f"by {info}: {', '.join(sorted(transports))}; modules {', '.join(sorted(modules))}"
     else:
-        # It has TCP always; what else it was built with shows as a file.
+        # TCP is always built in; other modules are files.
         folder = library.resolve().parent / "ucx"
         transports = {"tcp"}
         names = [path.name.split(".")[0] for path in folder.glob("libuct_*.so*")]
@@ -290,14 +290,14 @@ def _of_ucx(library: Path) -> dict[str, Said]:
 
 
 def lock_faults(combination: Combination, site: str, folder: Path) -> list[str]:
-    """What an environment's lock says is missing from its MPI library, before hours of building."""
+    """Return the fabrics missing by an environment's lock, before hours of building."""
     mpi = spack.mpi(combination, site, folder)
     path = spack.view(combination, folder).parent / "spack.lock"
     return faults(combination.name, mpi, in_lock(path, mpi.package), insist=False)
 
 
 def library_faults(combination: Combination, site: str, folder: Path) -> list[str]:
-    """What the built MPI library says itself, or does not say, that is required of it."""
+    """Return the required fabrics that the built MPI library does not report."""
     mpi = spack.mpi(combination, site, folder)
     view = spack.view(combination, folder)
     root = lock.roots(view.parent / "spack.lock")[mpi.package]
@@ -307,5 +307,5 @@ def library_faults(combination: Combination, site: str, folder: Path) -> list[st
     try:
         said = of_library(view / "bin" / "NPmpi", tools)
     except NetproofError as error:
-        return [f"{combination.name}: what is in its MPI library cannot be told: {error}"]
+        return [f"{combination.name}: the fabrics of its MPI library are not known: {error}"]
     return faults(combination.name, mpi, said, insist=True)

@@ -1,4 +1,4 @@
-"""What a spack.lock says: roots, hashes, what would be built, for which machine, made of what."""
+"""Read a spack.lock: roots, hashes, packages to build, machine, and sources."""
 
 from __future__ import annotations
 
@@ -15,11 +15,10 @@ from netproof.site.spack_files import SpackFileError
 
 
 def roots(path: Path) -> dict[str, dict[str, str]]:
-    """Each root's version, spec, compiler, hash and variants; an external's prefix besides.
+    """Return each root's version, spec, compiler, hash and variants, and an external's prefix.
 
-    ``compiler`` is that of C, empty where the lock has none: for an external. Of Intel MPI, a
-    binary, a lock names one that built nothing of it.
-    Raises SpackFileError for a lock of another form than Spack 1 writes.
+    ``compiler`` is that of C, empty for an external. For Intel MPI, a binary, a lock names a
+    compiler that built nothing. Raises SpackFileError for another form than Spack 1 writes.
     """
     try:
         content = json_reading.json_file(path)
@@ -34,12 +33,12 @@ def roots(path: Path) -> dict[str, dict[str, str]]:
 
 
 def hashes(path: Path) -> dict[str, str]:
-    """Every spec of a lock, its hash to its name and version. Raises SpackFileError."""
+    """Return name and version of every spec by its hash. Raises SpackFileError."""
     return {digest: _named(node) for digest, node in _specs(path).items()}
 
 
 def versions(path: Path) -> dict[str, str]:
-    """Each package of a lock to its version; to both, with a comma, where it has two."""
+    """Return the version of each package, with a comma between several."""
     found: dict[str, set[str]] = {}
     for node in _specs(path).values():
         found.setdefault(node["name"], set()).add(node["version"])
@@ -47,7 +46,7 @@ def versions(path: Path) -> dict[str, str]:
 
 
 def built_by(path: Path) -> list[tuple[str, str, str]]:
-    """Each package, language and compiler of what a lock builds. Raises SpackFileError."""
+    """Return package, language and compiler of each build in a lock. Raises SpackFileError."""
     specs = _specs(path)
     try:
         return [
@@ -62,7 +61,7 @@ def built_by(path: Path) -> list[tuple[str, str, str]]:
 
 
 def built_among(path: Path, packages: Sequence[str]) -> list[str]:
-    """Those of ``packages`` that Spack would build by the lock, and not take as externals."""
+    """Return the ``packages`` that Spack would build by the lock instead of using externals."""
     return sorted(
         _named(node)
         for node in _specs(path).values()
@@ -71,9 +70,9 @@ def built_among(path: Path, packages: Sequence[str]) -> list[str]:
 
 
 def elsewhere(path: Path) -> str:
-    """Why this machine is not one that the lock is for; empty where it is.
+    """Return why the lock is not for this machine; empty if it is.
 
-    Its processors, its externals' places, and what its compilers say of their version are asked.
+    Checked are processors, the externals' places, and the compilers' versions.
     """
     for node in _specs(path).values():
         family = platform.machine()
@@ -97,9 +96,9 @@ def elsewhere(path: Path) -> str:
 
 
 def stale(made_of: dict[str, Any], now: dict[str, Any]) -> str:
-    """What has changed since a lock was made, in words; empty where nothing has.
+    """Return what has changed since a lock was made; empty if nothing has.
 
-    Both have ``spack``, ``recipes``, ``site`` and ``files``, as concretized.json has them.
+    Both arguments have ``spack``, ``recipes``, ``site`` and ``files``, as in concretized.json.
     """
     for key, what in (
         ("spack", "Spack"),
@@ -117,7 +116,7 @@ def stale(made_of: dict[str, Any], now: dict[str, Any]) -> str:
 
 
 def _family(target: str) -> str:
-    """The kind of machine that a target's name tells; empty for the names of single processors."""
+    """Return the machine's architecture by a target's name; empty for single processors' names."""
     for family in ("x86_64", "aarch64", "ppc64le"):
         if target == family or target.startswith(f"{family}_"):
             return family
@@ -125,7 +124,7 @@ def _family(target: str) -> str:
 
 
 def _version(compiler: str) -> str:
-    """What a GCC or Clang says of its version."""
+    """Ask a GCC or Clang for its version."""
     options = ["-dumpfullversion", "-dumpversion"]
     ran = subprocess.run([compiler, *options], capture_output=True, text=True, check=False)
     if ran.returncode:

@@ -1,4 +1,4 @@
-"""The spack on PATH: found, recent enough, run with its output in a log."""
+"""Find the spack on PATH, check its version, and run it with its output in a log."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ HOW_TO_GET_IT = (
 
 
 class NoSpackError(NetproofError):
-    """There is no Spack that could be used; the text says how to get one."""
+    """No usable Spack; the text says how to get one."""
 
 
 @dataclass(frozen=True)
 class Spack:
-    """A spack program, its version, and what it and its package repository are at."""
+    """A spack program, its version, and the commits of it and its package repository."""
 
     path: str
     version: str
@@ -33,7 +33,7 @@ class Spack:
     _running: set[subprocess.Popen[bytes]] = field(default_factory=set, compare=False)
 
     def run(self, log: Path, *arguments: str) -> int:
-        """Runs a spack command, its output at the end of ``log``; returns its exit status."""
+        """Run a spack command with its output appended to ``log``; return its exit status."""
         with log.open("a", encoding="utf-8") as output:
             print(f"$ spack {' '.join(arguments)}", file=output, flush=True)
             process = subprocess.Popen(
@@ -50,23 +50,20 @@ class Spack:
 
     @property
     def made_by(self) -> dict[str, str]:
-        """What a lock that it writes is made by: ``spack``, and ``recipes``, its packages."""
+        """Makers of a lock that it writes: ``spack``, and ``recipes``, its packages."""
         return {
             "spack": f"{self.version} ({self.release['spack'].commit})",
             "recipes": self.release["packages"].commit,
         }
 
     def end(self) -> None:
-        """Interrupts what is running, so that Spack ends its own builds and lets its locks go."""
+        """Interrupt running commands, so that Spack ends its builds and releases its locks."""
         for process in list(self._running):
             process.send_signal(signal.SIGINT)
 
 
 def find(folder: Path | None = None) -> Spack:
-    """The spack in ``folder``, by default on PATH.
-
-    Raises NoSpackError if there is none, or it is too old.
-    """
+    """Find the spack in ``folder``, by default on PATH. Raises NoSpackError if none is usable."""
     path = shutil.which("spack", path=folder)
     if path is None:
         raise NoSpackError(f"there is no spack on PATH: {HOW_TO_GET_IT}")
@@ -78,13 +75,13 @@ def find(folder: Path | None = None) -> Spack:
     if (int(found[1]), int(found[2])) < LEAST_VERSION:
         raise NoSpackError(f"{path} is Spack {found[0]}, which is too old: {HOW_TO_GET_IT}")
     release = {
-        half: at(Path(_said(path, "location", *options)))
+        half: at(Path(_answer(path, "location", *options)))
         for half, options in (("spack", ["--spack-root"]), ("packages", ["--repo", "builtin"]))
     }
     return Spack(path, found[0], release)
 
 
-def _said(path: str, *arguments: str) -> str:
+def _answer(path: str, *arguments: str) -> str:
     ran = subprocess.run([path, *arguments], capture_output=True, text=True, check=False)
     if ran.returncode or not ran.stdout.strip():
         said = (ran.stderr or "nothing").strip().splitlines()[-1]

@@ -1,4 +1,4 @@
-"""The pair of releases, Spack and its packages, that spack-envs/ was made with."""
+"""The pair of releases, Spack and its packages, for spack-envs/."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ HALVES = ("spack", "packages")
 
 
 class ReleaseError(NetproofError):
-    """A release that is not the one of release.yaml, or cannot be had; the text says what to do."""
+    """A release that differs from release.yaml or is not available, with the remedy."""
 
 
 @dataclass(frozen=True)
 class Release:
-    """One half of the pair: where it comes from, its tag and its commit (40 hexadecimal digits)."""
+    """One half of the pair: its repository, its tag and its commit (40 hexadecimal digits)."""
 
     repository: str
     tag: str
@@ -30,17 +30,17 @@ class Release:
 
 
 def pair(folder: Path) -> dict[str, Release]:
-    """What ``folder``/release.yaml names: "spack" and "packages". Raises SpackFileError."""
+    """Read "spack" and "packages" of ``folder``/release.yaml. Raises SpackFileError."""
     content = load(folder / FILE, "release")
     return {half: Release(**content[half]) for half in HALVES}
 
 
 @dataclass(frozen=True)
 class Found:
-    """What a clone is at: its commit and the name to show, with its tag where it has one.
+    """A clone's commit, and a name to show, with its tag if it has one.
 
-    The commit ends with "-changed" where tracked files differ, and is "unknown" for what is no
-    clone of git's, an unpacked archive for instance.
+    The commit ends with "-changed" if tracked files differ, and is "unknown" without git, for an
+    unpacked archive for instance.
     """
 
     commit: str
@@ -48,7 +48,7 @@ class Found:
 
 
 def at(clone: Path) -> Found:
-    """The commit that a clone is at, and its name."""
+    """Return a clone's commit and its name."""
     found = _git(clone, "rev-parse", "--show-toplevel", "HEAD")
     if found.returncode:
         return Found("unknown", "of no known commit")
@@ -61,9 +61,9 @@ def at(clone: Path) -> Found:
 
 
 def insist(found: dict[str, Found], folder: Path) -> None:
-    """Returns where ``found``, one for each half, is the pair of release.yaml.
+    """Raise ReleaseError unless ``found``, by half, is the pair of release.yaml.
 
-    Raises ReleaseError that names both and the command that gets the right ones.
+    It names both, and the command that gets the right ones.
     """
     named = {"spack": "Spack", "packages": "Spack's package repository"}
     wrong = [
@@ -79,11 +79,11 @@ def insist(found: dict[str, Found], folder: Path) -> None:
 
 
 def bootstrap(releases: dict[str, Release], place: Path) -> list[str]:
-    """Clones the pair into ``place``/spack and ``place``/packages, and joins them.
+    """Clone the pair into ``place``/spack and ``place``/packages, and connect them.
 
-    A clone that is there already is brought to its release. Returns the commands that a shell
-    needs for them. Raises ReleaseError where ``place`` cannot be made, or a release cannot be had,
-    or is another commit than release.yaml says.
+    An existing clone is updated to its release. Return the shell's commands for them. Raises
+    ReleaseError if ``place`` cannot be made, or a release is not available or has another commit
+    than release.yaml.
     """
     try:
         place.mkdir(parents=True, exist_ok=True)
@@ -110,7 +110,7 @@ def bootstrap(releases: dict[str, Release], place: Path) -> list[str]:
         if found.commit != release.commit:
             raise ReleaseError(f"{clone} is {found.name}, and not {release}")
     packages = place / "packages" / "repos" / "spack_repo" / "builtin"
-    # Not etc/spack itself: what is there goes before the repositories that a user adds.
+    # Not etc/spack itself: that would precede the repositories that a user adds.
     site = place / "spack" / "etc" / "spack" / "site"
     site.mkdir(parents=True, exist_ok=True)
     (site / "repos.yaml").write_text(f"repos:\n  builtin: {packages.resolve()}\n", encoding="utf-8")
@@ -118,11 +118,11 @@ def bootstrap(releases: dict[str, Release], place: Path) -> list[str]:
 
 
 def resolved(repository: str, tag: str) -> Release:
-    """The release that ``tag`` is in a repository now. Raises ReleaseError."""
+    """Return the release that ``tag`` now is in a repository. Raises ReleaseError."""
     names = [f"refs/tags/{tag}", f"refs/tags/{tag}^{{}}"]
     listed = _insist_git(Path.cwd(), "ls-remote", repository, *names)
     by_name = {name: digest for digest, name in (line.split() for line in listed.splitlines())}
-    # An annotated tag is an object of its own; the commit is what it leads to.
+    # An annotated tag is an object of its own that points to the commit.
     found = by_name.get(names[1]) or by_name.get(names[0])
     if found is None:
         raise ReleaseError(f"{repository} has no tag {tag}")
@@ -130,7 +130,7 @@ def resolved(repository: str, tag: str) -> Release:
 
 
 def text(releases: dict[str, Release], old: str) -> str:
-    """The text of release.yaml for other releases: the comments of the ``old`` one stay."""
+    """Return release.yaml's text for other releases, with the comments of the ``old`` one."""
     comments = [line for line in old.splitlines() if line.startswith("#")]
     lines = [*comments]
     for half, release in releases.items():
@@ -140,7 +140,7 @@ def text(releases: dict[str, Release], old: str) -> str:
 
 def _git(where: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        # A Spack that others may use belongs to whoever installed it.
+        # A shared Spack may belong to another user.
         ["git", "-c", "safe.directory=*", "-C", where, *arguments],
         stdin=subprocess.DEVNULL,
         capture_output=True,

@@ -1,4 +1,4 @@
-"""Runs what will be run: each program over MPI of an environment, on 2 ranks, by its library."""
+"""Run each MPI program of an environment on 2 ranks by its library."""
 
 from __future__ import annotations
 
@@ -22,16 +22,15 @@ from netproof.site import spack
 from netproof.site.spack import Combination, Mpi
 
 LARGEST = 64
-"""Bytes of the largest message: whether it runs is asked, not how fast."""
+"""Bytes of the largest message, since speed does not matter here."""
 SECONDS = 300
-"""How long a program may take, a queue included."""
+"""Time limit of a program, with the queue."""
 
 
 def faults(combination: Combination, site: str, slurm: str | None, folder: Path) -> list[str]:
-    """What goes wrong where the programs of an environment run, in a sentence each.
+    """Run an environment's programs; return a sentence for each failure.
 
-    ``slurm``: options of srun to run them by; None for the MPI library's own mpiexec, on this
-    machine.
+    ``slurm``: options of srun; None for the MPI library's own mpiexec, on this machine.
     """
     mpi = spack.mpi(combination, site, folder)
     view = spack.view(combination, folder)
@@ -60,13 +59,13 @@ def faults(combination: Combination, site: str, slurm: str | None, folder: Path)
 
 
 def programs() -> str:
-    """What is run, in words."""
+    """Return the programs' names, as words of a sentence."""
     names = ["NPmpi", *(name for one in registry.MPI_BENCHMARKS for name in one.programs())]
     return f"{', '.join(names[:-1])} and {names[-1]}"
 
 
 def _prefix(view: Path, mpi: Mpi) -> Path:
-    """Where the MPI library is installed, by Spack or by whom the site's file says."""
+    """Return the MPI library's prefix, by Spack or by the site's file."""
     root = lock.roots(view.parent / "spack.lock")[mpi.package]
     if root.get("external"):
         return Path(root["external"]).resolve()
@@ -92,7 +91,7 @@ def _launcher(prefix: Path, mpi: Mpi, slurm: str | None) -> list[str]:
 
 
 def _environment(programs: Sequence[Path], mpi: Mpi) -> dict[str, str]:
-    """What a job's environment has, and what Open MPI wants of root and of a small machine."""
+    """Return a job's variables, and those that Open MPI needs for root on a small machine."""
     variables = {
         **os.environ,
         **dict(mpi.env_vars),
@@ -117,7 +116,7 @@ def _program(name: str, variables: dict[str, str]) -> Path:
 def _netpipe(prefix: Path, start: list[str], place: Path, variables: dict[str, str]) -> None:
     program, out = _program("NPmpi", variables), place / "np.out"
     _insist_on_library(program, prefix)
-    # By itself it repeats for a time, which ranks that share a core with others draw out.
+    # By default it repeats for a time, too long for ranks that share a core.
     few = ["-u", str(LARGEST), "-n", "10"]
     _run([*start, str(program), "-o", str(out), *few], place, variables)
     if not out.exists():
@@ -136,7 +135,7 @@ def _function(
     place: Path,
     variables: dict[str, str],
 ) -> None:
-    """The first function that the program ``name`` has, as a job would start it."""
+    """Run the first function of the program ``name``, as a job would."""
     function = next(one for one in benchmark.functions if benchmark.program(one.name) == name)
     program, out = _program(name, variables), place / f"{name}.out"
     _insist_on_library(program, prefix)
@@ -155,13 +154,13 @@ def _function(
 
 
 def _insist_on_library(program: Path, prefix: Path) -> None:
-    """The loader has to find the MPI library that was built, or that the site names."""
+    """Check that the loader finds the MPI library that was built or that the site names."""
     libraries = {
         name: path
         for name, path in fabrics.linked(program).items()
         if name.startswith(("libmpi.so", "libmpich.so"))
     }
-    # A prefix may be one of links, as an external's of Debian is.
+    # A prefix may consist of links, like that of a Debian external.
     own = {path.resolve() for path in prefix.glob("lib*/libmpi*.so*")}
     if not libraries:
         raise NetproofError(f"{program} is linked with no libmpi")
@@ -171,7 +170,7 @@ def _insist_on_library(program: Path, prefix: Path) -> None:
 
 
 def _run(command: list[str], place: Path, variables: dict[str, str]) -> str:
-    """What a program prints. Raises NetproofError where it fails, with its last line."""
+    """Return a program's output. Raises NetproofError with its last line if it fails."""
     with (place / "smoke.log").open("a", encoding="utf-8") as log:
         print(f"$ {shlex.join(command)}", file=log, flush=True)
         try:
@@ -205,7 +204,7 @@ def _run(command: list[str], place: Path, variables: dict[str, str]) -> str:
 
 
 def _end(process: subprocess.Popen[str]) -> None:
-    """Ends a launcher with its ranks: asked first, so that srun and mpiexec end those elsewhere."""
+    """End a launcher and its ranks: first by SIGTERM, so that it ends remote ranks."""
     for number in (signal.SIGTERM, signal.SIGKILL):
         with contextlib.suppress(ProcessLookupError):
             os.killpg(process.pid, number)

@@ -1,4 +1,4 @@
-"""Which compiler builds what: whether the files say it, and whether a spack.lock does it."""
+"""Check the compiler of each package, in the files and in a spack.lock."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from netproof.site.spack import Combination
 from netproof.site.spack_files import SpackFileError, load
 
 UNDER_TEST = "%under_test"
-"""In a requirement: by the combination's compiler."""
+"""Requirement of the combination's compiler."""
 
 
 def file_faults(folder: Path) -> Iterator[str]:
-    """MPI libraries and benchmarks that no file requires the combination's compiler of."""
+    """Yield MPI libraries and benchmarks without a requirement of the combination's compiler."""
     try:
         content = load(folder / "common.yaml", "common")
         names = [spec.split("@")[0] for spec in content["definitions"][0]["apps"]]
@@ -33,10 +33,10 @@ def file_faults(folder: Path) -> Iterator[str]:
 
 
 def lock_faults(combination: Combination, folder: Path) -> list[str]:
-    """Roots that an environment's lock builds by another compiler than its fragment says.
+    """Return a sentence for each root and language with another compiler than its fragment's.
 
-    A sentence for each language of each. What is below them may be of any: Spack takes few
-    compilers, and GCC where the combination's does not build it. Raises SpackFileError.
+    Their dependencies may have any compiler: Spack uses few, and GCC if the combination's fails.
+    Raises SpackFileError.
     """
     path = spack.build_folder(combination, folder) / "spack.lock"
     fragment = folder / "compiler" / f"{combination.compiler}.yaml"

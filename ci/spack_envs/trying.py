@@ -1,4 +1,4 @@
-"""Builds in a Slurm job, and tries what was built: its fabrics, its programs."""
+"""Build in a Slurm job, and try built environments: their fabrics and programs."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from netproof.site.spack import Combination
 
 
 def in_a_job(options: argparse.Namespace) -> int:
-    """The same command as a Slurm job that is waited for; its output is shown at the end.
+    """Run the same command as a Slurm job, wait, show its output; return its exit status.
 
-    Returns its exit status; raises NetproofError where there is no sbatch, or no output.
+    Raises NetproofError without sbatch, or without output.
     """
     sbatch = shutil.which("sbatch")
     if sbatch is None:
@@ -55,7 +55,7 @@ def in_a_job(options: argparse.Namespace) -> int:
 
 
 def tried_faults(combination: Combination, site: str, options: argparse.Namespace) -> list[str]:
-    """Asks what was built which fabrics it has, and runs its programs; the faults that show."""
+    """Check the fabrics of a built environment and run its programs; return the faults."""
     folder = options.folder
     for fabric, reason in spack.mpi(combination, site, folder).absent.items():
         print(f"{combination.name}: without {fabric}: {reason}")
@@ -71,7 +71,7 @@ def tried_faults(combination: Combination, site: str, options: argparse.Namespac
 
 
 def _smoke(combination: Combination, folder: Path) -> list[str]:
-    """Runs the packages' own smoke tests; faults that they show."""
+    """Run the packages' own smoke tests; return the faults."""
     found = program.find()
     own = spack.build_folder(combination, folder)
     log = own / spack.RECORDS / "smoke.log"

@@ -1,4 +1,4 @@
-"""Makes stores of many nights, and times the questions that reports and histories ask of them.
+"""Make stores of many nights, and time the queries of reports and histories.
 
 A night has 6 switches, 7 environments, 8 functions, 3 rank counts, 24 sizes and 3 launches:
 72,576 rows of curves. The times are made up; everything else, the writing included, is the
@@ -19,7 +19,7 @@ from netproof.store.folder import MARKER
 
 
 def main() -> int:
-    """Make a store, or ask one; prints JSON."""
+    """Make a store, or time queries of one; print JSON."""
     parser = argparse.ArgumentParser(prog="ci/store-benchmark", description=__doc__)
     commands = parser.add_subparsers(dest="command", required=True)
     making = commands.add_parser("make", help="add nights to a generated store")

@@ -42,13 +42,13 @@ ROWS_A_NIGHT = len(CASES) * LAUNCHES * len(SIZES)
 
 
 def stored(night: int) -> StoredSession:
-    """The place of a night's session."""
+    """Return the place of a night's session."""
     start = FIRST_NIGHT + timedelta(days=night)
     return StoredSession(f"{start:%Y%m%dT%H%M%S}-{night:08x}", SYSTEM)
 
 
 class Nights:
-    """Tables of night after night: what never changes is made once."""
+    """Tables of successive nights; constant parts are made once."""
 
     def __init__(self) -> None:
         self.random = np.random.default_rng(20061)
@@ -88,7 +88,7 @@ class Nights:
         }
 
     def tables(self, night: int) -> dict[str, pa.Table]:
-        """The store's tables of one night."""
+        """Return the store's tables of one night."""
         place = stored(night)
         shape = (len(CASES), LAUNCHES, len(SIZES))
         noise = self.random.lognormal(0.0, NOISE, shape)
@@ -260,7 +260,7 @@ class Nights:
 
 
 def _table(name: str, given: dict[str, Any]) -> pa.Table:
-    """A table of the store; columns that are not given are null, or the table is empty."""
+    """Return a table of the store; columns not in ``given`` are null, or the table is empty."""
     rows = len(next(iter(given.values()))) if given else 0
     columns = TABLES[name].columns
     return pa.Table.from_arrays(
@@ -275,13 +275,13 @@ def _table(name: str, given: dict[str, Any]) -> pa.Table:
 
 
 def make(folder: Path, nights: int, seconds: float) -> int:
-    """Add nights until there are ``nights`` or ``seconds`` are over; returns how many there are."""
+    """Add nights until there are ``nights`` or ``seconds`` are over; return their number."""
     started = time.monotonic()
     store = Store.create(folder)
     generator = Nights()
     there = len(store.sessions())
     while there < nights and time.monotonic() - started < seconds:
-        # As if each night had a generator of its own, so that stores made in parts are alike.
+        # Each night has its own random numbers, so that stores made in parts are equal.
         generator.random = np.random.default_rng(there)
         store.put(stored(there), generator.tables(there))
         there += 1

@@ -1,4 +1,4 @@
-"""How long an answer takes, and how much memory, in a process of its own."""
+"""Time and memory of an answer, in a process of its own."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ BYTES_IN_MIB = 2**20
 
 
 def _forget(folder: Path) -> None:
-    """Take the store's files out of the page cache."""
+    """Drop the store's files from the page cache."""
     for path in folder.rglob("*.parquet"):
         descriptor = os.open(path, os.O_RDONLY)
         os.posix_fadvise(descriptor, 0, 0, os.POSIX_FADV_DONTNEED)
@@ -36,7 +36,7 @@ def _timed(question: Callable[[Path], Any], folder: Path, results: Any) -> None:
 
 
 def measure(question: Callable[[Path], Any], folder: Path, *, cold: bool) -> tuple[float, int, int]:
-    """Seconds, peak memory in bytes and rows of one question in a fresh process."""
+    """Return seconds, peak memory in bytes and rows of one question in a fresh process."""
     if cold:
         _forget(folder)
     context = multiprocessing.get_context("spawn")
@@ -50,7 +50,7 @@ def measure(question: Callable[[Path], Any], folder: Path, *, cold: bool) -> tup
 
 
 def ask(folder: Path, *, naive: bool) -> list[dict[str, Any]]:
-    """Every question in every way: the median of warm repeats, and one with cold files."""
+    """Time every question in every way: the median of warm repeats, and once with cold files."""
     found = []
     for name, ways in QUESTIONS.items():
         for way, question in zip(WAYS, ways, strict=False):

@@ -1,4 +1,4 @@
-"""The questions, and the ways to their answers: netproof's, and pandas alone."""
+"""Questions, and ways to answer them: netproof's, and pandas alone."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ BASELINE = ScoreBaseline("gige", "ompi")
 
 
 def report_of_newest(folder: Path) -> Any:
-    """All that a report shows of the newest session: its cases with launches and curves."""
+    """Read the newest session for a report: its cases with launches and curves."""
     store = Store(folder)
     return questions.load(store, store.newest())
 
 
 def values_of_newest(folder: Path) -> Any:
-    """What the history follows of every case of the newest session, its score among it."""
+    """Read the values that the history follows of the newest session's cases, with the score."""
     store = Store(folder)
     return following.nightly(store, [store.newest()], BASELINE)[0]
 
@@ -61,24 +61,24 @@ def _scores(frame: Any) -> Any:
 
 
 def pandas_report(folder: Path) -> Any:
-    """The naive way to the report: read all, keep the newest, take medians."""
+    """Read all files, select the newest session, and take medians."""
     frame = _everything(folder)
     return _medians(frame[frame.session == frame.session.max()])
 
 
 def pandas_scores(folder: Path) -> Any:
-    """The naive way to the scores: read all, keep the newest, divide."""
+    """Read all files, select the newest session, and compute scores."""
     frame = _everything(folder)
     return _scores(frame[frame.session == frame.session.max()])
 
 
 def pandas_report_of_file(folder: Path) -> Any:
-    """The report by pandas that reads only the newest session's file."""
+    """Read the newest session's file alone, and take medians."""
     return _medians(_last(folder))
 
 
 def pandas_scores_of_file(folder: Path) -> Any:
-    """The scores by pandas that reads only the newest session's file."""
+    """Read the newest session's file alone, and compute scores."""
     return _scores(_last(folder))
 
 

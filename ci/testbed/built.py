@@ -1,4 +1,4 @@
-"""Which testbed is in a state folder."""
+"""The testbed in a state folder."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from ci.testbed.topology import Topology
 
 
 def is_up(folder: StateFolder) -> bool:
-    """Whether there is a testbed in ``folder``."""
+    """Return whether there is a testbed in ``folder``."""
     return folder.is_marked() and (folder / "topology.yaml").is_file()
 
 
 def built_topology(folder: StateFolder) -> Topology:
-    """The topology of the testbed in ``folder``; CannotRunError without one."""
+    """Return the topology of the testbed in ``folder``. Raises CannotRunError without one."""
     if not is_up(folder):
         raise CannotRunError(f"no testbed in {folder.path}: run 'testbed up'")
     return topology_reading.load(folder / "topology.yaml")

@@ -1,4 +1,4 @@
-"""The testbed's links as they should be by topology and faults."""
+"""The testbed's links as topology and faults define them."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ TWINS = f"{PREFIX}twins"
 DATA = "eth1"
 RAIL = "eth2"
 RAIL_PORT = "R"
-"""Begins the names of bridges and ports of second rails."""
+"""First letter of the names of bridges and ports of second rails."""
 MGMT = "mgmt0"
 MGMT_MTU = 1500
 MGMT_PORT = "G"
-"""Begins the names of bridges and ports of second management networks.
+"""First letter of the names of bridges and ports of second management networks.
 
-Capital letters begin what the topology file does not name, so that no name is used twice.
+Names outside the topology file begin with capital letters, so that no name is used twice.
 """
 UPLINK, DOWNLINK = "U", "D"
 BYTES_PER_MBIT = 125_000
@@ -37,13 +37,13 @@ RANDOM_RANGE = 2**32
 
 
 def namespace(node: str) -> str:
-    """The name of the network namespace of ``node``."""
+    """Return the name of a node's network namespace."""
     return PREFIX + node
 
 
 @dataclass(frozen=True)
 class Bucket:
-    """A token bucket: ``rate`` in bytes/s, ``burst`` and ``limit`` (what can wait) in bytes."""
+    """A token bucket: ``rate`` in bytes/s, ``burst`` and ``limit`` (its queue) in bytes."""
 
     rate: int
     burst: int
@@ -51,7 +51,7 @@ class Bucket:
 
     @property
     def mbps(self) -> float:
-        """The rate in Mbit/s."""
+        """Rate in Mbit/s."""
         return self.rate / BYTES_PER_MBIT
 
 
@@ -59,8 +59,8 @@ class Bucket:
 class End:
     """One end of a link as it should be, an interface in the namespace ``where``.
 
-    ``drop``: of 2³² frames so many are lost, of those that it takes and of those that it gives.
-    ``neighbours``: addresses that it knows the interfaces of, and need not ask for.
+    ``drop``: lost frames of 2³², in each direction. ``neighbours``: addresses with a permanent
+    entry in its neighbour table.
     """
 
     whose: str
@@ -83,7 +83,7 @@ class End:
 
 @dataclass(frozen=True)
 class Cable:
-    """A link; ``near`` is its end at the node, or at the leaf, and ``far`` the one above."""
+    """A link; ``near`` is its end at the node or leaf, and ``far`` the one above."""
 
     name: str
     near: End
@@ -91,7 +91,7 @@ class Cable:
 
     @property
     def ends(self) -> tuple[End, End]:
-        """Both."""
+        """Both ends."""
         return self.near, self.far
 
     @property
@@ -101,7 +101,7 @@ class Cable:
 
 
 def cables(topology: Topology, planted: Faults) -> tuple[Cable, ...]:
-    """Every link of the testbed, with what is ``planted``; those of the healthy twins too."""
+    """Return every link of the testbed with the ``planted`` faults, and those of healthy twins."""
     as_planted = topology.with_switch_faults(planted)
     found: list[Cable] = []
     for number, switch in enumerate(as_planted.switches, 1):
@@ -127,7 +127,7 @@ def cables(topology: Topology, planted: Faults) -> tuple[Cable, ...]:
 
 
 def bridges(topology: Topology, planted: Faults) -> dict[tuple[str, str], int]:
-    """MTU of every bridge that cables are put into, by namespace and name."""
+    """Return the MTU of every bridge, by namespace and name."""
     found: dict[tuple[str, str], int] = {}
     for number, switch in enumerate(topology.with_switch_faults(planted).switches, 1):
         names = [leaf.name for leaf in switch.leaves]
@@ -141,14 +141,14 @@ def bridges(topology: Topology, planted: Faults) -> dict[tuple[str, str], int]:
 
 
 def mgmt_network(number: int) -> str:
-    """The second management network of the switch of this number, without its last part."""
+    """Return the second management network of a switch by number, without its last part."""
     return f"198.19.{100 + number}."
 
 
 def _of_node(
     switch: Switch, node: Node, where: str, port: str, bridge: str, own: Mapping[str, Value]
 ) -> Cable:
-    """The link of a node, with the faults of its ``own``."""
+    """Return a node's link, with the node's ``own`` faults."""
     mtu = int(own.get("mtu", switch.mtu))
     healthy, shape = default_shape(switch.link_mbps, switch.mtu), switch.shape
     near = End(
@@ -178,7 +178,7 @@ def _of_node(
 
 
 def _of_rail(switch: Switch, node: Node, address: str, number: int, index: int) -> Cable:
-    """A node's link to the second rail of its switch: like the first, and without its faults."""
+    """Return a node's link to the second rail of its switch: like the first, without faults."""
     first = _of_node(
         switch, node, SWITCHES, f"{RAIL_PORT}{number}-{index}", f"{RAIL_PORT}{number}", {}
     )
@@ -188,7 +188,7 @@ def _of_rail(switch: Switch, node: Node, address: str, number: int, index: int) 
 
 
 def _uplink(switch: Switch, leaf: str, numbers: str, own: Mapping[str, Value]) -> Cable:
-    """A leaf's link to the spine; ``switch`` has the rate and the shape of its uplinks."""
+    """Return a leaf's link to the spine; ``switch`` has the rate and shape of its uplinks."""
     burst = switch.shape.port_burst
 
     def bucket(key: str) -> Bucket | None:
@@ -216,7 +216,7 @@ def _uplink(switch: Switch, leaf: str, numbers: str, own: Mapping[str, Value]) -
 
 
 def _of_mgmt(switch: Switch, node: Node, number: int, index: int) -> Cable:
-    """A node's link to the second management network of its switch."""
+    """Return a node's link to the second management network of its switch."""
     mbps = switch.mgmt_mbps or 0
     shape = default_shape(mbps, MGMT_MTU)
 
@@ -249,7 +249,7 @@ def _of_mgmt(switch: Switch, node: Node, number: int, index: int) -> Cable:
 
 
 def _share(own: Mapping[str, Value], one_way: str) -> float:
-    """The share of its rate that an end has left."""
+    """Return the share of its rate that an end has left."""
     return float(own.get(one_way, own.get(faults.BOTH_WAYS, 1)))
 
 
@@ -260,9 +260,9 @@ def _drop(own: Mapping[str, Value]) -> int:
 def _bucket(
     switch: Switch, burst: int | None, healthy: int | None, share: float, mtu: int
 ) -> Bucket | None:
-    """What slows an end down; None for an unshaped one at its full rate.
+    """Return an end's token bucket; None for an unshaped end at its full rate.
 
-    A slower bucket is as long in time, and holds a frame at least.
+    A slower bucket lasts as long, and holds at least a frame.
     """
     if share == 1 and burst is None:
         return None

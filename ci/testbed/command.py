@@ -1,4 +1,4 @@
-"""The command line: which verb is asked for, of which state folder."""
+"""The testbed's command line."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ DEFAULT_TOPOLOGY = Path(__file__).with_name("topology.yaml")
 
 
 def main(arguments: list[str]) -> int:
-    """Runs one verb; 0 done, 1 something is down or failed, 2 it cannot be done here."""
+    """Run one verb; return 0 on success, 1 if something is down or failed, 2 if not possible."""
     parser = _parser()
     options = parser.parse_args(arguments)
     try:

@@ -1,6 +1,6 @@
 """The testbed's processes: munged, mariadbd, slurmdbd, slurmctld, and a slurmd for each node.
 
-Each comes up by itself, tells that it is ready by answering, and is left alone when it is up.
+Each comes up by itself, is ready once it answers, and is left alone while it is up.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from ci.testbed.topology import CONTROLLER_ADDRESS, Node, Topology
 
 READY_SECONDS = 60.0
 DRAINED_BY_SLURM = ("batch job complete failure", "Duplicate jobid")
-"""Slurm's own reasons, once a slurmctld that was killed has sent a job to its node again."""
+"""Slurm's own reasons after a killed slurmctld has sent a job to its node a second time."""
 STEP = "slurmstepd"
 POLL_SECONDS = 0.02
 LOG_TAIL_BYTES = 600
@@ -34,20 +34,20 @@ mount --rbind /sys/fs/cgroup "$3/fs/cgroup"
 mount --move "$3" /sys
 exec slurmd -D -N "$1"
 """
-"""Makes a node out of fresh namespaces, for its name, the hosts file and a place to mount.
+"""Makes a node from fresh namespaces, by its name, the hosts file and a mount point.
 
-A sysfs of its own shows the node's interfaces, which UCX looks up there, and not the machine's;
-slurmd wants the machine's control groups in it.
+Its own sysfs shows the node's interfaces, which UCX looks up there, and not the machine's; slurmd
+needs the machine's control groups in it.
 """
 SETUP_ROLE = "mariadbd-setup"
 SYSTEM_TABLES = tuple(
     Path("/usr/share") / name / f"{name}_system_tables.sql" for name in ("mariadb", "mysql")
 )
-"""What makes a database's own tables: MariaDB 11's name for the file, and its older one."""
+"""Scripts for a database's own tables: MariaDB 11's file name, and the older one."""
 
 
 def environment(state: StateFolder) -> dict[str, str]:
-    """What the testbed's own programs run with; nothing of the caller's gets in."""
+    """Return the variables of the testbed's programs, without the caller's."""
     return {
         "PATH": os.environ.get("PATH", os.defpath),
         "LC_ALL": "C.UTF-8",
@@ -60,19 +60,19 @@ class Daemons:
     """The processes of the testbed in ``state`` with this ``topology``."""
 
     def __init__(self, state: StateFolder, topology: Topology) -> None:
-        """Starts nothing yet."""
+        """Start nothing yet."""
         self.state, self.topology = state, topology
         self._started_nodes: dict[str, subprocess.Popen[bytes]] = {}
         self._given: set[int] = set()
 
     def alive(self, role: str) -> int | None:
-        """The process number of the daemon of ``role``; None when there is none."""
+        """Return the process number of the daemon of ``role``; None without one."""
         command = role.partition(":")[0]
         found = processes.daemon(processes.running(), self.state.path, role, command)
         return found.pid if found else None
 
     def missing(self) -> list[str]:
-        """The roles that should have a daemon and have none."""
+        """Return the roles without a daemon."""
         running = processes.running()
         return [
             role
@@ -81,7 +81,7 @@ class Daemons:
         ]
 
     def start_munged(self) -> bool:
-        """Starts munged under its own user, with a key of this testbed's; False if it was up."""
+        """Start munged under its own user with the testbed's key; return False if it was up."""
         folder = self.state / "munge"
         where = folder / "socket"
         if self._is_up("munged", lambda: _answers(where)):
@@ -104,7 +104,7 @@ class Daemons:
         return True
 
     def start_database(self) -> bool:
-        """Starts mariadbd, on a data directory that it makes if there is none."""
+        """Start mariadbd, and make its data directory if needed; return False if it was up."""
         folder = self.state / "database"
         data, where = folder / "data", folder / "socket"
         if self._is_up("mariadbd", lambda: _answers(where)):
@@ -119,11 +119,11 @@ class Daemons:
             fresh = folder / "fresh"
             shutil.rmtree(fresh, ignore_errors=True)
             (fresh / "mysql").mkdir(parents=True)
-            # An empty directory has nothing to lose in a crash, so nothing is synced in here.
+            # A crash loses nothing of an empty directory, so nothing is synced.
             hasty = ["--innodb-flush-method=nosync", "--innodb-doublewrite=0", "--bootstrap"]
             tables = "use mysql;\n" + system_tables().read_text(encoding="utf-8")
-            # slurmdbd would make its database, but with MariaDB 11.8.9 it cannot: a client's handle
-            # that asked for a missing database takes no row from then on.
+            # slurmdbd cannot make its database with MariaDB 11.8.9: a client's handle that asked
+            # for a missing database takes no row from then on.
             tables += f"\ncreate database {slurm.DATABASE};\n"
             made = subprocess.run(
                 [*settings, *hasty, f"--datadir={fresh}"],
@@ -137,16 +137,16 @@ class Daemons:
             fresh.rename(data)
         for stale in ("socket", "pid"):
             (folder / stale).unlink(missing_ok=True)
-        # The socket is in a folder that only root may enter: accounts would guard nothing.
+        # The socket is in a folder that only root may enter: accounts would protect nothing.
         settings += ["--skip-grant-tables", f"--datadir={data}", f"--socket={where}"]
-        # A transaction is in the system's hands when it ends: SIGKILL loses none.
+        # The kernel has each finished transaction: SIGKILL loses none.
         settings += ["--innodb-flush-log-at-trx-commit=2", f"--pid-file={folder / 'pid'}"]
         daemon = self.start("mariadbd", settings)
         self._wait("mariadbd", daemon, lambda: _answers(where))
         return True
 
     def start_accounting(self) -> bool:
-        """Starts slurmdbd; munged and mariadbd have to be up."""
+        """Start slurmdbd; munged and mariadbd have to be up."""
         where = (CONTROLLER_ADDRESS, slurm.DATABASE_PORT)
         if self._is_up("slurmdbd", lambda: _answers(where)):
             return False
@@ -154,7 +154,7 @@ class Daemons:
         return True
 
     def start_controller(self) -> bool:
-        """Starts slurmctld; slurmdbd and the management network have to be up."""
+        """Start slurmctld; slurmdbd and the management network have to be up."""
         if self._is_up("slurmctld", self._controller_answers):
             return False
         (self.state / "slurmctld").mkdir(mode=0o755, exist_ok=True)
@@ -164,21 +164,21 @@ class Daemons:
         return True
 
     def _numbers_given(self) -> set[int]:
-        """The numbers of batch jobs that an earlier slurmctld of this testbed gave of late.
+        """Return the numbers of recent batch jobs of an earlier slurmctld.
 
-        It makes a folder for each at once; what it comes back by is some seconds old. Of jobs that
-        are no batch jobs nodes remember no number.
+        It makes a folder for each at once, but its saved state is some seconds old. Nodes remember
+        the numbers of batch jobs only.
         """
         folders = (self.state / "slurmctld").glob("hash.*/job.*")
         found = (re.fullmatch(r"job\.(\d+)", one.name) for one in folders)
         return {int(one[1]) for one in found if one}
 
     def pass_over_lost_jobs(self) -> None:
-        """Uses up the numbers of jobs that a slurmctld that was killed has lost.
+        """Use up the numbers of jobs that a killed slurmctld has lost.
 
-        A slurmd keeps a number that it was not told to end, and refuses a second job with it as a
-        duplicate, for which its node is drained. To be called when nothing of these jobs goes on:
-        Slurm ends what it does not know, and leaves what it knows as cancelled.
+        A slurmd remembers a job until slurmctld ends it, and refuses a second job with its number
+        as a duplicate, for which its node is drained. Call this when these jobs no longer run:
+        Slurm ends unknown jobs, but not those that it knows as cancelled.
         """
         never = ("--hold", "--parsable", "--output=/dev/null", "--job-name=lost", "--wrap=true")
         number, last = 0, max(self._given, default=0)
@@ -192,10 +192,7 @@ class Daemons:
             self._client("scancel", str(number))
 
     def start_nodes(self) -> bool:
-        """Starts the nodes that are down: slurmd in namespaces of its own, with a name, /dev/shm.
-
-        False if none was down.
-        """
+        """Start slurmd of nodes that are down, in its own namespaces; return False if none was."""
         running = processes.running()
         down = {
             f"slurmd:{node.name}": node
@@ -217,9 +214,9 @@ class Daemons:
         return bool(down)
 
     def wait_for_nodes(self) -> None:
-        """Waits until Slurm calls every node idle, or in use, and nothing runs that it has lost.
+        """Wait until Slurm calls every node idle or in use, and no lost job runs.
 
-        A node that Slurm itself drained is put to use again; one that somebody drained is not.
+        A node that Slurm itself drained is resumed; one that somebody drained is not.
         """
         deadline = time.monotonic() + READY_SECONDS
         while True:
@@ -244,15 +241,15 @@ class Daemons:
             time.sleep(POLL_SECONDS * 2)
 
     def node_states(self) -> dict[str, str]:
-        """Slurm's state of each node in lower case; empty while slurmctld does not answer."""
+        """Return Slurm's state of each node in lower case; empty while slurmctld is silent."""
         said = self._client("sinfo", "--noheader", "--Node", "--format=%N %T")
         return dict(line.split(None, 1) for line in (said or "").splitlines())
 
     def _lost_steps(self) -> list[str]:
-        """What runs on the nodes of jobs that Slurm has no more, as their processes are called.
+        """Return the titles of running steps whose jobs Slurm has lost.
 
-        A slurmctld that was killed comes back with the jobs of some seconds before, and ends the
-        others once their nodes register.
+        A killed slurmctld comes back with the jobs of some seconds before, and ends the others once
+        their nodes register.
         """
         steps = [one for one in processes.running() if self._is_step(one)]
         if not steps:
@@ -266,31 +263,31 @@ class Daemons:
         return process.state == str(self.state.path) and process.command == STEP
 
     def _take_back(self) -> None:
-        """Resumes the nodes that Slurm drained; StepFailedError if somebody drained one."""
+        """Resume nodes that Slurm drained. Raises StepFailedError if somebody drained one."""
         said = self._client("sinfo", "--noheader", "--Node", "--format=%N|%T|%E") or ""
         nodes = (line.split("|", 2) for line in said.splitlines())
         drained = {name: why for name, state, why in nodes if "drain" in state}
         own = [name for name, why in drained.items() if why in DRAINED_BY_SLURM]
         if own:
             self._client("scontrol", "update", f"nodename={','.join(own)}", "state=resume")
-        if kept := [f"{name} ({why})" for name, why in drained.items() if name not in own]:
+        if others := [f"{name} ({why})" for name, why in drained.items() if name not in own]:
             raise StepFailedError(
-                f"slurmd: somebody drained {', '.join(kept)}; once it may be used again, say"
+                f"slurmd: somebody drained {', '.join(others)}; once it may be used again, say"
                 " 'scontrol update nodename=NAME state=resume'"
             )
 
     def partition_states(self) -> dict[str, str]:
-        """Slurm's state of each partition, up or not; empty while slurmctld does not answer."""
+        """Return Slurm's state of each partition; empty while slurmctld is silent."""
         said = self._client("sinfo", "--noheader", "--format=%R %a")
         return dict(line.split(None, 1) for line in (said or "").splitlines())
 
     def accounting_answers(self) -> bool:
-        """Whether slurmdbd answers, and knows the cluster."""
+        """Return whether slurmdbd answers and knows the cluster."""
         said = self._client("sacctmgr", "--noheader", "--parsable2", "show", "cluster")
         return said is not None and said.startswith(f"{slurm.CLUSTER}|")
 
     def register_cluster(self) -> None:
-        """Makes slurmdbd know the cluster, without which sacct finds no job."""
+        """Add the cluster to slurmdbd, which sacct needs to find jobs."""
         if self.accounting_answers():
             return
         self._client("sacctmgr", "--immediate", "add", "cluster", slurm.CLUSTER)
@@ -301,16 +298,16 @@ class Daemons:
             )
 
     def slurmd(self, node: Node) -> int | None:
-        """The slurmd of ``node``, whose namespaces are the node's; None when it is dead."""
+        """Return the slurmd of ``node``, whose namespaces are the node's; None if it is dead."""
         return self.alive(f"slurmd:{node.name}")
 
     def _controller_answers(self) -> bool:
         return self._client("scontrol", "ping") is not None
 
     def _is_up(self, role: str, ready: Callable[[], bool]) -> bool:
-        """Whether the daemon of ``role`` was there, which an `up` cut short may just have started.
+        """Return whether a daemon of ``role`` runs; wait for one that an earlier `up` started.
 
-        If it was not, whatever is left of it is killed, so that a new one has its place.
+        Without one, kill its remains to make room for a new one.
         """
         if self.alive(role) is None:
             self._clear(role)
@@ -319,7 +316,7 @@ class Daemons:
         return True
 
     def _clear(self, *roles: str) -> None:
-        """Kills what has the ``roles`` and is no daemon; the steps of a dead slurmd may go on."""
+        """Kill processes with these ``roles``, but not steps, which outlive a dead slurmd."""
         processes.kill(
             ", ".join(roles),
             lambda process: (
@@ -330,7 +327,7 @@ class Daemons:
         )
 
     def _client(self, *command: str) -> str | None:
-        """What one of Slurm's commands prints; None when it fails, as before Slurm is up."""
+        """Return the output of a Slurm command; None if it fails, as before Slurm is up."""
         try:
             result = subprocess.run(
                 command,
@@ -350,7 +347,7 @@ class Daemons:
     def start(
         self, role: str, command: list[str], prepare: Callable[[], None] | None = None
     ) -> subprocess.Popen[bytes]:
-        """Starts ``command`` as this testbed's ``role``; ``prepare`` runs in it before."""
+        """Start ``command`` as this testbed's ``role``; ``prepare`` runs in it first."""
         with self._log(role).open("ab") as log:
             return subprocess.Popen(
                 command,
@@ -385,7 +382,7 @@ class Daemons:
         return self.state / "log" / f"{role.replace(':', '-')}.out"
 
     def _log_end(self, role: str) -> str:
-        """The last words of the daemon of ``role``, and the file that they are from."""
+        """Return the end of a daemon's log with the file's name."""
         own = self.state / "log" / f"{role.replace(':', '-')}.log"
         written = [path for path in (own, self._log(role)) if path.is_file()]
         for path in written:
@@ -396,13 +393,13 @@ class Daemons:
 
 
 def roles(topology: Topology) -> list[str]:
-    """Every daemon of the testbed, in the order in which they depend on each other."""
+    """Return every daemon's role, in the order of their dependence."""
     nodes = [f"slurmd:{node.name}" for node in topology.nodes]
     return ["munged", "mariadbd", "slurmdbd", "slurmctld", *nodes]
 
 
 def system_tables() -> Path:
-    """The file of SYSTEM_TABLES that is there; raises CannotRunError without any."""
+    """Return the first existing file of SYSTEM_TABLES. Raises CannotRunError without any."""
     for path in SYSTEM_TABLES:
         if path.is_file():
             return path
@@ -411,21 +408,21 @@ def system_tables() -> Path:
 
 
 def job_of(title: str) -> str | None:
-    """The number of the job that a slurmstepd calls itself after; None before it does."""
+    """Return the job number in a slurmstepd's title; None before it has one."""
     found = re.search(r"\[(\d+)", title)
     return found[1] if found else None
 
 
 def usable(state: str) -> bool:
-    """Whether a node in Slurm's ``state`` is well.
+    """Return whether a node in Slurm's ``state`` is usable.
 
-    The marks + and - tell of jobs that end or wait; all others, as * for no answer, complain.
+    The marks + and - mean ending or waiting jobs; all others, such as * for no answer, are faults.
     """
     return state.rstrip("+-") in {"idle", "mixed", "allocated", "completing", "planned"}
 
 
 def _answers(where: Path | tuple[str, int]) -> bool:
-    """Whether something accepts a connection there."""
+    """Return whether a connection is accepted there."""
     family = socket.AF_INET if isinstance(where, tuple) else socket.AF_UNIX
     with socket.socket(family, socket.SOCK_STREAM) as tried:
         tried.settimeout(5)

@@ -2,12 +2,11 @@
  *
  *   delay QUEUE DELAY JITTER BATCH REORDER SEED
  *
- * Takes what netfilter puts into QUEUE and lets each packet go DELAY microseconds later, and up to
- * JITTER more, drawn evenly; then, where BATCH is not 0, at the next whole multiple of it, all that
- * wait together, as a network card does that coalesces interrupts. Packets stay in order, but for
- * REORDER of a million, drawn at random, which go at once and so overtake the others. SEED makes the
- * draws repeatable. Prints "holding" when it does, or ends with 1 and a sentence where the kernel
- * refuses something.
+ * Takes packets that netfilter puts into QUEUE and releases each DELAY microseconds later, and up to
+ * JITTER more, drawn evenly. If BATCH is not 0, all waiting packets go at its next whole multiple, as
+ * with a network card that coalesces interrupts. Packets stay in order, except REORDER of a million,
+ * drawn at random, which go at once and overtake the others. SEED makes the draws repeatable. Prints
+ * "holding" once it does, or ends with 1 and a sentence if the kernel refuses something.
  */
 #define _GNU_SOURCE
 #include <arpa/inet.h>

@@ -1,7 +1,7 @@
-"""Delay lines of nodes: packets that a node sends wait in a program before they go.
+"""Delay lines of nodes: a node's outgoing packets wait in a program.
 
-``delay.c`` holds what netfilter queues for it. Debian's kernels have such queues, and many others
-that lack ``netem``.
+``delay.c`` holds packets that netfilter queues for it. Debian's kernels have such queues, and many
+others that lack ``netem``.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ from ci.testbed.topology import Topology
 ROLE = "delay"
 PROGRAM = Path(__file__).resolve().parents[2] / ".opt" / "testbed" / "delay"
 HOLDING = b"holding\n"
-"""What the program prints when it holds packets."""
+"""The program's line once it holds packets."""
 QUEUE = 7
 RULE = f"OUTPUT -o {cables.DATA} -j NFQUEUE --queue-num {QUEUE} --queue-bypass".split()
-"""Without the program, packets pass: a testbed whose delay line died is no broken link."""
+"""Without the program packets pass: a dead delay line does not break the link."""
 MILLION = 1_000_000
 PATIENCE_SECONDS = 20.0
 POLL_SECONDS = 0.02
@@ -35,7 +35,7 @@ POLL_SECONDS = 0.02
 
 @dataclass(frozen=True)
 class Line:
-    """What holds the packets of a node: times in µs, ``reorder`` of a million packets."""
+    """Delay line of a node: times in µs, ``reorder`` of a million packets."""
 
     delay: int = 0
     jitter: int = 0
@@ -43,7 +43,7 @@ class Line:
     reorder: int = 0
 
     def command(self, node: str) -> list[str]:
-        """The program with its arguments; a node has the same draws at each time."""
+        """Return the program with its arguments; a node has the same draws every time."""
         seed = int.from_bytes(node.encode()[-7:], "big")
         numbers = (QUEUE, self.delay, self.jitter, self.batch, self.reorder, seed)
         return [str(PROGRAM), *map(str, numbers)]
@@ -51,7 +51,7 @@ class Line:
 
 @dataclass(frozen=True)
 class Queue:
-    """A netfilter queue: how many packets wait in it, and how many it ``lost``."""
+    """A netfilter queue: packets waiting in it, and packets lost."""
 
     waiting: int
     lost: int
@@ -61,9 +61,9 @@ NOTHING = Queue(waiting=0, lost=0)
 
 
 def lines(topology: Topology, planted: Faults) -> dict[str, Line]:
-    """The delay line of each node that has one, by its name.
+    """Return the delay lines by node name.
 
-    Raises FaultError for a line in which nothing waits.
+    Raises FaultError for a line without any delay.
     """
     found = {}
     for node, keys in topology.delays(planted).items():
@@ -76,10 +76,10 @@ def lines(topology: Topology, planted: Faults) -> dict[str, Line]:
 
 
 def read_queue(table: str, pid: int) -> Queue | None:
-    """The queue of process ``pid`` in the text of ``/proc/net/netfilter/nfnetlink_queue``.
+    """Find the queue of process ``pid`` in ``/proc/net/netfilter/nfnetlink_queue``; None without.
 
-    None if it has none. The kernel's columns: queue, process, waiting, what is copied and how much
-    of it, lost for want of a place in the queue, lost for want of one in the socket, last number.
+    The kernel's columns: queue, process, waiting, copy mode and range, lost by a full queue, lost
+    by a full socket, last number.
     """
     for row in table.splitlines():
         cells = row.split()
@@ -89,7 +89,7 @@ def read_queue(table: str, pid: int) -> Queue | None:
 
 
 def probe() -> None:
-    """CannotRunError where the program or the kernel's queues are not there."""
+    """Raise CannotRunError if the program or the kernel's queues are missing."""
     if not os.access(PROGRAM, os.X_OK):
         raise CannotRunError(
             f"{PROGRAM}: is not there, and packets cannot be delayed without it: run 'ci/setup'"
@@ -117,24 +117,24 @@ def probe() -> None:
 def settle(
     folder: StateFolder, daemons: Daemons, topology: Topology, planted: Faults, before: Faults
 ) -> None:
-    """Makes exactly the delay lines be there that are ``planted``, each holding packets.
+    """Start and stop delay lines until exactly the ``planted`` ones hold packets.
 
-    ``before``: what was planted. Raises FaultError as lines() does, and StepFailedError where a
-    line does not come or go.
+    ``before``: faults planted before. Raises FaultError as lines(), and StepFailedError if a line
+    does not start or stop.
     """
     wanted, there = lines(topology, planted), _there(folder)
-    kept = {node for node, line in wanted.items() if _right(there.get(node, []), line, node)}
-    old = [node for node in {**topology.delays(before), **there} if node not in kept]
+    unchanged = {node for node, line in wanted.items() if _right(there.get(node, []), line, node)}
+    old = [node for node in {**topology.delays(before), **there} if node not in unchanged]
     for node in old:
         _rule(node, wanted=False)
     stale = {(one.pid, one.started): node for node in old for one in there.get(node, [])}
-    # What waits goes before the program ends, or it would be lost.
+    # Let waiting packets go before the program ends, or they would be lost.
     _wait(lambda: [n for (pid, _), n in stale.items() if (_queue(pid) or NOTHING).waiting])
     if stale:
         processes.kill(ROLE, lambda process: (process.pid, process.started) in stale)
     started = {}
     for node, line in wanted.items():
-        if node not in kept:
+        if node not in unchanged:
             enter = ["nsenter", f"--net={_place(node)}"]
             command = [*enter, *line.command(node)]
             started[node] = daemons.start(ROLE, command, processes.go_first)
@@ -153,7 +153,7 @@ def settle(
 
 
 def differences(folder: StateFolder, topology: Topology, planted: Faults) -> list[str]:
-    """In which ways delay lines are not as ``planted``, a sentence each."""
+    """Return a sentence for each delay line that is not as ``planted``."""
     wanted, there = lines(topology, planted), _there(folder)
     wrong = [f"{n}: its packets are held and should not be" for n in there if n not in wanted]
     for node, line in wanted.items():
@@ -167,12 +167,12 @@ def differences(folder: StateFolder, topology: Topology, planted: Faults) -> lis
 
 
 def _right(found: list[processes.Process], line: Line, node: str) -> bool:
-    """Whether what runs in a node is its line, and nothing else."""
+    """Return whether exactly the node's own line runs in it."""
     return len(found) == 1 and _command(found[0].pid) == line.command(node)
 
 
 def _command(pid: int) -> list[str]:
-    """The command of a process with its arguments; none when it is gone."""
+    """Return the command of a process with its arguments; empty if it is gone."""
     try:
         text = Path(f"/proc/{pid}/cmdline").read_text(encoding="utf-8", errors="replace")
     except (FileNotFoundError, ProcessLookupError):
@@ -181,7 +181,7 @@ def _command(pid: int) -> list[str]:
 
 
 def _queue(pid: int) -> Queue | None:
-    """The queue that the process holds in its network; None if it holds none."""
+    """Return the queue that the process holds in its network; None without."""
     try:
         table = Path(f"/proc/{pid}/net/netfilter/nfnetlink_queue").read_text(encoding="utf-8")
     except OSError:
@@ -190,7 +190,7 @@ def _queue(pid: int) -> Queue | None:
 
 
 def _there(folder: StateFolder) -> dict[str, list[processes.Process]]:
-    """The delay lines that run, by the node in whose network they are."""
+    """Return the running delay lines by node."""
     names = network.by_inode()
     found: dict[str, list[processes.Process]] = {}
     for process in processes.running():
@@ -201,7 +201,7 @@ def _there(folder: StateFolder) -> dict[str, list[processes.Process]]:
 
 
 def _wait(still: Callable[[], list[str]]) -> None:
-    """Until ``still`` names no node; StepFailedError if it never does."""
+    """Wait until ``still`` names no node. Raises StepFailedError if it never does."""
     deadline = time.monotonic() + PATIENCE_SECONDS
     while nodes := still():
         if time.monotonic() > deadline:
@@ -210,13 +210,13 @@ def _wait(still: Callable[[], list[str]]) -> None:
 
 
 def _rule(node: str, *, wanted: bool) -> None:
-    """Puts the node's packets into the queue, or no more; StepFailedError where that fails."""
+    """Add or remove the rule that queues a node's packets. Raises StepFailedError if that fails."""
     if _has_rule(node) == wanted:
         return
-    told = _iptables(node, "--append" if wanted else "--delete")
-    if told.returncode:
-        said = " ".join(told.stderr.split()) or "nothing said"
-        raise StepFailedError(f"{node}: its packets are not held as they should be ({said})")
+    ran = _iptables(node, "--append" if wanted else "--delete")
+    if ran.returncode:
+        why = " ".join(ran.stderr.split()) or "nothing said"
+        raise StepFailedError(f"{node}: its packets are not held as they should be ({why})")
 
 
 def _has_rule(node: str) -> bool:

@@ -1,4 +1,4 @@
-"""What stops the testbed, by the exit code that it ends with."""
+"""The testbed's errors, by exit code."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from netproof.errors import NetproofError
 
 
 class CannotRunError(NetproofError):
-    """The machine, or what is on it, does not allow what was asked: exit 2."""
+    """The machine or its state does not allow the request: exit 2."""
 
 
 class StepFailedError(NetproofError):

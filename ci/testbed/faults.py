@@ -1,6 +1,6 @@
-"""The faults that can be planted: on which places, under which keys, with which values.
+"""Faults to plant: their places, keys and values.
 
-The same in a topology file (``faults:`` of a switch) and in ``testbed plant PLACE KEY=VALUE``.
+They are the same in ``faults:`` of a topology file and in ``testbed plant PLACE KEY=VALUE``.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from netproof.errors import NetproofError, shortened
 
 Value = float | int | str
 Faults = dict[str, dict[str, Value]]
-"""Place (a node, a leaf that stands for its uplink, or a switch), key, value."""
+"""Values by place (a node, a leaf for its uplink, or a switch) and key."""
 
 NODE, LEAF, SWITCH = "node", "leaf", "switch"
 LEAST_MTU, MOST_MTU = 576, 9000
@@ -25,17 +25,17 @@ LEAST_SHARE = 0.001
 SYSCTL = re.compile(r"net(\.[A-Za-z0-9_-]+){2,}")
 BOTH_WAYS, ONE_WAY = "rate", ("send_rate", "receive_rate")
 DELAYS = ("delay", "jitter", "batch", "reorder")
-"""What holds packets. Of a switch: those of all its nodes that do not say otherwise."""
+"""Faults that hold packets. A switch's apply to all its nodes without their own."""
 MOST_DELAY = 100_000
 
 
 class FaultError(NetproofError):
-    """A fault that does not exist, or not there, or not with that value."""
+    """An unknown fault, or one not possible at this place or with this value."""
 
 
 @dataclass(frozen=True)
 class Kind:
-    """A kind of fault: on which ``places`` it can be, what its value is, and what reads it."""
+    """A kind of fault: its ``places``, its value in words, and the value's reader."""
 
     places: tuple[str, ...]
     wants: str
@@ -68,7 +68,7 @@ def _down(value: object) -> str | None:
 
 
 def _setting(value: object) -> str | None:
-    """A sysctl's value, in the form in which the kernel shows several numbers."""
+    """Return a sysctl's value, with several numbers in the kernel's form."""
     if isinstance(value, bool) or not isinstance(value, int | str):
         return None
     words = str(value).split()
@@ -103,14 +103,14 @@ _SYSCTL = Kind((NODE,), "a sysctl's value", _setting)
 
 
 def is_sysctl(key: str) -> bool:
-    """Whether the key names a sysctl of a node's network, and no fault of KINDS."""
+    """Return whether the key names a sysctl of a node's network instead of a fault of KINDS."""
     return SYSCTL.fullmatch(key) is not None
 
 
 def checked(place: str, key: object, value: object) -> Value:
-    """The value as it is kept, of a fault on a ``place`` that is NODE, LEAF or SWITCH.
+    """Return the value to store of a fault on a ``place``: NODE, LEAF or SWITCH.
 
-    Raises FaultError that says what would be right.
+    Raises FaultError with the right form.
     """
     kind = KINDS.get(key) if isinstance(key, str) else None
     if kind is None and isinstance(key, str) and is_sysctl(key):
@@ -128,7 +128,7 @@ def checked(place: str, key: object, value: object) -> Value:
 
 
 def contradiction(keys: Mapping[str, Value]) -> str | None:
-    """Why these faults of one place exclude each other; None where they do not."""
+    """Return why these faults of one place exclude each other; None if they do not."""
     one_way = [key for key in ONE_WAY if key in keys]
     if BOTH_WAYS in keys and one_way:
         return (
@@ -138,20 +138,20 @@ def contradiction(keys: Mapping[str, Value]) -> str | None:
 
 
 def nothing_waits(keys: Mapping[str, Value]) -> str | None:
-    """Why the DELAYS of a node, its switch's among them, do nothing; None where they do."""
+    """Return why a node's DELAYS, with its switch's, have no effect; None if they have."""
     if "reorder" in keys and not any(keys.get(key) for key in DELAYS if key != "reorder"):
         return "reorder lets packets overtake those that wait: give a delay too"
     return None
 
 
 def read_value(text: str) -> Value:
-    """The value of KEY=VALUE on a command line: a number where it looks like one, else text."""
+    """Read the value of KEY=VALUE on a command line: a number if it looks like one, else text."""
     for kind, form in ((int, r"-?[0-9]{1,18}"), (float, r"-?[0-9]*\.?[0-9]+(e-?[0-9]{1,2})?")):
         if re.fullmatch(form, text):
             return kind(text)
     return text
 
 
-def told(place: str, keys: Mapping[str, Value]) -> list[str]:
-    """``PLACE KEY=VALUE`` of each, as ``plant`` takes it."""
+def assignments(place: str, keys: Mapping[str, Value]) -> list[str]:
+    """Return each fault as ``PLACE KEY=VALUE``, as for ``plant``."""
     return [f"{place} {shlex.quote(f'{key}={value}')}" for key, value in keys.items()]

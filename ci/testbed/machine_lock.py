@@ -16,24 +16,24 @@ LOCK_SECONDS = 180.0
 
 @contextmanager
 def machine_lock() -> Iterator[None]:
-    """Lets one `up` or `down` at a time work on this machine, whatever its state folder.
+    """Allow one `up` or `down` at a time on this machine, whatever its state folder.
 
-    A name in the kernel's abstract socket space goes with the process that holds it.
+    A name in the kernel's abstract socket space ends with its process.
     """
-    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as held:
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as lock:
         deadline = time.monotonic() + LOCK_SECONDS
-        told = False
+        shown = False
         while True:
             try:
-                held.bind(MACHINE_LOCK)
+                lock.bind(MACHINE_LOCK)
                 break
             except OSError as error:
                 if time.monotonic() > deadline:
                     raise StepFailedError(
                         f"another testbed command is at work for {LOCK_SECONDS:g} s: {error}"
                     ) from error
-            if not told:
+            if not shown:
                 print("waiting for another testbed command", file=sys.stderr)
-                told = True
+                shown = True
             time.sleep(0.05)
         yield

@@ -1,6 +1,6 @@
-"""The testbed's links as the kernel has them: what differs, and what makes them right.
+"""Compare the kernel's links with the testbed's, and give the commands that correct them.
 
-Nothing here asks the kernel: ``network`` does, and runs what ``orders`` says.
+``network`` reads the kernel, and runs the commands of ``orders``.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from ci.testbed.topology import FRAME_OVERHEAD_BYTES
 
 @dataclass(frozen=True)
 class Seen:
-    """An end as the kernel has it; ``drop`` is None where frames pass a filter of no testbed's."""
+    """An end as the kernel has it; ``drop`` is None if another filter than a testbed's is there."""
 
     mtu: int
     up: bool
@@ -35,7 +35,7 @@ class Orders:
     shell: list[str] = field(default_factory=list)
 
     def script(self) -> str:
-        """A shell script that carries them out, and ends with what fails."""
+        """Return a shell script of them that ends at the first failure."""
         lines = ["set -e"]
         for program, given in (("ip", self.ip), ("tc", self.tc)):
             if given:
@@ -44,15 +44,15 @@ class Orders:
 
 
 def hardware_address(address: str) -> str:
-    """The hardware address of the interface with this IP address; locally administered."""
+    """Return the locally administered hardware address for an IP address."""
     return ":".join(["02", "00", *(f"{int(part):02x}" for part in address.split("."))])
 
 
 def knowing(interface: str, neighbours: Iterable[str]) -> list[str]:
-    """``ip``'s words for neighbours that are known for good.
+    """Return ``ip``'s lines for permanent neighbours.
 
-    All namespaces share one table of those that were asked for, with room for 1,024: 64 nodes that
-    talk to each other are 4,032.
+    All namespaces share one table of learned ones, with room for 1,024: 64 nodes that talk to each
+    other need 4,032.
     """
     return [
         f"neigh add {address} lladdr {hardware_address(address)} nud permanent dev {interface}"
@@ -61,7 +61,7 @@ def knowing(interface: str, neighbours: Iterable[str]) -> list[str]:
 
 
 def differences(wanted: Iterable[Cable], seen: Mapping[tuple[str, str], Seen]) -> list[str]:
-    """In which ways the links are not as ``wanted``, a sentence each."""
+    """Return a sentence for each way in which the links are not as ``wanted``."""
     wrong: list[str] = []
     known: set[tuple[str, str]] = set()
     for cable in wanted:
@@ -105,18 +105,18 @@ def _compared(cable: Cable, end: End, found: Seen) -> Iterator[tuple[str, object
 def superfluous(
     wanted: Iterable[tuple[str, str]], seen: Iterable[tuple[str, str]]
 ) -> list[tuple[str, str]]:
-    """Bridges and ports of second management networks that are there and not ``wanted``."""
+    """Return existing bridges and ports of second management networks that are not ``wanted``."""
     there = (one for one in seen if one[0] == SWITCHES and one[1].startswith(MGMT_PORT))
     return sorted(set(there) - set(wanted))
 
 
 def missing(wanted: Iterable[Cable], seen: Mapping[tuple[str, str], Seen]) -> list[Cable]:
-    """Links of which an end is not there."""
+    """Return links that lack an end."""
     return [cable for cable in wanted if any(end.place not in seen for end in cable.ends)]
 
 
 def orders(wanted: Iterable[Cable], seen: Mapping[tuple[str, str], Seen]) -> dict[str, Orders]:
-    """What makes the links that are there as ``wanted``, by namespace."""
+    """Return the commands that make existing links as ``wanted``, by namespace."""
     found: dict[str, Orders] = {}
     for end in (end for cable in wanted for end in cable.ends):
         if end.place in seen:
@@ -152,7 +152,7 @@ def _order(end: End, now: Seen, order: Orders) -> None:
 
 
 def _lottery(drop: int) -> str:
-    """A classic BPF program that drops ``drop`` of 2³² frames at random, in tc's notation.
+    """Return a classic BPF program in tc's notation that drops ``drop`` of 2³² frames at random.
 
     Each instruction is code, jump if true, jump if false, operand: load a random number of 32
     bits, skip one if it is at least ``drop``, return TC_ACT_SHOT, return TC_ACT_OK.
@@ -161,7 +161,7 @@ def _lottery(drop: int) -> str:
 
 
 def odds(program: Any) -> int | None:
-    """``drop`` of a filter's bytecode as ``tc -json`` shows it; None for any other program."""
+    """Return ``drop`` of a filter's bytecode in ``tc -json``; None for any other program."""
     try:
         found = [(one["code"], one["jt"], one["jf"], one["k"]) for one in program["insns"]]
         drop = int(found[1][3])
@@ -172,7 +172,7 @@ def odds(program: Any) -> int | None:
 
 
 def making(wanted: Iterable[Cable]) -> tuple[dict[str, Orders], dict[str, Orders]]:
-    """What makes links that are not there: first at the far ends, then at both, by namespace."""
+    """Return the commands that make missing links: first at the far ends, then at both."""
     first: dict[str, Orders] = {}
     fresh: dict[tuple[str, str], Seen] = {}
     new = list(wanted)

@@ -1,9 +1,8 @@
 """The testbed's network: a namespace for all switches and one for each node, links by veth.
 
-All bridges live in a namespace of their own, so that the machine's firewall and bridges are
-never touched; the machine itself gets one interface, into the management network. That
-interface's alias names the state folder and the topology that the network was built for, and it
-is set last: a network without it is a half-built one.
+All bridges are in a namespace of their own, so that the machine's firewall and bridges are never
+touched. The machine itself gets one interface, into the management network. Its alias names the
+state folder, and is set last: a network without it is incomplete.
 """
 
 from __future__ import annotations
@@ -30,38 +29,38 @@ MANAGEMENT_NETWORK = "198.18.0."
 MACHINE = "Machine"
 NAMED_NAMESPACES = Path("/run/netns")
 SETTLE_SECONDS = 20.0
-"""How long a carrier may take to come or go.
+"""Time limit for a carrier to come or go.
 
-The kernel gathers such changes for a second; on a busy machine looking takes longer than that.
+The kernel gathers such changes for a second; on a busy machine a reading takes longer.
 """
 POLL_SECONDS = 0.05
 AT_ONCE = 2 * (os.cpu_count() or 1)
-"""Nodes that are set up, or looked at, at the same time."""
+"""Nodes that are set up or read at the same time."""
 
 
 def existing() -> list[str]:
-    """The names of all testbed namespaces on this machine, whoever made them."""
+    """Return the names of all testbed namespaces on this machine, whoever made them."""
     if not NAMED_NAMESPACES.is_dir():
         return []
     return sorted(path.name for path in NAMED_NAMESPACES.iterdir() if path.name.startswith(PREFIX))
 
 
 def inodes() -> set[int]:
-    """The kernel's numbers of the testbed namespaces on this machine."""
+    """Return the kernel's numbers of the testbed namespaces on this machine."""
     own = os.stat("/proc/self/ns/net")
     stats = [os.stat(NAMED_NAMESPACES / name) for name in existing()]
     return {s.st_ino for s in stats if s.st_dev == own.st_dev and s.st_ino != own.st_ino}
 
 
 def by_inode() -> dict[int, str]:
-    """Which node, or what else, has the namespace of that number, of those on this machine."""
+    """Return the names of nodes and other owners by the number of their namespace."""
     own = os.stat("/proc/self/ns/net")
     stats = [(name, os.stat(NAMED_NAMESPACES / name)) for name in existing()]
     return {s.st_ino: name.removeprefix(PREFIX) for name, s in stats if s.st_dev == own.st_dev}
 
 
 def built_for() -> str | None:
-    """The alias of the machine's management interface; None without one."""
+    """Return the alias of the machine's management interface; None without one."""
     for link in json.loads(_run(["ip", "-json", "link", "show"]) or "[]"):
         if link["ifname"] == HOST_INTERFACE:
             return link.get("ifalias")
@@ -69,7 +68,7 @@ def built_for() -> str | None:
 
 
 def probe() -> None:
-    """CannotRunError when the kernel lacks namespaces, bridges, veth or the tbf discipline."""
+    """Raise CannotRunError if the kernel lacks namespaces, bridges, veth or the tbf discipline."""
     tries = {
         "network, UTS, mount and IPC namespaces": ["sh", "-c", ":"],
         "veth links (CONFIG_VETH)": ["ip", "link", "add", "name", "one", "type", "veth"],
@@ -99,7 +98,7 @@ def probe() -> None:
 
 
 def probe_loss() -> None:
-    """CannotRunError when the kernel lacks what loses frames: clsact and its BPF classifier."""
+    """Raise CannotRunError if the kernel cannot lose frames: by clsact and its BPF classifier."""
     lose = " && ".join(
         [
             "tc qdisc add dev lo clsact",
@@ -115,9 +114,9 @@ def probe_loss() -> None:
 
 
 def build(topology: Topology, planted: Faults, alias: str) -> None:
-    """Makes all namespaces and links, with what is ``planted`` on them.
+    """Make all namespaces and links with the ``planted`` faults.
 
-    ``alias`` goes on the machine's interface at the end.
+    ``alias`` is set on the machine's interface at the end.
     """
     wanted = cables.cables(topology, planted)
     nodes = [namespace(node.name) for node in topology.nodes]
@@ -155,10 +154,9 @@ def build(topology: Topology, planted: Faults, alias: str) -> None:
 
 
 def mend(topology: Topology, planted: Faults) -> bool:
-    """Makes all links as they should be, with what is ``planted`` on them; False if they were.
+    """Correct links that differ from the topology with the ``planted`` faults.
 
-    Only what differs is touched. Raises StepFailedError where that cannot be done, as for a link
-    of which an end is gone.
+    Return False if none did. Raises StepFailedError if that fails, as for a link without an end.
     """
     wanted = cables.cables(topology, planted)
     seen = read(wanted)
@@ -186,7 +184,7 @@ def mend(topology: Topology, planted: Faults) -> bool:
 
 
 def _make(new: Iterable[Cable], base: dict[str, Orders]) -> None:
-    """Makes links, after what ``base`` orders in their namespaces."""
+    """Make links, after the commands of ``base`` in their namespaces."""
     first, then = mending.making(new)
     shared = (SWITCHES, TWINS)
     for where in shared:
@@ -208,13 +206,13 @@ def _carry_out(where: str, order: Orders) -> None:
 
 
 def _at_once(work: Callable[[str], Any], names: Iterable[str]) -> list[Any]:
-    """``work`` for all names, several at a time; its results in their order."""
+    """Do ``work`` for all names, several at a time; return the results in their order."""
     with ThreadPoolExecutor(AT_ONCE) as pool:
         return list(pool.map(work, names))
 
 
 def _wait_until_right(wanted: Iterable[Cable]) -> None:
-    """Reads the links back until they are as ``wanted``; StepFailedError if they never are."""
+    """Read the links until they are as ``wanted``. Raises StepFailedError if they never are."""
     todo = tuple(wanted)
     deadline = time.monotonic() + SETTLE_SECONDS
     while wrong := mending.differences(todo, read(todo)):
@@ -224,9 +222,9 @@ def _wait_until_right(wanted: Iterable[Cable]) -> None:
 
 
 def remove() -> int:
-    """Takes away every testbed namespace and the machine's interface; returns their number.
+    """Remove every testbed namespace and the machine's interface; return their number.
 
-    Links and bridges go with the namespace that they are in.
+    Links and bridges end with their namespaces.
     """
     present = {link["ifname"] for link in json.loads(_run(["ip", "-json", "link", "show"]))}
     removed = 0
@@ -239,7 +237,7 @@ def remove() -> int:
 
 
 def forget_namespace_folder() -> None:
-    """Takes away the folder of named namespaces if it is empty."""
+    """Remove the folder of named namespaces if it is empty."""
     if NAMED_NAMESPACES.is_dir() and not any(NAMED_NAMESPACES.iterdir()):
         # ip mounts the folder on itself, below a shared mount even twice. os.path.ismount does not
         # see a mount of the same file system.
@@ -250,7 +248,7 @@ def forget_namespace_folder() -> None:
 
 
 def read(wanted: Iterable[Cable]) -> dict[tuple[str, str], Seen]:
-    """What the kernel says of every interface in the namespaces of these links."""
+    """Read every interface in the namespaces of these links from the kernel."""
     present = set(existing())
     named = dict.fromkeys(end.where for cable in wanted for end in cable.ends)
     names = [name for name in named if name in present]
@@ -262,10 +260,10 @@ def read(wanted: Iterable[Cable]) -> dict[tuple[str, str], Seen]:
 
 
 def _look(name: str) -> dict[str, Seen]:
-    """The interfaces of the namespace ``name``."""
-    told = _inside(name, ["sh", "-c", "ip -json address show && tc -json -raw qdisc show"])
+    """Read the interfaces of the namespace ``name``."""
+    text = _inside(name, ["sh", "-c", "ip -json address show && tc -json -raw qdisc show"])
     # Each prints one list, the first on a line of its own.
-    links, disciplines = (json.loads(part) for part in told.split("\n", 1))
+    links, disciplines = (json.loads(part) for part in text.split("\n", 1))
     buckets = {
         entry["dev"]: Bucket(*(int(entry["options"][key]) for key in ("rate", "burst", "limit")))
         for entry in disciplines
@@ -288,18 +286,18 @@ def _look(name: str) -> dict[str, Seen]:
 
 
 def _drop(name: str, interface: str) -> int | None:
-    """Of 2³² frames so many are lost at an interface; None where other filters are at work."""
+    """Read the frames of 2³² that an interface loses; None if it has other filters."""
     odds = set()
     for way in ("ingress", "egress"):
-        told = _inside(name, ["tc", "-json", "filter", "show", "dev", interface, way])
-        filters = [entry["options"] for entry in json.loads(told or "[]") if "options" in entry]
+        text = _inside(name, ["tc", "-json", "filter", "show", "dev", interface, way])
+        filters = [entry["options"] for entry in json.loads(text or "[]") if "options" in entry]
         odds |= {mending.odds(one.get("bytecode")) for one in filters} or {None}
     return odds.pop() if len(odds) == 1 else None
 
 
 def _interfaces(name: str) -> set[str]:
-    told = _inside(name, ["ip", "-json", "link", "show"])
-    return {link["ifname"] for link in json.loads(told)}
+    text = _inside(name, ["ip", "-json", "link", "show"])
+    return {link["ifname"] for link in json.loads(text)}
 
 
 def _bridge(name: str, mtu: int) -> str:

@@ -1,12 +1,12 @@
-/* How long two CPUs of this node take to hand a cache line over, in ns, while something else runs.
+/* Measures how long two CPUs of this node take to pass a cache line, in ns, while other programs run.
  *
  *   pace watch           reads it every 10 ms until standard input ends, then prints two whole
  *                        numbers: the means of the first and of the second half of the readings
  *
- * Between the first and the last CPU that this process may run on. A hypervisor moves virtual CPUs
- * between cores that share a cache and cores that do not, within a second. Messages inside a node
- * then take several times as long, by every library. A reading takes some microseconds of both CPUs,
- * and goes before what they do where it may. It ends with 1 where there were too few readings.
+ * It uses the first and the last CPU that this process may run on. A hypervisor moves virtual CPUs
+ * between cores that share a cache and cores that do not, within a second. Intra-node messages then
+ * take several times as long, by every library. A reading takes some microseconds of both CPUs, and
+ * has priority over their tasks if allowed. It ends with 1 after too few readings.
  */
 #define _GNU_SOURCE
 #include <pthread.h>

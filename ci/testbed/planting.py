@@ -1,6 +1,6 @@
-"""Faults on a running testbed: planted, read back, and lifted without a trace.
+"""Plant faults on a running testbed, read them back, and lift them without a trace.
 
-What is planted is in the state folder's RECORD, so that each verb knows how the testbed should be.
+The state folder's RECORD has the planted faults, so that each verb knows the testbed's right state.
 """
 
 from __future__ import annotations
@@ -28,24 +28,24 @@ LOOP = "while :; do :; done"
 
 @dataclass(frozen=True)
 class Record:
-    """What is ``planted``, and the values that sysctls had ``before``, by node and name."""
+    """Planted faults, and the values of sysctls before them, by node and name."""
 
     planted: Faults = field(default_factory=dict)
     before: dict[str, dict[str, str]] = field(default_factory=dict)
 
 
 def load(folder: StateFolder, topology: Topology) -> Record:
-    """What is planted on the testbed in ``folder``; StepFailedError where the record is damaged."""
+    """Read the record of the testbed in ``folder``. Raises StepFailedError if it is damaged."""
     place = folder / RECORD
     if not place.is_file():
         return Record()
     try:
-        held: Any = json.loads(place.read_text(encoding="utf-8"))
+        record: Any = json.loads(place.read_text(encoding="utf-8"))
         planted = {
             where: {key: topology.checked_fault(where, key, value) for key, value in keys.items()}
-            for where, keys in held["planted"].items()
+            for where, keys in record["planted"].items()
         }
-        return Record(planted, {node: dict(values) for node, values in held["before"].items()})
+        return Record(planted, {node: dict(values) for node, values in record["before"].items()})
     except (ValueError, KeyError, TypeError, AttributeError, FaultError) as error:
         raise StepFailedError(
             f"{place}: does not say what is planted ({error}); run 'testbed down'"
@@ -53,15 +53,15 @@ def load(folder: StateFolder, topology: Topology) -> Record:
 
 
 def forget(folder: StateFolder) -> None:
-    """Drops the record, when the network that it tells of is gone."""
+    """Remove the record, after its network is gone."""
     (folder / RECORD).unlink(missing_ok=True)
 
 
 def settle(folder: StateFolder, daemons: Daemons, topology: Topology, wanted: Faults) -> None:
-    """Makes exactly the faults ``wanted`` be planted, and reads all of them back.
+    """Plant and lift until exactly the faults ``wanted`` are there, and read all of them back.
 
-    Raises FaultError for what this kernel does not have, before anything is changed, and
-    StepFailedError where the testbed does not get so.
+    Raises FaultError before any change for faults that the kernel lacks, and StepFailedError if
+    the testbed does not become as wanted.
     """
     record = load(folder, topology)
     if any("loss" in keys for keys in wanted.values()):
@@ -72,7 +72,7 @@ def settle(folder: StateFolder, daemons: Daemons, topology: Topology, wanted: Fa
     for node, key in _sysctls(wanted):
         if key not in before.setdefault(node, {}):
             before[node][key] = _sysctl(node, key)
-    # First what is about to be: whatever ends this, lifting then knows of all that was planted.
+    # Record the faults first: lifting then knows all of them, even after an interruption.
     _write(folder, Record(wanted, before))
     network.mend(topology, wanted)
     for node, values in before.items():
@@ -80,15 +80,15 @@ def settle(folder: StateFolder, daemons: Daemons, topology: Topology, wanted: Fa
             _set(node, key, str(wanted.get(node, {}).get(key, value)))
     _occupy(folder, daemons, topology, wanted)
     delays.settle(folder, daemons, topology, wanted, before=record.planted)
-    kept = {
+    changed = {
         node: {key: values[key] for key in values if key in wanted.get(node, {})}
         for node, values in before.items()
     }
-    _write(folder, Record(wanted, {node: values for node, values in kept.items() if values}))
+    _write(folder, Record(wanted, {node: values for node, values in changed.items() if values}))
 
 
 def differences(folder: StateFolder, topology: Topology, planted: Faults) -> list[str]:
-    """In which ways sysctls and processes are not as ``planted``, a sentence each."""
+    """Return a sentence for each sysctl and process that is not as ``planted``."""
     wrong = []
     present = set(network.existing())
     for node, key in _sysctls(planted):
@@ -112,29 +112,29 @@ def _write(folder: StateFolder, record: Record) -> None:
 
 
 def _sysctls(planted: Faults) -> list[tuple[str, str]]:
-    """Node and name of each sysctl that differs."""
+    """Return node and name of each planted sysctl."""
     return [(node, key) for node, keys in planted.items() for key in keys if faults.is_sysctl(key)]
 
 
 def _sysctl(node: str, key: str) -> str:
-    """Value of a sysctl in a node's network; FaultError if there is none."""
+    """Return a sysctl's value in a node's network. Raises FaultError without it."""
     place = f"/proc/sys/{key.replace('.', '/')}"
-    told = _in_network(node, 'cat -- "$1"', place)
-    if told.returncode:
-        raise FaultError(f"{node}: has no sysctl {key}: {' '.join(told.stderr.split())}")
-    return " ".join(told.stdout.split())
+    ran = _in_network(node, 'cat -- "$1"', place)
+    if ran.returncode:
+        raise FaultError(f"{node}: has no sysctl {key}: {' '.join(ran.stderr.split())}")
+    return " ".join(ran.stdout.split())
 
 
 def _set(node: str, key: str, value: str) -> None:
-    """Gives a sysctl its value and reads it back; StepFailedError where it has another then."""
+    """Set a sysctl and read it back. Raises StepFailedError if it has another value then."""
     if _sysctl(node, key) == value:
         return
     place = f"/proc/sys/{key.replace('.', '/')}"
-    told = _in_network(node, 'printf %s "$2" >"$1"', place, value)
+    ran = _in_network(node, 'printf %s "$2" >"$1"', place, value)
     found = _sysctl(node, key)
-    if told.returncode or found != value:
-        said = " ".join(told.stderr.split()) or "nothing said"
-        raise StepFailedError(f"{node}: {key} is {found} and should be {value} ({said})")
+    if ran.returncode or found != value:
+        why = " ".join(ran.stderr.split()) or "nothing said"
+        raise StepFailedError(f"{node}: {key} is {found} and should be {value} ({why})")
 
 
 def _in_network(node: str, script: str, *arguments: str) -> subprocess.CompletedProcess[str]:
@@ -148,7 +148,7 @@ def _busy_wanted(planted: Faults, node: Node) -> int:
 
 
 def _busy(folder: StateFolder) -> dict[str, list[processes.Process]]:
-    """The processes that keep CPUs busy, by the node in whose network they are."""
+    """Return the processes that keep CPUs busy, by node."""
     names = network.by_inode()
     busy: dict[str, list[processes.Process]] = {}
     for process in processes.running():
@@ -159,7 +159,7 @@ def _busy(folder: StateFolder) -> dict[str, list[processes.Process]]:
 
 
 def _occupy(folder: StateFolder, daemons: Daemons, topology: Topology, planted: Faults) -> None:
-    """Has CPUs of nodes be busy, at a task's priority."""
+    """Keep CPUs of nodes busy, at a task's priority."""
     busy = _busy(folder)
     wanted = {node.name: _busy_wanted(planted, node) for node in topology.nodes}
     surplus = {
@@ -175,7 +175,7 @@ def _occupy(folder: StateFolder, daemons: Daemons, topology: Topology, planted: 
             slurmd = daemons.slurmd(node)
             if slurmd is None:
                 raise StepFailedError(f"{node.name}: is down, so nothing can keep its CPUs busy")
-            # Bound to one CPU, as the task prolog does it.
+            # Bound to one CPU, like a task by the prolog.
             cpu = cpus[(int(node.name.rpartition("-")[2]) - 1 + index) % len(cpus)]
             command = ["nsenter", f"--target={slurmd}", "--net", "--uts", "--mount", "--ipc"]
             command += ["taskset", "--cpu-list", str(cpu), "sh", "-c", LOOP]

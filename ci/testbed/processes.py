@@ -1,7 +1,7 @@
-"""Which processes belong to a testbed, told by the kernel and not by files that may be stale.
+"""Find a testbed's processes by the kernel instead of files that may be stale.
 
-Every daemon carries two variables in its environment: the state folder and its role. What runs
-in a node's network namespace belongs to the testbed as well, whoever started it there.
+Every daemon has two variables in its environment: the state folder and its role. All processes in
+a node's network namespace belong to the testbed as well, whoever started them.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ KILL_SECONDS = 15.0
 NICENESS = -10
 TIME_SLICE_NS = 100_000
 SCHED_SETATTR = {"x86_64": 314, "aarch64": 274, "riscv64": 274, "ppc64le": 355, "s390x": 345}
-"""The number of the system call, which has no wrapper in Debian 12's C library."""
+"""Number of the system call, which has no wrapper in Debian 12's C library."""
 
 
 @dataclass(frozen=True)
 class Process:
-    """A live process: its state folder and role when it carries them, and its network."""
+    """A live process: its state folder and role if it has them, and its network."""
 
     pid: int
     parent: int
@@ -40,10 +40,10 @@ class Process:
 
 
 def go_first() -> None:
-    """Gives this process and all that it starts the CPU before others, and soon after it wakes.
+    """Give this process and its children the CPU before others, and soon after they wake.
 
-    A link whose sender waits for the CPU is a slower link. The short slice makes kernels from 6.12
-    on interrupt what runs; earlier ones ignore it. Raises OSError where it is not allowed.
+    A sender that waits for the CPU slows its link. The short slice makes kernels from 6.12 on
+    interrupt the running task; earlier ones ignore it. Raises OSError if it is not allowed.
     """
     number = SCHED_SETATTR.get(os.uname().machine)
     if number is None:
@@ -58,7 +58,7 @@ def go_first() -> None:
 
 
 def _read(pid: int) -> Process | None:
-    """The process ``pid``; None when it is gone, a zombie or a kernel thread."""
+    """Read the process ``pid``; None if it is gone, a zombie or a kernel thread."""
     place = Path("/proc") / str(pid)
     try:
         stat = (place / "stat").read_text(encoding="utf-8", errors="replace")
@@ -87,7 +87,7 @@ def _read(pid: int) -> Process | None:
 
 
 def title(pid: int) -> str:
-    """What the process ``pid`` calls itself, its command line if nothing else; "" once gone."""
+    """Return the title of the process ``pid``, by default its command line; "" once gone."""
     try:
         shown = (Path("/proc") / str(pid) / "cmdline").read_bytes()
     except (FileNotFoundError, ProcessLookupError):
@@ -96,13 +96,13 @@ def title(pid: int) -> str:
 
 
 def running() -> list[Process]:
-    """Every live process of the machine that this user may look at."""
+    """Return every live process that this user may read."""
     pids = [int(name) for name in os.listdir("/proc") if name.isdigit()]
     return [process for process in map(_read, pids) if process is not None]
 
 
 def daemon(processes: list[Process], state: Path, role: str, command: str) -> Process | None:
-    """The daemon of ``role``: of the processes called so, the oldest; its forks are younger."""
+    """Return the daemon of ``role``: the oldest process of its name; its forks are younger."""
     found = [
         process
         for process in processes
@@ -112,9 +112,9 @@ def daemon(processes: list[Process], state: Path, role: str, command: str) -> Pr
 
 
 def kill(what: str, belongs: Callable[[Process], bool]) -> int:
-    """Kills every process that ``belongs``, and what they fork meanwhile; returns their number.
+    """Kill every process that ``belongs``, with later forks; return their number.
 
-    Raises StepFailedError when some are still there after KILL_SECONDS.
+    Raises StepFailedError if some are still there after KILL_SECONDS.
     """
     spared = _ancestors()
     killed: set[tuple[int, int]] = set()
@@ -133,7 +133,7 @@ def kill(what: str, belongs: Callable[[Process], bool]) -> int:
 
 
 def _kill_same(process: Process) -> None:
-    """SIGKILL to ``process``, and to no other that may have got its number since."""
+    """Send SIGKILL to ``process``, and to no other that has its number now."""
     try:
         descriptor = os.pidfd_open(process.pid)
     except ProcessLookupError:
@@ -149,7 +149,7 @@ def _kill_same(process: Process) -> None:
 
 
 def _ancestors() -> set[int]:
-    """This process and those above it."""
+    """Return this process and its ancestors."""
     above = set()
     pid = os.getpid()
     while pid > 0:

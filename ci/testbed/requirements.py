@@ -1,4 +1,4 @@
-"""What the testbed takes of a machine: root, programs, plugins, and no other testbed."""
+"""The testbed's needs: root, programs, plugins, and no other testbed."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ PACKAGES = {
     "sacctmgr": "slurm-client",
     "scontrol": "slurm-client",
 }
-"""The programs that the testbed runs, and Debian's package of each."""
+"""Programs of the testbed, and their Debian packages."""
 PLUGINS = {
     "accounting_storage_mysql.so": "slurm-wlm-mysql-plugin",
     "mpi_pmix.so": "slurm-wlm-basic-plugins",
@@ -44,7 +44,7 @@ PLUGIN_FOLDERS = ("/usr/lib/*/slurm*", "/usr/lib64/slurm", "/usr/lib/slurm*")
 
 
 def require_root() -> None:
-    """CannotRunError for who is not root, and inside a node of a testbed."""
+    """Raise CannotRunError without root, and inside a node of a testbed."""
     if os.geteuid() != 0:
         raise CannotRunError("namespaces and links take root: run it as root, or by sudo")
     if os.stat("/proc/self/ns/net").st_ino in network.inodes():
@@ -52,7 +52,7 @@ def require_root() -> None:
 
 
 def require_priority() -> None:
-    """CannotRunError where a process cannot be given a higher priority."""
+    """Raise CannotRunError if a process cannot get a higher priority."""
     try:
         subprocess.run(["sh", "-c", ":"], preexec_fn=processes.go_first, check=True)
     except subprocess.SubprocessError as error:
@@ -63,7 +63,7 @@ def require_priority() -> None:
 
 
 def require_programs(needed: dict[str, str]) -> None:
-    """CannotRunError that names what is missing of programs, each with its package."""
+    """Raise CannotRunError with missing programs and their packages."""
     missing = {program: package for program, package in needed.items() if not shutil.which(program)}
     if missing:
         packages = " ".join(sorted(set(missing.values())))
@@ -73,7 +73,7 @@ def require_programs(needed: dict[str, str]) -> None:
 
 
 def require_files() -> None:
-    """CannotRunError that names what is missing of Slurm's plugins and MariaDB's files."""
+    """Raise CannotRunError with missing plugins of Slurm and files of MariaDB."""
     missing = {}
     for plugin, package in PLUGINS.items():
         if not any(True for f in PLUGIN_FOLDERS for _ in Path("/").glob(f"{f[1:]}/{plugin}")):
@@ -87,13 +87,13 @@ def require_files() -> None:
 
 
 def other_testbeds(folder: StateFolder) -> list[str]:
-    """The state folders of other testbeds that are alive on this machine."""
+    """Return the state folders of other live testbeds on this machine."""
     alive = {p.state for p in processes.running() if p.state and p.state != str(folder.path)}
     return sorted(alive)
 
 
 def refuse_another(folder: StateFolder) -> None:
-    """CannotRunError where another testbed than that of ``folder`` is up."""
+    """Raise CannotRunError if another testbed than that of ``folder`` is up."""
     others = other_testbeds(folder)
     if others:
         raise CannotRunError(

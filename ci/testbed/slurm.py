@@ -1,4 +1,4 @@
-"""The configuration files of Slurm, its database daemon, and the nodes' names."""
+"""Configuration files of Slurm, its database daemon, and the nodes' names."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ CONTROLLER_PORT = 16817
 NODE_PORT = 16818
 TASK_PROLOG = "task-prolog"
 CGROUP_CONFIGURATION = "CgroupPlugin=cgroup/v1\n"
-"""slurm.conf uses no control groups; of the plugins, only this one then needs none, nor systemd."""
+"""slurm.conf uses no control groups; only this plugin then needs neither them nor systemd."""
 DATABASE_PORT = 16819
 DATABASE = "slurm"
 UNKILLABLE_SECONDS = 600
@@ -19,7 +19,7 @@ TOPOLOGY_CONF = "topology.conf"
 
 
 def configuration(topology: Topology, state: StateFolder, host: str, memory_mb: int) -> str:
-    """slurm.conf; ``host`` is the machine's name, ``memory_mb`` what each node claims in MiB."""
+    """Return slurm.conf; ``host``: the machine's name; ``memory_mb``: MiB that each node claims."""
     lines = [
         f"ClusterName={CLUSTER}",
         f"SlurmctldHost={host}({CONTROLLER_ADDRESS})",
@@ -38,7 +38,7 @@ def configuration(topology: Topology, state: StateFolder, host: str, memory_mb: 
         # The PMIx plugins of two nodes cannot share a directory of one name.
         f"TmpFS={state / 'nodes/%n/tmp'}",
         f"TaskProlog={state / TASK_PROLOG}",
-        # A node claims CPUs that the machine need not have.
+        # A node may claim more CPUs than the machine has.
         "SlurmdParameters=config_overrides",
         "ProctrackType=proctrack/linuxproc",
         "TaskPlugin=task/none",
@@ -52,7 +52,7 @@ def configuration(topology: Topology, state: StateFolder, host: str, memory_mb: 
         "ReturnToService=2",
         "JobRequeue=0",
         "KillWait=5",
-        # Steps of many ranks end slowly on few CPUs; a node that takes longer would be drained.
+        # Steps of many ranks end slowly on few CPUs; beyond the limit, the node would be drained.
         f"UnkillableStepTimeout={UNKILLABLE_SECONDS}",
         "MessageTimeout=30",
         "MaxJobCount=20000",
@@ -82,12 +82,12 @@ def configuration(topology: Topology, state: StateFolder, host: str, memory_mb: 
 
 
 def has_tree(topology: Topology) -> bool:
-    """Whether Slurm has to know of switches: one of them has leaves."""
+    """Return whether a switch has leaves, which Slurm has to know."""
     return any(switch.leaves for switch in topology.switches)
 
 
 def tree(topology: Topology) -> str:
-    """topology.conf for topology/tree: leaves and their spines; a switch without is a leaf."""
+    """Return topology.conf for topology/tree: leaves and spines; a switch without is a leaf."""
     lines = []
     for switch in topology.switches:
         for name, nodes in [(leaf.name, leaf.nodes) for leaf in switch.leaves] or [
@@ -101,7 +101,7 @@ def tree(topology: Topology) -> str:
 
 
 def database_configuration(state: StateFolder, host: str) -> str:
-    """slurmdbd.conf for a MariaDB that is found by its socket."""
+    """Return slurmdbd.conf for a MariaDB that is found by its socket."""
     lines = [
         f"DbdHost={host}",
         f"DbdAddr={CONTROLLER_ADDRESS}",
@@ -120,13 +120,13 @@ def database_configuration(state: StateFolder, host: str) -> str:
 
 
 def task_prolog(cpus: list[int], prints: str = "") -> str:
-    """The script that Slurm runs before each task: it binds the task to one of ``cpus``.
+    """Return the script that Slurm runs before each task, to bind it to one of ``cpus``.
 
-    Neighbouring ranks of a step get different CPUs as far as there are any, whichever nodes they
-    are on: a pair on one CPU has a fifth less of a fast link than others. Left to itself, the
-    kernel puts both ends of a link on one CPU now and then, and the latency of that run is a tenth
-    of the next one's. A batch script is left where it is, since it may start several programs
-    itself; Slurm gives it none of the low step numbers. ``prints``: what each task prints first.
+    Neighbouring ranks get different CPUs if possible, on any nodes: a pair on one CPU has a fifth
+    less of a fast link's rate. Without binding, the kernel sometimes puts both ends of a link on
+    one CPU, which cuts the latency of that run to a tenth of others. A batch script is not bound,
+    since it may start several programs; Slurm gives it a high step number. ``prints``: first output
+    of each task.
     """
     return f"""#!/bin/sh
 {f"echo 'print {prints}'" if prints else ":"}
@@ -138,7 +138,7 @@ exec taskset --cpu-list --pid "$1" "$PPID" >/dev/null
 
 
 def hosts(topology: Topology, host: str) -> str:
-    """What the nodes see as /etc/hosts: each node's name on its switch, not on Slurm's network."""
+    """Return the nodes' /etc/hosts: each node's name on its switch, not on Slurm's network."""
     lines = ["127.0.0.1 localhost", f"{CONTROLLER_ADDRESS} {host}"]
     lines += [
         " ".join(dict.fromkeys((node.address, topology.hostname(node), node.name)))

@@ -1,4 +1,4 @@
-"""The state folder: everything that a testbed writes, and the mark that says it is one."""
+"""The state folder: all files of a testbed, and the mark that identifies it."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from netproof.intake import trust
 
 DEFAULT = Path("/var/tmp/netproof-testbed")
 VARIABLE = "NETPROOF_TESTBED"
-"""Names another folder."""
+"""Variable that names another folder."""
 CONF = "slurm.conf"
 MARK = "this-is-a-netproof-testbed"
 MADE_NAMESPACE_FOLDER = "run-netns-is-ours"
-"""Says that the machine had no /run/netns before; wiped only with the folder itself."""
+"""Mark of a machine that had no /run/netns before; removed only with the folder itself."""
 SOCKET_PATH_LIMIT = 107
 LONGEST_SOCKET = "nodes/123456789012345/spool/123456789012345_4294967295.4294967295"
 
@@ -24,10 +24,10 @@ class StateFolder:
     """The folder ``path`` (resolved), and the places in it."""
 
     def __init__(self, path: Path) -> None:
-        """CannotRunError when ``path`` is too long for sockets, or not fit for Slurm's files.
+        """Raise CannotRunError if ``path`` is too long for sockets or unfit for Slurm's files.
 
-        Also when others can write it, or what is there of it: Slurm's configuration in it says
-        what code runs as root.
+        Also if others can write it or a parent: Slurm's configuration in it decides which code
+        runs as root.
         """
         self._insist(path)
         self.path = path.resolve()
@@ -55,15 +55,15 @@ class StateFolder:
                 ) from error
 
     def __truediv__(self, name: str) -> Path:
-        """The place ``name`` in the folder."""
+        """Return the place ``name`` in the folder."""
         return self.path / name
 
     def is_marked(self) -> bool:
-        """Whether the folder is a testbed's."""
+        """Return whether the folder is a testbed's."""
         return (self / MARK).is_file()
 
     def claim(self) -> None:
-        """Makes the folder a testbed's; CannotRunError when it holds anything else."""
+        """Make the folder a testbed's. Raises CannotRunError if it has anything else."""
         if self.is_marked():
             return
         if self.path.exists() and (not self.path.is_dir() or any(self.path.iterdir())):
@@ -72,17 +72,17 @@ class StateFolder:
                 " another folder"
             )
         self.path.mkdir(mode=0o755, parents=True, exist_ok=True)
-        # Somebody may have been quicker.
+        # Somebody may have been faster.
         self._insist(self.path)
         (self / MARK).write_text("made by ci/testbed/testbed up, removed by down\n")
 
     def holds(self, name: str, text: str) -> bool:
-        """Whether the file ``name`` is there and says ``text``."""
+        """Return whether the file ``name`` exists with this ``text``."""
         entry = self / name
         return entry.is_file() and entry.read_text(encoding="utf-8") == text
 
     def write(self, name: str, text: str, mode: int = 0o644) -> None:
-        """Writes the file ``name`` whole or not at all."""
+        """Write the file ``name`` whole or not at all."""
         new = self / "new"
         new.unlink(missing_ok=True)
         new.touch(0o600)
@@ -91,7 +91,7 @@ class StateFolder:
         new.rename(self / name)
 
     def wipe(self) -> None:
-        """Removes what a testbed wrote in here, and keeps what says that it is one."""
+        """Remove a testbed's files, but not its marks."""
         for entry in self.path.iterdir():
             if entry.name in (MARK, MADE_NAMESPACE_FOLDER):
                 continue
@@ -101,9 +101,9 @@ class StateFolder:
                 entry.unlink()
 
     def remove(self) -> bool:
-        """Removes the folder if it is a testbed's, or empty; False if it was left for what it is.
+        """Remove the folder if it is a testbed's or empty; return False otherwise.
 
-        The mark goes last, so that a removal that was cut short can be taken up again.
+        The mark goes last, so that an interrupted removal can be repeated.
         """
         if not self.path.exists():
             return True
@@ -117,11 +117,11 @@ class StateFolder:
         return True
 
     def survived_this_boot(self) -> bool:
-        """Whether the folder was filled since the machine was started."""
+        """Return whether the folder was filled since the machine's start."""
         noted = self / "boot-id"
         return noted.is_file() and noted.read_text() == boot_id()
 
 
 def boot_id() -> str:
-    """The kernel's name for the time since it was started."""
+    """Return the kernel's name of this boot."""
     return Path("/proc/sys/kernel/random/boot_id").read_text()

@@ -1,4 +1,4 @@
-"""Which switches a testbed has, their nodes, and the addresses that follow from it."""
+"""A testbed's switches, their nodes, and the resulting addresses."""
 
 from __future__ import annotations
 
@@ -10,28 +10,28 @@ from ci.testbed.faults import FaultError, Faults
 from netproof.errors import NetproofError, shortened
 
 CONTROLLER_ADDRESS = "198.18.0.254"
-"""The machine's own end of the management network; 198.18.0.0/15 is RFC 2544's test range."""
+"""The machine's address in the management network; 198.18.0.0/15 is RFC 2544's test range."""
 ETHERNET_HEADER_BYTES = 14
 FRAME_OVERHEAD_BYTES = 24
-"""What a frame costs on the wire apart from what the kernel counts: preamble 8, FCS 4, gap 12."""
+"""Bytes of a frame on the wire that the kernel does not count: preamble 8, FCS 4, gap 12."""
 HEALTHY_BUFFER_BYTES = 1_000_000
-"""What waits at a healthy link's ends at most: more than any message that is measured."""
+"""Queue at a healthy link's ends: larger than any measured message."""
 BURST_US = 56
 LATE_TIMER_US = 17
 PORT_BURST_US = 512
 
 
 class TopologyError(NetproofError):
-    """A topology file that cannot be built; the text names file, line, key and remedy."""
+    """An invalid topology file; the text names file, line, key and remedy."""
 
 
 @dataclass(frozen=True)
 class Shape:
-    """How a switch's links are slowed down to their rate; sizes in bytes.
+    """Token buckets that slow a switch's links to their rate; sizes in bytes.
 
-    ``burst`` is the token bucket of a node's network card and ``port_burst`` the one of a switch
-    port (what it sends to its node); None leaves that end unshaped. ``offload`` lets the nodes
-    hand over segments larger than the MTU, as a card with TSO does.
+    ``burst`` is the bucket of a node's network card, and ``port_burst`` that of a switch port to
+    its node; None leaves that end unshaped. ``offload`` allows segments larger than the MTU, like
+    a card with TSO.
     """
 
     burst: int | None
@@ -43,7 +43,7 @@ class Shape:
 class Node:
     """A node: ``address`` on its switch, ``management_address`` for Slurm's own traffic.
 
-    ``rail_address``: on the second rail of its switch, None where that has one alone.
+    ``rail_address``: on the second rail of its switch, None without one.
     """
 
     name: str
@@ -54,7 +54,7 @@ class Node:
 
 @dataclass(frozen=True)
 class Leaf:
-    """A leaf switch and its nodes; its uplink to the spine goes by the same name."""
+    """A leaf switch and its nodes; its uplink to the spine has the same name."""
 
     name: str
     nodes: tuple[Node, ...]
@@ -64,10 +64,10 @@ class Leaf:
 class Switch:
     """A switch with its nodes: link rate in Mbit/s, MTU and buffer (queue) in bytes.
 
-    With ``leaves`` it is several, with an uplink of ``uplink_mbps`` each to a spine.
-    ``mgmt_mbps``: rate of the nodes' links to a second management network; None: there is none.
-    ``rails``: links of each node, to as many switches that are alike, 1 or 2. ``max_nodes``: nodes
-    that Slurm lets a job have; None: all.
+    ``leaves``: leaf switches, each with an uplink of ``uplink_mbps`` to a spine. ``mgmt_mbps``:
+    rate of the nodes' links to a second management network, None without one. ``rails``: links of
+    each node, 1 or 2, each to a switch of its own. ``max_nodes``: Slurm's limit for a job; None:
+    all.
     """
 
     name: str
@@ -90,21 +90,21 @@ class Switch:
 
     @property
     def uplink(self) -> Switch:
-        """A switch whose links are what the uplinks are: their rate, and a shape for it."""
+        """The switch with links like the uplinks: their rate, and a shape for it."""
         mbps = self.uplink_mbps or self.link_mbps
         return dataclasses.replace(self, link_mbps=mbps, shape=default_shape(mbps, self.mtu))
 
 
 @dataclass(frozen=True)
 class Twin:
-    """Two ends, no nodes of Slurm's, with the links of a switch as they are on a healthy one."""
+    """Two ends outside Slurm, with links like those of the switch when healthy."""
 
     switch: Switch
     number: int
 
     @property
     def ends(self) -> tuple[Node, Node]:
-        """Both, with their addresses on a bridge of their own."""
+        """Both ends, with their addresses on a bridge of their own."""
         return tuple(
             Node(f"{self.switch.name}@twin-{end}", f"198.19.{self.number}.{end}", "")
             for end in (1, 2)
@@ -130,8 +130,8 @@ class Twin:
 class Topology:
     """All switches, in the order of the file; the first one is Slurm's default partition.
 
-    ``faults``: those that ``up`` plants; ``domain``: behind the nodes' names in what ``hostname``
-    prints; ``prolog_prints``: what Slurm's TaskProlog prints at the start of each task.
+    ``faults``: planted by ``up``; ``domain``: suffix of the nodes' names in ``hostname``'s output;
+    ``prolog_prints``: output of Slurm's TaskProlog at the start of each task.
     """
 
     switches: tuple[Switch, ...]
@@ -140,7 +140,7 @@ class Topology:
     prolog_prints: str = ""
 
     def hostname(self, node: Node) -> str:
-        """What ``hostname`` prints on a node."""
+        """Return the output of ``hostname`` on a node."""
         return f"{node.name}.{self.domain}" if self.domain else node.name
 
     @property
@@ -150,11 +150,11 @@ class Topology:
 
     @property
     def twins(self) -> tuple[Twin, ...]:
-        """The healthy twin of each switch."""
+        """Healthy twins of all switches."""
         return tuple(Twin(switch, number) for number, switch in enumerate(self.switches, 1))
 
     def node(self, name: str) -> Node:
-        """The node called ``name``; TopologyError that lists the nodes when there is none."""
+        """Return the node called ``name``. Raises TopologyError with all nodes if it is missing."""
         for node in self.nodes:
             if node.name == name:
                 return node
@@ -163,7 +163,7 @@ class Topology:
 
     @property
     def places(self) -> dict[str, tuple[str, Switch]]:
-        """Where faults can be: kind of place and switch, by the name of node, leaf or switch."""
+        """Places of faults: kind and switch, by the name of node, leaf or switch."""
         found: dict[str, tuple[str, Switch]] = {}
         for switch in self.switches:
             found |= {node.name: (faults.NODE, switch) for node in switch.nodes}
@@ -172,7 +172,7 @@ class Topology:
         return found
 
     def checked_fault(self, place: object, key: object, value: object) -> faults.Value:
-        """The value of a fault as it is kept; FaultError where it cannot be here."""
+        """Return the value to store of a fault. Raises FaultError if it is not possible here."""
         kind, switch = (
             self.places.get(place, (None, None)) if isinstance(place, str) else (None,) * 2
         )
@@ -192,7 +192,7 @@ class Topology:
         return found
 
     def delays(self, planted: Faults) -> Faults:
-        """The faults.DELAYS of each node that has any: its switch's, changed by its own."""
+        """Return the faults.DELAYS of each node that has any: its switch's, changed by its own."""
         found: Faults = {}
         for switch in self.switches:
             for node in switch.nodes:
@@ -202,7 +202,7 @@ class Topology:
         return found
 
     def with_switch_faults(self, planted: Faults) -> Topology:
-        """This topology with what ``planted`` changes of whole switches."""
+        """Return this topology with the ``planted`` faults of whole switches."""
         fields = {"buffer", "mgmt_mbps"}
         return dataclasses.replace(
             self,
@@ -217,13 +217,13 @@ class Topology:
 
 
 def default_shape(link_mbps: int, mtu: int) -> Shape:
-    """The shape of a healthy link.
+    """Return the shape of a healthy link.
 
-    A bucket lets its fill pass above the line rate after each pause, and loses rate if it is too
-    shallow for timers that wake late. At the node's end, BURST_US of the link, and at least a frame
-    and what LATE_TIMER_US are worth, were measured to keep NPtcp's messages of 64 KiB and more
-    between 85 and 101 % of the line rate. At the switch's end the bucket only has to hold back
-    what several nodes send to one, and may be deeper.
+    A bucket passes its fill above the line rate after each pause, and loses rate if it is too
+    shallow for late timers. At the node's end it holds BURST_US of the link, and at least a frame
+    and LATE_TIMER_US. With that, NPtcp's messages of 64 KiB and more had 85 to 101 % of the line
+    rate. At the switch's end it only has to hold back several senders to one node, and may be
+    deeper.
     """
     frame = mtu + ETHERNET_HEADER_BYTES + FRAME_OVERHEAD_BYTES
     bytes_per_us = link_mbps / 8

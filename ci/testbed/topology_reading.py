@@ -1,4 +1,4 @@
-"""The topology file: read, and refused with line and remedy where it is wrong."""
+"""Read a topology file, and refuse a wrong one with line and remedy."""
 
 from __future__ import annotations
 
@@ -35,9 +35,9 @@ MOST_RAILS = 2
 
 
 def load(path: Path) -> Topology:
-    """The topology in the YAML file ``path``.
+    """Read the topology in the YAML file ``path``.
 
-    Raises TopologyError with file, line, key and remedy for what is unknown, missing or wrong.
+    Raises TopologyError with file, line, key and remedy for unknown, missing or wrong entries.
     """
     try:
         text = loading.read_text(path)
@@ -68,7 +68,7 @@ def load(path: Path) -> Topology:
 
 
 class _Reader:
-    """Turns the YAML document into a Topology; every complaint knows its line."""
+    """Turns the YAML document into a Topology; every error has its line."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -116,7 +116,7 @@ class _Reader:
         return dataclasses.replace(built, faults=planted)
 
     def _faults(self, entry: CommentedMap, switch: Switch, built: Topology) -> Faults:
-        """What ``faults:`` of a switch says, which may name nothing of another one."""
+        """Read ``faults:`` of a switch, which may name no place of another switch."""
         if "faults" not in entry:
             return {}
         declared = entry["faults"]
@@ -201,7 +201,7 @@ class _Reader:
     def _leaves(
         self, entry: CommentedMap, name: str, nodes: tuple[Node, ...]
     ) -> tuple[tuple[Leaf, ...], int | None]:
-        """The leaves and the rate of their uplinks; nodes are spread over them in their order."""
+        """Read the leaves and the rate of their uplinks; leaves share the nodes in their order."""
         if "leaves" not in entry:
             if "uplink_mbps" in entry:
                 self._refuse(entry, "uplink_mbps", "there is no uplink without leaves; add leaves")

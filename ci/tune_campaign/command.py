@@ -1,8 +1,8 @@
 """Sweeps of settings on the testbed whose best value is known, compared with what they recommend.
 
-In each run a value is planted as worse than those of the sweep, in a library, on the nodes or not
-at all, and `netproof tune` sweeps. It has to recommend a value that is planted as best, and nothing
-where no value differs. A run that broke is not judged, and made again.
+Each run plants a value worse than those of the sweep, in a library, on the nodes or not at all,
+and `netproof tune` sweeps. It has to recommend the value planted as best, and nothing where no
+value differs. A run that broke is not judged, and repeated.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ def _campaign(options: argparse.Namespace) -> Campaign:
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Make a campaign, go on with one, or print one: 0 aims met, 1 one missed, 2 not done."""
+    """Begin, resume or print a campaign: 0 aims met, 1 one missed, 2 not possible."""
     options = options_of(_parser(), arguments)
     return carry_out(
         "ci/tune-campaign",

@@ -1,4 +1,4 @@
-"""What a sweep says, compared with what was planted."""
+"""Grade a sweep by the planted setting."""
 
 from __future__ import annotations
 
@@ -11,20 +11,20 @@ from ci.campaigns.telling import short
 from ci.tune_campaign.kinds import KINDS, Kind
 from ci.tune_campaign.records import Found, Judged, Run
 
-TOLD, CANNOT_TELL = 0, 2
+DONE, CANNOT_TELL = 0, 2
 """Exit statuses of ``netproof tune``."""
 
 
 def judge(run: Run, status: int, text: str, errors: str) -> Judged:
-    """What ``netproof tune --json`` is worth: its exit status, its document, its errors.
+    """Grade ``netproof tune --json`` by its exit status, its document and its errors.
 
-    Where they do not fit together, or are not what docs/tune.md describes, it was not judged.
+    The sweep is not judged where they contradict each other or docs/tune.md.
     """
     kind = KINDS[run.kind]
     if status == CANNOT_TELL:
         said = [line for line in errors.splitlines() if line.startswith("netproof: ")]
         return Judged(Found.CANNOT, (short(said[-1]),)) if said else not_judged("says nothing")
-    if status != TOLD:
+    if status != DONE:
         return not_judged(f"netproof tune ended with {status}")
     try:
         (sweep,) = json.loads(text)["sweeps"]
@@ -45,7 +45,7 @@ def _recommendation(kind: Kind, best: Mapping[str, Any] | None) -> Judged:
 
 
 def _winners(kind: Kind, sweep: Mapping[str, Any]) -> Judged:
-    """Whether an algorithm wins at all sizes that is to win, or nowhere any."""
+    """Check that the planted algorithm wins at all sizes, or none anywhere without one."""
     winners = {row["winner"] for row in sweep["sizes"]}
     if winners - {None} - set(kind.best):
         found = Found.WRONG
@@ -57,23 +57,23 @@ def _winners(kind: Kind, sweep: Mapping[str, Any]) -> Judged:
 
 
 def _steps(kind: Kind, sweep: Mapping[str, Any]) -> Judged:
-    """Whether each limit was seen between the sizes where it is, or the next ones."""
+    """Check that each limit shows between the right sizes, or their neighbours."""
     sizes = [size for size, _ in sweep["values"][0]["by_size"]]
-    told, seen = [], 0
+    seen_at, seen = [], 0
     steps = {step["value"]: step["sizes"] for step in sweep["eager_steps"]}
     for value in kind.values:
         between = steps[value]
         seen += between is not None and _near(int(value), between[1], sizes)
-        told.append(f"{value}: {'none' if between is None else f'{between[0]} to {between[1]}'}")
+        seen_at.append(f"{value}: {'none' if between is None else f'{between[0]} to {between[1]}'}")
     found = Found.RIGHT if seen == len(kind.values) else Found.MISSED
-    return Judged(found, (short(", ".join(told)),), (seen, len(kind.values)))
+    return Judged(found, (short(", ".join(seen_at)),), (seen, len(kind.values)))
 
 
 def _near(limit: int, above: int, sizes: Sequence[int]) -> bool:
-    """Whether the first size that is not sent eagerly is that of a limit, or one next to it."""
+    """Check that the first size not sent eagerly fits a limit, give or take one size."""
     return above in sizes and abs(sizes.index(above) - bisect_right(sizes, limit)) <= 1
 
 
 def not_judged(reason: str) -> Judged:
-    """A run of which nothing can be said, and why."""
+    """Return the result of a run without an answer, with the reason."""
     return Judged(Found.NOT_JUDGED, (short(reason),))

@@ -1,4 +1,4 @@
-"""Sweeps whose answer is known, since it is planted: which value is best, or that none is."""
+"""Sweeps with a known, planted answer: the best value, or none."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ EAGER = {
     **{name: "OMPI_MCA_btl_tcp_eager_limit" for name in OPEN_MPI},
     "mpich": "MPIR_CVAR_CH4_OFI_EAGER_THRESHOLD",
 }
-"""Environments whose library has an eager limit over TCP, and the variable that sets it."""
+"""Environments with an eager limit over TCP, and the variable that sets it."""
 
 LEAST_BUFFERS = {"OMPI_MCA_btl_tcp_sndbuf": "4608", "OMPI_MCA_btl_tcp_rcvbuf": "2304"}
-"""The least that Linux has, in bytes."""
+"""Least values in Linux, in bytes."""
 
 OVER_UCX = {
     "OMPI_MCA_pml": "ucx",
-    # By itself Open MPI takes UCX on InfiniBand cards alone.
+    # By default Open MPI uses UCX on InfiniBand cards only.
     "OMPI_MCA_pml_ucx_tls": "any",
     "OMPI_MCA_pml_ucx_devices": "any",
     "UCX_TLS": "tcp,self",
@@ -36,7 +36,7 @@ ALLREDUCE = {
     "intelmpi": "I_MPI_ADJUST_ALLREDUCE",
 }
 """Environments with IMB, and the variable that chooses the algorithm of Allreduce."""
-# On the link of gige a KiB takes 8.7 µs, and a short message some 40 µs.
+# On gige's link a KiB takes 8.7 µs, and a short message some 40 µs.
 _MUCH_SLOWER = f"Allreduce:0-{1 << 40}:500:20"
 
 
@@ -44,13 +44,13 @@ _MUCH_SLOWER = f"Allreduce:0-{1 << 40}:500:20"
 class Kind:
     """A sweep.
 
-    ``said``: in words; ``parameter``, ``values``, ``protocol``: as ``netproof tune`` takes them;
+    ``said``: in words; ``parameter``, ``values``, ``protocol``: options of ``netproof tune``;
     ``function``: of IMB, whose algorithms are swept on two ranks, empty for NetPIPE;
-    ``slow``: whether calls of it with any other algorithm than ``best`` are made slower;
-    ``environments``: one of them, drawn; ``best``: the values any of which is the right one, empty
-    where nothing may be recommended; ``nodes``: what is planted on each node of ``partition``;
-    ``variables``: a setting of the library that is planted, by environment; ``steps``: not the
-    recommendation is judged, but whether each value shows as a step of its curve.
+    ``slow``: all its algorithms but ``best`` are made slower;
+    ``environments``: one is drawn; ``best``: the right values, empty if nothing may be
+    recommended; ``nodes``: fault of each node of ``partition``; ``variables``: planted settings of
+    the library, by environment; ``steps``: whether each value shows as a step of its curve is
+    judged, and not the recommendation.
     """
 
     said: str
@@ -69,14 +69,14 @@ class Kind:
 
     @property
     def swept(self) -> str:
-        """What is swept, in words."""
+        """The swept parameter, in words."""
         if self.function:
             return f"{self.parameter} of {self.function}"
         return f"{self.parameter} over {self.protocol.upper()}"
 
     @property
     def asked(self) -> tuple[str, ...]:
-        """What ``netproof tune`` is told, but for the place and the environment."""
+        """Arguments of ``netproof tune``, without the place and the environment."""
         words = [self.parameter]
         if self.function:
             words += ["--function", self.function, "--ranks", "2"]
@@ -87,7 +87,7 @@ class Kind:
         return tuple(words)
 
     def variables_in(self, environment: str, library: str) -> dict[str, str]:
-        """What is planted in an environment; ``library``: slow_mpi.c, compiled."""
+        """Return the variables planted in an environment; ``library``: slow_mpi.c, compiled."""
         if not self.slow:
             return dict(self.variables.get(environment, {}))
         (best,) = self.best
@@ -106,7 +106,7 @@ KINDS: Mapping[str, Kind] = {
     "nothing": Kind(
         "a variable that no library reads", "NETPROOF_UNREAD", ("1", "2", "3"), "mpi", ALL
     ),
-    # Headers take less than half a per cent more of frames of 1,400 bytes: not worth a setting.
+    # Headers take under half a per cent more of 1,400-byte frames: not worth a setting.
     "mtu-alike": Kind("an MTU of nearly the same", "mtu", ("1450", "1400"), "tcp", ("mpich",)),
     "socket-buffer": Kind(
         "the least socket buffers, over TCP",
@@ -115,7 +115,7 @@ KINDS: Mapping[str, Kind] = {
         "tcp",
         ("mpich",),
         best=_sizes(64, 128),
-        # 8 KiB hold all that is under way on a link of 1 Gbit/s, and cost nothing.
+        # 8 KiB hold all data in flight on a link of 1 Gbit/s, and cost nothing.
         nodes={"net.ipv4.tcp_wmem": "4608 4608 4608", "net.ipv4.tcp_rmem": "2304 2304 2304"},
     ),
     "socket-buffer-mpi": Kind(
@@ -152,7 +152,7 @@ KINDS: Mapping[str, Kind] = {
         "tcp",
         ("mpich",),
         best=("0",),
-        # With a line in which nothing waits every value goes the same way through its program.
+        # With an empty delay line every value takes the same path through its program.
         nodes={"delay": 0, "batch": 250},
     ),
     "rails": Kind(
@@ -166,7 +166,7 @@ KINDS: Mapping[str, Kind] = {
         topology="rails.yaml",
         partition="rails",
     ),
-    # At 64 KiB the round trip that a rendezvous takes is less than a tenth of the time here.
+    # At 64 KiB a rendezvous' round trip is less than a tenth of the time here.
     "eager-steps": Kind(
         "eager limits of 1, 4, 8 and 16 KiB, where the curve steps",
         "eager-limit",

@@ -1,4 +1,4 @@
-"""Making runs: a setting is planted, and swept."""
+"""Make runs: plant a setting, and sweep it."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from ci.tune_campaign.kinds import KINDS, Kind
 from ci.tune_campaign.records import Judged, Result, Run, read
 
 ALTERED = """for partition in site_configuration["systems"][0]["partitions"]:
-    # The programs of delay lines use CPUs as long as packets pass.
+    # Programs of delay lines use CPUs while packets pass.
     partition["extras"]["criteria"]["disturbance"] = {disturbance!r}
 for one in site_configuration["environments"]:
     if one["name"] == {environment!r}:
@@ -24,12 +24,12 @@ for one in site_configuration["environments"]:
 
 
 def topology(kind: Kind) -> Path:
-    """The file of the testbed that a kind is measured on."""
+    """Return the topology file of a kind's testbed."""
     return ROOT / "ci" / "testbed" / kind.topology
 
 
 def site_settings(run: Run, folder: Path, library: Path) -> dict[str, str]:
-    """Variables for the site of a run, which has what is planted in a library, and its testbed."""
+    """Return variables for a run's testbed, and for its site with the planted setting."""
     kind, (environment, *_) = KINDS[run.kind], run.environments
     variables = [list(one) for one in kind.variables_in(environment, str(library)).items()]
     disturbance = {"others": 1, "steal": 1} if "delay" in kind.nodes else {}
@@ -43,7 +43,7 @@ def site_settings(run: Run, folder: Path, library: Path) -> dict[str, str]:
 
 
 def measure(run: Run, folder: Path, library: Path) -> Judged:
-    """The sweep, and what its answer is worth; the report stays in ``folder``."""
+    """Sweep, and grade the answer; the report stays in ``folder``."""
     kind, (environment, *_) = KINDS[run.kind], run.environments
     where = ("--system", f"testbed:{kind.partition}", "--environment", environment)
     settings = site_settings(run, folder, library)
@@ -52,9 +52,9 @@ def measure(run: Run, folder: Path, library: Path) -> Judged:
 
 
 def go_on(folder: Path) -> None:
-    """Make the runs of a campaign that have no result yet or were not judged, and tell of each.
+    """Make a campaign's runs that have no result or were not judged, and report each.
 
-    Raises CannotRunError where it cannot go on; what was made until then stays.
+    Raises CannotRunError if it cannot continue; finished runs stay.
     """
     with gone_on_with(folder, read) as begun:
         if not begun.left:

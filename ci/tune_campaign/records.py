@@ -1,4 +1,4 @@
-"""Runs as they are planned, and what became of them."""
+"""Planned runs and their results."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ from ci.campaigns.machine import PlainSettings as Settings
 from ci.tune_campaign.kinds import KINDS
 
 RUNS = 10
-"""Aim: so many runs of each kind."""
+"""Aim: runs of each kind."""
 LEAST_RIGHT = 0.9
-"""Aim: the share of a kind's runs that recommend what is planted as best."""
+"""Aim: share of a kind's runs that recommend the planted best value."""
 LEAST_STEPS = 15 / 16
-"""Aim: the share of eager limits that are seen where they are."""
+"""Aim: share of eager limits found at their sizes."""
 
 
 class Found(StrEnum):
-    """What a recommendation is worth, compared with what was planted.
+    """Grade of a recommendation.
 
-    ``WRONG``: another value, or one where there is nothing to recommend; ``MISSED``: none where
-    there is one; ``CANNOT``: ``netproof tune`` could not tell, and said why.
+    ``WRONG``: another value, or one where none is best; ``MISSED``: none where one is best;
+    ``CANNOT``: ``netproof tune`` was inconclusive, with a reason.
     """
 
     RIGHT = "right"
@@ -36,7 +36,7 @@ class Found(StrEnum):
 
 @dataclass(frozen=True)
 class Run:
-    """One run to make: a kind, and the environment that its seed drew."""
+    """One planned run: a kind, and the environment that its seed drew."""
 
     number: int
     kind: str
@@ -58,7 +58,7 @@ class Run:
 
 @dataclass(frozen=True)
 class Judged:
-    """What a sweep is worth and what it said; ``steps``: limits seen where they are, and tried."""
+    """Grade of a sweep, and its sentences; ``steps``: limits found at their sizes, and all."""
 
     found: Found
     said: tuple[str, ...] = ()
@@ -70,7 +70,7 @@ Result = records.Result[Run, Judged]
 
 
 def planned(kinds: Sequence[str], runs: int, seed: int) -> tuple[Run, ...]:
-    """So many runs of each kind, in an order that ``seed`` draws; environments take turns."""
+    """Plan ``runs`` of each kind, in an order that ``seed`` draws; environments take turns."""
     drawn = random.Random(seed)
     several = []
     for name in kinds:
@@ -85,8 +85,8 @@ def planned(kinds: Sequence[str], runs: int, seed: int) -> tuple[Run, ...]:
 
 
 def read(folder: Path) -> tuple[Campaign, list[Result]]:
-    """A campaign, and the results of the runs that it made, in their order.
+    """Return a campaign and the results of its finished runs, in their order.
 
-    Raises CannotRunError where the folder has none, or a file of it cannot be understood.
+    Raises CannotRunError if the folder has no campaign, or a file is damaged.
     """
     return keeping.read(folder, Campaign, Result)

@@ -1,16 +1,16 @@
-"""What a campaign found, as Markdown, and which of its aims were missed."""
+"""A campaign's results as Markdown, and its missed aims."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ci.campaigns.telling import at_most, counts_of, described, durations, ending, row, told, unmade
+from ci.campaigns.telling import at_most, counts_of, described, durations, ending, line, row, unmade
 from ci.tune_campaign.kinds import KINDS
 from ci.tune_campaign.records import LEAST_RIGHT, LEAST_STEPS, RUNS, Campaign, Found, Result
 
 
 def missed(campaign: Campaign, results: Sequence[Result]) -> list[str]:
-    """A sentence for each aim that was missed, or that so many runs cannot show."""
+    """Return a sentence for each aim that was missed or that takes more runs."""
     sentences = unmade(campaign, results)
     for name, kind in KINDS.items():
         several = [one.judged for one in results if one.run.kind == name]
@@ -31,7 +31,7 @@ HEAD = ("planted", "swept", "runs", *Found, "not right at most (95 %)", "median 
 
 
 def table(campaign: Campaign, results: Sequence[Result]) -> str:
-    """What a campaign found, as Markdown."""
+    """Return a campaign's results as Markdown."""
     lines = [described("Sweeps", campaign, results), "", row(HEAD), row(["---"] * len(HEAD))]
     for name, kind in KINDS.items():
         several = [one for one in results if one.run.kind == name]
@@ -44,7 +44,7 @@ def table(campaign: Campaign, results: Sequence[Result]) -> str:
             lines += ["", f"{kind.said}: {seen} of {tried} seen there or at the next size."]
     odd = [one for one in results if one.judged.found is not Found.RIGHT]
     lines += ending(
-        [told(one, one.judged.found, one.judged.said) for one in odd],
+        [line(one, one.judged.found, one.judged.said) for one in odd],
         ("Not right:", "All runs that were made are right."),
         missed(campaign, results),
     )

@@ -1,4 +1,4 @@
-"""What the plots of docs/criteria.md have in common: recorded curves, charts of them, panels."""
+"""Parts of the plots of docs/criteria.md: recorded curves, charts of them, panels."""
 
 from __future__ import annotations
 
@@ -85,9 +85,9 @@ def level_line(value: float) -> alt.Chart:
     )
 
 
-def panel(chart: alt.Chart | alt.LayerChart, title: str, told: Iterable[str]) -> alt.LayerChart:
+def panel(chart: alt.Chart | alt.LayerChart, title: str, said: Iterable[str]) -> alt.LayerChart:
     """A chart of the common size under a title and findings' sentences."""
-    wrapped = [line for sentence in told for line in textwrap.wrap(sentence, 72)]
+    wrapped = [line for sentence in said for line in textwrap.wrap(sentence, 72)]
     return alt.layer(chart).properties(
         width=400,
         height=260,

@@ -1,4 +1,4 @@
-"""Draws the plots of docs/criteria.md from the curves and sessions recorded next to it.
+"""Draw the plots of docs/criteria.md from the curves and sessions recorded beside it.
 
     . ci/activate
     python docs/criteria/plots.py
@@ -39,7 +39,7 @@ FROM_BURSTS_UP = 65536
 
 
 def along(name: str, criterion, *, rate: bool = False) -> None:
-    """A criterion on one curve: the healthy switch next to the sick one."""
+    """A criterion on one curve: the healthy switch beside the sick one."""
     sides = []
     for label, case, colour in (
         ("gige", "gige-tcp-1", PASSES),
@@ -115,7 +115,7 @@ def line_rate() -> None:
 
 
 def mpi_loss() -> None:
-    """Open MPI next to TCP, with socket buffers as they come, and the least the kernel has."""
+    """Open MPI beside TCP, with default socket buffers, and with the least of the kernel."""
     settings = criteria.MpiLossSettings(least_size=FROM_BURSTS_UP)
     tcp = median_curve(launches("gige-tcp"))
     sides = []
@@ -132,7 +132,7 @@ def mpi_loss() -> None:
 
 
 def landmark() -> None:
-    """The landmarks of a curve, its eager limit marked, next to one that shows none."""
+    """The landmarks of a curve, its eager limit marked, and one without a limit."""
     sides = []
     loopback = HERE.parents[1] / "tests" / "data" / "curves" / "open-mpi-4.1-tcp-loopback.np"
     eager = netpipe_reading.read_file(
@@ -141,32 +141,32 @@ def landmark() -> None:
     for label, curve in (("Open MPI in a node", eager), ("gige, TCP", recorded("gige-tcp-1"))):
         found = landmarks(curve, None)
         limit = found.eager_limit
-        told = [
+        sentences = [
             f"latency {found.latency_us:.1f} µs, half of the peak at {found.half_power_size} bytes"
         ]
         if limit:
             between = f"between {limit.size_below} and {limit.size_above} bytes"
-            told.append(f"eager limit {between}, a step of {limit.step_us:.3g} µs")
+            sentences.append(f"eager limit {between}, a step of {limit.step_us:.3g} µs")
         else:
-            told.append(f"no eager limit: {found.why('eager_limit')}")
+            sentences.append(f"no eager limit: {found.why('eager_limit')}")
         chart = lines({label: curve}, [PASSES], rate=False)
         if limit:
             for size in (limit.size_below, limit.size_above):
                 ring = Finding("landmarks", criteria.Level.SHOWN, label, "", size=size)
                 chart += marks(curve, [ring], rate=False)
-        sides.append(panel(chart, f"landmarks: {label}", told))
+        sides.append(panel(chart, f"landmarks: {label}", sentences))
     save("landmarks", *sides)
 
 
 def cpu_cost() -> None:
-    """What a core did meanwhile: TCP sleeps in the kernel, Open MPI polls."""
+    """Use of a core during launches: TCP sleeps in the kernel, Open MPI polls."""
     settings: Bounds = criteria.CpuCostSettings(warn=0.9)
-    rows, told = [], []
+    rows, sentences = [], []
     for label, case in (("TCP", "gige-tcp-1"), ("Open MPI", "gige-open-mpi-1")):
         used, elapsed = cpu_seconds(case)
         (found,) = criteria.cpu_cost({"gige-1": used}, elapsed, where=label, settings=settings)
         rows.append({"case": label, "value": found.value, "level": found.level.value})
-        told.append(found.why)
+        sentences.append(found.why)
     bars = (
         alt.Chart(alt.Data(values=rows))
         .mark_bar(size=40)
@@ -180,7 +180,7 @@ def cpu_cost() -> None:
             ),
         )
     )
-    save("cpu-cost", panel(bars, "CPU cost, with a warning set at 90 %", told))
+    save("cpu-cost", panel(bars, "CPU cost, with a warning set at 90 %", sentences))
 
 
 def main() -> None:

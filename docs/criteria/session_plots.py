@@ -1,4 +1,4 @@
-"""Draws the plots of docs/criteria.md that rest on more than single curves.
+"""Draw the plots of docs/criteria.md that rest on more than single curves.
 
 ``plots.py`` calls these: what several functions, environments and rank counts took in a recorded
 session of a healthy and of a sick switch, and what their nodes counted.
@@ -35,21 +35,21 @@ FROM_THE_LINK = 4096
 """Below it, times of the testbed are those of its two CPUs."""
 RAIL = "eth1"
 LEAST_AXIS = 0.01
-"""Share that an axis of shares reaches at least."""
+"""Least upper end of an axis of shares."""
 SWITCHES = (("gige", "healthy", PASSES), ("sick gige", "sick", FAILS))
 """Label, recorded session, colour."""
 
 
 @dataclasses.dataclass(frozen=True)
 class Recorded:
-    """A case of a recorded session: its launches, and what was counted where that is kept."""
+    """A case of a recorded session: its launches, and its counters if stored."""
 
     launches: tuple[Curve, ...]
     counted: tuple[CountedLaunch, ...]
 
     @property
     def companion(self) -> Companion:
-        """As criteria take a case next to another one."""
+        """Return the case as criteria take one to compare."""
         return Companion(median_curve(self.launches), self.launches)
 
 
@@ -106,7 +106,7 @@ def early_rendezvous() -> None:
 
 
 def guidelines() -> None:
-    """Alltoall next to the messages that do its work, both of MPICH on 4 ranks."""
+    """Alltoall beside the messages that do its work, both of MPICH on 4 ranks."""
     bounds = criteria.GuidelineSettings(least_size=FROM_THE_LINK)
     sides = []
     for label, name, colour in SWITCHES:
@@ -134,7 +134,7 @@ def guidelines() -> None:
 
 
 def agreement() -> None:
-    """IMB's PingPong next to NetPIPE over the same library and the same two nodes."""
+    """IMB's PingPong beside NetPIPE over the same library and the same two nodes."""
     bounds = criteria.AgreementSettings(least_size=FROM_THE_LINK)
     sides = []
     for label, name, colour in SWITCHES:
@@ -163,13 +163,13 @@ def growth() -> None:
         shrunk = criteria.monotony(fewer, more, where=label, against="4 ranks", settings=bounds)
         curves = {f"4 ranks, {label}": more.curve, "2 ranks": fewer.curve}
         chart = lines(curves, [colour, OTHER], rate=False) + marks(more.curve, [found], rate=False)
-        told = [found.why, f"monotony: {shrunk.why}"]
-        sides.append(panel(chart, f"growth: {found.level.value}", told))
+        sentences = [found.why, f"monotony: {shrunk.why}"]
+        sides.append(panel(chart, f"growth: {found.level.value}", sentences))
     save("growth", *sides)
 
 
 def floor() -> None:
-    """Open MPI with socket buffers as they come next to MPICH, and with the least next to those."""
+    """Open MPI with default socket buffers beside MPICH, and with the least beside the default."""
     bounds = criteria.FloorSettings(least_size=FROM_THE_LINK)
     cases = session("healthy")
     mpich, intel = (cases[name, "Alltoall", 4] for name in ("mpich", "intelmpi"))
@@ -206,7 +206,7 @@ def bars(rows: Iterable[Mapping[str, str | float]], title: str, colour: str) -> 
 
 
 def retransmissions() -> None:
-    """What each node sent again while NetPIPE ran over TCP."""
+    """Retransmissions per node during NetPIPE over TCP."""
     settings = Settings.of_site({}, 0)
     sides = []
     for label, name, colour in SWITCHES:
@@ -230,7 +230,7 @@ def retransmissions() -> None:
 
 
 def ways() -> None:
-    """What was lost on each way between the two nodes."""
+    """Losses in each direction between the two nodes."""
     sides = []
     for label, name, colour in SWITCHES:
         counted = session(name)["mpich", "tcp", 2].counted

@@ -167,8 +167,8 @@ class Benchmark(ABC):
     """A benchmark, which a module of this room declares as ``BENCHMARK``.
 
     ``number``: orders the benchmarks; ``name``: in cases, settings and stores; ``label``: for
-    people; ``output_of``: the source of its output in errors; ``features``: of an
-    environment that has all of it, each with its meaning, empty where outputs are only read; ``suffix``: of a
+    people; ``output_of``: the source of its output in errors; ``features``: of an environment that
+    has all of it, each with its meaning, empty where outputs are only read; ``suffix``: of a
     launch's file with its figures; ``figures``: beginning of a row of it, for ``grep -E``.
     ``sizes``: a site's settings of its message sizes. ``by_protocol``: its functions are protocols,
     measured between nodes and inside one in two directions, and all charts are on one page.

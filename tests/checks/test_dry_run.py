@@ -25,7 +25,7 @@ CHECKS = ("reframe", "--system", "testbed", "-c", str(ROOT / "checks"), "-R")
 
 @pytest.fixture(scope="module")
 def dry(run, tmp_path_factory) -> tuple[str, session.Session]:
-    """What a dry run of all checks prints, and its report."""
+    """Output and report of a dry run of all checks."""
     folder = tmp_path_factory.mktemp("dry")
     ran = run(folder, *CHECKS, "--dry-run", "--warn-as-error")
     assert ran.returncode == 0, ran.stdout + ran.stderr

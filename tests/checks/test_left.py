@@ -1,4 +1,4 @@
-"""What a run is told to leave is left, said, and nothing else is."""
+"""A run skips the cases that it is to skip, says so, and skips nothing else."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def test_a_job_and_what_waits_for_it_are_left_with_the_reason(run, tmp_path, exp
     assert sorted(result.case.key() for result in skipped if result.case) == sorted(
         case.key() for case in four
     )
-    # The job and what waits for it; the comparison is none of a run narrowed by -p.
+    # The job and what waits for it; a run narrowed by -p has no comparison.
     assert sorted(result.kind for result in skipped if not result.case) == [
         "compared further",
         "curves",
@@ -102,7 +102,7 @@ def test_nodes_are_measured_in_pairs_unless_all_that_measures_them_is_left(run, 
     imb = [case for case in expected.cases if case.benchmark == "imb"]
     here = [case for case in imb if case.environment == "mpich"]
     for cases, result in ((here, "pass"), (imb, "skip")):
-        # Both, of which it is measured in one.
+        # Both environments; one of them measures it.
         stored = leaves(run, tmp_path / result, cases, "-p", "intelmpi")
         (job,) = [one for one in stored.results if one.name.startswith("PairJob")]
         assert (job.environment, job.result) == ("mpich", result)

@@ -32,7 +32,7 @@ def recorded() -> power.Recorded:
 
 
 def measured_of(recorded: power.Recorded) -> Measured:
-    """What was measured by NetPIPE over TCP between nodes."""
+    """Measurement by NetPIPE over TCP between nodes."""
     (found, *_) = [
         one.measured
         for one in recorded.session.results

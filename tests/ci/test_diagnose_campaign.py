@@ -1,4 +1,4 @@
-"""What a diagnosis is worth against what was planted, and a campaign that goes on where it was."""
+"""A diagnosis is graded by the planted fault, and a campaign resumes where it was."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ def accused(cause: CauseName, place: Place, detail: str = "", *, alike: str = ""
 
 
 def said(*culprits: Culprit, switch: str = "gige", incomplete: tuple[str, ...] = ()) -> str:
-    """What ``netproof diagnose --json`` prints of them."""
+    """Output of ``netproof diagnose --json`` on them."""
     found = Diagnosis(switch, culprits, 4, 4, 0, frozenset(), (), incomplete, incomplete)
     document = {"format": documents.FORMAT, "session": "run-0.json"}
     document["partitions"] = [of_diagnosis(found)]
@@ -211,9 +211,7 @@ def test_on_a_healthy_testbed_whatever_is_named_is_false():
     assert judged(run) is Found.RIGHT
     assert judged(run, accused(CauseName.UNEXPLAINED, UNKNOWN, "1 red case")) is Found.FALSE
     unknown = judging.judge(run, 2, said(incomplete=("1 case inconclusive",)), "")
-    assert unknown == Judged(
-        Found.RIGHT, ("it cannot be told: 1 case inconclusive",), "cannot be told"
-    )
+    assert unknown == Judged(Found.RIGHT, ("inconclusive: 1 case inconclusive",), "cannot be told")
 
 
 @pytest.mark.slow
@@ -376,8 +374,8 @@ class NoTestbed:
     def lift(self) -> None:
         self.verbs.append("lift")
 
-    def begin_anew(self) -> None:
-        self.verbs.append("begin anew")
+    def rebuild(self) -> None:
+        self.verbs.append("rebuild")
 
     def restore(self) -> None:
         self.verbs.append("restored")
@@ -394,7 +392,7 @@ def fake(monkeypatch):
 
     monkeypatch.setattr(making, "Testbed", NoTestbed)
     monkeypatch.setattr(attempting, "wait_until_quiet", lambda settings: (0.1, 0.0))
-    monkeypatch.setattr(making, "launching_on", lambda node: True)
+    monkeypatch.setattr(making, "has_launch", lambda node: True)
     monkeypatch.setattr(making, "measure", measure)
     return made
 
@@ -437,7 +435,7 @@ def test_a_fault_is_lifted_whatever_ends_its_run(fake, tmp_path, error):
         making.go_on(tmp_path)
         (only,) = records.read(tmp_path)[1]
         assert only.judged == Judged(Found.NOT_JUDGED, (str(error),))
-        assert "begin anew" in NoTestbed.verbs
+        assert "rebuild" in NoTestbed.verbs
     assert NoTestbed.verbs[2] == "lift"
     assert NoTestbed.verbs[-1] == "restored"
 
@@ -452,7 +450,7 @@ def test_a_fault_that_is_not_lifted_makes_its_run_not_judged(fake, tmp_path, mon
     first, second = records.read(tmp_path)[1]
     assert first.judged.said == ("testbed lift ended with 1",)
     assert second.judged.found is Found.RIGHT
-    assert "begin anew" in NoTestbed.verbs
+    assert "rebuild" in NoTestbed.verbs
 
 
 def test_a_campaign_goes_on_with_what_has_no_result_and_what_was_not_judged(fake, tmp_path):
@@ -470,11 +468,11 @@ def test_a_campaign_goes_on_with_what_has_no_result_and_what_was_not_judged(fake
         making.go_on(tmp_path)
     assert [one.run for one in records.read(tmp_path)[1]] == [MTU, CLEAN]
 
-    def anew(run, folder):
+    def again(run, folder):
         assert not (folder / "reframe.log").exists()
         return Judged(Found.RIGHT)
 
-    fake["measure"] = anew
+    fake["measure"] = again
     making.go_on(tmp_path)
     assert fake["runs"] == [1, 2, 3, 2, 3]
     found = [one.judged.found for one in records.read(tmp_path)[1]]
@@ -524,7 +522,7 @@ def test_reports_are_judged_again_and_what_was_found_stays(fake, tmp_path, monke
 def test_a_run_that_ends_before_its_link_went_down_and_came_back_is_not_judged(
     fake, tmp_path, monkeypatch
 ):
-    monkeypatch.setattr(making, "launching_on", lambda node: False)
+    monkeypatch.setattr(making, "has_launch", lambda node: False)
     keeping.begin(tmp_path, campaign(run_of("link-flap")))
     making.go_on(tmp_path)
     (only,) = records.read(tmp_path)[1]
@@ -532,13 +530,13 @@ def test_a_run_that_ends_before_its_link_went_down_and_came_back_is_not_judged(
     assert "the run ended before" in only.judged.said[0]
 
 
-def test_a_launch_on_a_node_is_told_from_the_script_of_its_job(tmp_path, monkeypatch):
+def test_a_launch_on_a_node_is_distinct_from_the_script_of_its_job(tmp_path, monkeypatch):
     program = tmp_path / "squeue"
     monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
     for steps, launching in (("7.batch 7.extern", False), ("7.batch 7.0", True), ("", False)):
         program.write_text(f"#!/bin/bash\nprintf '%s\\n' {steps}\n")
         program.chmod(0o755)
-        assert making.launching_on("gige-1") is launching
+        assert making.has_launch("gige-1") is launching
 
 
 def test_runs_of_other_code_are_no_one_campaign(fake, tmp_path):
@@ -564,11 +562,11 @@ def results(drawn, **odd: Found) -> tuple[Campaign, list[Result]]:
         found = odd.get(run.kind.replace("-", "_"), Found.RIGHT)
         found = Found.RIGHT if run.kind in seen else found
         seen.add(run.kind)
-        told = () if found is Found.RIGHT else ("gige-2: the link is down",)
+        said = () if found is Found.RIGHT else ("gige-2: the link is down",)
         made.append(
             Result(
                 run,
-                Judged(found, told),
+                Judged(found, said),
                 "2026-11-22T10:00:00+00:00",
                 60.0,
                 (0.2, 0.1, 0.1),
@@ -651,7 +649,7 @@ sys.exit(command.main(sys.argv[1:]))
 
 
 @pytest.mark.slow
-def test_a_campaign_that_is_told_to_end_lifts_its_fault(tmp_path):
+def test_a_campaign_that_gets_a_signal_to_end_lifts_its_fault(tmp_path):
     folder = tmp_path / "campaign"
     asked = ["--out", str(folder), "--kinds", "mtu", "--runs", "1", "--healthy", "0"]
     command = [sys.executable, "-c", INTERRUPTED, *asked]
@@ -666,9 +664,9 @@ def test_a_campaign_that_is_told_to_end_lifts_its_fault(tmp_path):
 
 
 def test_a_fault_is_planted_and_lifted_by_the_testbeds_own_verbs(tmp_path, monkeypatch):
-    program, told = tmp_path / "testbed", tmp_path / "told"
+    program, calls = tmp_path / "testbed", tmp_path / "calls"
     program.write_text(
-        f'#!/bin/bash\nprintf "<%s>" "$@" >>{told}; echo >>{told}\n[[ $1 != status ]] || exit 2\n'
+        f'#!/bin/bash\nprintf "<%s>" "$@" >>{calls}; echo >>{calls}\n[[ $1 != status ]] || exit 2\n'
     )
     program.chmod(0o755)
     monkeypatch.setattr(cluster, "TESTBED", program)
@@ -677,7 +675,7 @@ def test_a_fault_is_planted_and_lifted_by_the_testbeds_own_verbs(tmp_path, monke
     testbed.plant("gige-1", {"net.ipv4.tcp_rmem": "4096 16384 16384"})
     assert testbed.plant_for("gige-2", {"link": "down"}, 2.0).wait() == 0
     testbed.lift()
-    assert told.read_text().splitlines()[1:] == [
+    assert calls.read_text().splitlines()[1:] == [
         "<plant><gige-1><net.ipv4.tcp_rmem=4096 16384 16384>",
         "<plant><gige-2><link=down><--for><2>",
         "<lift>",

@@ -48,7 +48,7 @@ def green() -> dict:
 
 
 def inconclusive() -> dict:
-    """The recorded verdict, as if what failed had stayed astride its bound."""
+    """The recorded verdict, as if failed findings were inconclusive."""
     text = json.dumps(RED).replace('"fail"', '"inconclusive"')
     return {**json.loads(text), "verdict": "inconclusive"}
 
@@ -159,7 +159,7 @@ def test_what_does_not_fit_together_is_not_judged(status, document):
 
 @pytest.mark.parametrize("status", [0, 1, 2])
 @pytest.mark.parametrize("text", ["", "cannot judge", json.dumps(green())[:-5]])
-def test_a_verdict_that_is_no_json_is_not_judged_and_its_errors_are_told(status, text):
+def test_a_verdict_that_is_no_json_is_not_judged_and_its_errors_are_reported(status, text):
     found = judging.judge(status, text, "netproof: cannot judge:\n  run-0.json: is not there\n")
     assert found.outcome is Outcome.NOT_JUDGED
     assert "run-0.json: is not there" in found.reason
@@ -294,8 +294,8 @@ class NoTestbed:
     def up(self, topology: Path) -> None:
         self.verbs.append(topology.stem)
 
-    def begin_anew(self) -> None:
-        self.verbs.append("begin anew")
+    def rebuild(self) -> None:
+        self.verbs.append("rebuild")
 
     def restore(self) -> None:
         self.verbs.append("restored")
@@ -387,7 +387,7 @@ def test_a_run_that_breaks_is_not_judged_and_the_next_begins_anew(fake, tmp_path
     assert (first.judged.outcome, first.judged.reason) == (Outcome.NOT_JUDGED, str(error))
     assert first.wrong
     assert second.judged.outcome is Outcome.GREEN
-    assert NoTestbed.verbs == ["topology", "begin anew", "topology", "restored"]
+    assert NoTestbed.verbs == ["topology", "rebuild", "topology", "restored"]
 
 
 @pytest.mark.slow
@@ -561,7 +561,7 @@ def test_a_testbed_that_was_down_is_down_at_the_end(commands, tmp_path):
     healthy, sick = making.HEALTHY_TOPOLOGY, making.SICK_TOPOLOGY
     for topology in (healthy, healthy, sick):
         testbed.up(topology)
-    testbed.begin_anew()
+    testbed.rebuild()
     testbed.up(sick)
     testbed.restore()
     assert commands() == [
@@ -633,7 +633,7 @@ def processes_about(folder: Path) -> list[str]:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("way", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
-def test_a_campaign_that_is_told_to_end_leaves_nothing_running(way, tmp_path):
+def test_a_campaign_that_gets_a_signal_to_end_leaves_nothing_running(way, tmp_path):
     counts = [f"--{one}={int(one is Condition.COMPILER)}" for one in Condition]
     folder = tmp_path / "campaign"
     command = [sys.executable, "-c", INTERRUPTED, "--out", str(folder), *counts]

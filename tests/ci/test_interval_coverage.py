@@ -18,7 +18,7 @@ SIZES = tuple(2**exponent for exponent in range(20))
 
 
 def launches(count: int, spread: float) -> list[Curve]:
-    """Of a gigabit link, each slower or faster by a factor of its own."""
+    """Curves of a gigabit link, each slower or faster by a factor of its own."""
     drawn = np.random.default_rng(8)
     return [
         Curve(SIZES, times, tuple(size / time for size, time in zip(SIZES, times, strict=True)))

@@ -64,7 +64,7 @@ def test_bursts_are_on_every_cpu(tmp_path):
         wait_for(lambda: all({cpu} in taken() for cpu in CPUS))
 
 
-def test_a_load_that_ends_by_itself_is_told(tmp_path):
+def test_a_load_that_ends_by_itself_is_reported(tmp_path):
     with machine_load.running(arguments("compiler", tmp_path / "missing")) as running:
         wait_for(lambda: not machine_load.group(running.group))
         with pytest.raises(NetproofError, match="ended by itself, with status 1"):

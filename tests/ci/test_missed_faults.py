@@ -1,4 +1,4 @@
-"""What a verdict is worth against the fault of an MPI library, and a campaign of such faults."""
+"""A verdict is graded by the fault of an MPI library, and a campaign plants such faults."""
 
 from __future__ import annotations
 
@@ -220,7 +220,7 @@ class NoTestbed(cluster.Testbed):
     def lift(self) -> None:
         self.planted.append("lifted")
 
-    def begin_anew(self) -> None:
+    def rebuild(self) -> None:
         pass
 
     def restore(self) -> None:

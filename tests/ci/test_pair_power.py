@@ -1,4 +1,4 @@
-"""The simulation of pair rounds makes what it says, and netproof finds it as soon as is told."""
+"""The simulation makes its pair rounds, and netproof finds faults as soon as documented."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What `ci/quickstart` calls, with all that it calls replaced by what says how it was called."""
+"""Calls by `ci/quickstart`, with stand-ins that record them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What site-config/testbed.py says of the libraries is what is there."""
+"""The libraries are as site-config/testbed.py describes them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a sweep's answer is worth against what is planted, and a campaign of such sweeps."""
+"""A sweep is graded by the planted setting, and a campaign makes such sweeps."""
 
 from __future__ import annotations
 

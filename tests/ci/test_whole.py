@@ -1,4 +1,4 @@
-"""What `ci/test` runs, with all that it starts replaced by what says how it was started."""
+"""Programs that `ci/test` starts, with stand-ins that record them."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ PREPARED = "release other --prepare"
 
 
 def in_order(said: tuple[int, list[str]]) -> tuple[int, list[str]]:
-    """What was started, less the preparing, which comes alongside and before the testbed's part."""
+    """Started programs without the preparing, which comes before the testbed's part."""
     status, started = said
     (at,) = (place for place, line in enumerate(started) if line == PREPARED)
     systems = [place for place, line in enumerate(started) if " system " in line]

@@ -1,4 +1,4 @@
-"""The verb down: takes everything away again."""
+"""The verb down: remove the testbed."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from ci.testbed.state import StateFolder
 
 
 def down(folder: StateFolder) -> int:
-    """Takes the testbed away: processes, network, folder; and what a dead one left behind."""
+    """Remove the testbed: processes, network, folder, and the remains of a dead one."""
     require_programs({"ip": PACKAGES["ip"]})
     with machine_lock():
         others = other_testbeds(folder)
@@ -28,12 +28,12 @@ def down(folder: StateFolder) -> int:
 
 
 def kill_testbed(folder: StateFolder) -> int:
-    """Ends the processes of the testbed in ``folder``, and those in any node; how many."""
+    """Kill the processes of the testbed in ``folder`` and in any node; return their number."""
     killed = processes.kill("testbed", lambda process: process.state == str(folder.path))
     return killed + kill_in_namespaces()
 
 
 def kill_in_namespaces() -> int:
-    """Ends what runs in any testbed's node, whoever started it there; how many it were."""
+    """Kill all processes in any testbed's node, whoever started them; return their number."""
     networks = network.inodes()
     return processes.kill("a node", lambda process: process.network in networks)

@@ -1,4 +1,4 @@
-"""The verbs plant and lift: faults on a running testbed, and away again."""
+"""The verbs plant and lift: faults on a running testbed."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from netproof.errors import NetproofError
 
 
 def plant(folder: StateFolder, place: str, given: list[str], seconds: float | None) -> int:
-    """Plants faults on one place, and lifts them after so many seconds if there are any."""
+    """Plant faults on one place, and lift them after ``seconds`` if given."""
     built = built_topology(folder)
     wanted: dict[str, faults.Value] = {}
     for one in given:
@@ -44,29 +44,29 @@ def plant(folder: StateFolder, place: str, given: list[str], seconds: float | No
         return planted | {place: there | wanted}
 
     def without_it(planted: Faults) -> Faults:
-        # Somebody else may have lifted it, and planted another one.
+        # Somebody else may have lifted it and planted another one.
         left = {k: v for k, v in planted.get(place, {}).items() if wanted.get(k) != v}
         return planted | {place: left}
 
     if seconds is None:
         _change(folder, built, with_it)
-        tell_faults({place: wanted})
+        print_faults({place: wanted})
         return 0
-    # A request to end is no reason to leave it planted.
+    # A signal to end also lifts the fault.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     try:
         _change(folder, built, with_it)
-        tell_faults({place: wanted})
+        print_faults({place: wanted})
         time.sleep(seconds)
     finally:
         if ours and is_up(folder):
             _change(folder, built_topology(folder), without_it)
-            tell_faults({place: wanted}, "lifted")
+            print_faults({place: wanted}, "lifted")
     return 0
 
 
 def lift(folder: StateFolder, place: str | None, keys: list[str]) -> int:
-    """Takes away what is planted: all, all of a place, or only the faults ``keys`` of it."""
+    """Lift planted faults: all, all of a place, or only the faults ``keys`` of it."""
     built = built_topology(folder)
     lifted: Faults = {}
 
@@ -90,12 +90,12 @@ def lift(folder: StateFolder, place: str | None, keys: list[str]) -> int:
     _change(folder, built, without)
     if not any(lifted.values()):
         print("nothing was planted")
-    tell_faults(lifted, "lifted")
+    print_faults(lifted, "lifted")
     return 0
 
 
 def _change(folder: StateFolder, built: Topology, change: Callable[[Faults], Faults]) -> None:
-    """Settles what ``change`` makes of what is planted; back to what was if that fails."""
+    """Settle the faults after ``change``, or those before it if that fails."""
     require_programs(PACKAGES)
     with machine_lock():
         daemons = Daemons(folder, built)
@@ -113,8 +113,8 @@ def _change(folder: StateFolder, built: Topology, change: Callable[[Faults], Fau
             raise
 
 
-def tell_faults(planted: Faults, what: str = "planted") -> None:
-    """Prints a line for each fault."""
+def print_faults(planted: Faults, what: str = "planted") -> None:
+    """Print a line for each fault."""
     for place, keys in planted.items():
-        for line in faults.told(place, keys):
+        for line in faults.assignments(place, keys):
             print(f"{what} {line}", flush=True)

@@ -1,4 +1,4 @@
-"""The verb status: how each switch and node is."""
+"""The verb status: state of each switch and node."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from ci.testbed.state import StateFolder
 
 
 def status(folder: StateFolder) -> int:
-    """Prints a line for each daemon that is down, each switch, node and planted fault."""
+    """Print a line for each switch, node, planted fault, and daemon that is down."""
     require_programs(PACKAGES)
     built = built_topology(folder)
     planted = planting.load(folder, built).planted
@@ -21,7 +21,7 @@ def status(folder: StateFolder) -> int:
     seen = network.read(links)
     missing = daemons.missing()
     wrong = [f"{role}: not running" for role in missing]
-    # Slurm's commands would try for a minute to reach a controller that is not there.
+    # Slurm's commands would try for a minute to reach a missing controller.
     reachable = not {"munged", "slurmctld"} & set(missing)
     states = daemons.node_states() if reachable else {}
     partitions = daemons.partition_states() if reachable else {}
@@ -57,7 +57,7 @@ def status(folder: StateFolder) -> int:
     if not wrong and not daemons.accounting_answers():
         wrong.append("slurmdbd: does not answer")
     for place, keys in planted.items():
-        for line in faults.told(place, keys):
+        for line in faults.assignments(place, keys):
             print(f"FAULT {line}")
     for sentence in wrong:
         print(f"DOWN {sentence}")
@@ -68,7 +68,7 @@ def status(folder: StateFolder) -> int:
 def _cells(
     link: cables.Cable, seen: Mapping[tuple[str, str], mending.Seen]
 ) -> tuple[str | None, str | None, int | None]:
-    """Address, rate of the slower end in Mbit/s, and MTU, as the kernel has them."""
+    """Return the kernel's address, rate of the slower end in Mbit/s, and MTU."""
     ends = [seen[end.place] for end in link.ends if end.place in seen]
     near = seen.get(link.near.place)
     rates = [end.bucket.mbps for end in ends if end.bucket]

@@ -1,4 +1,4 @@
-"""The verb up: brings the testbed up, or heals what is dead of it."""
+"""The verb up: start the testbed, or repair it."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ from ci.testbed.requirements import (
 from ci.testbed.state import StateFolder
 from ci.testbed.topology import Topology
 from ci.testbed.verbs.down import kill_in_namespaces, kill_testbed
-from ci.testbed.verbs.plant import tell_faults
+from ci.testbed.verbs.plant import print_faults
 
 
 def up(folder: StateFolder, topology_file: Path) -> int:
-    """Brings the testbed up, heals what is dead, lifts what was planted, leaves alone the rest."""
+    """Start the testbed, or restart dead parts and lift faults; leave the rest alone."""
     begun = time.monotonic()
     require_programs(PACKAGES)
     require_files()
@@ -57,7 +57,7 @@ def up(folder: StateFolder, topology_file: Path) -> int:
         daemons.register_cluster()
         if wanted.faults or planting.load(folder, wanted) != planting.Record():
             planting.settle(folder, daemons, wanted, wanted.faults)
-            tell_faults(wanted.faults)
+            print_faults(wanted.faults)
     print(
         f"up in {time.monotonic() - begun:.1f} s; to use it: . ci/testbed/activate, or export"
         f" SLURM_CONF={folder / state.CONF}"
@@ -76,7 +76,7 @@ class _Report:
 
 
 def _settle(folder: StateFolder, wanted: Topology, topology_file: Path) -> None:
-    """Makes ``folder`` ready for the topology ``wanted``; wipes it when what it has is stale."""
+    """Make ``folder`` ready for the topology ``wanted``; wipe it if its files are stale."""
     folder.claim()
     ours = [p for p in processes.running() if p.state == str(folder.path)]
     if folder.survived_this_boot() and (folder / "topology.yaml").is_file():
@@ -88,7 +88,7 @@ def _settle(folder: StateFolder, wanted: Topology, topology_file: Path) -> None:
                 " 'testbed down' first"
             )
     kill_testbed(folder)
-    # What is planted on its nodes would be known to nobody.
+    # Faults planted on its nodes would have no record.
     network.remove()
     folder.wipe()
     folder.write("topology.yaml", topology_file.read_text(encoding="utf-8"))
@@ -96,7 +96,7 @@ def _settle(folder: StateFolder, wanted: Topology, topology_file: Path) -> None:
 
 
 def _configure(folder: StateFolder, wanted: Topology) -> None:
-    """Writes the configuration files; CannotRunError when daemons run by different ones."""
+    """Write the configuration files. Raises CannotRunError if daemons run with different ones."""
     host = socket.gethostname().partition(".")[0]
     prolog = slurm.task_prolog(sorted(os.sched_getaffinity(0)), wanted.prolog_prints)
     memory_mb = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 2**20
@@ -121,13 +121,13 @@ def _configure(folder: StateFolder, wanted: Topology) -> None:
 
 
 def _connect(folder: StateFolder, wanted: Topology) -> bool:
-    """Makes the network right, anew if it is not to be mended; what ran in it is killed then."""
+    """Correct the network, or build a new one if that fails, and kill processes in the old one."""
     alias = f"netproof testbed {folder.path}"
     if network.built_for() == alias:
         try:
             return network.mend(wanted, wanted.faults)
         except StepFailedError as error:
-            print(f"{error}: built anew", file=sys.stderr)
+            print(f"{error}: rebuilding it", file=sys.stderr)
     kill_in_namespaces()
     network.remove()
     planting.forget(folder)

@@ -11,7 +11,7 @@ from netproof.site.jobs import PlannedJob
 
 
 class TestLines:
-    """What ReFrame prints of a test."""
+    """ReFrame's lines on a test."""
 
     def test_a_job_is_known_by_its_configuration_and_ranks(self):
         line = parse(recorded("OK\x1b[0m ] (  1/159)"))

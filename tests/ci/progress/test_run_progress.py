@@ -23,7 +23,7 @@ for line in open(sys.argv[1]):
 SAYS_SO_AND_WAITS = """
 import signal, sys, time
 def end(number, frame):
-    print("told to end by", number, flush=True)
+    print("ended by", number, flush=True)
     sys.exit(1)
 for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
     signal.signal(number, end)
@@ -70,14 +70,14 @@ def test_on_a_terminal_it_is_one_line_that_changes(tmp_path):
         env={**os.environ, "TERM": "xterm", "COLUMNS": "100"},
     ) as ran:
         os.close(theirs)
-        told = b""
+        shown = b""
         while True:
             try:
-                told += os.read(terminal, 65536)
+                shown += os.read(terminal, 65536)
             except OSError:
                 break
         os.close(terminal)
-    text = told.decode()
+    text = shown.decode()
     assert ran.returncode == 0
     assert "left" in text
     assert "of 159 tests" in text
@@ -109,7 +109,7 @@ def test_a_report_of_failed_tests_is_for_the_verdict_to_tell(tmp_path):
 
 
 @pytest.mark.slow
-def test_a_log_that_cannot_be_written_is_told(tmp_path):
+def test_a_log_that_cannot_be_written_is_reported(tmp_path):
     (tmp_path / "run.log").mkdir()
     ran = subprocess.run(progress(tmp_path, "true"), capture_output=True, text=True, check=False)
     assert ran.returncode == 2
@@ -140,9 +140,9 @@ def test_a_signal_reaches_the_command_and_nothing_is_left(tmp_path, number):
         ran.send_signal(number)
         assert ran.wait(30) == -number
     _until(lambda: not alive(mark))
-    # Of one that is killed, its own child is told by the kernel.
-    told = signal.SIGTERM if number == signal.SIGKILL else number
-    assert log.read_text() == f"waiting\ntold to end by {int(told)}\n"
+    # The kernel sends its signal to the child of a killed process.
+    sent = signal.SIGTERM if number == signal.SIGKILL else number
+    assert log.read_text() == f"waiting\nended by {int(sent)}\n"
 
 
 def _until(true) -> None:

@@ -23,7 +23,7 @@ def course_of(seconds=None, domains=None) -> Course:
 class TestTimeLeft:
     """By past sessions, else by the share of the jobs that ended."""
 
-    def test_where_nothing_is_known_it_is_not_told(self):
+    def test_where_nothing_is_known_it_is_not_shown(self):
         course = Course()
         course.take(parse(recorded("NetpipeJob")), 0.0)
         assert course.left_s(5.0) is None
@@ -94,17 +94,17 @@ class TestOneTestAfterTheOther:
         assert "about" in course.sentence(share * whole_s)
 
     @pytest.mark.parametrize("share", [0.1, 0.25, 0.5, 0.75, 0.9])
-    def test_without_one_it_is_at_least_what_is_told_and_never_nearly_done(self, share):
+    def test_without_one_it_is_at_least_what_is_reported_and_never_nearly_done(self, share):
         lines = timed(self.SMOKE)
         whole_s = lines[-1][0]
         course = at(Course({}, self.domains(self.SMOKE), True), lines, share * whole_s)
         assert course.left_s(share * whole_s) <= whole_s - share * whole_s
-        told = course.sentence(share * whole_s)
-        assert "at least" in told or "not known" in told
+        sentence = course.sentence(share * whole_s)
+        assert "at least" in sentence or "not known" in sentence
 
     @pytest.mark.parametrize("now_s", [60.0, 240.0, 480.0])
     def test_jobs_that_have_not_begun_are_to_come(self, now_s):
-        """Of a run that lasted for longer than 9:20, and was ended at half of its tests."""
+        """The run lasted for longer than 9:20, and was ended at half of its tests."""
         name = "serial-whole-cut.log"
         jobs = {
             PlannedJob(job.partition, mpi, *rest)

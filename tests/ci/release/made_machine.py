@@ -1,4 +1,4 @@
-"""A machine of Debian 12, as its programs tell of it."""
+"""Output of programs on a machine with Debian 12."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Of what `ci/test --release` ran nothing is left behind."""
+"""`ci/test --release` leaves none of its processes behind."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def test_the_status_of_what_ran_is_passed_on():
 @as_root
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGKILL])
 def test_a_signal_leaves_no_process_and_no_mount(tmp_path, number):
-    """What ran has left its parent and its session, and has mounted something."""
+    """The process has left its parent and its session, and has mounted something."""
     where = tmp_path / "mounted"
     where.mkdir()
     inside = f"mount -t tmpfs tmpfs {where}; setsid sleep 4711.5 & sleep 4711.5"

@@ -1,4 +1,4 @@
-"""What runs in another release, and what it sees of the machine."""
+"""Programs in another release, and their view of the machine."""
 
 from __future__ import annotations
 
@@ -73,8 +73,8 @@ def inside(tmp_path):
             "ci/quickstart": quickstart,
         }.items():
             path = tmp_path / name
-            told = f'echo "{path.name} $*" >>{started}'
-            path.write_text(f"#!/bin/bash\n{told}\nexit {status}\n")
+            note = f'echo "{path.name} $*" >>{started}'
+            path.write_text(f"#!/bin/bash\n{note}\nexit {status}\n")
             path.chmod(0o755)
         environment = registries.passed_on(os.environ) | {"ALL_TESTS": all_tests}
         environment["ONLY_PREPARE"] = only_prepare

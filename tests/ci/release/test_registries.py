@@ -1,4 +1,4 @@
-"""What `ci/test --release` takes from this machine to reach its registries."""
+"""`ci/test --release` takes the machine's ways to its registries."""
 
 from __future__ import annotations
 

@@ -51,7 +51,7 @@ def test_anything_else_is_not(given):
 
 
 @as_root
-def test_root_without_the_right_to_make_namespaces_is_told_so():
+def test_root_without_the_right_to_make_namespaces_is_reported():
     lacking = ["setpriv", "--bounding-set=-sys_admin", "--inh-caps=-sys_admin"]
     words = [*lacking, "/usr/bin/python3", "ci/release", "other"]
     ran = subprocess.run(words, cwd=ROOT, capture_output=True, text=True)

@@ -28,7 +28,7 @@ def test_each_default_environment_has_one_of_a_generic_linux(machine):
 
 
 def now(kept: Path) -> dict[str, object]:
-    """What a lock that is made now would be made of."""
+    """Sources of a lock made now."""
     pair = release.pair(FOLDER)
     site = kept.parent.name
     return {
@@ -41,9 +41,9 @@ def now(kept: Path) -> dict[str, object]:
 
 @each_lock
 def test_it_is_of_the_files_the_site_and_the_releases_as_they_are(kept):
-    assert build.kept_fault(kept, now(kept)) == "", (
+    assert build.stored_fault(kept, now(kept)) == "", (
         f"ci/spack-envs concretize {kept.name} --site {kept.parent.name} --build-slurm"
-        f" --locks {kept.parent} makes it anew"
+        f" --locks {kept.parent} makes a new one"
     )
 
 

@@ -1,4 +1,4 @@
-"""What an MPI library has to drive is required, compared with its lock, and asked of itself."""
+"""Required fabrics are looked for in an MPI library's lock, and asked of the library."""
 
 from __future__ import annotations
 
@@ -98,8 +98,8 @@ def test_ucx_without_verbs_has_tcp_and_no_verbs(tmp_path):
             node |= {"name": "ucx", "parameters": {"verbs": False}}
     path = tmp_path / "spack.lock"
     path.write_text(json.dumps(content))
-    told = said_by(path)
-    assert (told["ucx"], told["tcp"], told["verbs"]) == (True, True, False)
+    found = said_by(path)
+    assert (found["ucx"], found["tcp"], found["verbs"]) == (True, True, False)
 
 
 @pytest.mark.parametrize("text", ["{}", "no JSON", '{"concrete_specs": {}, "roots": []}'])
@@ -171,11 +171,11 @@ def test_fi_info_tells_the_providers_of_the_libfabric_that_is_loaded(tmp_path, l
     layer = tools(tmp_path / "libfabric", fi_info=said)
     own = tools(tmp_path / "mpich", mpichversion=(DATA / "mpichversion.txt").read_text())
     program = libraries(mpi=own / "lib" / "libmpi.so.1", fabric=layer / "lib" / "libfabric.so.1")
-    told = fabrics.of_library(program, [])
-    there = {name for name, one in told.items() if one.there}
+    found = fabrics.of_library(program, [])
+    there = {name for name, one in found.items() if one.there}
     assert there == {"tcp", "shm", "ucx", "verbs", "efa"}
-    assert not told["cxi"].there
-    assert f"by {layer}/bin/fi_info: " in told["verbs"].by
+    assert not found["cxi"].there
+    assert f"by {layer}/bin/fi_info: " in found["verbs"].by
 
 
 def test_without_fi_info_only_what_is_a_file_is_there(tmp_path, libraries):
@@ -184,10 +184,10 @@ def test_without_fi_info_only_what_is_a_file_is_there(tmp_path, libraries):
     program = libraries(mpi=own / "lib" / "libmpi.so.1", fabric=layer)
     (layer.parent / "libfabric").mkdir()
     (layer.parent / "libfabric" / "libverbs-fi.so").touch()
-    told = fabrics.of_library(program, [])
-    assert told["verbs"].there
-    assert "tcp" not in told
-    (fault,) = fabrics.faults(ONE, mpi(fabrics={"tcp": "Ethernet"}), told, insist=True)
+    found = fabrics.of_library(program, [])
+    assert found["verbs"].there
+    assert "tcp" not in found
+    (fault,) = fabrics.faults(ONE, mpi(fabrics={"tcp": "Ethernet"}), found, insist=True)
     assert "nothing tells whether tcp is in its MPI library" in fault
 
 
@@ -196,9 +196,9 @@ def test_ucx_info_tells_with_what_ucx_was_built(tmp_path, libraries):
     own = tools(tmp_path / "mpich", mpichversion="MPICH Device:       ch4:ucx\n")
     layer = tools(tmp_path / "ucx", ucx_info=text)
     program = libraries(mpi=own / "lib" / "libmpi.so.1", uct=layer / "lib" / "libuct.so.0")
-    told = fabrics.of_library(program, [])
-    assert (told["ucx"].there, told["tcp"].there, told["verbs"].there) == (True, True, False)
-    assert "modules cma, cuda" in told["verbs"].by
+    found = fabrics.of_library(program, [])
+    assert (found["ucx"].there, found["tcp"].there, found["verbs"].there) == (True, True, False)
+    assert "modules cma, cuda" in found["verbs"].by
     tools(tmp_path / "ucx", ucx_info=text.replace('":cuda:cma"', '":cma:ib:rdmacm"'))
     assert fabrics.of_library(program, [])["verbs"].there
     tools(tmp_path / "ucx", ucx_info="# Transport: tcp\n")
@@ -231,8 +231,8 @@ def test_a_program_without_mpi_is_an_error():
 
 @pytest.mark.slow
 def test_debians_open_mpi_says_itself_what_it_has():
-    told = fabrics.of_library(Path("/usr/bin/NPopenmpi"), [Path("/usr/bin")])
-    assert {"tcp", "shm", "ucx", "verbs"} <= {name for name, one in told.items() if one.there}
+    found = fabrics.of_library(Path("/usr/bin/NPopenmpi"), [Path("/usr/bin")])
+    assert {"tcp", "shm", "ucx", "verbs"} <= {name for name, one in found.items() if one.there}
 
 
 @pytest.mark.slow

@@ -32,7 +32,7 @@ NOW: dict[str, Any] = {"spack": "1.1.0", "recipes": "a", "site": "x", "files": {
         ({"files": {}}, "common.yaml has changed since it was made"),
     ],
 )
-def test_what_makes_a_lock_stale_is_told_in_words(then, said):
+def test_what_makes_a_lock_stale_is_reported_in_words(then, said):
     assert lock.stale({**NOW, **then}, NOW) == said
 
 
@@ -114,7 +114,7 @@ def test_locked_without_a_lock_is_refused(spack_envs, stand_in, folder, flags):
     assert ran.returncode == 1
     place = flags[1] if flags else f"{folder}/locks/debian12"
     assert f"spack.lock is not used: there is no {place}/{ONE}/spack.lock." in ran.stdout
-    assert f"'ci/spack-envs concretize {ONE} --locks {place}' makes it anew" in ran.stdout
+    assert f"'ci/spack-envs concretize {ONE} --locks {place}' makes a new one" in ran.stdout
     assert stand_in() == []
 
 
@@ -129,11 +129,11 @@ def test_locked_with_a_stale_lock_is_refused_in_words(spack_envs, stand_in, fold
     assert "is not used: mpi/mpich.yaml has changed since it was made." in ran.stdout
     (locks / ONE / "spack.lock").write_text("{}")
     ran = spack_envs("build", ONE, "--locked", "--locks", str(locks))
-    assert "it is not the one that concretized.json next to it is of" in ran.stdout
+    assert "it is not the one that concretized.json describes" in ran.stdout
 
 
 @pytest.mark.slow
-def test_slurm_and_pmix_are_the_clusters_unless_told_otherwise(
+def test_slurm_and_pmix_are_the_clusters_unless_allowed(
     spack_envs, stand_in, tmp_path, monkeypatch
 ):
     data = tmp_path / "data"

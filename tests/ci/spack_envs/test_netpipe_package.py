@@ -154,7 +154,7 @@ def test_it_has_the_header_of_spacks_own_packages():
 
 @pytest.mark.slow
 def test_its_licence_is_what_the_source_says(source):
-    """The GNU General Public License, of which no file names a version, and no copy is there."""
+    """The GNU General Public License; no file names its version, and no copy is there."""
     texts = [path.read_text("latin-1") for path in source.glob("src/*.[ch]")]
     said = [text for text in texts if "GNU General Public License" in text]
     assert len(said) > 10

@@ -1,4 +1,4 @@
-"""Only the pair of releases that release.yaml names is used, unless told otherwise."""
+"""Only the pair of releases in release.yaml is used, except with --any-release."""
 
 from __future__ import annotations
 

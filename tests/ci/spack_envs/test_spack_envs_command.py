@@ -49,7 +49,7 @@ def test_without_spack_one_sentence_says_how_to_get_it(spack_envs):
 
 
 @pytest.mark.parametrize("version", ["0.23.1 (2bfcc69)", "1.0.2"])
-def test_too_old_a_spack_is_told_the_same(spack_envs, stand_in, version):
+def test_too_old_a_spack_is_refused_likewise(spack_envs, stand_in, version):
     ran = spack_envs("build", STAND_IN_VERSION=version)
     assert ran.returncode == 2
     assert (
@@ -171,7 +171,7 @@ def test_an_error_goes_before_warnings_that_spack_marks_too(tmp_path):
     assert build.first_error(log) == error
 
 
-def test_another_account_is_told_whose_builds_they_are(folder, monkeypatch, capsys):
+def test_another_account_is_informed_whose_builds_they_are(folder, monkeypatch, capsys):
     def refused(*arguments: object) -> bool:
         raise PermissionError(13, "Permission denied", "spack.lock")
 

@@ -1,4 +1,4 @@
-"""What is under test is of the combination's compiler, or the lock is refused."""
+"""A lock is refused if another compiler builds the packages under test."""
 
 from __future__ import annotations
 

@@ -17,7 +17,7 @@ def links(planted=None, of=TREE):
 
 
 def as_wanted(planted=None, of=TREE):
-    """What the kernel shows of links that are as they should be."""
+    """The kernel's view of links that are as they should be."""
     return {
         end.place: Seen(end.mtu, end.up, cable.connected, end.address, end.bucket, end.drop)
         for cable in cables.cables(of, planted or {})

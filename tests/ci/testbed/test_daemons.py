@@ -1,4 +1,4 @@
-"""What the daemons are made from, where the releases differ."""
+"""Sources of daemons that differ between releases."""
 
 import pytest
 

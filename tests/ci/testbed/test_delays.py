@@ -14,7 +14,7 @@ from ci.testbed.topology import TopologyError
 TWO = topology_reading.load(Path(topology.__file__).with_name("topology.yaml"))
 SWITCHES = "switches:\n  one: {{link_mbps: 10, mtu: 1500, buffer: 9000, nodes: 2, cpus: 1, {}}}\n"
 OVERFLOWN = "    7   5436 65536 1     0  4464     0    65536  1\n"
-"""What Linux 6.18 said after 70,000 datagrams were sent into a line of 3 s."""
+"""Linux 6.18's table after 70,000 datagrams were sent into a line of 3 s."""
 IN_USE = (
     "    3  11826     0 1     0     0     0      118  1\n"
     "    7  12294    17 1     0     0     2     2000  1\n"

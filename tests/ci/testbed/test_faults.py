@@ -59,6 +59,7 @@ def test_both_directions_and_one_exclude_each_other():
     assert faults.contradiction({"send_rate": 0.5, "receive_rate": 0.1}) is None
 
 
-def test_a_fault_is_told_as_plant_takes_it():
+def test_a_fault_is_reported_as_plant_takes_it():
     keys = {"rate": 0.5, "net.ipv4.tcp_rmem": "1 2 3"}
-    assert faults.told("one-1", keys) == ["one-1 rate=0.5", "one-1 'net.ipv4.tcp_rmem=1 2 3'"]
+    said = ["one-1 rate=0.5", "one-1 'net.ipv4.tcp_rmem=1 2 3'"]
+    assert faults.assignments("one-1", keys) == said

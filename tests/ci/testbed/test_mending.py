@@ -1,4 +1,4 @@
-"""What is told of links that are not as they should be, and what is ordered to mend them."""
+"""Differences of links are reported, and commands correct them."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from ci.testbed import cables, mending
 from ci.testbed.mending import Seen
 
 
-def test_nothing_is_told_and_ordered_of_links_that_are_right():
+def test_nothing_is_reported_and_ordered_of_links_that_are_right():
     planted = {"tree-1": {"rate": 0.5, "link": "down"}, "tree": {"mgmt_mbps": 5}}
     for faults in ({}, planted):
         wanted = cables.cables(TREE, faults)
@@ -36,7 +36,7 @@ each_fault = pytest.mark.parametrize("planted", FAULTS, ids=lambda one: str(one)
 
 
 @each_fault
-def test_a_fault_that_is_not_there_is_told_and_so_is_one_that_should_not_be(planted):
+def test_a_fault_that_is_not_there_is_reported_and_so_is_one_that_should_not_be(planted):
     assert mending.differences(cables.cables(TREE, planted), as_wanted())
     assert mending.differences(cables.cables(TREE, {}), as_wanted(planted))
 
@@ -79,7 +79,7 @@ SHOWN = {
         {"code": 6, "jt": 0, "jf": 0, "k": 0},
     ],
 }
-"""What tc -json filter show printed of the testbed's own program."""
+"""Output of tc -json filter show on the testbed's own program."""
 
 
 def test_a_filter_of_the_testbed_s_own_is_read_back_and_no_other():
@@ -89,17 +89,17 @@ def test_a_filter_of_the_testbed_s_own_is_read_back_and_no_other():
         assert mending.odds(unknown) is None
 
 
-def test_a_filter_that_is_not_known_is_told_and_replaced():
+def test_a_filter_that_is_not_known_is_reported_and_replaced():
     seen = as_wanted()
     place = ("netproof-switches", "tree-1")
     seen[place] = dataclasses.replace(seen[place], drop=None)
     wanted = cables.cables(TREE, {})
-    (told,) = mending.differences(wanted, seen)
-    assert told.startswith("tree-1: share of frames lost at the switch's end is not known")
+    (sentence,) = mending.differences(wanted, seen)
+    assert sentence.startswith("tree-1: share of frames lost at the switch's end is not known")
     assert mending.orders(wanted, seen)["netproof-switches"].tc == ["qdisc del dev tree-1 clsact"]
 
 
-def test_an_end_that_is_gone_is_told():
+def test_an_end_that_is_gone_is_reported():
     seen = as_wanted()
     del seen[("netproof-tree-2", "eth1")]
     wanted = cables.cables(TREE, {})
@@ -107,12 +107,12 @@ def test_an_end_that_is_gone_is_told():
     assert [cable.name for cable in mending.missing(wanted, seen)] == ["tree-2"]
 
 
-def test_a_management_network_that_should_not_be_is_told_by_its_bridges_and_ports():
+def test_a_management_network_that_should_not_be_is_reported_by_its_bridges_and_ports():
     seen = as_wanted({"tree": {"mgmt_mbps": 5}})
     seen["netproof-switches", "G1"] = Seen(1500, True, True, None, None, 0)
-    told = mending.differences(cables.cables(TREE, {}), seen)
-    assert len(told) == 1 + len(TREE.nodes)
-    assert all("of a second management network that should not be" in one for one in told)
+    sentences = mending.differences(cables.cables(TREE, {}), seen)
+    assert len(sentences) == 1 + len(TREE.nodes)
+    assert all("of a second management network that should not be" in one for one in sentences)
     assert mending.differences(cables.cables(TREE, {"tree": {"mgmt_mbps": 5}}), seen) == []
 
 

@@ -30,9 +30,9 @@ def test_two_cpus_hand_a_line_over_in_some_time(program):
     pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
     with subprocess.Popen([program, "watch"], **pipes) as watching:
         time.sleep(1)
-        told, _ = watching.communicate()
+        printed, _ = watching.communicate()
     assert watching.returncode == 0
-    halves = [int(half) for half in told.split()]
+    halves = [int(half) for half in printed.split()]
     assert len(halves) == 2
     assert all(0 < half < 1_000_000 for half in halves)
 

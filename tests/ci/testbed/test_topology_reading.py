@@ -1,4 +1,4 @@
-"""What a topology file may say, and how it is refused where it is wrong."""
+"""A topology file is read, or refused with its line and the remedy."""
 
 from pathlib import Path
 
