@@ -149,7 +149,7 @@ _SLURM = {
         True,
     ),
     "slurm_unknown": StoreColumn(
-        MAP_TYPE, "partitions of which the nodes are not known, each with the reason", True
+        MAP_TYPE, "partitions whose nodes are not known, each with the reason", True
     ),
     "slurm_limits": StoreColumn(
         TEXT_TYPE,

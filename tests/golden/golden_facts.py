@@ -487,7 +487,7 @@ def load() -> Iterator[Fact]:
     template = loaded.of_job(DATA / "jobs" / "load", "1")
     impacts = {"job": factors.impacts(template)}
     for name, rows in test_causes.RECORDED.items():
-        found = test_causes.told(template, rows, load={"most": 1.5})
+        found = test_causes.judged(template, rows, load={"most": 1.5})
         impacts[name] = found.impacts
         yield from facts(name, found, "beyond undecided")
         yield from facts_of_each(
