@@ -1,1 +1,1 @@
-"""What is wrong with a partition, and where: the evidence of a judged session, put together."""
+"""Diagnosis of a partition: what is wrong and where, from the evidence of a judged session."""

@@ -1,4 +1,4 @@
-"""The sessions before one, the newest first, for since when something is wrong."""
+"""Earlier sessions, newest first, to date when a fault began."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ from netproof.verdict.judging import JudgedSession
 def sessions_before(
     judged: JudgedSession, store: Path | None = None, most: int = 10
 ) -> Iterator[Earlier]:
-    """Up to ``most`` sessions of the system before a judged one, the newest first.
+    """Return up to ``most`` sessions of the system before a judged one, newest first.
 
-    Those of ``store``; without one, the reports next to the session's own. None is opened before it
-    is asked for. Raises NetproofError where the store cannot be opened.
+    They come from ``store``, or without one from the reports beside the session's own. Each is
+    opened only on request. Raises NetproofError if the store cannot be opened.
     """
     return islice(_of_store(judged, store) if store else _of_folder(judged), most)
 
@@ -37,7 +37,7 @@ def _of_store(judged: JudgedSession, folder: Path) -> Iterator[Earlier]:
 
 
 def _began(judged: JudgedSession) -> datetime | None:
-    """When a session began, UTC, to the second as names in a store have it; None: not known."""
+    """Return when a session began, UTC, to the second as in a store's names; None if unknown."""
     path = judged.session.path
     if path.is_dir():
         return Store.holding(path)[1].start
@@ -48,7 +48,7 @@ def _began(judged: JudgedSession) -> datetime | None:
 
 
 def _of_folder(judged: JudgedSession) -> Iterator[Earlier]:
-    """Reports that were written before; those of other systems are left out."""
+    """Yield the reports of the same system that were written earlier."""
     path, system = judged.session.path, judged.matrix.cases[0].system
     if path.is_dir():
         return
@@ -68,7 +68,7 @@ def _of_folder(judged: JudgedSession) -> Iterator[Earlier]:
 
 
 def _judging(read: Callable[[], session.Session], system: str) -> Callable[[], JudgedSession]:
-    """Judges a session; what earlier ones warned of has no part in it."""
+    """Return a function that judges a session without the warnings of earlier ones."""
     return lambda: judging.judge_session(read(), system=system, fold=0)
 
 

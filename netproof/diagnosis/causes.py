@@ -1,7 +1,7 @@
-"""What can be wrong, the most specific first: its evidence, what to do, what would rule it out.
+"""Possible causes, most specific first: evidence, advice, and what would rule each out.
 
-A cause is an entry of ``CAUSES``. Its rule looks at the evidence of a partition and gives what it
-finds, a ``Found`` for each place. ``diagnosis`` puts those of one place together.
+A cause is an entry of ``CAUSES``. Its rule examines the evidence of a partition and yields a
+``Found`` for each place. ``culprits`` merges those of one place.
 """
 
 from __future__ import annotations
@@ -38,14 +38,14 @@ from netproof.diagnosis.evidence_for import (
 
 @dataclass(frozen=True)
 class Cause:
-    """A cause.
+    """A possible cause of a fault.
 
-    ``headline``: with ``{place}`` and ``{detail}``; ``rule``: what finds it; ``advice``: what to
-    do next, and ``rules_out``: what would rule it out, a sentence each, with ``{node}``;
-    ``explains``: causes that at the same place are its evidence; ``alike``: those that at the same
-    place explain as much, so that both are named, and ``tells_apart``: by what measurement they are
-    told apart; ``residual``: whether it is looked for only in the red cases that no other explains;
-    ``of_network``: whether it slows nothing down within a node.
+    ``headline``: with ``{place}`` and ``{detail}``; ``rule``: the function that finds it;
+    ``advice``: the next step, and ``rules_out``: what would rule it out, a sentence each, with
+    ``{node}``; ``explains``: causes at the same place that count as its evidence; ``alike``:
+    causes at the same place that are as likely, so both are named; ``tells_apart``: the
+    measurement that distinguishes them; ``residual``: whether only red cases without another
+    explanation are examined; ``of_network``: whether it leaves traffic within a node unaffected.
     """
 
     name: CauseName
@@ -248,6 +248,6 @@ CAUSES: tuple[Cause, ...] = (
         of_network=False,
     ),
 )
-"""All causes, the most specific first."""
+"""All causes, most specific first."""
 
 BY_NAME = {cause.name: cause for cause in CAUSES}

@@ -1,4 +1,4 @@
-"""Collects what a judged session has of one partition, as typed evidence."""
+"""Collect the typed evidence that a judged session has on one partition."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from netproof.verdict.node_findings import NodeFindingKind
 
 
 def collect(judged: JudgedSession, partition: str) -> Collected:
-    """The evidence of a session on a partition that it judged."""
+    """Return the evidence of a session on a partition that it judged."""
     return _collected(PartitionView(judged, partition))
 
 
@@ -62,7 +62,7 @@ def _collected(view: PartitionView) -> Collected:
 
 
 def _asked(view: PartitionView) -> Iterator[EvidenceSource]:
-    """The sources that have said anything."""
+    """Yield the sources that have any evidence."""
     if any(one.rounds.launches for one in view.pairs):
         yield EvidenceSource.PAIRS
     if view.totals:
@@ -89,7 +89,7 @@ def _red(view: PartitionView) -> Iterator[RedCase]:
 
 
 def _quantity(judged: Judged) -> PairQuantity:
-    """Return latency if all that failed of a case is of short messages, else rate.
+    """Return latency if a case failed at short messages alone, else rate.
 
     A message is short if the link carries more within the case's own latency.
     """
@@ -109,18 +109,18 @@ def _quantity(judged: Judged) -> PairQuantity:
 
 
 def _ran_on(view: PartitionView, judged: Judged) -> tuple[str, ...]:
-    """The nodes of a case; of one that was not measured, those of its job, () if not known."""
+    """Return the nodes of a case; if unmeasured those of its job, () if unknown."""
     if judged.measured is not None:
         several = (node for launch in judged.measured.launches for node in launch.nodes())
         return tuple(dict.fromkeys(several))
-    # Where a job ended early, ReFrame has the host that it ran on itself.
+    # If a job ended early, ReFrame reports the host of ReFrame itself.
     known = {*view.nodes, *(node for one in view.coverage for node in one.usable)}
     named = () if judged.result is None else judged.result.nodes
     return tuple(node for node in named if node in known)
 
 
 def _ruled_out(view: PartitionView, evidence: Sequence[Evidence]) -> Iterator[str]:
-    """What was looked at and is in order."""
+    """Yield what was checked and is in order, a sentence each."""
     signs = {one.sign for one in evidence}
     cleared = sorted({node for one in view.pairs for node in one.cleared()})
     if cleared:
@@ -154,13 +154,13 @@ def _ruled_out(view: PartitionView, evidence: Sequence[Evidence]) -> Iterator[st
     launches = list(view.launches())
     settings = view.site.settings().disturbance
     known = [loads for loads, _ in launches if loads]
-    calm = sum(not disturbed(loads, settings) for loads in known)
-    if known and calm == len(known):
-        yield f"no other program took CPUs in {count_of(calm, 'launch', 'launches')}"
+    undisturbed = sum(not disturbed(loads, settings) for loads in known)
+    if known and undisturbed == len(known):
+        yield f"no other program took CPUs in {count_of(undisturbed, 'launch', 'launches')}"
 
 
 def _not_known(view: PartitionView) -> Iterator[str]:
-    """What nobody looked at, or could not tell."""
+    """Yield what was not checked or is inconclusive, a sentence each."""
     yield from _incomplete(view)
     if not any(one.rounds.launches for one in view.pairs):
         yield "which node is slow: no rounds of pairs were measured (--measure does)"
@@ -202,7 +202,7 @@ def _not_known(view: PartitionView) -> Iterator[str]:
 
 
 def _incomplete(view: PartitionView) -> Iterator[str]:
-    """Why it cannot be told that nothing is wrong."""
+    """Yield why the partition cannot be declared healthy, a sentence each."""
     if not view.ran and not any(one.rounds.launches for one in view.pairs):
         yield "nothing was measured on this partition"
     if _judges_nothing(view):
@@ -227,14 +227,14 @@ def _incomplete(view: PartitionView) -> Iterator[str]:
 
 
 def _judges_nothing(view: PartitionView) -> bool:
-    """Check whether all that was measured are pairs that nothing is compared with."""
+    """Check whether only pairs were measured, and without anything to compare them with."""
     if view.ran or not view.pairs:
         return False
     return all(one.lone and one.least is None for one in view.pairs)
 
 
 def _to_tell(view: PartitionView) -> Iterator[str]:
-    """What is to be done so that it can be told whether anything is wrong."""
+    """Yield the steps that would make the diagnosis conclusive, a sentence each."""
     again = f"netproof diagnose {view.name} --measure"
     if any(one.alongside for one in view.pairs):
         yield f"when nothing else runs on the nodes, which 'top' there shows, run '{again}'"
@@ -262,7 +262,7 @@ def _not_covered(coverage: Coverage) -> Iterator[str]:
 
 
 def _facts(nodes: Sequence[Node]) -> int:
-    """How many facts the nodes tell of themselves that have to be alike."""
+    """Count the facts reported by nodes that have to be alike."""
     names: set[str] = set()
     for node in nodes:
         for field in dataclasses.fields(node):

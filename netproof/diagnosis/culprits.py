@@ -1,4 +1,4 @@
-"""What is red traced to its culprits: causes that explain it, merged, the worst first."""
+"""Trace red cases to culprits: the causes that explain them, merged, worst first."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ from netproof.site.hostlist import fold
 
 
 class Began(StrEnum):
-    """Since when something is wrong, as far as earlier sessions tell.
+    """When a fault began, as far as earlier sessions show.
 
     ``THIS``: the session before did not have it; ``EARLIER``: all from ``session`` on have it;
-    ``AT_LEAST``: so have all that were looked at; ``NOT_KNOWN``: with the reason.
+    ``AT_LEAST``: all sessions examined have it; ``NOT_KNOWN``: with the reason.
     """
 
     THIS = "this session"
@@ -36,7 +36,7 @@ class Began(StrEnum):
 
 @dataclass(frozen=True)
 class Since:
-    """Since when: ``session`` that had it first and ``sessions`` in a row, this one among them."""
+    """First ``session`` with the fault, and ``sessions`` in a row that have it, with this one."""
 
     began: Began
     why: str = ""
@@ -60,11 +60,11 @@ NO_EARLIER = Since(Began.NOT_KNOWN, "there is no earlier session to look at")
 
 @dataclass(frozen=True)
 class Culprit:
-    """What is wrong at one place.
+    """A fault at one place.
 
-    ``headline``, ``advice``, ``rules_out``: in a sentence each; ``evidence``: of the cause first;
-    ``alternatives``: what explains it as well, and by what measurement they are told apart;
-    ``consequences``: failed cases that it explains.
+    ``headline``, ``advice``, ``rules_out``: a sentence each; ``evidence``: that of the cause first;
+    ``alternatives``: other explanations, and ``tells_apart`` the measurement that distinguishes
+    them; ``consequences``: failed cases that it explains.
     """
 
     cause: CauseName
@@ -81,14 +81,14 @@ class Culprit:
     since: Since = NO_EARLIER
 
     def same(self, other: Culprit) -> bool:
-        """Whether both are the same cause at the same place."""
+        """Check whether both are the same cause at the same place."""
         mine, its = self.place, other.place
         return (self.cause, mine.kind, mine.name) == (other.cause, its.kind, its.name)
 
 
 @dataclass
 class _Suspect:
-    """A cause at a place while evidence is put together."""
+    """A cause at a place while its evidence is merged."""
 
     cause: Cause
     found: Found
@@ -98,8 +98,8 @@ class _Suspect:
     red: list[RedCase]
 
 
-def found(seen: Collected) -> tuple[Culprit, ...]:
-    """The culprits of a partition, the worst first, one for each place."""
+def find_culprits(seen: Collected) -> tuple[Culprit, ...]:
+    """Return the culprits of a partition, worst first, one for each place."""
     suspects = [
         _Suspect(
             cause, one, list(one.evidence), list(one.alternatives), one.tells_apart, list(one.red)
@@ -133,7 +133,7 @@ def found(seen: Collected) -> tuple[Culprit, ...]:
 
 
 def _merged(suspects: Sequence[_Suspect]) -> list[_Suspect]:
-    """One suspect for each place: the most specific, the others its evidence or alternatives."""
+    """Keep the most specific suspect of each place, with the others as evidence or alternatives."""
     kept: list[_Suspect] = []
     for one in suspects:
         several = [other for other in kept if _covers(other, one)]
@@ -151,7 +151,7 @@ def _merged(suspects: Sequence[_Suspect]) -> list[_Suspect]:
 
 
 def _covers(one: _Suspect, other: _Suspect) -> bool:
-    """Whether both can be wrong for one reason: the same place, or a pair that a node is of."""
+    """Check whether both may have one reason: the same place, or a node and a pair with it."""
     mine, its = one.found.place, other.found.place
     if not mine.nodes or not its.nodes:
         return False
@@ -162,9 +162,9 @@ def _covers(one: _Suspect, other: _Suspect) -> bool:
 
 
 def _consequences(suspects: Sequence[_Suspect], red: Sequence[RedCase]) -> set[int]:
-    """Give each red case to the suspects that explain it; the ids of those that have one.
+    """Assign red cases to the suspects that explain them; return the ids of those explained.
 
-    Where cases between nodes are red without a setting's nodes too, it is not the setting.
+    A setting explains nothing if inter-node cases are red without its nodes too.
     """
     explained: set[int] = set()
     for suspect in suspects:
@@ -191,7 +191,7 @@ def _touches(suspect: _Suspect, red: RedCase) -> bool:
 
 
 def _stops_jobs(suspect: _Suspect) -> bool:
-    """Whether jobs fail for it."""
+    """Check whether the cause makes jobs fail."""
     return suspect.cause.name in (
         CauseName.LINK_DOWN,
         CauseName.LINK_FLAPPED,
@@ -202,7 +202,7 @@ def _stops_jobs(suspect: _Suspect) -> bool:
 
 
 def _badness(suspect: _Suspect) -> tuple[int, int, int]:
-    """The worst first: what carries nothing, what slows, what only differs; then by cause."""
+    """Return the sort key: no traffic first, then slowness, then mere differences; then cause."""
     name = suspect.cause.name
     if name in (CauseName.NODE_DIED, CauseName.LINK_DOWN, CauseName.OTHER_NETWORK):
         harm = 0

@@ -1,4 +1,4 @@
-"""What is wrong with each partition of a judged session: culprits, how sure, since when."""
+"""Diagnose each partition of a judged session: culprits, confidence, and when they began."""
 
 from __future__ import annotations
 
@@ -10,19 +10,17 @@ from enum import StrEnum
 from functools import cached_property
 
 from netproof.diagnosis.collecting import collect
-from netproof.diagnosis.culprits import NO_EARLIER, Began, Culprit, Since, found
-from netproof.diagnosis.evidence import (
-    EvidenceSource,
-)
+from netproof.diagnosis.culprits import NO_EARLIER, Began, Culprit, Since, find_culprits
+from netproof.diagnosis.evidence import EvidenceSource
 from netproof.errors import NetproofError
 from netproof.verdict.judging import JudgedSession
 
 NOTHING_WRONG, SOMETHING_WRONG, CANNOT_TELL = 0, 1, 2
-"""Exit statuses of what diagnoses."""
+"""Exit statuses of a diagnosis."""
 
 
 class DiagnosisOutcome(StrEnum):
-    """What a diagnosis came to."""
+    """Outcome of a diagnosis."""
 
     NOTHING = "nothing wrong"
     FOUND = "something found"
@@ -31,11 +29,11 @@ class DiagnosisOutcome(StrEnum):
 
 @dataclass(frozen=True)
 class Diagnosis:
-    """A partition's culprits, the worst first, what was ruled out, and what is not known.
+    """A partition's culprits, worst first, what was ruled out, and what is not known.
 
-    ``cases``: that were measured, of which ``passed`` and ``red``; ``asked``: sources of which the
-    session has anything; ``incomplete``: why it cannot be told that nothing is wrong, and
-    ``to_tell``: what would tell it.
+    ``cases``, ``passed``, ``red``: counts of cases measured, passed and failed; ``asked``: sources
+    that have evidence; ``incomplete``: why the partition cannot be declared healthy; ``to_tell``:
+    steps that would settle it.
     """
 
     partition: str
@@ -51,7 +49,7 @@ class Diagnosis:
 
     @property
     def outcome(self) -> DiagnosisOutcome:
-        """What it came to."""
+        """Outcome by the culprits found and the evidence missing."""
         if self.culprits:
             return DiagnosisOutcome.FOUND
         return DiagnosisOutcome.UNKNOWN if self.incomplete else DiagnosisOutcome.NOTHING
@@ -59,9 +57,9 @@ class Diagnosis:
 
 @dataclass(frozen=True)
 class Earlier:
-    """An earlier session, which is judged only where somebody asks for it.
+    """An earlier session, judged only on request.
 
-    ``name`` and ``started``: which it is; ``judge``: raises NetproofError where it cannot be.
+    ``name`` and ``started`` identify it; ``judge`` raises NetproofError if it cannot be judged.
     """
 
     name: str
@@ -70,7 +68,7 @@ class Earlier:
 
     @cached_property
     def judged(self) -> JudgedSession | str:
-        """The judged session, or why there is none."""
+        """The judged session, or why it cannot be judged."""
         try:
             return self.judge()
         except NetproofError as error:
@@ -78,7 +76,7 @@ class Earlier:
 
 
 def partitions_of(judged: JudgedSession) -> tuple[str, ...]:
-    """The partitions of which the session has results, in the site's order."""
+    """Return the partitions with results in the session, in the site's order."""
     there = {result.partition for result in judged.session.results}
     return tuple(name for name in judged.matrix.partitions if name in there)
 
@@ -86,10 +84,10 @@ def partitions_of(judged: JudgedSession) -> tuple[str, ...]:
 def diagnose(
     judged: JudgedSession, partition: str | None = None, earlier: Iterable[Earlier] = ()
 ) -> tuple[Diagnosis, ...]:
-    """What is wrong with a partition, or with each that the session has results of.
+    """Diagnose a partition, or each one with results in the session.
 
-    ``earlier``: sessions before it, the newest first; only so many are judged as it takes. Raises
-    NetproofError for a partition that the site does not have, and where there is none.
+    ``earlier``: sessions before it, newest first, judged only as far as needed. Raises
+    NetproofError for a partition unknown to the site, and for a session without results.
     """
     known = tuple(judged.matrix.partitions)
     if partition is not None and partition not in known:
@@ -116,7 +114,7 @@ def diagnose(
 
 
 def status(diagnoses: Sequence[Diagnosis]) -> int:
-    """The exit status of several: 1 where something was found, else 2 where one cannot be told."""
+    """Return the exit status of several: 1 if any found a fault, else 2 if any is inconclusive."""
     outcomes = {one.outcome for one in diagnoses}
     if DiagnosisOutcome.FOUND in outcomes:
         return SOMETHING_WRONG
@@ -125,7 +123,7 @@ def status(diagnoses: Sequence[Diagnosis]) -> int:
 
 def _of(judged: JudgedSession, partition: str) -> Diagnosis:
     seen = collect(judged, partition)
-    culprits = found(seen)
+    culprits = find_culprits(seen)
     return Diagnosis(
         partition,
         culprits,
@@ -141,7 +139,7 @@ def _of(judged: JudgedSession, partition: str) -> Diagnosis:
 
 
 class _Dating:
-    """Since when the culprits of a partition are there, told session by session."""
+    """Dating of a partition's culprits, session by session."""
 
     def __init__(self, diagnosis: Diagnosis) -> None:
         self.diagnosis = diagnosis
@@ -151,11 +149,11 @@ class _Dating:
 
     @property
     def open(self) -> list[int]:
-        """The places of the culprits of which it is not told yet."""
+        """Indexes of the culprits that are not yet dated."""
         return [n for n in range(len(self.diagnosis.culprits)) if n not in self.since]
 
     def look(self, session: Earlier) -> None:
-        """Look into the session before those that were looked into."""
+        """Look for the undated culprits in the next earlier session."""
         if not self.open:
             return
         self.looked = True
@@ -175,12 +173,12 @@ class _Dating:
                 self.since[place] = _lacking(culprit, self.had[place], before, session.name)
 
     def end(self, why: str) -> None:
-        """Nothing earlier can be looked into."""
+        """Date the rest as far as known, since no earlier session can be read."""
         for place in self.open:
             self.since[place] = _since(self.had[place], why)
 
     def dated(self) -> Diagnosis:
-        """The diagnosis with what was found."""
+        """Return the diagnosis with its culprits dated."""
         for place in self.open:
             if self.had[place]:
                 self.since[place] = _since(self.had[place], "no earlier one was looked at")
@@ -197,7 +195,7 @@ class _Dating:
 
 
 def _lacking(culprit: Culprit, had: Sequence[Earlier], before: Diagnosis, name: str) -> Since:
-    """Since when, where a session does not have it: it may not have looked."""
+    """Date a culprit that a session lacks, perhaps for want of its evidence."""
     needed = {culprit.evidence[0].source}
     if not needed <= before.asked:
         words = ", ".join(sorted(needed - before.asked))
@@ -209,7 +207,7 @@ def _lacking(culprit: Culprit, had: Sequence[Earlier], before: Diagnosis, name: 
 
 
 def _since(had: Sequence[Earlier], why: str) -> Since:
-    """Since when at least, where those before cannot tell."""
+    """Date a culprit at the latest, where earlier sessions do not show it."""
     if not had:
         return Since(Began.NOT_KNOWN, why)
     return Since(Began.AT_LEAST, why, had[-1].name, had[-1].started, len(had) + 1)

@@ -1,4 +1,4 @@
-"""Typed evidence with its place, and all that a session has of one partition."""
+"""Typed evidence with its place, and all the evidence of a session on one partition."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from netproof.localization.searching import Kind
 from netproof.measurement.case import Case
 
 OVER_TCP = "tcp"
-"""The function of NetPIPE that no MPI library has a part in."""
+"""NetPIPE's function without an MPI library."""
 
 
 class EvidenceSource(StrEnum):
-    """Where evidence is from."""
+    """Source of evidence."""
 
     PAIRS = "pairs"
     COUNTERS = "counters"
@@ -28,7 +28,7 @@ class EvidenceSource(StrEnum):
 
 
 class Sign(StrEnum):
-    """What was seen."""
+    """Kind of observation."""
 
     NO_CARRIER = "no carrier"
     CARRIER_CHANGED = "carrier changed"
@@ -47,7 +47,7 @@ class Sign(StrEnum):
 
 
 class Sure(StrEnum):
-    """How sure something is: seen directly, by statistics with an error, or likely."""
+    """Confidence: seen directly, by statistics with an error, or likely."""
 
     SEEN = "seen directly"
     STATISTICAL = "statistical"
@@ -55,7 +55,7 @@ class Sure(StrEnum):
 
 
 class PlaceKind(StrEnum):
-    """What kind of place is at fault."""
+    """Kind of place at fault."""
 
     NODE = "node"
     PAIR = "pair"
@@ -70,9 +70,9 @@ class PlaceKind(StrEnum):
 
 @dataclass(frozen=True)
 class Place:
-    """Where something is: ``nodes`` that it concerns, and the ``interface`` where one is known.
+    """A place: the ``nodes`` concerned, and the ``interface`` if known.
 
-    ``name`` is the node, the pair, the switch, the setting on a node, or the ``environments``.
+    ``name``: the node, the pair, the switch, the setting on a node, or the ``environments``.
     """
 
     kind: PlaceKind
@@ -88,11 +88,11 @@ class Place:
 
 @dataclass(frozen=True)
 class Evidence:
-    """One thing that was seen: what, where, in a sentence, and how sure it is.
+    """One observation: kind, place, sentence and confidence.
 
-    ``why``: what that rests on; ``effects``, ``recovery``, ``alternatives``: of rounds of pairs;
-    ``asserted``: whether it is enough to accuse its place, and not only for an explanation;
-    ``setting``: which differs, or in words what is wrong there.
+    ``why``: reason for the confidence; ``effects``, ``recovery``, ``alternatives``: from rounds of
+    pairs; ``asserted``: whether it suffices to accuse its place, rather than only to explain;
+    ``setting``: the one that differs, or the fault in words.
     """
 
     source: EvidenceSource
@@ -112,10 +112,10 @@ class Evidence:
 
 @dataclass(frozen=True)
 class RedCase:
-    """A case that failed: ``nodes`` that it ran on, whether it was measured, and its first reason.
+    """A failed case: the ``nodes`` it ran on, whether it was measured, and its first reason.
 
-    ``of_network``: whether it was measured between nodes; ``quantity``: latency if all that failed
-    of it is of short messages, else rate.
+    ``of_network``: whether it was measured between nodes; ``quantity``: latency if it failed at
+    short messages alone, else rate.
     """
 
     case: Case
@@ -128,16 +128,15 @@ class RedCase:
 
 @dataclass(frozen=True)
 class Collected:
-    """All that a session has of a partition.
+    """All evidence of a session on a partition.
 
-    ``nodes``: those that were measured; ``asked``: sources of which there is anything;
-    ``measured``: cases that have a curve and ``passed`` of them, ``red`` those that failed;
-    ``failed_jobs``: that did not come to their end, or crashed too often, a sentence each;
-    ``losing``: of each node the share of segments sent again, ``loses_from`` and
-    ``loses_much_from`` the bounds above which that warns and fails; ``cleared``: nodes that rounds
-    of pairs clear, in the quantities ``cleared_by``; ``ruled_out`` and ``not_known``, in sentences;
-    ``incomplete``: why it cannot be told that nothing is wrong, and ``to_tell``: what would, in
-    sentences.
+    ``nodes``: measured nodes; ``asked``: sources that have evidence; ``measured``, ``passed``:
+    cases with a curve, and those that passed; ``red``: failed cases; ``failed_jobs``: jobs that
+    did not finish or crashed too often, a sentence each; ``losing``: share of retransmitted
+    segments per node; ``loses_from``, ``loses_much_from``: shares that warn and fail; ``cleared``:
+    nodes cleared by rounds of pairs, in the quantities ``cleared_by``; ``ruled_out``,
+    ``not_known``: a sentence each; ``incomplete``: why the partition cannot be declared healthy;
+    ``to_tell``: steps that would settle it.
     """
 
     partition: str
@@ -159,5 +158,5 @@ class Collected:
     to_tell: tuple[str, ...]
 
     def of(self, *signs: Sign) -> tuple[Evidence, ...]:
-        """The evidence of these signs."""
+        """Return the evidence of these signs."""
         return tuple(one for one in self.evidence if one.sign in signs)

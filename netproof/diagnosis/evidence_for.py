@@ -1,4 +1,4 @@
-"""What speaks for each cause, of the evidence on a partition."""
+"""Rules that find each cause in the evidence on a partition."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ MODE_FULL = "measure every pair: 'reframe -c checks/pairs.py -S mode=full -r'"
 
 
 class CauseName(StrEnum):
-    """The causes by name; documents have these words."""
+    """Names of the causes, as documents have them."""
 
     NODE_DIED = "node died"
     LINK_DOWN = "link down"
@@ -58,10 +58,10 @@ class CauseName(StrEnum):
 
 @dataclass(frozen=True)
 class Found:
-    """What a rule found at a place: the evidence, and how sure it is and why.
+    """Result of a rule at a place: the evidence, its confidence and why.
 
-    ``detail``: what belongs into the headline; ``alternatives``: what fits alike, in words, and
-    ``tells_apart``: by what measurement they are told apart; ``red``: cases that are of it.
+    ``detail``: text for the headline; ``alternatives``: equally likely causes, in words;
+    ``tells_apart``: the measurement that distinguishes them; ``red``: cases explained by it.
     """
 
     place: Place
@@ -75,7 +75,7 @@ class Found:
 
 
 def _by_place(evidence: Iterable[Evidence]) -> Iterator[Found]:
-    """One finding for each place, with all its evidence; those that assert nothing left out."""
+    """Yield one finding for each place, with all its evidence."""
     together: dict[tuple[str, ...], list[Evidence]] = defaultdict(list)
     for one in evidence:
         key = one.place.nodes or (one.place.name,)
@@ -87,22 +87,22 @@ def _by_place(evidence: Iterable[Evidence]) -> Iterator[Found]:
 
 
 def node_died(seen: Collected) -> Iterator[Found]:
-    """A node that Slurm lost under a job."""
+    """Find nodes that Slurm lost under a job."""
     yield from _by_place(seen.of(Sign.DIED))
 
 
 def link_down(seen: Collected) -> Iterator[Found]:
-    """An interface without carrier, down, or not there."""
+    """Find interfaces that are missing, down or without carrier."""
     yield from _by_place(seen.of(Sign.NO_CARRIER))
 
 
 def link_flapped(seen: Collected) -> Iterator[Found]:
-    """An interface under test whose carrier came or went."""
+    """Find interfaces under test whose carrier changed."""
     yield from _by_place(seen.of(Sign.CARRIER_CHANGED))
 
 
 def other_network(seen: Collected) -> Iterator[Found]:
-    """Environments whose messages another interface carried."""
+    """Find environments whose messages went over another interface."""
     for one in seen.of(Sign.OTHER_PATH):
         over = one.place.interface or "no interface that is known"
         yield Found(one.place, (one,), one.sure, one.why, detail=over)
@@ -113,7 +113,7 @@ def _nodes_of(seen: Collected, *signs: Sign) -> set[str]:
 
 
 def _between_linked(seen: Collected, sign: Sign) -> list[Evidence]:
-    """Evidence of a sign, but for what is of two nodes one of which had no link for a while."""
+    """Return the evidence of a sign, except on pairs with a node whose carrier changed."""
     gone = _nodes_of(seen, Sign.CARRIER_CHANGED)
     return [
         one for one in seen.of(sign) if len(one.place.nodes) < 2 or not {*one.place.nodes} & gone
@@ -121,24 +121,24 @@ def _between_linked(seen: Collected, sign: Sign) -> list[Evidence]:
 
 
 def mtu(seen: Collected) -> Iterator[Found]:
-    """Another MTU, or packets of the MTU that do not come through where there is a link."""
+    """Find different MTUs, or links that drop packets of the MTU's size."""
     yield from _by_place(_between_linked(seen, Sign.MTU))
 
 
 def no_tcp(seen: Collected) -> Iterator[Found]:
-    """A node that answers no TCP connections, or gets no answer; two nodes, of which neither."""
+    """Find nodes that give or get no answer to TCP connections, or pairs that do not connect."""
     for one in _by_place(_between_linked(seen, Sign.NO_TCP)):
         first = next((each for each in one.evidence if each.asserted), one.evidence[0])
         yield dataclasses.replace(one, detail=first.setting)
 
 
 def link_setting(seen: Collected) -> Iterator[Found]:
-    """Another link rate or duplex."""
+    """Find a different link rate or duplex."""
     yield from _by_place(seen.of(Sign.LINK))
 
 
 def setting(seen: Collected) -> Iterator[Found]:
-    """Another setting; of those that only warn, where the node is accused by something else."""
+    """Find different settings; those that only warn count if other evidence accuses the node."""
     accused = {node for one in seen.of(Sign.SLOW, Sign.LOSS, Sign.CPU) for node in one.place.nodes}
     for one in _by_place(seen.of(Sign.SETTING)):
         if any(each.asserted for each in one.evidence) or {*one.place.nodes} & accused:
@@ -148,12 +148,12 @@ def setting(seen: Collected) -> Iterator[Found]:
 
 
 def cpu_taken(seen: Collected) -> Iterator[Found]:
-    """A node whose CPUs something else takes."""
+    """Find nodes whose CPUs are used by something else."""
     yield from _by_place(seen.of(Sign.CPU))
 
 
 def loss(seen: Collected) -> Iterator[Found]:
-    """A node that loses more packets than the others, or damages them; of two nodes, either."""
+    """Find nodes that damage packets or lose more than the others; of two nodes, either."""
     found = seen.of(Sign.LOSS, Sign.DAMAGED)
     for one in _by_place(found):
         several = tuple(dict.fromkeys(name for each in one.evidence for name in each.alternatives))
@@ -167,7 +167,7 @@ def loss(seen: Collected) -> Iterator[Found]:
     losing = tuple(seen.losing)
     shares = ", ".join(f"{node} {100 * share:.2g} %" for node, share in seen.losing.items())
     place = Place(PlaceKind.PAIR, fold(losing), losing)
-    told = Evidence(
+    counted = Evidence(
         EvidenceSource.COUNTERS,
         Sign.LOSS,
         place,
@@ -177,18 +177,18 @@ def loss(seen: Collected) -> Iterator[Found]:
     )
     yield Found(
         place,
-        (told,),
-        told.sure,
-        told.why,
+        (counted,),
+        counted.sure,
+        counted.why,
         alternatives=tuple(f"the port of {node}" for node in losing),
         tells_apart=TELLS_PORTS_APART,
     )
 
 
 def crashes(seen: Collected) -> Iterator[Found]:
-    """A node on which launches die, but not because another node had no link.
+    """Find nodes on which launches die, unless a link or TCP explains it.
 
-    Nor because it and another cannot connect: MPI gives up on either of the two.
+    If another node had no link, or two nodes cannot connect, MPI may give up on either node.
     """
     gone = _nodes_of(seen, Sign.NO_CARRIER, Sign.CARRIER_CHANGED)
     apart = {
@@ -202,13 +202,13 @@ def crashes(seen: Collected) -> Iterator[Found]:
 
 
 def one_direction(seen: Collected) -> Iterator[Found]:
-    """A node of which only what it sends, or only what it receives, is slow."""
+    """Find nodes that are slow only when sending, or only when receiving."""
     for one in _by_place(seen.of(Sign.ONE_WAY)):
         yield Found(one.place, one.evidence, one.sure, one.why, detail=one.evidence[0].setting)
 
 
 def _accused(seen: Collected, kinds: Sequence[Kind], *, recovers: bool) -> Iterator[Found]:
-    """What pairs accuse of these kinds, by whether it recovers when all others are silent."""
+    """Find accusations of these kinds by pairs that recover, or not, when all others are silent."""
     several = [
         one
         for one in seen.of(Sign.SLOW)
@@ -232,22 +232,22 @@ def _accused(seen: Collected, kinds: Sequence[Kind], *, recovers: bool) -> Itera
 
 
 def _slowness(effect: Effect) -> float:
-    """How many times slower, by rate or by time."""
+    """Return the factor of slowness, by rate or by time."""
     return effect.ratio if effect.quantity is PairQuantity.LATENCY else 1 / effect.ratio
 
 
 def slow_port(seen: Collected) -> Iterator[Found]:
-    """A node that is slow with every partner, and not only while others send."""
+    """Find nodes that are slow with every partner, and not only while others send."""
     yield from _accused(seen, (Kind.NODE,), recovers=False)
 
 
 def oversubscribed(seen: Collected) -> Iterator[Found]:
-    """What is slow only while others send."""
+    """Find places that are slow only while others send."""
     yield from _accused(seen, tuple(Kind), recovers=True)
 
 
 def slow_uplink(seen: Collected) -> Iterator[Found]:
-    """A leaf, its uplink, or nodes that share something, slow alone too, or that is not known."""
+    """Find leaves, uplinks or groups of nodes that are slow alone too, or were not tried alone."""
     for one in _accused(seen, (Kind.SWITCH, Kind.UPLINK, Kind.GROUP), recovers=False):
         if one.evidence[0].recovery is Recovery.STAYS:
             yield one
@@ -264,17 +264,17 @@ def slow_uplink(seen: Collected) -> Iterator[Found]:
 
 
 def pair_only(seen: Collected) -> Iterator[Found]:
-    """Two nodes that are slow with each other and fine with others."""
+    """Find two nodes that are slow with each other and fine with others."""
     yield from _accused(seen, (Kind.PAIR,), recovers=False)
 
 
 def _key(case: Case) -> tuple[object, ...]:
-    """What a case measures, whatever the environment."""
+    """Return the identity of a case apart from its environment."""
     return (case.benchmark, case.function, case.ranks, case.path, case.direction)
 
 
 TCP_RANKS = 2
-"""NPtcp runs on two nodes: what more of them do is not what TCP passes."""
+"""Ranks of NPtcp: it says nothing about traffic of more than two nodes."""
 
 
 def _of_tcp(case: Case) -> bool:
@@ -282,7 +282,7 @@ def _of_tcp(case: Case) -> bool:
 
 
 def environment(seen: Collected) -> Iterator[Found]:
-    """One environment alone is red, where others pass the same, or TCP does."""
+    """Find a single red environment where others, or TCP, pass the same cases."""
     red = [one for one in seen.red if one.measured]
     environments = sorted({one.case.environment for one in red})
     if len(environments) != 1 or any(_of_tcp(one.case) for one in red):
@@ -304,7 +304,7 @@ def environment(seen: Collected) -> Iterator[Found]:
     else:
         return
     place = Place(PlaceKind.ENVIRONMENT, name, environments=(name,))
-    told = Evidence(
+    evidence = Evidence(
         EvidenceSource.CURVES,
         Sign.SLOW,
         place,
@@ -314,14 +314,11 @@ def environment(seen: Collected) -> Iterator[Found]:
         name,
     )
     apart = "measure the same cases with another environment" if alternatives else ""
-    yield Found(place, (told,), told.sure, why, "", alternatives, apart, tuple(red))
+    yield Found(place, (evidence,), evidence.sure, why, "", alternatives, apart, tuple(red))
 
 
 def _red_of_several(seen: Collected) -> list[RedCase]:
-    """Return red cases between nodes that are not of one environment alone.
-
-    Empty where evidence accuses a place.
-    """
+    """Return red inter-node cases of several environments or TCP; none if a place is accused."""
     red = [one for one in seen.red if one.of_network]
     if any(one.asserted and one.sign is not Sign.SETTING for one in seen.evidence):
         return []
@@ -330,7 +327,7 @@ def _red_of_several(seen: Collected) -> list[RedCase]:
 
 
 def _in_all(red: Sequence[RedCase]) -> tuple[str, ...]:
-    """Return the nodes that all red cases ran on, if these are one or two."""
+    """Return the nodes that all red cases ran on, if one or two."""
     shared = set.intersection(*({*one.nodes} for one in red)) if red else set()
     return tuple(sorted(shared)) if len(shared) <= 2 else ()
 
@@ -342,16 +339,16 @@ def _of_red(place: Place, red: Sequence[RedCase], why: str) -> Evidence:
 
 
 def whole(seen: Collected) -> Iterator[Found]:
-    """Many configurations are red and nobody stands out: all lose alike, or all are cleared.
+    """Find a partition that is red as a whole: all nodes lose alike, or all are cleared.
 
-    Rounds of pairs speak against one node only in the quantities that they judge, and not if one
-    or two nodes are in all red cases.
+    Rounds of pairs clear nodes only in the quantities that they judge, and not if one or two
+    nodes are in all red cases.
     """
     red = _red_of_several(seen)
     if not red:
         return
     place = Place(PlaceKind.WHOLE, f"switch of {seen.partition}", seen.nodes)
-    told = [_of_red(place, red, "")]
+    evidence = [_of_red(place, red, "")]
     shares = list(seen.losing.values())
     lose = len(shares) > 2 and min(shares) >= seen.loses_from
     cleared = (
@@ -365,7 +362,8 @@ def whole(seen: Collected) -> Iterator[Found]:
         detail = ": packets are lost at all nodes, as with small buffers"
         least, most = (100 * share for share in (min(shares), max(shares)))
         sentence = f"each of {len(shares)} nodes sent {least:.2g} to {most:.2g} % of segments again"
-        told.append(Evidence(EvidenceSource.COUNTERS, Sign.LOSS, place, sentence, Sure.LIKELY, why))
+        counted = EvidenceSource.COUNTERS
+        evidence.append(Evidence(counted, Sign.LOSS, place, sentence, Sure.LIKELY, why))
         alternatives: tuple[str, ...] = ()
     elif cleared:
         why = "rounds of pairs clear every node"
@@ -376,7 +374,7 @@ def whole(seen: Collected) -> Iterator[Found]:
     apart = "compare with a run over another switch, or after a change of the setting"
     yield Found(
         place,
-        tuple(told),
+        tuple(evidence),
         Sure.LIKELY,
         why,
         detail,
@@ -387,9 +385,9 @@ def whole(seen: Collected) -> Iterator[Found]:
 
 
 def one_or_two(seen: Collected) -> Iterator[Found]:
-    """One or two nodes that are in all red cases, or a slow pair that is compared with none.
+    """Find one or two nodes that are in all red cases, or a slow pair without any to compare.
 
-    Whether it is one of them, or what is between them, nothing that was measured can tell.
+    Nothing measured shows whether a node or the path between them is at fault.
     """
     evidence = [one for one in seen.of(Sign.SLOW) if not one.asserted]
     red = _red_of_several(seen)
@@ -410,22 +408,22 @@ def one_or_two(seen: Collected) -> Iterator[Found]:
 
 
 def unexplained(seen: Collected) -> Iterator[Found]:
-    """What failed and has no explanation: jobs and cases."""
+    """Find failed jobs and cases that have no explanation."""
     place = Place(PlaceKind.UNKNOWN, seen.partition)
-    told = [
+    evidence = [
         Evidence(EvidenceSource.CURVES, Sign.SLOW, place, why, Sure.SEEN, "the job failed")
         for why in seen.failed_jobs
     ]
     if seen.red:
         first = seen.red[0]
         sentence = f"{first.case.environment} {first.case.what()}: {first.why}"
-        told.append(
+        evidence.append(
             Evidence(EvidenceSource.CURVES, Sign.SLOW, place, sentence, Sure.SEEN, "it was judged")
         )
-    if told:
+    if evidence:
         cases = f"{len(seen.red)} red case{'' if len(seen.red) == 1 else 's'}" if seen.red else ""
         jobs = len(seen.failed_jobs)
         failed = f"{jobs} failed job{'' if jobs == 1 else 's'}" if jobs else ""
         detail = " and ".join(filter(None, (cases, failed)))
         why = "that it failed was seen; the cause was not"
-        yield Found(place, tuple(told), Sure.SEEN, why, detail, red=seen.red)
+        yield Found(place, tuple(evidence), Sure.SEEN, why, detail, red=seen.red)

@@ -1,4 +1,4 @@
-"""What interfaces and TCP counted, as evidence: carriers, damage, losses, and other networks."""
+"""Evidence from interface and TCP counters: carriers, damage, losses, and other networks."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from netproof.diagnosis.partition_view import PartitionView, count_of
 
 
 def of_counters(view: PartitionView) -> Iterator[Evidence]:
-    """Carriers that came and went, damaged packets, nodes that lose more than the others."""
+    """Yield carrier changes, damaged packets, and nodes that lose more than the others."""
     for one in view.rail_totals():
         changes = one.carrier_changes()
         if changes:
@@ -38,9 +38,9 @@ def of_counters(view: PartitionView) -> Iterator[Evidence]:
 
 
 def _of_losses(view: PartitionView) -> Iterator[Evidence]:
-    """The nodes whose ports lose more than the others', together where it is one or the other.
+    """Yield nodes whose ports lose more than others, together where either may be at fault.
 
-    And all nodes together, where all lose.
+    If all nodes lose, yield them together.
     """
     for finding in view.all_lose:
         yield Evidence(
@@ -51,12 +51,12 @@ def _of_losses(view: PartitionView) -> Iterator[Evidence]:
             Sure.SEEN,
             "the kernel of every node counted it",
         )
-    told: set[tuple[str, ...]] = set()
+    reported: set[tuple[str, ...]] = set()
     for finding in view.lossy:
         names = tuple(sorted({finding.node, *(finding.against or "").split()}))
-        if names in told:
+        if names in reported:
             continue
-        told.add(names)
+        reported.add(names)
         yield Evidence(
             EvidenceSource.COUNTERS,
             Sign.LOSS,
@@ -69,7 +69,7 @@ def _of_losses(view: PartitionView) -> Iterator[Evidence]:
 
 
 def _flagged(view: PartitionView, *criteria: str) -> list[Finding]:
-    """What failed by these criteria and names a node, one for each of both."""
+    """Return the failures of these criteria that name a node, one per criterion and node."""
     found: dict[tuple[str, str | None], Finding] = {}
     for name in criteria:
         for finding in view.findings_of(name):
@@ -79,7 +79,7 @@ def _flagged(view: PartitionView, *criteria: str) -> list[Finding]:
 
 
 def of_paths(view: PartitionView) -> Iterator[Evidence]:
-    """Environments whose messages took another network, together by interface."""
+    """Yield environments whose messages took another network, grouped by interface."""
     went: dict[str, dict[str, list[Finding]]] = defaultdict(lambda: defaultdict(list))
     for one in view.ran:
         for ruling in one.rulings:

@@ -1,4 +1,4 @@
-"""What else ran on nodes, as evidence."""
+"""Evidence of other programs on nodes."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from netproof.session.node_facts import NOT_BUSY, Node
 from netproof.session.rank_use import RankUse
 
 WAITED_TIMES = 3.0
-"""A node's ranks wait for CPUs where they do so many times as much as those of the others."""
+"""Ratio to the waiting time on other nodes above which ranks count as waiting for CPUs."""
 
 
 def of_loads(view: PartitionView) -> Iterator[Evidence]:
-    """Nodes of which other programs took the CPUs, and others not."""
+    """Yield nodes whose CPUs other programs used, unlike those of most nodes."""
     settings = view.site.settings().disturbance
     busy, waits = _busy(view.launches(), settings), _waits(view.launches(), settings)
     disturbed_on = {node for node, (count, of) in busy.items() if 2 * count > of >= LEAST_LAUNCHES}
@@ -45,7 +45,7 @@ def of_loads(view: PartitionView) -> Iterator[Evidence]:
         )
     together = _sharing(view.launches())
     for node, (share, usual) in sorted(waits.items()):
-        # Nodes that are one machine wait for the same CPUs, whichever of them takes them.
+        # Nodes on one machine wait for the same CPUs, whichever of them uses them.
         if node not in taken | named and node not in together:
             yield _cpu(
                 view,
@@ -62,7 +62,7 @@ def _cpu(view: PartitionView, node: str, sentence: str, why: str) -> Evidence:
 
 
 def _programs(described: Iterable[Node]) -> dict[str, tuple[list[str], int]]:
-    """The nodes that named a busy program in most jobs: what they named, and in how many jobs."""
+    """Return the busy programs of nodes that named one in most jobs, and their number of jobs."""
     found: dict[str, list[str | None]] = defaultdict(list)
     for node in described:
         found[node.node].append(node.busy)
@@ -74,7 +74,7 @@ def _programs(described: Iterable[Node]) -> dict[str, tuple[list[str], int]]:
 
 
 def _sharing(launches: Iterable[tuple[Sequence[NodeLoad], Sequence[RankUse]]]) -> set[str]:
-    """The nodes that are one machine with another."""
+    """Return the nodes that share a machine with another."""
     on: dict[str, set[str]] = defaultdict(set)
     for loads, _ in launches:
         for load in loads:
@@ -86,7 +86,7 @@ def _sharing(launches: Iterable[tuple[Sequence[NodeLoad], Sequence[RankUse]]]) -
 def _busy(
     launches: Iterable[tuple[Sequence[NodeLoad], Sequence[RankUse]]], settings: DisturbanceSettings
 ) -> dict[str, tuple[int, int]]:
-    """Of each node, in how many launches other programs took its CPUs, and of how many."""
+    """Return the launches in which other programs used a node's CPUs, and all launches, by node."""
     found: dict[str, list[bool]] = defaultdict(list)
     for loads, _ in launches:
         for load in loads:
@@ -97,10 +97,10 @@ def _busy(
 def _waits(
     launches: Iterable[tuple[Sequence[NodeLoad], Sequence[RankUse]]], settings: DisturbanceSettings
 ) -> dict[str, tuple[float, float]]:
-    """The nodes whose ranks wait for CPUs in most launches, and those of the others there do not.
+    """Return the nodes whose ranks wait for CPUs in most launches, unlike those of other nodes.
 
-    With the median over its launches of the share of the time that they wait, and of what is usual
-    on the others: the median of those that take part in a launch.
+    Each has the median over its launches of the share of time spent waiting, and of the other
+    nodes' median share.
     """
     found: dict[str, list[tuple[float, float]]] = defaultdict(list)
     for _, ranks in launches:

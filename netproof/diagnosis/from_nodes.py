@@ -1,4 +1,4 @@
-"""What nodes say of themselves, as evidence, and on which of them launches die."""
+"""Evidence from what nodes report, and the nodes on which launches die."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from netproof.verdict.node_findings import NodeFinding, NodeFindingKind
 from netproof.verdict.nodes import UP
 
 LINK_FACTS = ("link_mbit_s", "duplex")
-"""Facts of a node that say how fast its link is."""
+"""Facts of a node about the speed of its link."""
 
 
 def of_nodes(view: PartitionView) -> Iterator[Evidence]:
-    """What nodes say of themselves."""
+    """Yield the findings on facts that nodes reported."""
     for one in view.findings:
         sign = _sign_of(one)
         if sign is None:
@@ -41,7 +41,7 @@ def of_nodes(view: PartitionView) -> Iterator[Evidence]:
 
 
 def of_requeues(view: PartitionView) -> Iterator[Evidence]:
-    """The nodes that Slurm lost under a job, which it then requeued."""
+    """Yield the nodes that Slurm lost under a job, which it then requeued."""
     for one in view.requeued:
         for node in one.died:
             yield Evidence(
@@ -55,7 +55,7 @@ def of_requeues(view: PartitionView) -> Iterator[Evidence]:
 
 
 def of_crashes(view: PartitionView) -> Iterator[Evidence]:
-    """A node on which ranks die first, where no other has any."""
+    """Yield a node if it alone has ranks that die first."""
     crashes: list[Crash] = [crash for one in view.pairs for crash in one.rounds.crashes]
     for one in view.ran:
         crashes += one.measured.crashes if one.measured is not None else ()
@@ -74,7 +74,7 @@ def of_crashes(view: PartitionView) -> Iterator[Evidence]:
 
 
 def _sign_of(finding: NodeFinding) -> Sign | None:
-    """What a finding on nodes is a sign of; None where it only says what is not known."""
+    """Return the sign of a finding on nodes; None if it only says that a fact is unknown."""
     if finding.fact == "state":
         changed = finding.kind is NodeFindingKind.CHANGED
         return Sign.CARRIER_CHANGED if changed and finding.value == UP else Sign.NO_CARRIER

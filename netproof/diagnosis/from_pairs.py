@@ -1,4 +1,4 @@
-"""What rounds of pairs accuse, as evidence, and which direction streams tell."""
+"""Evidence from rounds of pairs, and the slow direction that streams show."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from netproof.verdict.pairs import JudgedPairs
 
 
 def of_pairs(view: PartitionView) -> Iterator[Evidence]:
-    """What rounds of pairs accuse."""
+    """Yield the accusations by rounds of pairs, and lone pairs below the bisection asked for."""
     error = view.site.pair_settings().accusation().error
     why = f"at most {1000 * error:.3g} in 1,000 healthy runs accuse anyone"
     for one in view.pairs:
@@ -64,7 +64,7 @@ def _accused(view: PartitionView, accusation: Accusation) -> Place:
 
 
 def not_compared(view: PartitionView) -> Iterator[str]:
-    """What rounds of pairs leave open where there are too few nodes to compare pairs."""
+    """Yield what stays open with too few nodes to compare pairs."""
     for one in view.pairs:
         if one.lone:
             yield (
@@ -74,7 +74,7 @@ def not_compared(view: PartitionView) -> Iterator[str]:
 
 
 def not_judged(view: PartitionView) -> Iterator[str]:
-    """The quantities in which rounds of pairs compare no nodes, by the site's file."""
+    """Yield the quantities that the site's file excludes from rounds of pairs."""
     asked = view.site.pair_settings().quantities
     compared = any(one.rounds.launches and not one.lone for one in view.pairs)
     for quantity in PairQuantity if compared else ():
@@ -86,9 +86,9 @@ def not_judged(view: PartitionView) -> Iterator[str]:
 
 
 def what_pairs_get(view: PartitionView) -> Iterator[str]:
-    """What a pair gets of the line rate, by environment, of rounds that nothing disturbed.
+    """Yield each environment's median share of the line rate in undisturbed rounds.
 
-    Pairs are compared with each other, so that nodes which are all slow alike accuse nobody.
+    Pairs are compared with each other, so nodes that are all equally slow are not accused.
     """
     settings = view.site.settings().disturbance
     for one in view.pairs:
@@ -113,14 +113,14 @@ def what_pairs_get(view: PartitionView) -> Iterator[str]:
 
 
 def of_directions(view: PartitionView, found: Sequence[Evidence]) -> list[Evidence]:
-    """Of nodes that pairs accuse, the direction that streams tell.
+    """Return the direction in which accused nodes are slow, as streams show it.
 
-    Those of the rounds themselves, which are made for that; where there are none of a node, those
-    of cases between two nodes. PingPong's time has both directions in halves, so of a share of the
-    rate ``both``, and one of ``known`` in one direction, the other has 1 / (2 / both - 1 / known).
+    The rounds' own streams come first, else those of cases between two nodes. PingPong's time is
+    the mean of both directions: at shares ``both`` of the rate and ``known`` in one direction, the
+    other has 1 / (2 / both - 1 / known).
     """
     fine = 1 - view.site.pair_settings().accusation().slower
-    told = list(_of_rounds(view, found))
+    directions = list(_of_rounds(view, found))
     asked = frozenset[str]().union(*(one.streamed() for one in view.pairs))
     for one in found:
         rate = next(
@@ -145,7 +145,7 @@ def of_directions(view: PartitionView, found: Sequence[Evidence]) -> list[Eviden
                 slow = this
             else:
                 continue
-            told.append(
+            directions.append(
                 Evidence(
                     EvidenceSource.CURVES,
                     Sign.ONE_WAY,
@@ -158,11 +158,11 @@ def of_directions(view: PartitionView, found: Sequence[Evidence]) -> list[Eviden
                 )
             )
             break
-    return told
+    return directions
 
 
 def _of_rounds(view: PartitionView, found: Sequence[Evidence]) -> Iterator[Evidence]:
-    """The direction in which an accused node is slow, by the streams of its rounds."""
+    """Yield the slow direction of accused nodes, by the streams of their rounds."""
     places = {
         (one.environment, one.place.nodes): one.place
         for one in found
@@ -188,7 +188,7 @@ def _of_rounds(view: PartitionView, found: Sequence[Evidence]) -> Iterator[Evide
 
 
 def _streams(view: PartitionView, node: str) -> Iterator[tuple[bool, float]]:
-    """Of streams between two nodes, whether it sends them, and their share of the line rate."""
+    """Yield whether the node sends, and the share of the line rate, per stream of two nodes."""
     settings = view.site.settings().disturbance
     for one in view.ran:
         if one.measured is None or one.case.path != "between" or one.case.ranks != 2:
@@ -204,7 +204,7 @@ def _streams(view: PartitionView, node: str) -> Iterator[tuple[bool, float]]:
 
 
 def _recovery(pairs: JudgedPairs, accusation: Accusation) -> Recovery | None:
-    """What became of an accused thing alone; undecided where its pairs do not agree."""
+    """Return how an accused thing does alone; undecided if its pairs disagree."""
     several = {one.recovery for one in pairs.alone if {*one.pair} & {*accusation.nodes}}
     if not several:
         return None

@@ -1,4 +1,4 @@
-"""What the verdict has of one partition, as the sources of evidence look at it."""
+"""View of a verdict on one partition, for the sources of evidence."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from netproof.verdict.judging import JudgedSession
 from netproof.verdict.traffic import ALL_LOSE, LOSES, LOST_ONCE, InterfaceTotals
 
 LEAST_LAUNCHES = 3
-"""Fewer launches do not tell what a node does from what happened once."""
+"""Fewest launches that distinguish a node's behaviour from a single event."""
 
 
 class PartitionView:
-    """What the verdict has of one partition: cases, rounds of pairs, findings, totals, nodes."""
+    """The verdict on one partition: cases, rounds of pairs, findings, totals, nodes."""
 
     def __init__(self, judged: JudgedSession, partition: str) -> None:
         verdict = judged.verdict
@@ -66,16 +66,16 @@ class PartitionView:
         return tuple(sorted(set(named)))
 
     def loses_from(self) -> float:
-        """The share of segments sent again from which a node is said to lose."""
+        """Return the share of retransmitted segments from which a node counts as losing."""
         settings = self.site.settings().retransmission
         return settings.warn if settings.warn is not None else settings.beyond
 
     def node(self, name: str, *, interface: bool = True) -> Place:
-        """The place that a node is, with its interface or without."""
+        """Return a node as a place, with or without its interface."""
         return Place(PlaceKind.NODE, name, (name,), self.interface if interface else "")
 
     def several(self, nodes: Sequence[str]) -> Place:
-        """The place that some nodes are: one, a pair, a group, or all of the partition."""
+        """Return nodes as a place: a node, a pair, a group, or all of the partition."""
         if len(nodes) == 1:
             return self.node(nodes[0])
         if len(nodes) > 2 and {*nodes} >= {*self.nodes}:
@@ -84,27 +84,27 @@ class PartitionView:
         return Place(kind, fold(nodes), tuple(nodes), self.interface)
 
     def findings_of(self, criterion: str) -> Iterator[Finding]:
-        """What a criterion found of any case."""
+        """Yield the findings of a criterion on all cases."""
         for one in self.ran:
             for ruling in one.rulings:
                 if ruling.finding.criterion == criterion:
                     yield ruling.finding
 
     def paths(self) -> list[Finding]:
-        """What carried messages, of cases and of rounds of pairs."""
+        """Return the findings on the path of messages, of cases and of rounds of pairs."""
         of_pairs = [one.path for one in self.pairs if one.path is not None]
         return [*self.findings_of("path"), *of_pairs]
 
     def line_rate_mb_s(self, environment: str) -> float:
-        """The most in MB/s that MPI of an environment gets over one link of a node."""
+        """Return the line rate in MB/s of one link of a node for MPI of an environment."""
         return self.site.link(over_tcp=environment not in self._not_over_tcp).line_rate_mb_s()
 
     def rail_totals(self) -> list[InterfaceTotals]:
-        """What the interfaces that are to carry messages counted over the session."""
+        """Return the session's totals of the interfaces that should carry messages."""
         return [one for one in self.totals if one.rail]
 
     def launches(self) -> Iterator[tuple[Sequence[NodeLoad], Sequence[RankUse]]]:
-        """Of every launch, of pairs too, what its nodes were loaded with and how its ranks ran."""
+        """Yield the nodes' loads and the ranks' CPU use per launch, rounds of pairs included."""
         for pairs in self.pairs:
             for launch in pairs.rounds.launches:
                 yield launch.loads, launch.ranks
@@ -114,5 +114,5 @@ class PartitionView:
 
 
 def count_of(count: int, one: str, several: str | None = None) -> str:
-    """So many things in words, ``2 cases``."""
+    """Return a count in words, such as ``2 cases``."""
     return f"1 {one}" if count == 1 else f"{count} {several or f'{one}s'}"
