@@ -1,4 +1,4 @@
-"""As many nodes as Slurm calls usable, and the switches that it knows them to be on."""
+"""The usable nodes and switches that Slurm reports."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from netproof.site import slurm
 
 
 def count_usable(access: Sequence[str], most: int) -> int:
-    """Return how many nodes a job can have; ``most`` where Slurm names no usable ones.
+    """Return how many nodes a job can have; ``most`` if Slurm reports no usable ones.
 
-    ``access``: ReFrame's options of the partition; ``most``: nodes of a job by the site's word.
-    Slurm's own limits of a job count too. Those that other jobs have now are waited for, as every
-    job waits for its nodes. Raises ReframeError where Slurm does not answer, or allows none.
+    ``access``: ReFrame's options of the partition; ``most``: the site's limit per job. Slurm's own
+    limits apply too. Nodes that other jobs hold now count, since the job waits for them. Raises
+    ReframeError if Slurm does not answer or allows none.
     """
     try:
         there = slurm.partitions()
@@ -38,9 +38,9 @@ def count_usable(access: Sequence[str], most: int) -> int:
 
 
 def tree() -> tuple[dict[str, tuple[str, ...]], dict[str, str]]:
-    """Leaf switches with their nodes, and the switch above each, as Slurm has them.
+    """Return Slurm's leaf switches with their nodes, and the switch above each.
 
-    Raises ReframeError where it does not answer.
+    Raises ReframeError if Slurm does not answer.
     """
     try:
         known = slurm.topology()

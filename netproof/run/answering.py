@@ -1,7 +1,7 @@
-"""A process next to a job's script that decides for it, since starting Python takes half a second.
+"""A process beside a job's script that decides for it, since Python takes half a second to start.
 
-The script writes a line for each question, and reads one when what was decided is in the job's
-folder: ``decide`` in ``shell/steps.sh``.
+The script writes a line for each question, and reads one when the decision is in the job's folder:
+``decide`` in ``shell/steps.sh``.
 """
 
 from __future__ import annotations
@@ -12,10 +12,10 @@ from collections.abc import Callable
 
 
 def answer(decide: Callable[[str], None]) -> None:
-    """Call ``decide`` with each line of standard input until it ends, and say when it is done.
+    """Call ``decide`` with each line of standard input, and print ``done`` after each.
 
-    What it raises goes to standard error, and nothing is decided then; the next question may find
-    whole what it found damaged.
+    Exceptions go to standard error and decide nothing; files that were damaged at one question may
+    be whole at the next.
     """
     for line in sys.stdin:
         try:

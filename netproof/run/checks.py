@@ -1,4 +1,4 @@
-"""The checks of single functions: complete, and within their references."""
+"""Checks of single functions: complete, and within their references."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ from netproof.verdict.subject import Subject
 
 
 class Check(rfm.RunOnlyRegressionTest, Launched, Referenced, RecordedTest):
-    """One function, judged over the files that its job left.
+    """Check of one function by the files of its job.
 
-    Its output is the benchmark's text. ``netproof_case`` says what was to be measured. Its record
-    has whether all of that is complete (``netproof_complete``), and what its references say of it
-    and of what was launched further (``netproof_references``).
+    Its output is the benchmark's text. ``netproof_case`` is the case to measure. Its record has
+    whether the case is complete (``netproof_complete``), and the findings against its references,
+    repeat launches included (``netproof_references``).
     """
 
     local = True
@@ -42,26 +42,26 @@ class Check(rfm.RunOnlyRegressionTest, Launched, Referenced, RecordedTest):
     netproof_case = variable(dict, value={}, loggable=True)
 
     def subject(self) -> str:
-        """Stem of the names of the function's steps."""
+        """Return the stem of the names of the function's steps."""
         raise NetproofError(f"{type(self).__name__} names no function")
 
     def parameters(self) -> dict[str, int]:
-        """Of the tests that measure the function."""
+        """Return the parameters of the tests that measure the function."""
         return {}
 
     def read(self) -> measured.Measured:
-        """The complete case as the job measured it, or Incomplete."""
+        """Return the complete case as the job measured it, or raise Incomplete."""
         raise NetproofError(f"{type(self).__name__} reads nothing")
 
     @run_after("init")
     def wait_for_launches(self) -> None:
-        """Run once the job is done, and what launched on."""
+        """Depend on the job and on its repeat launches."""
         for waited_for in (self.launched_by, self.launched_further_by):
             self.depends_on(name_of(waited_for, **self.parameters()), udeps.by_case)
 
     @run_after("setup")
     def show_output(self) -> None:
-        """Make the benchmark's own text the check's output; ReFrame takes options as shell text."""
+        """Print the benchmark's own text as output; ReFrame takes options as shell text."""
         self.job_of = self.getdep(name_of(self.launched_by, **self.parameters()))
         self.further_of = self.getdep(name_of(self.launched_further_by, **self.parameters()))
         folder = Path(self.job_of.stagedir)
@@ -72,22 +72,22 @@ class Check(rfm.RunOnlyRegressionTest, Launched, Referenced, RecordedTest):
 
     @sanity_function
     def is_complete(self) -> bool:
-        """All sizes and launches that were asked for are there, and nothing else."""
+        """Check that exactly the requested sizes and launches are there."""
         try:
             self.measured = self.further_of.extend(self.read())
         except job_files.Incomplete as error:
-            # ReFrame puts a cause's text behind the error's own.
+            # ReFrame appends a cause's text to the error's own.
             raise SanityError("; ".join(error.reasons)) from None
         self.record(netproof_case=self.netproof_case, netproof_complete=True)
         return True
 
     @run_before("performance")
     def set_variables(self) -> None:
-        """The landmarks and the time at every size, as plain values that cannot raise.
+        """Set the landmarks and the time at every size, as plain values that cannot raise.
 
-        Those that have a reference are judged by their interval. One that lies astride its bounds
-        is not judged by its value, which may be on either side: it fails as inconclusive. A dry
-        run has no values; what it can see is whether there are references.
+        Those with a reference are judged by their interval: one that contains a bound fails as
+        inconclusive, whichever side its value is on. A dry run has no values and checks only
+        whether references exist.
         """
         try:
             bounds = self.reference[self]
@@ -116,7 +116,7 @@ class Check(rfm.RunOnlyRegressionTest, Launched, Referenced, RecordedTest):
                 reference_findings.as_json(name, finding) for name, finding in findings.items()
             ]
         )
-        # Also of an entry whose failure is expected, which is not judged here.
+        # This includes entries whose failure is expected, which are not judged here.
         undefined = limits.not_defined(bounds, self.measured)
         if undefined:
             raise SanityError(undefined)
@@ -130,7 +130,7 @@ class Check(rfm.RunOnlyRegressionTest, Launched, Referenced, RecordedTest):
 
     @run_after("performance")
     def insist_on_decisions(self) -> None:
-        """What is neither within its references nor beyond them has not passed."""
+        """Fail with the quantities that are inconclusive against their references."""
         if not self.is_dry_run() and self.open_references:
             raise SanityError(f"inconclusive: {'; '.join(self.open_references)}")
 
@@ -147,7 +147,7 @@ class NetpipeCheck(Check, Reader):
 
     @run_after("init")
     def name_case(self) -> None:
-        """Say what is to be measured, and in which environments."""
+        """Set the case to measure, and its environments."""
         self.valid_prog_environs = [f"+{netpipe.BENCHMARK.feature(self.protocol)}"]
         self.netproof_case = {
             "benchmark": "netpipe",
@@ -158,11 +158,11 @@ class NetpipeCheck(Check, Reader):
         }
 
     def subject(self) -> str:
-        """Stem of the names of the variant's steps."""
+        """Return the stem of the names of the variant's steps."""
         return netpipe.subject(self.protocol, self.path, self.direction)
 
     def read(self) -> measured.Measured:
-        """The complete case, or Incomplete."""
+        """Return the complete case, or raise Incomplete."""
         variant = (self.protocol, self.path, self.direction)
         return self.case_of(self.job_of, netpipe_case(self.job_of, *variant))
 
@@ -193,14 +193,14 @@ class MpiCheck(Check, Reader):
         }
 
     def subject(self) -> str:
-        """Stem of the names of the function's steps."""
+        """Return the stem of the names of the function's steps."""
         return self.function
 
     def parameters(self) -> dict[str, int]:
-        """Of the tests that measure the function."""
+        """Return the parameters of the tests that measure the function."""
         return {"ranks": self.job_ranks}
 
     def read(self) -> measured.Measured:
-        """The complete case, or Incomplete."""
+        """Return the complete case, or raise Incomplete."""
         function = registry.mpi(self.launched_by.benchmark).function(self.function)
         return self.case_of(self.job_of, mpi_case(self.job_of, function))

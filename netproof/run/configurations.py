@@ -1,4 +1,4 @@
-"""The tests that compare the configurations of a run."""
+"""Tests that compare the configurations of a run."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ from netproof.verdict import comparing
 from netproof.verdict.subject import Subject
 
 
-def _everyone(test: Configurations) -> list[Subject]:
-    """Every case of every configuration that a test waits for, with all launches that it has."""
+def _subjects_of(test: Configurations) -> list[Subject]:
+    """Return every case of every configuration that a test waits for, with all its launches."""
     kinds = [test.launched_further_by, test.compared_further_by]
     jobs = tests_of(test, name_of(test.launched_by, **test.parameters()))
     several = [tests_of(test, name_of(kind, **test.parameters())) for kind in kinds]
@@ -35,7 +35,7 @@ def _everyone(test: Configurations) -> list[Subject]:
 
 
 class Configurations(rfm.RunOnlyRegressionTest, Launched):
-    """The criteria that compare configurations, over every job of one kind in the run.
+    """Criteria that compare configurations, over every job of one kind in the run.
 
     It runs once, in ReFrame's own environment and on the first partition, when all jobs are done.
     A run narrowed to some environments or checks does not have it.
@@ -48,18 +48,18 @@ class Configurations(rfm.RunOnlyRegressionTest, Launched):
     netproof_kind = variable(str, value="configurations", loggable=True)
 
     def parameters(self) -> dict[str, int]:
-        """Of the jobs that are compared."""
+        """Return the parameters of the jobs to compare."""
         return {}
 
     def features(self) -> Iterable[str]:
-        """Return the features of environments, of which each has jobs."""
+        """Return the features of the environments that have such jobs."""
         raise NetproofError(f"{type(self).__name__} compares no benchmark")
 
     @run_after("init")
     def wait_for_all(self) -> None:
-        """Run once every job is done, on whatever partition, and what launched on.
+        """Depend on the jobs of all partitions and their repeat launches.
 
-        Where no environment has the benchmark there is no job, and nothing to compare.
+        If no environment has the benchmark, there is nothing to compare.
         """
         features = set(self.features())
         partitions = runtime().system.partitions
@@ -72,8 +72,8 @@ class Configurations(rfm.RunOnlyRegressionTest, Launched):
 
     @sanity_function
     def configurations_hold(self) -> bool:
-        """No criterion fails, or a sentence for each that does."""
-        subjects = _everyone(self)
+        """Check that no criterion fails; else raise SanityError with a sentence for each."""
+        subjects = _subjects_of(self)
         if not subjects:
             raise SanityError("no case is complete, so there is nothing to compare")
         rulings = comparing.across(subjects, baseline_of_system())
@@ -86,7 +86,7 @@ class NetpipeConfigurations(Configurations, Reader):
     tags = {"netpipe"}
 
     def features(self) -> Iterable[str]:
-        """NetPIPE's."""
+        """Return NetPIPE's features."""
         return netpipe.BENCHMARK.features
 
 
@@ -97,13 +97,13 @@ class MpiConfigurations(Configurations, Reader):
 
     @run_after("init")
     def tag(self) -> None:
-        """Its benchmark is the one that its jobs launch."""
+        """Tag the test with the benchmark of its jobs."""
         self.tags = {self.launched_by.benchmark}
 
     def features(self) -> Iterable[str]:
-        """Those of the benchmark that its jobs launch."""
+        """Return the features of the jobs' benchmark."""
         return registry.mpi(self.launched_by.benchmark).features
 
     def parameters(self) -> dict[str, int]:
-        """Of the jobs that are compared."""
+        """Return the parameters of the jobs to compare."""
         return {"ranks": self.job_ranks}

@@ -1,4 +1,4 @@
-"""The tests that judge each curve of a job."""
+"""Tests that judge each curve of a job."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from netproof.verdict.subject import Ruling
 
 
 class Curves(rfm.RunOnlyRegressionTest, Launched):
-    """The criteria along each curve of one job, with what was launched further."""
+    """Criteria along each curve of one job, repeat launches included."""
 
     local = True
     sourcesdir = None
@@ -28,24 +28,24 @@ class Curves(rfm.RunOnlyRegressionTest, Launched):
     netproof_kind = variable(str, value="curves", loggable=True)
 
     def parameters(self) -> dict[str, int]:
-        """Of the job whose curves are judged."""
+        """Return the parameters of the job whose curves are judged."""
         return {}
 
     @run_after("init")
     def wait_for_launches(self) -> None:
-        """Run once the job is done, and what launched on."""
+        """Depend on the job and on its repeat launches."""
         for waited_for in (self.launched_by, self.launched_further_by):
             self.depends_on(name_of(waited_for, **self.parameters()), udeps.by_case)
 
     @sanity_function
     def curves_hold(self) -> bool:
-        """No criterion fails, or a sentence for each that does."""
+        """Check that no criterion fails; else raise SanityError with a sentence for each."""
         job = self.getdep(name_of(self.launched_by, **self.parameters()))
-        launched_on = self.getdep(name_of(self.launched_further_by, **self.parameters()))
-        subjects = self.complete(job, launched_on)
+        repeats = self.getdep(name_of(self.launched_further_by, **self.parameters()))
+        subjects = self.complete(job, repeats)
         if not subjects:
             raise SanityError("no case is complete, so there is no curve to judge")
-        measured_again = launched_on.measured_again()
+        measured_again = repeats.measured_again()
         rulings = [
             ruling
             for subject, findings in judgement.along_all(subjects).items()
@@ -59,7 +59,7 @@ class Curves(rfm.RunOnlyRegressionTest, Launched):
 
 
 def hold(rulings: Sequence[Ruling]) -> bool:
-    """Whether no ruling fails or is inconclusive; else SanityError with a line for each."""
+    """Return True, or raise SanityError with a line for each failed or inconclusive ruling."""
     failed = [ruling.why for ruling in rulings if ruling.level is Level.FAIL]
     failed += [
         f"inconclusive: {ruling.why}" for ruling in rulings if ruling.level is Level.INCONCLUSIVE
@@ -90,5 +90,5 @@ class MpiCurves(Curves, Reader):
         self.valid_systems = [f"+{ranks_feature(self.job_ranks)}"]
 
     def parameters(self) -> dict[str, int]:
-        """Of the job whose curves are judged."""
+        """Return the parameters of the job whose curves are judged."""
         return {"ranks": self.job_ranks}

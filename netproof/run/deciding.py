@@ -1,4 +1,4 @@
-"""What launches leave undecided, of the cases of one job and compared with those of others."""
+"""Decide which cases need repeat launches, alone or compared with those of other jobs."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from netproof.verdict.next_to_each_other import pairs_needed
 from netproof.verdict.subject import Ruling, Subject
 
 AGAINST = (Level.FAIL, Level.INCONCLUSIVE)
-"""What a ruling has to be for its case to be measured further."""
+"""Levels of rulings whose cases are measured again."""
 
 
 @dataclass(frozen=True)
 class Undecided:
-    """What has to be launched on, by the case's key, each with why: whole, and around flags."""
+    """Reasons for repeat launches by case key: of whole curves, and around flagged sizes."""
 
     whole: dict[tuple, tuple[str, ...]] = field(default_factory=dict)
     around: dict[tuple, tuple[str, ...]] = field(default_factory=dict)
@@ -31,24 +31,21 @@ class Undecided:
 
 
 def undecided(several: Sequence[Done]) -> Undecided:
-    """What is not decided of the cases of one job.
+    """Return the undecided cases of one job.
 
-    A quantity is decided when its interval lies within its bounds, or wholly beyond them, on
-    launches that nothing disturbed; of a case that is launched on, after at least as many further
-    launches as confirming takes. It is decided as well, and stays inconclusive, when by then
-    something else ran alongside every launch, or a healthy twin was too slow to tell anything by. A
-    case that has failed by one quantity is decided as a whole. One that fails by what its nodes
-    counted is too, and only its flagged sizes are measured again. What rests on such a case asks
-    for nothing. Once a case of the job has failed, the others are launched on no more often than
-    confirming takes: the job is red, however certain they are. A flagged size is decided as
-    ``confirming.settled`` says, and a place between two sizes as ``refining.settled``, of a case
-    that has not failed. What is compared with other cases of the job, as TCP's or other functions',
-    is launched on with them.
+    A quantity is decided when its interval over undisturbed launches lies within its bounds, or
+    wholly outside; a repeated case needs at least as many repeat launches as confirming takes. It
+    stays inconclusive if by then every launch was disturbed, or a healthy twin was too slow for a
+    comparison. A case that failed by one quantity is decided as a whole. One that failed by its
+    nodes' counters is too, and only its flagged sizes are repeated. Comparisons with such a case
+    need nothing. Once a case of the job has failed, the others are repeated no more often than
+    confirming takes: the job is red, however certain they are. In cases that have not failed,
+    ``confirming.settled`` decides flagged sizes, and ``refining.settled`` places between sizes. A
+    case compared with others of the job, such as TCP's or other functions', is repeated with them.
 
-    Where configurations of a partition are compared, launches of both are made next to each other,
-    until their ratio is decided, or something else ran alongside most of them. Where something is
-    compared with another partition, or by its score, every round is made: the other side's launches
-    are made by another job.
+    To compare configurations of a partition, their launches are interleaved until their ratio is
+    decided, or most were disturbed. A comparison with another partition, or by score, needs every
+    round, since another job makes the other side's launches.
     """
     subjects = {done.asked.case.key(): done.subject() for done in several}
     alone = [done for done in several if not done.asked.peers]
@@ -63,13 +60,13 @@ def undecided(several: Sequence[Done]) -> Undecided:
         if done.asked.peers:
             if done.asked.paired:
                 enough = len(done.launches) >= pairs_needed(done.asked.subject)
-            in_vain = enough and (disturbing.never_calm(subject) or _seldom_calm(done))
+            in_vain = enough and (disturbing.never_calm(subject) or _mostly_disturbed(done))
             made = len(done.launches) >= done.asked.rounds()
             if not made and not in_vain:
                 rulings = _comparing(subject, done.asked.peers, done.asked.baseline)
                 whys = _against(rulings)
                 if done.launches and (done.asked.elsewhere or not enough):
-                    # What the others' launches will say is not known here.
+                    # The results of the other job's launches are not known here.
                     whys = (f"{len(done.launches)} further launches of {subject} are made",)
                 elif done.launches:
                     own = [one for one in rulings if one.finding.where == str(subject)]
@@ -109,11 +106,10 @@ def undecided(several: Sequence[Done]) -> Undecided:
     return found
 
 
-def _seldom_calm(done: Done) -> bool:
-    """Whether something else ran alongside most of as many launches as a case alone may have.
+def _mostly_disturbed(done: Done) -> bool:
+    """Check whether most launches were disturbed, once as many were made as a case alone may have.
 
-    There are more of launches next to others since a hypervisor moves CPUs, not since a machine has
-    other work.
+    Interleaved cases may have more because a hypervisor moves CPUs, not because of other work.
     """
     if len(done.launches) < done.asked.rounds_alone():
         return False
@@ -123,15 +119,14 @@ def _seldom_calm(done: Done) -> bool:
 
 
 def _fails_by_counters(subject: Subject) -> bool:
-    """Whether a case fails by what its nodes counted, which more launches do not change."""
+    """Check whether a case fails by its nodes' counters, which more launches do not change."""
     return any(finding.level is Level.FAIL for finding in judgement.counted(subject))
 
 
 def failed(done: Done, job: Job, *, ended: bool = False) -> bool:
-    """Whether a case has failed by what its job says of it, whatever more launches would say.
+    """Check whether a case has failed by its own job's results, whatever more launches would show.
 
-    ``job``: the cases of the job, of which it is compared with some; ``ended``: its launches are
-    all made.
+    ``job``: the cases of the job, some for comparison; ``ended``: all its launches are made.
     """
     subject = done.subject()
     most = 0 if ended else done.asked.rounds()
@@ -140,7 +135,7 @@ def failed(done: Done, job: Job, *, ended: bool = False) -> bool:
     if refining.failed(subject, done.again, most):
         return True
     further = sum(launch.further for launch in subject.measured.launches)
-    # What is undefined may be defined by more launches.
+    # More launches may define an undefined value.
     return further >= subject.settings.confirm.launches and any(
         ruling.level is Level.FAIL and ruling.finding.level is Level.FAIL
         for _, ruling in _of_whole(done, job)
@@ -148,7 +143,7 @@ def failed(done: Done, job: Job, *, ended: bool = False) -> bool:
 
 
 def _of_whole(done: Done, job: Job) -> list[tuple[str, Ruling]]:
-    """The rulings on what is judged by all launches of a whole curve, with a reference's name."""
+    """Return the rulings by all launches of whole curves, each with its reference's name or ''."""
     subject = done.subject()
     findings = [("", finding) for finding in judgement.rates(subject, job)]
     findings += judgement.references(subject, done.asked.limits).items()
@@ -162,7 +157,7 @@ def _against(rulings: Sequence[Ruling]) -> tuple[str, ...]:
 def _comparing(
     subject: Subject, peers: Sequence[Subject], baseline: ScoreBaseline | None
 ) -> list[Ruling]:
-    """The rulings that a case has a part in, on either side: of envelope, floor and score."""
+    """Return the rulings of envelope, floor and score with the case on either side."""
     label, members = str(subject), [subject, *peers]
     rulings = [ruling for several in comparing.envelopes(members).values() for ruling in several]
     rulings += comparing.floors(members).values()
@@ -179,13 +174,12 @@ def _comparing(
 def compared(
     everyone: Sequence[Done], own: Sequence[FurtherCase], baseline: ScoreBaseline | None
 ) -> list[FurtherCase]:
-    """Those of a job's ``own`` cases that comparing configurations leaves undecided.
+    """Return those of a job's ``own`` cases that comparing configurations leaves undecided.
 
-    They are flagged themselves, and the environments on their partition that they are flagged
-    against are launched next to them; or they are in comparison with a case on another partition,
-    or by a score, which their own jobs launch on. Each comes with those of ``everyone`` that it is
-    compared with. What is flagged of a case that has failed by itself asks for nothing.
-    ``baseline``: what scores are relative to.
+    Flagged cases are interleaved with the environments of their partition that they are flagged
+    against. Cases compared with another partition, or by a score, are repeated by their own jobs.
+    Each comes with the cases of ``everyone`` that it is compared with. A case that failed by itself
+    needs nothing. ``baseline``: the configuration that scores are relative to.
     """
     by_key = {done.asked.case.key(): done.asked.subject for done in everyone}
     red = {
@@ -235,7 +229,7 @@ def compared(
 
 
 def _above(subject: Subject, peer: Subject) -> bool:
-    """Whether envelope or floor of the two alone has something against ``subject``."""
+    """Check whether envelope or floor of the two alone rules against ``subject``."""
     both = [subject, peer]
     floor = comparing.floors(both).get(subject)
     rulings = [*comparing.envelopes(both)[subject], *([] if floor is None else [floor])]

@@ -1,9 +1,10 @@
-"""Launching on until what is judged is decided: what to launch, what came of it, when to stop.
+"""Repeat launches until every judged quantity is decided: what to launch, results, when to stop.
 
-The first launches of a job may leave a judged quantity beyond its bound, or its interval astride
-it. Then a further job on the same nodes launches those cases again in rounds: whole, and around
-the sizes that a criterion flagged. After each round the job's script asks this module, which reads
-what is there and closes what is decided. Where a node cannot run it, all rounds are made.
+After a job's first launches a judged quantity may lie outside its bound, or its interval may
+contain the bound. Then a repeat job on the same nodes launches those cases in rounds: whole
+curves, and the sizes around those that a criterion flagged. After each round its script asks this
+module, which reads the results and closes what is decided. If a node cannot run it, all rounds are
+made.
 """
 
 from __future__ import annotations
@@ -32,14 +33,14 @@ from netproof.session.session import MEASURED_FORMAT
 from netproof.site.partition import Partition
 
 QUESTION_FILE = "question.json"
-"""What the first launches left undecided, in the further job's folder."""
+"""The undecided cases, in the repeat job's folder."""
 
 CLOSED_FILE = "closed.txt"
-"""The labels of what is decided and launched no more, a line each."""
+"""Labels of decided cases, which are launched no more, a line each."""
 
 
 def write_question(folder: Path, asked: Sequence[FurtherCase]) -> None:
-    """Leave in a further job's folder what ``decide`` has to know."""
+    """Write the undecided cases into a repeat job's folder, for ``decide``."""
     document = {"format": MEASURED_FORMAT, "cases": [one.as_json() for one in asked]}
     (folder / QUESTION_FILE).write_text(json.dumps(document) + "\n")
 
@@ -54,10 +55,10 @@ def read(
     running: bool = False,
     places: Sequence[str] = (),
 ) -> Done:
-    """What a further job's folder has of a case; ``running``: rounds to come are no fault.
+    """Return the results of a case in a repeat job's folder.
 
-    A launch that was not made since its case was closed is none either. ``places``: the
-    environments that launches of the job were made next to, as ``environments`` has them.
+    ``running``: rounds to come are no fault. Launches skipped after the case was closed are no
+    fault either. ``places``: the interleaved environments, as ``environments`` returns them.
     """
     case = asked.case
     reader = _reader(folder, case)
@@ -111,10 +112,10 @@ def _with_peers(
     places: Sequence[str],
     partition: Partition,
 ) -> Launch:
-    """A launch with those that were made next to it in other environments.
+    """Return a launch with those interleaved with it in other environments.
 
-    Its loads are those of the one that was disturbed most. Raises Incomplete where one of them is
-    not complete, ParseError and OSError.
+    Its loads are those of the most disturbed one. Raises Incomplete if one of them is not complete,
+    ParseError and OSError.
     """
     peers, loads, paces = [], [launch.loads], list(launch.paces)
     for name in asked.paired:
@@ -142,7 +143,7 @@ def _made(
     *,
     running: bool,
 ) -> range:
-    """Numbers of the launches that have to be there."""
+    """Return the numbers of the launches that have to be there."""
     subject = subject or label
     if running or label in closed:
         number = 0
@@ -162,9 +163,9 @@ def _closed(folder: Path) -> set[str]:
 
 
 def decide(folder: Path) -> None:
-    """Close what is decided, by what the job in ``folder`` has measured so far.
+    """Close the cases that the job in ``folder`` has decided so far.
 
-    Raises NetproofError, OSError and what else a damaged file leads to; the rounds go on then.
+    Raises NetproofError, OSError and other errors of damaged files; the rounds go on then.
     """
     document = json_reading.json_file(folder / QUESTION_FILE)
     asked = [FurtherCase.from_json(values) for values in document["cases"]]

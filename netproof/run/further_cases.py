@@ -1,4 +1,4 @@
-"""What a further job launches on: the cases, and what it has measured of them so far."""
+"""Cases of a repeat job, and what it has measured of them so far."""
 
 from __future__ import annotations
 
@@ -22,24 +22,24 @@ from netproof.verdict.limits import Limits
 from netproof.verdict.subject import Subject
 
 ROUNDS_OF_PAIRS = 3
-"""Rounds in which launches are made next to others, over the further launches that a site allows.
+"""Ratio of interleaved rounds to the repeat launches that a site allows.
 
-Not every round counts, and it takes more of them the more often a machine changes its pace.
+Not every round counts, and more are needed the more often a machine changes its pace.
 """
 
 DENSE = "-dense"
-"""What the subjects of launches of IMB or OMB around flagged sizes, or between sizes, end with."""
+"""Suffix of the subjects of IMB or OMB launches around flagged sizes, or between sizes."""
 
 
 @dataclass(frozen=True)
 class FurtherCase:
-    """A case that may be measured further, as its first launches have it.
+    """A case that may be repeated, by its first launches.
 
-    ``limits``: of its references; ``extras``: of its partition, for the further job itself;
-    ``peers``: the cases of other configurations that it is compared with, where that is what
-    is asked; ``baseline``: the configuration that their scores are relative to; ``paired``: the
-    environments on its partition that its launches are made next to, one after the other;
-    ``elsewhere``: whether it is also compared with what other jobs launch on.
+    ``limits``: of its references; ``extras``: of its partition, for the repeat job itself;
+    ``peers``: cases of other configurations that it is compared with; ``baseline``: the
+    configuration that their scores are relative to; ``paired``: environments on its partition that
+    its launches are interleaved with; ``elsewhere``: whether it is also compared with cases that
+    other jobs repeat.
     """
 
     subject: Subject
@@ -52,7 +52,7 @@ class FurtherCase:
 
     @property
     def case(self) -> Case:
-        """The case."""
+        """The case to measure."""
         return self.subject.case
 
     @property
@@ -61,20 +61,20 @@ class FurtherCase:
         return registry.of(self.case).subject(self.case)
 
     def flags(self) -> tuple[Finding, ...]:
-        """What is to be measured again around its size."""
+        """Return the findings to repeat around their sizes."""
         return judgement.flagged(judgement.smoothness(self.subject))
 
     def places(self) -> tuple[Bend, ...]:
-        """What is to be measured at closer sizes, though nothing is flagged there."""
+        """Return the unflagged places to measure at closer sizes."""
         return refining.places(self.subject)
 
     def sweeps(self) -> tuple[plan.SizeSweep, ...]:
-        """The calls of NetPIPE that make one launch around the flagged sizes, and between sizes."""
+        """Return the NetPIPE calls of one launch around flagged sizes and between sizes."""
         closer = refining.closer_sizes(self.subject)
         return again.netpipe_sweeps(self.flags(), self.subject.confirm_settings(), closer)
 
     def dense(self) -> tuple[tuple[str, tuple[int, ...]], ...]:
-        """The steps of one launch around sizes, as ``sweeps``, each with its sizes in bytes."""
+        """Return the steps of one such launch, each with its sizes in bytes."""
         flags, closer = self.flags(), refining.closer_sizes(self.subject)
         if not flags and not closer:
             return ()
@@ -88,17 +88,17 @@ class FurtherCase:
         return tuple((f"{self.step}{DENSE}-from-{part[0]}", part) for part in parts)
 
     def rounds(self) -> int:
-        """How many further launches there may be."""
+        """Return how many repeat launches are allowed."""
         return self.rounds_alone() * (ROUNDS_OF_PAIRS if self.paired else 1)
 
     def rounds_alone(self) -> int:
-        """How many there may be of what is not launched next to others."""
+        """Return how many repeat launches are allowed without interleaving."""
         confirm = self.subject.settings.confirm
         allowed = confirm.most_launches - len(self.subject.measured.launches)
         return max(allowed, confirm.launches)
 
     def as_json(self) -> dict[str, Any]:
-        """Plain values for ``json``; a bound that is not there is None."""
+        """Return plain values for ``json``; a missing bound is None."""
         ends = {
             name: [_finite(limit.low), _finite(limit.high)] for name, limit in self.limits.items()
         }
@@ -114,7 +114,7 @@ class FurtherCase:
 
     @classmethod
     def from_json(cls, values: Mapping[str, Any]) -> FurtherCase:
-        """Of the plain values that ``as_json`` gave."""
+        """Read the plain values of ``as_json``."""
         found = {
             name: Limits(
                 -float("inf") if low is None else low, float("inf") if high is None else high
@@ -132,11 +132,11 @@ class FurtherCase:
 
 @dataclass(frozen=True)
 class Done:
-    """What a further job has measured of a case so far.
+    """Results of a case in a repeat job so far.
 
-    ``launches``: of the whole curve, ``crashes`` the attempts at them that crashed; ``again``:
-    around flagged sizes, None where none was asked for; ``faults``: why launches of the whole
-    curve are not complete, a sentence each.
+    ``launches``: of the whole curve; ``crashes``: attempts at them that crashed; ``again``: around
+    flagged sizes, None if none was requested; ``faults``: why launches of the whole curve are not
+    complete, a sentence each.
     """
 
     asked: FurtherCase
@@ -146,7 +146,7 @@ class Done:
     crashes: tuple[Crash, ...] = ()
 
     def as_json(self) -> dict[str, Any]:
-        """The case, its further launches, crashes and faults, as plain values for ``json``."""
+        """Return the case, its repeat launches, crashes and faults as plain values for ``json``."""
         return {
             "case": dataclasses.asdict(self.asked.case),
             "launches": [
@@ -159,7 +159,7 @@ class Done:
         }
 
     def subject(self) -> Subject:
-        """The case with its further launches."""
+        """Return the case with its repeat launches."""
         subject = self.asked.subject
         if not self.launches:
             return subject
@@ -178,7 +178,7 @@ def _subject(subject: Subject) -> dict[str, Any]:
 
 
 def _subject_of(values: Mapping[str, Any], extras: Mapping[str, Any]) -> Subject:
-    """What ``_subject`` gave, with the settings of the partition of the case that is asked for."""
+    """Read the values of ``_subject``, with the settings of the case's partition."""
     measured, named = Measured.from_json(values["measured"]), values["link"]
     link = None if named is None else Link(**named | {"transport": Transport(named["transport"])})
     return dataclasses.replace(

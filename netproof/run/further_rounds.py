@@ -1,4 +1,4 @@
-"""The rounds of a further job: steps, lists of sizes, and when it asks what is decided."""
+"""Rounds of a repeat job: steps, lists of sizes, and when it asks what is decided."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from netproof.site.partition import Partition
 
 
 def environments(asked: Iterable[FurtherCase]) -> tuple[str, ...]:
-    """The environments that cases of a job are launched next to, in the order of their places."""
+    """Return the environments that cases of a job are interleaved with, in order of place."""
     return tuple(sorted({name for one in asked for name in one.paired}))
 
 
@@ -28,12 +28,11 @@ def netpipe_rounds(
     partition: Partition,
     peers: Sequence[PeerEnvironment] = (),
 ) -> list[list[tuple[str, Step]]]:
-    """The steps of each round for cases of NetPIPE, each with the label that closes it.
+    """Return the steps of each round for cases of NetPIPE, each with the label that closes it.
 
-    ``whole`` and ``around``: the keys of the cases to launch so. In a round, TCP and MPI of one
-    path and direction take turns, and the rest is shuffled by ``seed``. ``peers``: next to a
-    launch of a whole curve stand those in the environments that it is compared with, before it
-    in every other round.
+    ``whole`` and ``around``: keys of the cases to repeat whole or around sizes. In a round, TCP
+    and MPI of one path and direction alternate, and the rest is shuffled by ``seed``. ``peers``:
+    environments interleaved with launches of whole curves, before them in every other round.
     """
     whole, around = set(whole), set(around)
     shuffle = random.Random(seed)
@@ -86,7 +85,7 @@ def imb_rounds(
     ranks: int,
     peers: Sequence[PeerEnvironment] = (),
 ) -> list[list[tuple[str, Step]]]:
-    """The steps of each round for functions of IMB on a job's ``ranks``, as ``netpipe_rounds``."""
+    """Return the steps of each round for IMB on a job's ``ranks``, as ``netpipe_rounds``."""
     most = max(one.rounds() for one in asked)
     rounds: list[list[list[tuple[str, Step]]]] = [[] for _ in range(most)]
     for keys, suffix in ((set(whole), ""), (set(around), DENSE)):
@@ -102,7 +101,7 @@ def imb_rounds(
                 behind = subject.removeprefix(one.step)
                 steps = plan.function_steps(*place, srun, seed, suffix=behind, sizes=sizes)
                 for step in steps:
-                    # Before it, since behind it stands what it is compared with.
+                    # The twin runs before it, since the compared environments run after it.
                     alongside = () if suffix else plan.twin_of(step, function, ranks, partition)
                     together[step.launch] += [(label, one) for one in (*alongside, step)]
             for peer in peers if not suffix else ():
@@ -124,7 +123,7 @@ def imb_files(
     around: Iterable[tuple],
     peers: Sequence[PeerEnvironment] = (),
 ) -> dict[str, str]:
-    """Name to text of the lists of message sizes that the steps of ``imb_rounds`` need."""
+    """Return name to text of the message size lists that the steps of ``imb_rounds`` need."""
     whole_keys, around_keys = set(whole), set(around)
     sizes: dict[str, Sequence[int]] = {}
     for one in asked:
@@ -139,11 +138,11 @@ def imb_files(
 
 
 def decisions(asked: Sequence[FurtherCase], rounds: int, folder: Path) -> dict[int, str]:
-    """Shell text that closes what is decided, by the round after which there is something to say.
+    """Return the shell text that closes decided cases, by the round after which it runs.
 
-    Fewer rounds than confirming takes close nothing; and where all are compared with what other
-    jobs launch on, all rounds are made, unless by then something else ran alongside every launch.
-    The text does nothing where the node has no netproof.
+    Fewer rounds than confirming takes close nothing. If all cases are compared with repeats of
+    other jobs, all rounds are made, unless every launch was disturbed by then. The text does
+    nothing on a node without netproof.
     """
     start = job_scripts.decider("netproof.run.further", folder)
     first = min((one.subject.settings.confirm.launches for one in asked), default=1)

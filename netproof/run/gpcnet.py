@@ -1,7 +1,7 @@
-"""The tests of GPCNeT: one job on all nodes of a partition, and what reads it.
+"""Tests of GPCNeT: one job on all nodes of a partition, and the test that reads it.
 
-They are generated only where somebody says how often, ``-S gpcnet_rounds=3``, so that an acceptance
-run has none of it.
+They are generated only with a number of rounds, ``-S gpcnet_rounds=3``, so an acceptance run has
+none.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ from netproof.site.partition import Partition
 
 
 class OnAllNodes(Logged):
-    """How often it is run, and on how many nodes at most, 0 for all; in both tests for ``-S``."""
+    """Number of rounds, and most nodes, 0 for all; in both tests so that ``-S`` sets them."""
 
     gpcnet_rounds = variable(int, value=0)
     gpcnet_nodes = variable(int, value=0)
 
     @run_after("init")
     def insist_on_rounds(self) -> None:
-        """Nowhere without them."""
+        """Run nowhere without rounds."""
         asked = self.gpcnet_rounds > 0
         self.valid_systems = ["*"] if asked else []
         self.valid_prog_environs = [f"+{gpcnet.FEATURE}"] if asked else []
@@ -39,7 +39,7 @@ class GpcnetLaunches(DemandedJob, OnAllNodes):
 
     @run_after("setup")
     def take_nodes(self) -> None:
-        """All usable nodes, or as many as were asked for; fail before anything runs on too few."""
+        """Take all usable nodes, or the number requested; fail before anything runs on too few."""
         extras = self.current_partition.extras
         self.nodes = self.usable_nodes(
             self.gpcnet_nodes,
@@ -51,7 +51,7 @@ class GpcnetLaunches(DemandedJob, OnAllNodes):
 
     @run_before("run")
     def plan_launches(self) -> None:
-        """The same command for each round."""
+        """Plan the same command for each round."""
         extras = self.current_partition.extras
         srun = self.take_over_srun(Partition.model_validate(extras))
         where = (self.current_system.name, self.current_partition.name, self.current_environ.name)
@@ -61,9 +61,9 @@ class GpcnetLaunches(DemandedJob, OnAllNodes):
 
 
 class GpcnetCheck(JobRead, OnAllNodes):
-    """The runs were made; what they say is for whoever reads the report.
+    """Check that runs were made; the report shows their results.
 
-    Its record has them, ``netproof_gpcnet``.
+    Its record has the runs, ``netproof_gpcnet``.
     """
 
     tags = {"load"}
@@ -72,7 +72,7 @@ class GpcnetCheck(JobRead, OnAllNodes):
 
     @sanity_function
     def is_there(self) -> bool:
-        """A round is there that is whole; of the others the report has why not."""
+        """Check that a round is whole; the report has the reasons for others."""
         runs = self.left_by_job(gpcnet.of_job)
         if all(one.output is None for one in runs.rounds):
             raise SanityError(f"no round is whole, the first so: {runs.rounds[0].fault}")

@@ -1,4 +1,4 @@
-"""The Slurm jobs of a run: what they launch, with which options, and what they leave."""
+"""Slurm jobs of a run: their launches, options and records."""
 
 from __future__ import annotations
 
@@ -51,11 +51,11 @@ KEPT_FILES = [
     *(plan.PEER_FILES, node_facts.JOB_NODES_FILE),
     *(node_facts.PATH_FILES, node_facts.CLOCK_FILE, node_facts.RING_FILE, slurm_nodes.TRIES),
 ]
-"""What is kept of a job's folder."""
+"""Files of a job's folder that are stored."""
 
 
 class Launched(Logged):
-    """How many launches each function has, for the job that runs them and the check that counts.
+    """Launches per function, for the job that makes them and the check that counts them.
 
     Both have the variable, so that ``-S launches=N`` sets it everywhere.
     """
@@ -64,9 +64,9 @@ class Launched(Logged):
 
 
 class Steps(rfm.RunOnlyRegressionTest, Launched):
-    """A Slurm job whose script runs launches as job steps; one at a time in a contention domain.
+    """A Slurm job whose launches are job steps; one job at a time in a contention domain.
 
-    ``seed``: of the order they run in; 0 draws one. ``over_tcp``: NetPIPE over TCP is among them.
+    ``seed``: of their order; 0 draws one. ``over_tcp``: whether NetPIPE over TCP is among them.
     """
 
     sourcesdir = None
@@ -79,21 +79,21 @@ class Steps(rfm.RunOnlyRegressionTest, Launched):
     describe_nodes = False
 
     def least_run(self) -> list[str]:
-        """Program and arguments by which the MPI library is asked for its transport, or none."""
+        """Return the command that asks the MPI library for its transport; empty for none."""
         return []
 
     def own_nodes(self) -> tuple[str, ...]:
-        """Its nodes by its own word; ReFrame's list is of a moment that may be too early.
+        """Return the nodes in the job's own list; ReFrame's may be from too early a moment.
 
-        Raises ProvenanceError where it left none that is whole.
+        Raises ProvenanceError if the list is missing or not whole.
         """
         return node_facts.nodes_of_job(Path(self.stagedir), str(self.job.jobid))
 
     @run_before("setup")
     def insist_on_slurm(self) -> None:
-        """Fail at once where Slurm's commands would look for their configuration for a minute.
+        """Fail at once if Slurm's commands would search for their configuration for a minute.
 
-        ReFrame asks them as it sets a job up.
+        ReFrame runs them as it sets a job up.
         """
         if not self.is_dry_run():
             try:
@@ -106,7 +106,7 @@ class Steps(rfm.RunOnlyRegressionTest, Launched):
     ) -> None:
         """Write script, plan and ``files`` (name to text) into the stage folder.
 
-        ``steps`` gives the launches for srun's command and the seed. srun starts the steps, not
+        ``steps`` returns the launches for srun's command and the seed. srun starts the steps, not
         the script.
         """
         partition = Partition.model_validate(self.current_partition.extras)
@@ -123,9 +123,9 @@ class Steps(rfm.RunOnlyRegressionTest, Launched):
         self.write_files(text, files, [step.name for step in planned])
 
     def take_over_srun(self, partition: Partition) -> list[str]:
-        """The launcher's command for a step; ReFrame starts the script without it.
+        """Return the launcher's command for a step; ReFrame starts the script without it.
 
-        Draws the seed, and queues the job behind others of its contention domain.
+        Draw the seed, and queue the job behind others of its contention domain.
         """
         self.seed = self.seed or random.SystemRandom().randrange(1, 2**31)
         srun = [
@@ -140,7 +140,7 @@ class Steps(rfm.RunOnlyRegressionTest, Launched):
         return srun
 
     def write_files(self, script: str, files: dict[str, str], names: Sequence[str]) -> None:
-        """Write the script, what it sources, ``files`` and the plan, ``names`` being the steps'."""
+        """Write the script, its sources, ``files``, and the plan with the steps' ``names``."""
         stage = Path(self.stagedir)
         for source in plan.SHELL_FILES:
             shutil.copy(source, stage)
@@ -153,7 +153,7 @@ class Steps(rfm.RunOnlyRegressionTest, Launched):
 
 @functools.cache
 def ran_with() -> provenance.Software:
-    """Versions, revision and files that this session runs with; gathered once."""
+    """Return the versions, revision and files of this session; gathered once."""
     return provenance.software(
         Path(runtime().site_config.sources[-1]).parent,
         Path(runtime().get_option("general/0/reference_prefix")),
@@ -162,32 +162,32 @@ def ran_with() -> provenance.Software:
 
 
 _set_up = itertools.count()
-"""How many jobs of this run have been set up."""
+"""Counter of the jobs of this run that were set up."""
 
 MOST_READ = 50
-"""Jobs whose cases are held in memory for the tests that wait for them."""
+"""Most jobs whose cases are held in memory for the tests that wait for them."""
 
 _measured: dict[tuple[str, str], dict[Case, Measured | Incomplete]] = {}
-"""The cases of the jobs that were read last, by stage folder and job id."""
+"""Cases of the jobs read last, by stage folder and job id."""
 
 
 class Job(WaitsForNodes, Steps, Referenced, RecordedTest, special=True):
     """One Slurm job whose steps are the launches of several functions.
 
-    Its record has ``netproof_cases``, its nodes and its software (``netproof_provenance``), what
-    its MPI library says of its transport (``netproof_transport``) and, of the run's first job,
-    what Slurm said of the partitions when it began (``netproof_slurm``).
+    Its record has ``netproof_cases``, its nodes and software (``netproof_provenance``), its MPI
+    library's transport (``netproof_transport``) and, for the run's first job, Slurm's partitions
+    at its start (``netproof_slurm``).
     """
 
     netproof_kind = variable(str, value="launches", loggable=True)
     describe_nodes = True
 
     def cases(self) -> list[Case]:
-        """What it measures, on its partition and in its environment."""
+        """Return the cases that it measures, on its partition and in its environment."""
         raise NetproofError(f"{type(self).__name__} names no case")
 
     def asked(self) -> dict[str, Any]:
-        """Return the cases that its record has, as ``records.asked`` describes them."""
+        """Return the cases of its record, as ``records.asked`` describes them."""
         return records.asked(
             self.cases(),
             self.launches,
@@ -207,7 +207,7 @@ class Job(WaitsForNodes, Steps, Referenced, RecordedTest, special=True):
 
     @run_after("setup")
     def announce(self) -> None:
-        """Begin its record; the run's first has what nodes Slurm's partitions have."""
+        """Begin its record; the run's first has the nodes of Slurm's partitions."""
         if self.is_dry_run():
             return
         slurm = slurm_nodes.slurm_record(slurm_now()) if next(_set_up) == 0 else {}
@@ -215,22 +215,22 @@ class Job(WaitsForNodes, Steps, Referenced, RecordedTest, special=True):
 
     @run_after("setup")
     def leave_it(self) -> None:
-        """Skip a job of which every case is to be left; one that has others measures them all."""
+        """Skip a job whose cases are all to be skipped; any other measures all of them."""
         path = os.environ.get(left.VARIABLE)
         if not path:
             return
         try:
-            told = left.read(Path(path))
+            skipped = left.read(Path(path))
         except NetproofError as error:
             raise ReframeError(str(error)) from None
-        reasons = [told.get(case.key()) for case in self.cases()]
+        reasons = [skipped.get(case.key()) for case in self.cases()]
         if reasons and all(reasons):
             self.netproof_left = reasons[0].as_json()
             self.skip(reasons[0].why)
 
     @run_after("setup")
     def insist_on_names(self) -> None:
-        """Fail with the names that there are where ``-S`` gave one that there is not."""
+        """Fail with the known names if ``-S`` gave an unknown one."""
         try:
             self.cases()
         except NetproofError as error:
@@ -238,14 +238,14 @@ class Job(WaitsForNodes, Steps, Referenced, RecordedTest, special=True):
 
     @run_after("setup")
     def insist_on_programs(self) -> None:
-        """Fail before anything is submitted with an environment that the site calls unusable."""
+        """Fail before a job is submitted in an environment that the site calls unusable."""
         unusable = self.current_environ.extras["unusable"]
         if unusable:
             raise ReframeError(unusable)
 
     @sanity_function
     def left_records(self) -> bool:
-        """The job came to its steps; what each of them did is for the checks to judge."""
+        """Check that the job began its steps; the checks judge each of them."""
         record = Path(self.stagedir) / job_files.LAUNCHES_FILE
         if not record.is_file():
             raise SanityError(
@@ -267,14 +267,14 @@ class Job(WaitsForNodes, Steps, Referenced, RecordedTest, special=True):
 
 
 def environments_of(benchmark: str) -> list[str]:
-    """Environments that have a benchmark or a part of it, as ReFrame selects them."""
+    """Return ReFrame's selectors of the environments that have a benchmark or a part of it."""
     return [f"+{feature}" for feature in registry.named(benchmark).features]
 
 
 class NetpipeLaunches(Job):
-    """TCP and MPI in turns on the same two nodes, between them and inside one, both directions.
+    """TCP and MPI interleaved on the same two nodes: inter- and intra-node, both directions.
 
-    ``variants``: those that it measures, by ``netpipe.subject``.
+    ``variants``: names of the variants to measure, by ``netpipe.subject``.
     """
 
     variants = variable(
@@ -286,16 +286,16 @@ class NetpipeLaunches(Job):
     valid_prog_environs = environments_of("netpipe")
 
     def least_run(self) -> list[str]:
-        """NPmpi's, where the environment has it."""
+        """Return NPmpi's command if the environment has it."""
         return netpipe.BENCHMARK.least_run() if self._has("mpi") else []
 
     @property
     def over_tcp(self) -> bool:
-        """Whether it launches NPtcp."""
+        """True if it launches NPtcp."""
         return any(protocol == "tcp" for protocol, _, _ in self.variants_here())
 
     def variants_here(self) -> tuple[tuple[str, str, str], ...]:
-        """Return the variants of the protocols that the environment has; NetproofError for none."""
+        """Return the variants of the environment's protocols; raise NetproofError for none."""
         here = [one for one in netpipe.variants(self.variants) if self._has(one[0])]
         if not here:
             raise NetproofError(
@@ -308,12 +308,12 @@ class NetpipeLaunches(Job):
         return netpipe.BENCHMARK.feature(protocol) in self.current_environ.features
 
     def cases(self) -> list[Case]:
-        """Every variant that the environment can run."""
+        """Return every variant that the environment can run."""
         return [netpipe_case(self, *variant) for variant in self.variants_here()]
 
     @run_before("run")
     def plan_launches(self) -> None:
-        """All NetPIPE variants, TCP and MPI taking turns."""
+        """Plan all NetPIPE variants, TCP and MPI interleaved."""
         partition = Partition.model_validate(self.current_partition.extras)
         variants = self.variants_here()
 
@@ -328,7 +328,7 @@ class NetpipeLaunches(Job):
 def functions_here(
     benchmark: str, names: Sequence[str], ranks: int, rank_counts: Sequence[int]
 ) -> list[Function]:
-    """The functions among ``names`` that a job of ``ranks`` runs where it has ``rank_counts``.
+    """Return the functions among ``names`` that a job of ``ranks`` runs, given all ``rank_counts``.
 
     Those for two ranks go with the least count, and those for pairs with even ones; each once.
     """
@@ -358,21 +358,21 @@ class MpiLaunches(Job):
         self.valid_prog_environs = environments_of(self.benchmark)
 
     def least_run(self) -> list[str]:
-        """Its benchmark's."""
+        """Return its benchmark's command."""
         return registry.mpi(self.benchmark).least_run()
 
     def functions_here(self) -> list[Function]:
-        """Functions that this partition runs at this rank count."""
+        """Return the functions that this partition runs at this rank count."""
         counts = self.current_partition.extras["rank_counts"]
         return functions_here(self.benchmark, self.functions, self.ranks, counts)
 
     def cases(self) -> list[Case]:
-        """Each function on the ranks that it uses."""
+        """Return the case of each function on the ranks that it uses."""
         return [mpi_case(self, function) for function in self.functions_here()]
 
     @run_before("run")
     def plan_launches(self) -> None:
-        """All launches of all functions, shuffled; each node filled with its ranks."""
+        """Plan all launches of all functions, shuffled, with full nodes."""
         partition = Partition.model_validate(self.current_partition.extras)
         self.num_tasks = self.ranks
         self.num_tasks_per_node = partition.ranks_per_node
@@ -397,7 +397,7 @@ class MpiLaunches(Job):
 
 
 def name_of(kind: type[rfm.RegressionTest], **parameters: int | str) -> str:
-    """Name of the test of a class with these parameters."""
+    """Return the name of the test of a class with these parameters."""
     conditions = {
         name: (lambda given, wanted=value: given == wanted) for name, value in parameters.items()
     }
@@ -410,13 +410,13 @@ def _where(test: rfm.RegressionTest) -> tuple[str, str, str]:
 
 
 def netpipe_case(job: Job, protocol: str, path: str, direction: str) -> Case:
-    """The case of a NetPIPE variant where ``job`` runs."""
+    """Return the case of a NetPIPE variant where ``job`` runs."""
     per_node = 1 if path == "between" else 2
     return Case(*_where(job), "netpipe", protocol, 2, per_node, path, direction)
 
 
 def mpi_case(job: MpiLaunches, function: Function) -> Case:
-    """The case of a function on the ranks that it uses of ``job``."""
+    """Return the case of a function on the ranks of ``job`` that it uses."""
     per_node = job.current_partition.extras["ranks_per_node"]
     ranks, per_node = (2, 1) if function.pair else (job.ranks, per_node)
     return Case(*_where(job), function.benchmark, function.name, ranks, per_node)

@@ -1,4 +1,4 @@
-"""The tests that launch on, where a job or a comparison leaves something undecided."""
+"""Tests that repeat launches after a job or a comparison leaves something undecided."""
 
 from __future__ import annotations
 
@@ -26,11 +26,10 @@ from netproof.verdict.subject import Subject
 
 
 class Further(Steps, Reader, RecordedTest):
-    """Launches on, on the same nodes, what a job left undecided; one for each job.
+    """Repeat launches of a job's undecided cases on the same nodes; one test for each job.
 
-    Where nothing is undecided no Slurm job is submitted. ``netproof_again`` holds what was
-    measured around flagged sizes, ``netproof_further`` the launches of whole curves; its record
-    has both.
+    If nothing is undecided, no Slurm job is submitted. ``netproof_again``: launches around flagged
+    sizes; ``netproof_further``: launches of whole curves; its record has both.
     """
 
     netproof_kind = variable(str, value="further", loggable=True)
@@ -38,26 +37,26 @@ class Further(Steps, Reader, RecordedTest):
     netproof_further = variable(dict, value={}, loggable=False)
 
     def parameters(self) -> dict[str, int]:
-        """Of the job that is launched on."""
+        """Return the parameters of the job to repeat."""
         return {}
 
     def rounds(
         self, srun: Sequence[str], peers: Sequence[plan.PeerEnvironment]
     ) -> tuple[list[list[tuple[str, plan.Step]]], dict[str, str]]:
-        """The rounds of steps with their labels, and the files that they need.
+        """Return the rounds of steps with their labels, and the files that they need.
 
-        ``peers``: the environments that launches are made next to.
+        ``peers``: the interleaved environments.
         """
         raise NetproofError(f"{type(self).__name__} launches nothing")
 
     @run_after("init")
     def wait_for_job(self) -> None:
-        """Run once the job is done."""
+        """Depend on the job."""
         self.depends_on(name_of(self.launched_by, **self.parameters()), udeps.by_case)
 
     @run_after("setup")
     def find_undecided(self) -> None:
-        """Judge what the job measured; stay where ReFrame runs unless something is undecided."""
+        """Judge the job's results; stay where ReFrame runs unless something is undecided."""
         self.job_of = self.getdep(name_of(self.launched_by, **self.parameters()))
         # ReFrame writes a test's attributes as JSON, which has only text for keys.
         self.asked, self.open_whole, self.open_around = [], [], []
@@ -66,26 +65,26 @@ class Further(Steps, Reader, RecordedTest):
             found = self.undecided()
             self.open_whole, self.open_around = list(found.whole), list(found.around)
         if not (self.open_whole or self.open_around):
-            # The run's job has been made by now, for Slurm.
+            # By now ReFrame has made the run's job for Slurm.
             self.local = True
             self._setup_run_job()
             self.executable, self.executable_opts = "true", []
 
     def complete_before(self) -> list[Subject]:
-        """The cases as they are before this test launches on."""
+        """Return the cases before this test's launches."""
         return self.complete(self.job_of)
 
     def undecided(self) -> deciding.Undecided:
-        """What is to be launched on."""
+        """Return the cases to repeat."""
         return deciding.undecided([further_cases.Done(one) for one in self.asked])
 
     def asked_of(self, subjects: Sequence[Subject]) -> list[further_cases.FurtherCase]:
-        """The cases, with the limits that their references set."""
+        """Return the cases with the limits of their references."""
         return _asked(subjects, self.current_system.name, self.current_partition.extras)
 
     @run_before("run")
     def launch_on(self) -> None:
-        """On the very nodes, in rounds, until what is asked is decided."""
+        """Plan rounds on the same nodes until everything is decided."""
         if not (self.open_whole or self.open_around):
             return
         self.num_tasks = self.job_of.num_tasks
@@ -105,7 +104,7 @@ class Further(Steps, Reader, RecordedTest):
         self.write_files(text, files, [step.name for steps in rounds for _, step in steps])
 
     def peer_environments(self, srun: Sequence[str]) -> list[plan.PeerEnvironment]:
-        """The environments that launches are made next to; ``srun``: the job's own command."""
+        """Return the interleaved environments; ``srun``: the job's own command."""
         partition, found = self.current_partition, []
         for place, name in enumerate(further_rounds.environments(self.asked)):
             environment = partition.environment(name)
@@ -125,7 +124,7 @@ class Further(Steps, Reader, RecordedTest):
 
     @sanity_function
     def keep_launches(self) -> bool:
-        """What was launched on is kept."""
+        """Record the repeat launches."""
         places = further_rounds.environments(self.asked)
         done = [
             further.read(
@@ -152,10 +151,10 @@ class Further(Steps, Reader, RecordedTest):
         return True
 
     def insist_on_launches(self) -> None:
-        """A launch that is not complete is for the check of its case to tell."""
+        """Accept incomplete launches here: the check of their case reports them."""
 
     def extend(self, case: measured.Measured) -> measured.Measured:
-        """A case with its further launches; Incomplete where one of them is not complete."""
+        """Return a case with its repeat launches; raise Incomplete if one is not complete."""
         for values in self.netproof_further.get("cases", ()):
             if Case(**values["case"]) == case.case:
                 if values["faults"]:
@@ -166,7 +165,7 @@ class Further(Steps, Reader, RecordedTest):
         return case
 
     def measured_again(self) -> dict[tuple, again.MeasuredAgain]:
-        """What was measured around flagged sizes, by the case's key."""
+        """Return the launches around flagged sizes, by case key."""
         return again.by_case(
             again.MeasuredAgain.from_json(values) for values in self.netproof_again.get("cases", ())
         )
@@ -175,7 +174,7 @@ class Further(Steps, Reader, RecordedTest):
 def _asked(
     subjects: Sequence[Subject], system: str, extras: Mapping[str, Any]
 ) -> list[further_cases.FurtherCase]:
-    """Cases of a partition that has ``extras``, with the limits that their references set."""
+    """Return cases of a partition with ``extras``, and the limits of their references."""
     found = _references(system)
     return [
         further_cases.FurtherCase(subject, limits.of_case(found, subject.case), extras)
@@ -189,7 +188,7 @@ def _references(system: str) -> references.ReferenceFile:
 
 
 class NetpipeFurther(Further):
-    """Launches NetPIPE on."""
+    """Repeat launches of NetPIPE."""
 
     valid_systems = ["*"]
     valid_prog_environs = environments_of("netpipe")
@@ -197,13 +196,13 @@ class NetpipeFurther(Further):
 
     @property
     def over_tcp(self) -> bool:
-        """Whether it launches NPtcp."""
+        """True if it launches NPtcp."""
         return any(one.case.function == "tcp" for one in self.asked)
 
     def rounds(
         self, srun: Sequence[str], peers: Sequence[plan.PeerEnvironment]
     ) -> tuple[list[list[tuple[str, plan.Step]]], dict[str, str]]:
-        """The rounds of steps with their labels; NetPIPE needs no files."""
+        """Return the rounds of steps with their labels; NetPIPE needs no files."""
         partition = Partition.model_validate(self.current_partition.extras)
         where = (self.asked, self.open_whole, self.open_around)
         rounds = further_rounds.netpipe_rounds(*where, srun, self.seed, partition, peers)
@@ -211,7 +210,7 @@ class NetpipeFurther(Further):
 
 
 class MpiFurther(Further):
-    """Launches functions of a benchmark on."""
+    """Repeat launches of a benchmark's functions."""
 
     ranks = parameter(rank_counts())
 
@@ -223,13 +222,13 @@ class MpiFurther(Further):
         self.valid_systems = [f"+{ranks_feature(self.ranks)}"]
 
     def parameters(self) -> dict[str, int]:
-        """Of the job that is launched on."""
+        """Return the parameters of the job to repeat."""
         return {"ranks": self.ranks}
 
     def rounds(
         self, srun: Sequence[str], peers: Sequence[plan.PeerEnvironment]
     ) -> tuple[list[list[tuple[str, plan.Step]]], dict[str, str]]:
-        """The rounds of steps with their labels, and the lists of message sizes."""
+        """Return the rounds of steps with their labels, and the lists of message sizes."""
         partition = Partition.model_validate(self.current_partition.extras)
         where = (self.asked, self.open_whole, self.open_around)
         rounds = further_rounds.imb_rounds(*where, srun, self.seed, partition, self.ranks, peers)
@@ -237,65 +236,64 @@ class MpiFurther(Further):
 
 
 class ComparedFurther(rfm.RegressionTestPlugin):
-    """Launches on what comparing configurations leaves undecided, once every job is done.
+    """Repeat launches of cases that comparing configurations leaves undecided, after every job.
 
-    A case that criteria across configurations flag is launched on, and next to each launch one in
-    every environment of its partition that it is flagged against. What is compared with another
-    partition, or by a score, is launched on by the test of either's own job, which makes every
-    round. It comes before a class of ``Further`` among the bases.
+    Each launch of a flagged case is interleaved with one in every environment of its partition
+    that it is flagged against. For a comparison with another partition, or by a score, the tests
+    of both jobs make every round. It comes before a class of ``Further`` among the bases.
     """
 
     @run_after("init")
     def wait_for_job(self) -> None:
-        """Run once every job is done, on whatever partition."""
+        """Depend on the jobs of all partitions."""
         for waited_for in (self.launched_by, self.launched_further_by):
             self.depends_on(name_of(waited_for, **self.parameters()), udeps.fully)
 
     def complete_before(self) -> list[Subject]:
-        """The cases with what launched them on first."""
+        """Return the cases with their first repeat launches."""
         name = name_of(self.launched_further_by, **self.parameters())
         return self.complete(self.job_of, self.getdep(name))
 
     def undecided(self) -> deciding.Undecided:
-        """Own cases that a comparison of all flags, or that others are flagged against."""
-        self.asked = deciding.compared(_everyone_done(self), self.asked, baseline_of_system())
+        """Return own cases on either side of a comparison that flags a case."""
+        self.asked = deciding.compared(_results_of(self), self.asked, baseline_of_system())
         return deciding.undecided([further_cases.Done(one) for one in self.asked])
 
     def insist_on_launches(self) -> None:
-        """Fail for a launch that is not complete: the checks of the cases are done by now."""
+        """Fail if a launch is not complete, since the checks of the cases are done by now."""
         faults = [fault for values in self.netproof_further["cases"] for fault in values["faults"]]
         if faults:
             raise SanityError("\n".join(faults))
 
 
 class NetpipeComparedFurther(ComparedFurther, NetpipeFurther):
-    """Launches NetPIPE on."""
+    """Repeat launches of NetPIPE."""
 
     netproof_kind = "compared further"
 
 
 class MpiComparedFurther(ComparedFurther, MpiFurther):
-    """Launches functions of a benchmark on."""
+    """Repeat launches of a benchmark's functions."""
 
     netproof_kind = "compared further"
 
 
-def _everyone_done(test: ComparedFurther) -> list[further_cases.Done]:
-    """Every case of every configuration that a test waits for, with what launched it on."""
+def _results_of(test: ComparedFurther) -> list[further_cases.Done]:
+    """Return every case of every configuration that a test waits for, with its repeat launches."""
     jobs = tests_of(test, name_of(test.launched_by, **test.parameters()))
-    launched_on = tests_of(test, name_of(test.launched_further_by, **test.parameters()))
+    repeats = tests_of(test, name_of(test.launched_further_by, **test.parameters()))
     found = []
     for where, job in jobs.items():
-        one = launched_on[where]
-        around = one.measured_again()
-        subjects = test.complete(job, one)
+        repeat = repeats[where]
+        around = repeat.measured_again()
+        subjects = test.complete(job, repeat)
         asked = _asked(subjects, job.current_system.name, job.current_partition.extras)
         found += [further_cases.Done(each, again=around.get(each.case.key())) for each in asked]
     return found
 
 
 def baseline_of_system() -> ScoreBaseline | None:
-    """The configuration that scores of this system are relative to."""
+    """Return the configuration that scores of this system are relative to."""
     partitions = [
         {"name": partition.name, "extras": partition.extras}
         for partition in runtime().system.partitions

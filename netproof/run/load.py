@@ -1,7 +1,7 @@
-"""The tests of a network under load: one job of victims alongside aggressors, and what reads it.
+"""Tests of a network under load: a job of victims beside aggressors, and the test that reads it.
 
-They are generated only where an aggressor is named, ``-S aggressors=all`` for instance, so that an
-acceptance run has none of it.
+They are generated only with an aggressor, such as ``-S aggressors=all``, so an acceptance run has
+none.
 """
 
 from __future__ import annotations
@@ -32,10 +32,10 @@ KEPT_FILES = [
 
 
 class UnderLoad(Logged):
-    """What congests and what is measured; in both tests, so that ``-S`` sets it in both.
+    """Aggressors and victims; in both tests, so that ``-S`` sets them in both.
 
-    ``aggressors``, ``victims``: names with commas between, or ``all``; ``most_nodes``: those of the
-    job at most, 0 for all; ``rounds``: how often each victim is measured alone and alongside each.
+    ``aggressors``, ``victims``: names separated by commas, or ``all``; ``most_nodes``: most nodes
+    of the job, 0 for all; ``rounds``: launches of each victim alone and beside each aggressor.
     """
 
     aggressors = variable(str, value="")
@@ -45,13 +45,13 @@ class UnderLoad(Logged):
 
     @run_after("init")
     def insist_on_an_aggressor(self) -> None:
-        """Nowhere without one."""
+        """Run nowhere without an aggressor."""
         self.valid_systems = ["*"] if self.aggressors else []
         self.valid_prog_environs = environments_of(OF_PAIRS.name) if self.aggressors else []
 
 
 class LoadLaunches(DemandedJob, UnderLoad):
-    """Victims on two of a partition's nodes, alone and alongside aggressors on all others."""
+    """Victims on two of a partition's nodes, alone and beside aggressors on all others."""
 
     num_tasks_per_node = 1
     keep_files = [*DemandedJob.keep_files, *KEPT_FILES]
@@ -59,7 +59,7 @@ class LoadLaunches(DemandedJob, UnderLoad):
 
     @run_after("setup")
     def take_nodes(self) -> None:
-        """All usable nodes, or as many as were asked for; fail before anything runs on too few."""
+        """Take all usable nodes, or the number requested; fail before anything runs on too few."""
         self.num_tasks = self.usable_nodes(
             self.most_nodes,
             LEAST_NODES,
@@ -68,7 +68,7 @@ class LoadLaunches(DemandedJob, UnderLoad):
 
     @run_before("run")
     def plan_launches(self) -> None:
-        """The launches are drawn by the script, which knows its nodes."""
+        """Write the question for the script, which draws the launches once it knows its nodes."""
         extras = self.current_partition.extras
         partition = Partition.model_validate(extras)
         try:
@@ -88,9 +88,9 @@ class LoadLaunches(DemandedJob, UnderLoad):
 
 
 class LoadCheck(JobRead, UnderLoad):
-    """The launches were made; what they say is for whoever reads the report.
+    """Check that launches were made; the report shows their results.
 
-    Its record has them, ``netproof_load``.
+    Its record has the launches, ``netproof_load``.
     """
 
     tags = {"load"}
@@ -99,7 +99,7 @@ class LoadCheck(JobRead, UnderLoad):
 
     @sanity_function
     def is_there(self) -> bool:
-        """A launch is there that is whole; of the others the report has why not."""
+        """Check that a launch is whole; the report has the reasons for others."""
         loaded = self.left_by_job(of_job)
         if all(run.launch is None for run in loaded.runs):
             raise SanityError(f"no launch is whole, the first so: {loaded.runs[0].fault}")

@@ -1,4 +1,4 @@
-"""What ReFrame's log messages tell of a test, and what they leave out."""
+"""Attributes of a test in ReFrame's log messages."""
 
 from __future__ import annotations
 
@@ -6,14 +6,14 @@ import reframe as rfm
 
 
 class Logged(rfm.RegressionTestPlugin):
-    """A test of which log messages tell every attribute but those that ReFrame deprecated.
+    """A test whose log messages leave out the attributes that ReFrame deprecated.
 
-    ReFrame reads all of them for each message, and before it suppresses the warning of a deprecated
-    one it looks for the source of every frame of the stack: most of what it does between jobs.
+    ReFrame reads all attributes for each message. Before it suppresses a deprecation warning, it
+    looks up the source of every stack frame, which is most of its work between jobs.
     """
 
     @classmethod
     def loggable_attrs(cls) -> list[tuple[str, str | None]]:
-        """Attribute, and the name that the log has for it, as ReFrame's metaclass gives them."""
+        """Return attributes and their names in the log, as ReFrame's metaclass does."""
         deprecated = {name for name, one in cls.var_space.items() if one.is_deprecated()}
         return [one for one in type(cls).loggable_attrs(cls) if one[0] not in deprecated]

@@ -1,4 +1,4 @@
-"""Tests that an acceptance run has not: a job that somebody asks for, and what reads it."""
+"""Tests outside acceptance runs: a job on demand, and the test that reads it."""
 
 from __future__ import annotations
 
@@ -23,16 +23,17 @@ Read = TypeVar("Read")
 
 
 class DemandedJob(Job):
-    """A job of which nothing is expected in an acceptance run."""
+    """A job without cases of an acceptance run."""
 
     def cases(self) -> list[Case]:
-        """None that an acceptance run has."""
+        """Return no cases of an acceptance run."""
         return []
 
     def usable_nodes(self, most: int, least: int, why: str) -> int:
-        """All usable nodes, or ``most`` if that is not 0; ReframeError where they are too few.
+        """Return the number of usable nodes, at most ``most`` if that is not 0.
 
-        ``why``: what takes so many, for the message. A dry run believes the site's number.
+        ``why``: the reason for ``least``, for the message. A dry run uses the site's number. Raises
+        ReframeError if they are fewer than ``least``.
         """
         there = self.current_partition.extras["nodes"]
         if not self.is_dry_run():
@@ -46,7 +47,7 @@ class DemandedJob(Job):
 
 
 class JobRead(rfm.RunOnlyRegressionTest, Logged, RecordedTest):
-    """Reads what a job left, once it is done."""
+    """A test that reads a job's results."""
 
     local = True
     sourcesdir = None
@@ -54,16 +55,16 @@ class JobRead(rfm.RunOnlyRegressionTest, Logged, RecordedTest):
     launched_by: type[Job]
 
     def launching_test(self) -> str:
-        """Name of the job."""
+        """Return the name of the job."""
         return name_of(self.launched_by)
 
     @run_after("init")
     def wait_for_launches(self) -> None:
-        """Run once the job is done."""
+        """Depend on the job."""
         self.depends_on(self.launching_test(), udeps.by_case)
 
     def left_by_job(self, read: Callable[[Path, str], Read]) -> Read:
-        """What ``read`` finds in the job's folder, under its id; SanityError with every reason."""
+        """Return what ``read`` finds in the job's folder; raise SanityError with every reason."""
         job = self.getdep(self.launching_test())
         try:
             return read(Path(job.stagedir), str(job.job.jobid))

@@ -1,8 +1,8 @@
-"""From inside a job of pairs: which round is next, by what the job has measured so far.
+"""Choose the next round inside a job of pairs, by its results so far.
 
 The job's script starts this module once, and asks it before each launch. It writes the nodes of
 the next one, or closes the rounds when every node is cleared or accused, or the most rounds are
-made. It knows nothing but what is in the job's folder.
+made. It knows only the job's folder.
 """
 
 from __future__ import annotations
@@ -32,10 +32,10 @@ from netproof.site.partition import Partition
 from netproof.verdict import pairs, traffic
 
 MOST_ALONE = 60
-"""Rounds of one pair that a job has room for; suspects are measured in the order of suspicion."""
+"""Most rounds of one pair; suspects are measured in the order of suspicion."""
 
 MOST_AT_THE_END = MOST_BOTH_WAYS + MOST_ALONE + 1
-"""Launches after the rounds that judge nodes, and the one for which nothing is left."""
+"""Most launches after the rounds that judge nodes, and the one that finds nothing left."""
 
 
 def write_question(
@@ -48,7 +48,7 @@ def write_question(
     leaves: Mapping[str, Sequence[str]],
     parents: Mapping[str, str],
 ) -> None:
-    """Leave in the job's folder what ``decide`` has to know."""
+    """Write the inputs of ``decide`` into the job's folder."""
     document = {
         "where": list(where),
         "extras": dict(extras),
@@ -61,16 +61,16 @@ def write_question(
 
 
 _known: dict[Path, dict[int, PairLaunch]] = {}
-"""Of each job's folder the launches that this process has read, which do not change any more."""
+"""Launches that this process has read, which are final, by job folder."""
 
 
-def read(folder: Path, jobid: str, *, anew: bool = True) -> tuple[PairRounds, Partition]:
-    """The rounds that a job has made so far, and its partition.
+def read(folder: Path, jobid: str, *, fresh: bool = True) -> tuple[PairRounds, Partition]:
+    """Return the rounds that a job has made so far, and its partition.
 
-    ``anew``: all of them, and not only those since this process read them last. Raises
-    NetproofError where its files are not whole.
+    ``fresh``: read all of them, not only those since this process read them last. Raises
+    NetproofError if its files are not whole.
     """
-    known = {} if anew else _known.setdefault(folder, {})
+    known = {} if fresh else _known.setdefault(folder, {})
     question = json_reading.json_file(folder / QUESTION_FILE)
     partition = Partition.model_validate(question["extras"])
     system, name, environment = question["where"]
@@ -100,10 +100,10 @@ def read(folder: Path, jobid: str, *, anew: bool = True) -> tuple[PairRounds, Pa
 
 
 def decide(folder: Path, made: int, jobid: str) -> None:
-    """Say what the job in ``folder`` launches after ``made`` launches, or that it is through."""
+    """Write the next launch of the job in ``folder`` after ``made`` launches, or close it."""
     planned = pair_plans.read_planned(folder)
     if made >= len(planned.launches) and not planned.last:
-        rounds, partition = read(folder, jobid, anew=False)
+        rounds, partition = read(folder, jobid, fresh=False)
         planned = _more(planned, rounds, partition)
         pair_plans.write_planned(folder, planned)
     if made < len(planned.launches):
@@ -113,19 +113,19 @@ def decide(folder: Path, made: int, jobid: str) -> None:
 
 
 def _more(planned: Planned, rounds: PairRounds, partition: Partition) -> Planned:
-    """What was planned, with the next round; or with suspects alone, which come last."""
+    """Return the plan with the next round, or with the last ones, of suspects alone."""
     disturbance, settings = partition.settings().disturbance, partition.pair_settings()
     judged = pairs.judge(rounds, settings, disturbance)
     mode, settings = pairs.settings_of(rounds, settings)
     seen = pairs.observations(rounds, settings, disturbance)
     done = max((one.round for one in planned.launches), default=0)
     if done >= partition.settings().confirm.launches and all(one.disturbed for one in seen):
-        # What else runs here does not end, and says nothing of a node.
+        # Other work here does not end, and shows nothing about a node.
         return Planned(planned.launches, last=True)
     if done >= LEAST_ROUNDS and traffic.all_lose(
         traffic.of_rounds([rounds], {rounds.partition: partition})
     ):
-        # What slows every pair is not told by more of them, and each takes long.
+        # More rounds do not explain what slows every pair, and each takes long.
         return Planned(planned.launches, last=True)
     switches = pairs.topology(rounds)
     following = next_round(

@@ -1,4 +1,4 @@
-"""The tests that measure every node of a partition in pairs, and say which of them is slow."""
+"""Tests that measure every node of a partition in pairs to find slow ones."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ KEPT_FILES = [f"{pair_plans.SUBJECT}.*", pair_plans.PLANNED_FILE, "decide.out"]
 
 
 class InPairs(Logged):
-    """In one environment, on the partitions whose nodes are measured in pairs in it.
+    """A test in one environment, on the partitions that measure pairs in it.
 
-    A test that is generated and skipped would count as not measured: it has to be generated for
-    no other environment, and ReFrame's features of environments are the same on all partitions.
+    It is generated for no other environment, since a skipped test would count as not measured.
+    ReFrame's features cannot choose, since those of an environment are the same on all partitions.
     """
 
     # A parameter without values is a warning of ReFrame's; the empty name is on no partition.
@@ -38,7 +38,7 @@ class InPairs(Logged):
 
     @run_after("init")
     def find_partitions(self) -> None:
-        """Where they are."""
+        """Run on the partitions that measure pairs in this environment."""
         self.valid_systems = pair_places().get(self.environment, [])
         self.valid_prog_environs = [self.environment] if self.valid_systems else []
 
@@ -56,9 +56,9 @@ class PairLaunches(TakesFewer, Job, InPairs):
     tags = {"pairs"}
 
     def cases(self) -> list[Case]:
-        """Those of its benchmark on the partition: where all of them are left, its nodes are too.
+        """Return its benchmark's cases on the partition; if all are skipped, the pairs are too.
 
-        In whatever environment, since it is nodes that are measured, and not MPI libraries.
+        Environments do not matter, since nodes are measured rather than MPI libraries.
         """
         partition, cases = self.current_partition, []
         counts, per_node = partition.extras["rank_counts"], partition.extras["ranks_per_node"]
@@ -69,20 +69,20 @@ class PairLaunches(TakesFewer, Job, InPairs):
         return cases
 
     def asked(self) -> dict[str, Any]:
-        """None: its rounds are in the record of the test that reads them."""
+        """Return no cases: the record of the test that reads the rounds has them."""
         return records.asked([], self.launches)
 
     @run_after("init")
     def insist_on_mode(self) -> None:
-        """One of those there are."""
+        """Fail for an unknown mode."""
         if self.mode not in list(Mode):
-            raise ReframeError(f"mode={self.mode!r} is none of {', '.join(Mode)}")
+            raise ReframeError(f"unknown mode {self.mode!r}; choose one of {', '.join(Mode)}")
 
     @run_after("setup")
     def take_all_nodes(self) -> None:
-        """As many nodes as Slurm calls usable, and no more than the site says that a job can have.
+        """Take all nodes that Slurm calls usable, up to the site's limit for a job.
 
-        Those that other jobs have now are waited for, ``wait_for_nodes_s`` at most.
+        The job waits for busy nodes, ``wait_for_nodes_s`` at most.
         """
         self.num_tasks = self.current_partition.extras["nodes"]
         if not self.is_dry_run():
@@ -90,7 +90,7 @@ class PairLaunches(TakesFewer, Job, InPairs):
 
     @run_before("run")
     def plan_rounds(self) -> None:
-        """The rounds are made by a script that asks after each what to measure next."""
+        """Write the script of the rounds, which asks after each what to measure next."""
         extras = self.current_partition.extras
         partition = Partition.model_validate(extras)
         stage = Path(self.stagedir)
@@ -121,7 +121,7 @@ class PairLaunches(TakesFewer, Job, InPairs):
 
 
 class PairCheck(JobRead, InPairs):
-    """Every node is cleared, or a sentence for each that is accused or could not be decided.
+    """Check that every node is cleared; else a sentence for each accused or undecided one.
 
     Its record has the rounds, ``netproof_pairs``.
     """
@@ -131,12 +131,12 @@ class PairCheck(JobRead, InPairs):
     netproof_kind = variable(str, value="pairs", loggable=True)
 
     def launching_test(self) -> str:
-        """Name of the job whose rounds these are."""
+        """Return the name of the job whose rounds these are."""
         return name_of(self.launched_by, environment=self.environment)
 
     @sanity_function
     def no_node_stands_out(self) -> bool:
-        """No node, pair or switch is accused, and none is undecided."""
+        """Check that no node, pair or switch is accused or undecided."""
         job = self.getdep(self.launching_test())
         folder = Path(job.stagedir)
         rounds, partition = self.left_by_job(pair_deciding.read)
@@ -148,18 +148,18 @@ class PairCheck(JobRead, InPairs):
         disturbance = partition.settings().disturbance
         link = partition.link(over_tcp=self.current_environ.extras["mpi_over_tcp"])
         judged = pairs.judge(rounds, partition.pair_settings(), disturbance, link)
-        said = [*judged.accusations(), *judged.faults()]
-        said += [f"inconclusive: {why}" for why in judged.undecided()]
-        if said:
-            raise SanityError("\n".join(said))
+        reasons = [*judged.accusations(), *judged.faults()]
+        reasons += [f"inconclusive: {why}" for why in judged.undecided()]
+        if reasons:
+            raise SanityError("\n".join(reasons))
         return True
 
 
 def _cut_short(folder: Path) -> list[str]:
-    """Why rounds may be missing: the job was never told that it is through."""
+    """Return why rounds may be missing, if the job's rounds were never closed."""
     if (folder / pair_deciding.CLOSED_FILE).exists():
         return []
-    told = folder / "decide.out"
-    lines = told.read_text(errors="replace").splitlines() if told.exists() else []
-    said = f": {lines[-1]}" if lines else ""
-    return [f"{told}: the job did not come to the end of its rounds{said}"]
+    log = folder / "decide.out"
+    lines = log.read_text(errors="replace").splitlines() if log.exists() else []
+    reason = f": {lines[-1]}" if lines else ""
+    return [f"{log}: the job did not come to the end of its rounds{reason}"]

@@ -1,4 +1,4 @@
-"""What tests read of the jobs that they wait for."""
+"""Read the results of the jobs that a test waits for."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ if TYPE_CHECKING:
 
 
 class Reader(rfm.RegressionTestPlugin):
-    """Reads the cases that a job left.
+    """A test that reads the cases of a job.
 
-    ``launched_by``, ``launched_further_by``, ``compared_further_by``: in the class body, as far
-    as a test has to do with them, the leaf classes of its jobs and of what launches on.
+    ``launched_by``, ``launched_further_by``, ``compared_further_by``: leaf classes of its jobs and
+    their repeat launches, in the class body as far as the test needs them.
     """
 
     launched_by: type[Job]
@@ -31,20 +31,20 @@ class Reader(rfm.RegressionTestPlugin):
     compared_further_by: type[ComparedFurther]
 
     def case_of(self, job: Job, case: Case) -> measured.Measured:
-        """A case as ``job`` measured it, or Incomplete."""
+        """Return a case as ``job`` measured it, or raise Incomplete."""
         found = job.measured()[case]
         if isinstance(found, job_files.Incomplete):
             raise found
         return found
 
     def readers(self, job: Job) -> list[Callable[[], measured.Measured]]:
-        """A function for each case of ``job`` that reads it, or raises Incomplete."""
+        """Return a function for each case of ``job`` that reads it, or raises Incomplete."""
         return [lambda case=case: self.case_of(job, case) for case in job.cases()]
 
     def complete(self, job: Job, *several: Further) -> list[Subject]:
-        """Every case that ``job`` completed; what it did not is for the checks to tell.
+        """Return every case that ``job`` completed; the checks report the others.
 
-        ``several``: what launched on, whose launches are the case's too.
+        ``several``: tests whose repeat launches are added to the cases.
         """
         found = []
         for read in self.readers(job):
@@ -60,7 +60,7 @@ class Reader(rfm.RegressionTestPlugin):
 
 
 def tests_of(test: rfm.RegressionTest, name: str) -> dict[tuple[str, str], rfm.RegressionTest]:
-    """The tests of that name that ``test`` waits for, by partition and environment."""
+    """Return the tests of a name that ``test`` waits for, by partition and environment."""
     found = {}
     for partition in runtime().system.partitions:
         for environment in partition.environs:

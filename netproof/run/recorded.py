@@ -1,4 +1,4 @@
-"""A test that leaves a record in the session's folder, to which ReFrame's report refers."""
+"""Tests with a record in the session's folder, to which ReFrame's report refers."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from netproof.session import records
 
 @functools.cache
 def session_folder() -> Path:
-    """Return the folder of this run, next to ReFrame's reports; made at the first call."""
+    """Return the folder of this run, beside ReFrame's reports; the first call makes it."""
     reports = Path(osext.expandvars(runtime().get_option("general/0/report_file"))).parent
     try:
         return records.make_folder(reports)
@@ -27,12 +27,12 @@ def session_folder() -> Path:
 
 
 class RecordedTest(rfm.RegressionTestPlugin):
-    """A test of which the report has the path and SHA-256 of a record, ``netproof_record``."""
+    """A test with a record; the report has its path and SHA-256, ``netproof_record``."""
 
     netproof_record = variable(dict, value={}, loggable=True)
 
     def record(self, **values: Any) -> None:
-        """Write what the test has left so far, ``values`` with what was written before."""
+        """Write ``values`` into the test's record, with those written before."""
         test = {
             "display_name": self.display_name,
             "unique_name": self.unique_name,

@@ -1,4 +1,4 @@
-"""The references of a test, and what becomes of one that has none."""
+"""References of tests; a test without any fails."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from netproof.verdict import references
 
 @contextlib.contextmanager
 def _read_by_libyaml() -> Iterator[None]:
-    """ReFrame reads the file for each test, which Python's parser makes a third of its start."""
+    """Parse YAML with libyaml: Python's parser takes a third of ReFrame's start."""
     usual = yaml.SafeLoader
     yaml.SafeLoader = getattr(yaml, "CSafeLoader", usual)
     try:
@@ -29,10 +29,10 @@ def _read_by_libyaml() -> Iterator[None]:
 
 
 class Referenced(rfm.RegressionTestPlugin):
-    """Bounds come from reference-values/<system>.yaml, and a test without them fails.
+    """A test with bounds from reference-values/<system>.yaml; it fails without them.
 
-    A file that is missing or broken would make ReFrame drop the test at load, and a run of
-    nothing is green; so the fault is kept and raised when the test is set up.
+    ReFrame would drop the test at load if the file is missing or broken, and an empty run is
+    green; so the fault is stored and raised when the test is set up.
     """
 
     reference_fault = variable(str, value="", loggable=False)
@@ -48,7 +48,7 @@ class Referenced(rfm.RegressionTestPlugin):
             path = Path(prefix) / name
             trust.insist(path, "references")
             if path.exists():
-                # ReFrame has no limits, and takes the second of a key that is there twice.
+                # ReFrame has no limits, and takes the second value of a duplicate key.
                 references.readable(path)
             with _read_by_libyaml():
                 self.reference = {"$ref": str(path)}
@@ -57,6 +57,6 @@ class Referenced(rfm.RegressionTestPlugin):
 
     @run_before("setup")
     def insist_on_references(self) -> None:
-        """Fail before anything is measured that could not be judged."""
+        """Fail before measuring what could not be judged."""
         if self.reference_fault:
             raise ReframeError(self.reference_fault)

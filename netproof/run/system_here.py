@@ -1,4 +1,4 @@
-"""What the system that ReFrame runs on has: rank counts, environments of pairs, Slurm's nodes."""
+"""Rank counts, environments of pairs, and Slurm's nodes of the system that ReFrame runs on."""
 
 from __future__ import annotations
 
@@ -8,27 +8,24 @@ from reframe.core.runtime import runtime
 from reframe.core.systems import SystemPartition
 
 from netproof.errors import NetproofError
-from netproof.session import (
-    slurm_nodes,
-)
+from netproof.session import slurm_nodes
 from netproof.site import slurm
 from netproof.site.keys import PARTITION_KEYS
 from netproof.site.partition import Partition, pair_environments
 
 
 def rank_counts() -> list[int]:
-    """Rank counts of all partitions of the system that ReFrame runs on.
+    """Return the rank counts of all partitions of the system that ReFrame runs on.
 
-    Raises NetproofError where the system was not configured for netproof.
+    Raises NetproofError if the system was not configured for netproof.
     """
     return sorted({count for one in _partitions() for count in one.extras["rank_counts"]})
 
 
 def pair_places() -> dict[str, list[str]]:
-    """Each environment that measures nodes in pairs in this run, to ``SYSTEM:PARTITION`` of these.
+    """Return the environments that measure pairs in this run, each with its ``SYSTEM:PARTITION``s.
 
-    Of a run that ``-p`` narrows, partitions have what is left. Raises NetproofError as
-    ``rank_counts`` does.
+    Only environments that ``-p`` selects count. Raises NetproofError as ``rank_counts`` does.
     """
     places: dict[str, list[str]] = {}
     for one in _partitions():
@@ -53,7 +50,7 @@ def _partitions() -> list[SystemPartition]:
 
 
 def slurm_now() -> list[slurm_nodes.PartitionNodes]:
-    """The nodes of every partition of the system that ReFrame runs on, as Slurm has them now."""
+    """Return Slurm's present nodes of every partition of the system that ReFrame runs on."""
     several = runtime().system.partitions
     try:
         known = slurm.partitions()

@@ -1,7 +1,6 @@
-"""The tests of the times of single calls: one job of a long PingPong, and what reads it.
+"""Tests of the times of single calls: a job of a long PingPong, and the test that reads it.
 
-They are generated only where somebody says for how long, ``-S tails_seconds=60``, so that an
-acceptance run has none of it.
+They are generated only with a duration, ``-S tails_seconds=60``, so an acceptance run has none.
 """
 
 from __future__ import annotations
@@ -23,14 +22,14 @@ KEPT_FILES = [tails.QUESTION_FILE, tails.CALLS_FILE, tails.LINES_FILE, tails.WAT
 
 
 class ForLong(Logged):
-    """For how long, and what is sent; in both tests, so that ``-S`` sets it in both."""
+    """Duration and message size; in both tests, so that ``-S`` sets them in both."""
 
     tails_seconds = variable(float, value=0.0)
     tails_bytes = variable(int, value=SHORT_BYTES)
 
     @run_after("init")
     def insist_on_seconds(self) -> None:
-        """Nowhere without them."""
+        """Run nowhere without a duration."""
         asked = self.tails_seconds > 0
         self.valid_systems = ["*"] if asked else []
         self.valid_prog_environs = environments_of(OF_PAIRS.name) if asked else []
@@ -46,7 +45,7 @@ class TailsLaunches(DemandedJob, ForLong):
 
     @run_before("run")
     def plan_launches(self) -> None:
-        """The long launch is drawn by the script, which knows how long a call takes."""
+        """Write the question for the script, which plans the long launch by a call's duration."""
         extras = self.current_partition.extras
         partition = Partition.model_validate(extras)
         if not 0 < self.tails_bytes <= partition.max_message_bytes:
@@ -64,9 +63,9 @@ class TailsLaunches(DemandedJob, ForLong):
 
 
 class TailsCheck(JobRead, ForLong):
-    """The long launch was made; what it says is for whoever reads the report.
+    """Check that the long launch was made; the report shows its results.
 
-    Its record has it, ``netproof_tails``.
+    Its record has the launch, ``netproof_tails``.
     """
 
     tags = {"load"}
@@ -75,6 +74,6 @@ class TailsCheck(JobRead, ForLong):
 
     @sanity_function
     def is_there(self) -> bool:
-        """The long launch is whole."""
+        """Check that the long launch is whole."""
         self.record(netproof_tails=self.left_by_job(tails.of_job).as_json())
         return True

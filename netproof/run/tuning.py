@@ -1,7 +1,7 @@
-"""The tests of a sweep: one job that turns one setting, and a test that reads what it left.
+"""Tests of a sweep: one job that varies one setting, and a test that reads its results.
 
-They are generated only where a parameter is named, ``-S turned=socket-buffer`` for instance, so
-that an acceptance run has none of it.
+They are generated only with a parameter, such as ``-S turned=socket-buffer``, so an acceptance run
+has none.
 """
 
 from __future__ import annotations
@@ -27,11 +27,12 @@ ROUNDS = 5
 
 
 class Turned(Logged):
-    """What is turned. Both tests have the variables, so that ``-S`` sets them in both.
+    """The setting to vary; in both tests, so that ``-S`` sets the variables in both.
 
-    ``turned``: a parameter's name, or that of an environment variable; ``turned_values``: in place
-    of the parameter's own, with commas between (of a list's only one ReFrame would make a number);
-    ``turned_protocol``: ``tcp`` or ``mpi``; ``turned_path``: ``between`` nodes or ``inside`` one.
+    ``turned``: name of a parameter or an environment variable; ``turned_values``: values in place
+    of the parameter's own, separated by commas (ReFrame would turn a list's only one into a
+    number); ``turned_protocol``: ``tcp`` or ``mpi``; ``turned_path``: ``between`` nodes or
+    ``inside`` one.
     """
 
     turned = variable(str, value="")
@@ -42,7 +43,7 @@ class Turned(Logged):
 
     @run_after("init")
     def insist_on_a_parameter(self) -> None:
-        """Nowhere without one."""
+        """Run nowhere without a parameter."""
         if self.turned:
             self.valid_systems = ["*"]
             self.valid_prog_environs = [f"+{netpipe.BENCHMARK.feature(self.turned_protocol)}"]
@@ -50,15 +51,15 @@ class Turned(Logged):
             self.valid_systems, self.valid_prog_environs = [], []
 
     def given_values(self) -> tuple[str, ...]:
-        """The values in place of the parameter's own."""
+        """Return the values in place of the parameter's own."""
         return tuple(self.turned_values.split(",")) if self.turned_values else ()
 
     def setting(self) -> Parameter:
-        """What is turned; NetproofError where it is nothing."""
+        """Return the parameter to vary; raise NetproofError if it is unknown."""
         return parameters.found(self.turned, self.given_values())
 
     def values(self) -> tuple[str, ...]:
-        """To which values; NetproofError where they are none."""
+        """Return the values to set; raise NetproofError for invalid ones."""
         rails = Partition.model_validate(self.current_partition.extras).rails
         found = self.given_values() or self.setting().values_on(rails)
         parameters.insist_on_values(found)
@@ -66,28 +67,28 @@ class Turned(Logged):
 
 
 class TuningLaunches(DemandedJob, Turned):
-    """NetPIPE with each value in turn, one way, on the same two nodes."""
+    """NetPIPE with each value, one way, on the same two nodes."""
 
     num_tasks = 2
     num_tasks_per_node = 1
     tags = {"tuning"}
 
     def case(self) -> Case:
-        """What is measured with each value."""
+        """Return the case measured with each value."""
         return netpipe_case(self, self.turned_protocol, self.turned_path, "oneway")
 
     def told(self) -> Told:
-        """How launches are told a value here; NetproofError where they are not."""
+        """Return how a launch gets its value here; raise NetproofError if it cannot."""
         library = self.current_environ.extras["mpi"]
         return self.setting().told(self.turned_protocol, library, self.turned_path)
 
     def sequence(self) -> tuple[SweepTurn, ...]:
-        """The launches in their order."""
+        """Return the launches in their order."""
         return turns(self.values(), self.rounds, self.seed)
 
     @run_after("setup")
     def insist_on_telling(self) -> None:
-        """Fail before anything is submitted that nobody can be told."""
+        """Fail before submitting a sweep whose values cannot be set."""
         self.over_tcp = self.turned_protocol == parameters.TCP
         partition = Partition.model_validate(self.current_partition.extras)
         try:
@@ -107,7 +108,7 @@ class TuningLaunches(DemandedJob, Turned):
             self.skip(f"{self.turned} takes root: the partition has no tuning_hook")
 
     def record(self) -> Path:
-        """Where it is noted what the nodes' own values are, as long as they have others."""
+        """Return the path of the record of the nodes' own values while others are set."""
         reports = Path(runtime().get_option("general/0/report_file")).parent
         return restoring.record_of(
             reports.absolute(), self.current_system.name, self.current_partition.name
@@ -115,7 +116,7 @@ class TuningLaunches(DemandedJob, Turned):
 
     @run_before("run")
     def plan_launches(self) -> None:
-        """All values in all rounds."""
+        """Plan all values in all rounds."""
         partition = Partition.model_validate(self.current_partition.extras)
 
         def planned(srun: list[str], seed: int) -> tuple:
@@ -135,7 +136,7 @@ class TuningLaunches(DemandedJob, Turned):
 
 
 class TuningCheck(JobRead, Turned):
-    """The launches are complete; what they say is for whoever reads the report.
+    """Check that the launches are complete; the report shows their results.
 
     Its record has the sweep, ``netproof_tuning``.
     """
@@ -146,7 +147,7 @@ class TuningCheck(JobRead, Turned):
 
     @sanity_function
     def is_complete(self) -> bool:
-        """Every launch of every value is there."""
+        """Check that every launch of every value is there."""
         job = self.getdep(self.launching_test())
         partition = Partition.model_validate(self.current_partition.extras)
         several, case, parameter = job.sequence(), job.case(), job.setting()

@@ -1,7 +1,7 @@
-"""The tests of a sweep of a collective's algorithms: a job for each rank count, and what reads it.
+"""Tests of a sweep of a collective's algorithms: a job per rank count, and the test that reads it.
 
-They are generated only where a function is named, ``-S swept_function=Allreduce`` for instance, so
-that an acceptance run has none of it.
+They are generated only with a function, such as ``-S swept_function=Allreduce``, so an acceptance
+run has none.
 """
 
 from __future__ import annotations
@@ -29,10 +29,10 @@ BENCHMARK = imb.BENCHMARK.name
 
 
 class Swept(rfm.RegressionTestPlugin):
-    """What is swept. Both tests have the variables, so that ``-S`` sets them in both.
+    """The function to sweep; in both tests, so that ``-S`` sets the variables in both.
 
-    ``swept_function``: of IMB; ``swept_algorithms``: in place of all, names or values with commas
-    between; ``swept_ranks``: the rank count, 0 for all of the partition.
+    ``swept_function``: of IMB; ``swept_algorithms``: names or values in place of all, separated by
+    commas; ``swept_ranks``: the rank count, 0 for all of the partition.
     """
 
     swept_function = variable(str, value="")
@@ -41,39 +41,39 @@ class Swept(rfm.RegressionTestPlugin):
     rounds = variable(int, value=ROUNDS)
 
     def insist_on_a_function(self, ranks: int) -> None:
-        """Nowhere without one, and only where the partition measures the rank count."""
+        """Run nowhere without a function, and only where the partition measures the rank count."""
         wanted = self.swept_function and self.swept_ranks in (0, ranks)
         self.valid_systems = [f"+{ranks_feature(ranks)}"] if wanted else []
         self.valid_prog_environs = environments_of(BENCHMARK) if wanted else []
 
 
 class AlgorithmLaunches(DemandedJob, Swept):
-    """A function with each of its algorithms in turn, on the same nodes."""
+    """A function with each of its algorithms, on the same nodes."""
 
     ranks = parameter(rank_counts())
     tags = {"tuning"}
 
     @run_after("init")
     def find_partitions(self) -> None:
-        """Run where there is something to sweep."""
+        """Run where a function is to be swept."""
         self.insist_on_a_function(self.ranks)
 
     def case(self) -> Case:
-        """What is measured with each algorithm."""
+        """Return the case measured with each algorithm."""
         return mpi_case(self, registry.mpi(BENCHMARK).function(self.swept_function))
 
     def choice(self) -> Choice:
-        """What is tried, and how launches are told; NetproofError where it is not known."""
+        """Return the algorithms and how to select them; raise NetproofError for unknown ones."""
         given = self.swept_algorithms.split(",") if self.swept_algorithms else ()
         return known.choice(self.current_environ.extras["mpi"], self.swept_function, given)
 
     def sequence(self) -> tuple[SweepTurn, ...]:
-        """The launches in their order."""
+        """Return the launches in their order."""
         return turns(self.choice().values, self.rounds, self.seed)
 
     @run_after("setup")
     def insist_on_telling(self) -> None:
-        """Fail before anything is submitted that nobody can be told."""
+        """Fail before submitting a sweep whose algorithms cannot be selected."""
         try:
             self.choice()
         except NetproofError as error:
@@ -81,7 +81,7 @@ class AlgorithmLaunches(DemandedJob, Swept):
 
     @run_before("run")
     def plan_launches(self) -> None:
-        """All algorithms in all rounds."""
+        """Plan all algorithms in all rounds."""
         partition = Partition.model_validate(self.current_partition.extras)
         self.num_tasks = self.ranks
         self.num_tasks_per_node = partition.ranks_per_node
@@ -97,7 +97,7 @@ class AlgorithmLaunches(DemandedJob, Swept):
 
 
 class AlgorithmCheck(JobRead, Swept):
-    """The launches were made; what they say is for whoever reads the report.
+    """Check that the launches were made; the report shows their results.
 
     Its record has the sweep, ``netproof_algorithms``.
     """
@@ -109,16 +109,16 @@ class AlgorithmCheck(JobRead, Swept):
 
     @run_after("init")
     def find_partitions(self) -> None:
-        """Run where there is something to sweep."""
+        """Run where a function is to be swept."""
         self.insist_on_a_function(self.job_ranks)
 
     def launching_test(self) -> str:
-        """Name of the job of its rank count."""
+        """Return the name of the job of its rank count."""
         return name_of(self.launched_by, ranks=self.job_ranks)
 
     @sanity_function
     def is_complete(self) -> bool:
-        """An algorithm is left that was launched in every round, and so was the default."""
+        """Check that the default and another algorithm were launched in every round."""
         job = self.getdep(self.launching_test())
         partition = Partition.model_validate(self.current_partition.extras)
         case, choice = job.case(), job.choice()

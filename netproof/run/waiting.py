@@ -1,8 +1,8 @@
-"""How long a job is pending, why, and what becomes of it then.
+"""Limit how long a job is pending, and skip, shrink or cancel it then.
 
-Slurm lets a job wait for as long as it takes. A site says for how long (``wait_for_nodes_s``). The
-jobs of a partition share this time: those that come later would wait for the same nodes. A job that
-is pending for a reason that no end of another job ends is cancelled after a minute.
+Slurm sets no limit; a site does (``wait_for_nodes_s``). The jobs of a partition share this time,
+since later ones would wait for the same nodes. A job that is pending for a reason that the end of
+other jobs does not remove is cancelled after a minute.
 """
 
 from __future__ import annotations
@@ -24,22 +24,22 @@ from netproof.site.hostlist import fold
 from netproof.site.partition import Partition
 
 ASK_EVERY_S = 5
-"""Seconds between two questions to Slurm about a job that waits."""
+"""Seconds between two queries to Slurm about a pending job."""
 
 SETTLE_S = 60
-"""Seconds in which Slurm comes to every job of its queue: its own default of sched_interval."""
+"""Seconds in which Slurm considers every job of its queue: its default sched_interval."""
 
 LEAST_NODES = 2
-"""A pair."""
+"""Nodes of a pair."""
 
 
 @dataclass
 class Wait:
-    """How long a job has waited for nodes, ``own_s``, and all jobs of its partition, ``spent_s``.
+    """Seconds that a job has waited for nodes, ``own_s``, and those of its partition, ``spent_s``.
 
-    ``spent_s`` is by partition, and shared; ``looked``: when Slurm was last asked, and ``since``:
-    the last moment at which the job was known to wait for nodes. ``reason``: Slurm's last one,
-    ``reason_since`` when it was first given, and ``shown``: whether it was shown.
+    ``spent_s`` is by partition, and shared; ``looked``: when Slurm was last asked; ``since``: the
+    last moment at which the job was known to wait for nodes; ``reason``: Slurm's last one;
+    ``reason_since``: when it was first given; ``shown``: whether it was shown.
     """
 
     partition: str
@@ -52,7 +52,7 @@ class Wait:
     shown: bool = False
 
     def due(self, now: float) -> bool:
-        """Whether Slurm is to be asked again."""
+        """Check whether Slurm is to be asked again."""
         return self.looked is None or now - self.looked >= ASK_EVERY_S
 
     def look(self, now: float, *, for_nodes: bool) -> None:
@@ -63,19 +63,19 @@ class Wait:
         self.looked, self.since = now, now if for_nodes else None
 
     def lasts(self, now: float, reason: str | None) -> bool:
-        """Whether the job has been pending for one reason for a minute."""
+        """Check whether the job has been pending for one reason for a minute."""
         if reason != self.reason:
             self.reason, self.reason_since, self.shown = reason, now, False
         return reason is not None and now - self.reason_since >= SETTLE_S
 
     def over(self, limit_s: int) -> bool:
-        """Whether the partition's time is over, and Slurm had the time to start this job."""
+        """Check whether the partition's time is over, and Slurm had time to start this job."""
         return self.own_s >= min(limit_s, SETTLE_S) and self.spent_s[self.partition] >= limit_s
 
 
 @dataclass(frozen=True)
 class _Run:
-    """Of this run: each job's wait by its number, and the seconds spent by partition."""
+    """Waits of this run by job id, and the seconds spent by partition."""
 
     waits: dict[str, Wait] = field(default_factory=dict)
     spent_s: defaultdict[str, float] = field(default_factory=lambda: defaultdict(float))
@@ -85,38 +85,38 @@ _run = _Run()
 
 
 class WaitsForNodes(rfm.RegressionTestPlugin):
-    """A Slurm job that is left where other jobs hold its nodes for longer than the site waits.
+    """A Slurm job that is skipped if other jobs hold its nodes for longer than the site waits.
 
-    ``netproof_left``: why it was left, as ``left.Left`` has it; empty for one that was to run.
+    ``netproof_left``: why it was skipped, as ``left.Left`` has it; empty if it was not.
     """
 
     netproof_left = variable(dict, value={}, loggable=True)
 
     def run_complete(self) -> bool:
-        """Whether the job has ended; one that waits too long is left."""
+        """Check whether the job has ended; skip one that waits too long."""
         done = super().run_complete() and self.has_ended()
         if not done and self.job.state == "PENDING":
             self.look_at_queue(time.monotonic())
         return done
 
     def has_ended(self) -> bool:
-        """Whether a job that ReFrame takes for ended is not requeued.
+        """Check whether a job that ReFrame takes for ended is not requeued.
 
-        While Slurm requeues a job since a node died, sacct says NODE_FAIL for some seconds.
+        While Slurm requeues a job after a node died, sacct reports NODE_FAIL for some seconds.
         """
         if self.job.state != "NODE_FAIL":
             return True
         try:
             queued = slurm.is_queued(str(self.job.jobid))
         except NetproofError:
-            # A Slurm that does not know the job any more has not requeued it.
+            # If Slurm no longer knows the job, it has not requeued it.
             return True
         if queued:
             self.job._completion_time = None
         return not queued
 
     def look_at_queue(self, now: float) -> None:
-        """Ask Slurm what the job waits for, and act where it has waited for too long."""
+        """Ask Slurm what the job waits for, and act if it has waited too long."""
         jobid, partition = str(self.job.jobid), self.current_partition
         wait = _run.waits.setdefault(jobid, Wait(partition.name, _run.spent_s))
         if not wait.due(now):
@@ -132,7 +132,7 @@ class WaitsForNodes(rfm.RegressionTestPlugin):
                 return
             free, busy = slurm.free_and_busy(slurm.names_in(partition.access), slurm.partitions())
         except NetproofError:
-            # Asked again at the next look: a run for which Slurm stays silent is ended by ReFrame.
+            # The next look asks again; if Slurm stays silent, ReFrame ends the run.
             wait.looked = now
             return
         try:
@@ -153,9 +153,9 @@ class WaitsForNodes(rfm.RegressionTestPlugin):
         self.skip(why)
 
     def show_reason(self, wait: Wait) -> None:
-        """Say once for what the job is pending; ReframeError, and no job, where it never ends.
+        """Show once why the job is pending; cancel it and raise ReframeError if that never ends.
 
-        That it waits for an earlier job of its contention domain is not shown.
+        Waiting for an earlier job of its contention domain is not shown.
         """
         sentence = f"job {self.job.jobid} on {wait.partition} is pending: {wait.reason}"
         if slurm.never_ends(wait.reason):
@@ -169,7 +169,7 @@ class WaitsForNodes(rfm.RegressionTestPlugin):
             getlogger().warning(sentence)
 
     def fail_if_waiting(self, jobid: str, refusal: NetproofError) -> None:
-        """Slurm does not let the job take fewer nodes; one that began meanwhile has its own."""
+        """Cancel a job that Slurm refuses fewer nodes, unless it began meanwhile with its own."""
         try:
             waits = slurm.pending_reason(jobid) is not None
         except NetproofError:
@@ -179,21 +179,21 @@ class WaitsForNodes(rfm.RegressionTestPlugin):
             raise ReframeError(f"job {jobid} waits for its nodes, and {refusal}")
 
     def take_fewer(self, free: Sequence[str], busy: Sequence[str], waited_s: float) -> bool:
-        """Whether the job now waits for fewer nodes, those that are free; none can by itself."""
+        """Return whether the job now waits for the free nodes only; by default it does not."""
         return False
 
 
 class TakesFewer(rfm.RegressionTestPlugin):
-    """A job with a task on each node, of any number of nodes from two on: it takes the free ones.
+    """A job of one task per node that can do with the free nodes, at least two.
 
-    ``netproof_busy``: the ``nodes`` that it no longer waits for, and for how long it did,
-    ``waited_s``; empty where it got all.
+    ``netproof_busy``: the ``nodes`` that it no longer waits for, and the seconds that it did,
+    ``waited_s``; empty if it got all.
     """
 
     netproof_busy = variable(dict, value={}, loggable=True)
 
     def take_fewer(self, free: Sequence[str], busy: Sequence[str], waited_s: float) -> bool:
-        """Whether the job now waits for as many nodes as are free; NetproofError as Slurm's."""
+        """Return whether the job now waits for the free nodes only; NetproofError if refused."""
         if not LEAST_NODES <= len(free) < self.num_tasks:
             return False
         slurm.take_fewer(str(self.job.jobid), len(free))

@@ -16,12 +16,12 @@ running() {
 end_aggressor_step() {
     end_steps
     kill "$aggressor_pid" 2>/dev/null
-    # It was ended, and its status tells nothing.
+    # Its status shows nothing, since it was ended.
     wait "$aggressor_pid" || :
 }
 
-# begin_aggressor NAME LIMIT COMMAND...: starts it, and returns when it has printed a row, so that
-# it sends. One that ends before that is started again, up to $crash_retries times.
+# begin_aggressor NAME LIMIT COMMAND...: starts it, and returns once it has printed a row, so it sends.
+# One that ends before that is restarted, up to $crash_retries times.
 begin_aggressor() {
     local limit=$2 attempt until_s ended
     aggressor=$1 aggressor_why='' aggressor_began=
@@ -32,7 +32,7 @@ begin_aggressor() {
         until_s=$((SECONDS + limit))
         aggressor_why="it sent nothing within $limit s"
         while [ "$SECONDS" -lt "$until_s" ]; do
-            # Asked before its rows are looked for: what has ended by then prints none afterwards.
+            # Checked before its rows: once it has ended it prints no more.
             ended=
             running || ended=1
             if has_figures "$aggressor"; then
@@ -47,8 +47,8 @@ begin_aggressor() {
     return 1
 }
 
-# end_aggressor LIMIT: ends it once it has printed a row more, so that it sent until now, and notes
-# from when to when it ran, how many rows it printed, and why it did not run throughout.
+# end_aggressor LIMIT: ends it after one more row, so that it sent until now, and notes when it ran,
+# how many rows it printed, and why it did not run throughout.
 end_aggressor() {
     local until_s=$((SECONDS + $1)) before count=0 ended
     before=$(rows "$aggressor")

@@ -1,16 +1,16 @@
 # shellcheck shell=bash
-# Sourced by rank.sh: what a node's network counted before a launch and after it, as the kernel has
-# it; netproof reads the lines. Shell builtins but for ethtool, which is asked only of the interfaces
-# in $netproof_rails and where $netproof_driver_counters is 1.
+# Sourced by rank.sh: the kernel's network counters of a node before and after a launch, in lines that
+# netproof reads. Uses shell builtins only, and ethtool for the interfaces in $netproof_rails if
+# $netproof_driver_counters is 1.
 
 declare -A network=()
 
-# read_interfaces: what /proc/net/dev and /sys tell of interfaces, into the array network.
+# read_interfaces: reads the interfaces in /proc/net/dev and /sys into the array network.
 read_interfaces() {
     local IFS=$' \t\n' lines=() again=() line name folder received sent changes
     mapfile -t lines 2>/dev/null </proc/net/dev
-    # Only /sys tells how often a carrier came or went, and it may show another network namespace: so
-    # its bytes are read between two readings of /proc/net/dev, between which they have to be.
+    # Only /sys counts carrier changes, but it may show another network namespace. So its bytes are read
+    # too, and have to lie between two readings of /proc/net/dev.
     for line in "${lines[@]:2}"; do
         name=${line%:*}
         name=${name##* }
@@ -22,7 +22,7 @@ read_interfaces() {
             read -r changes <"$folder/carrier_changes"
         } 2>/dev/null
         network[carriers]+=$'\t'"$name ${received:--} ${sent:--} ${changes:--}"
-        # What a bond, a bridge or a VLAN counts, those below it count again.
+        # Interfaces below a bond, a bridge or a VLAN count the same traffic again.
         for folder in "$folder"/lower_*; do
             [ ! -e "$folder" ] || network[carriers]+=" ${folder##*/lower_}"
         done
@@ -33,15 +33,14 @@ read_interfaces() {
     network[devices-again]="${again[*]}"
 }
 
-# keep_carriers NODE: adds to the node's file in the job's folder how often carriers changed until
-# now, from where its next launch counts: a link may go down and come back while nothing runs.
+# keep_carriers NODE: appends the carrier changes so far to the node's file in the job's folder. Its
+# next launch counts from there, since a link may go down and come back while nothing runs.
 keep_carriers() {
-    # Added to, since whoever is killed while it writes a file anew leaves it empty.
+    # Appended, since a process killed while it rewrites a file leaves it empty.
     { printf '%s\n' "${network[carriers]-}" >>"carriers.$1"; } 2>/dev/null
 }
 
-# read_network: every source, whole, into the array network by the source's name. What cannot be
-# read stays empty.
+# read_network: reads every source into the array network, by the source's name; empty if unreadable.
 read_network() {
     local IFS=$' \t\n' lines=() line name i words
     local processed=0 dropped=0 squeezed=0
@@ -71,7 +70,7 @@ read_network() {
     read_infiniband
 }
 
-# read_drivers: what the cards' drivers count, without single queues, whose sums are among it.
+# read_drivers: reads the drivers' counters, without those of single queues, whose sums are included.
 read_drivers() {
     local name lines line program counter
     [ "${netproof_driver_counters-}" = 1 ] || return
@@ -90,7 +89,7 @@ read_drivers() {
     done
 }
 
-# read_infiniband: the ports of InfiniBand and RoCE cards, which count what passes the kernel by.
+# read_infiniband: reads the ports of InfiniBand and RoCE cards, whose traffic bypasses the kernel.
 read_infiniband() {
     local folder port device name file value
     for folder in /sys/class/infiniband/*/ports/*; do
@@ -109,7 +108,7 @@ read_infiniband() {
             [ ! -e "$file" ] || [ "$((value + 1))" -ne "$port" ] || network[$name]+=" ${file##*/}"
         done
         for file in "$folder/counters/"* "$folder/hw_counters/"*; do
-            # How long the kernel keeps what it has read is no counter.
+            # The lifespan of cached readings is no counter.
             [ -f "$file" ] && [ "${file##*/}" != lifespan ] || continue
             value=
             { read -r value <"$file"; } 2>/dev/null
@@ -118,7 +117,7 @@ read_infiniband() {
     done
 }
 
-# say_counted NODE WHAT TEXT: lines of fewer than 1,024 bytes, which srun leaves whole.
+# say_counted NODE WHAT TEXT: prints lines of fewer than 1,024 bytes, which srun leaves whole.
 say_counted() {
     local what=$2 text=$3
     while :; do
@@ -131,7 +130,7 @@ say_counted() {
     done
 }
 
-# network_before NODE: reads what each source has, and what the node's carriers had before.
+# network_before NODE: reads each source, and the node's carrier changes stored before.
 network_before() {
     local key kept=() began=${EPOCHREALTIME/[.,]/}
     { mapfile -t kept <"carriers.$1"; } 2>/dev/null
@@ -143,8 +142,8 @@ network_before() {
     network_took=$((${EPOCHREALTIME/[.,]/} - began))
 }
 
-# network_after NODE STATUS: what each source had before and has now, in numbered lines of which the
-# last says that they are all, and how many µs reading and saying it took. STATUS: the program's.
+# network_after NODE STATUS: prints each source before and now, in numbered lines; the last one marks
+# the end, with the µs that this took. STATUS: the program's.
 network_after() {
     local key same= began=${EPOCHREALTIME/[.,]/} network_said=0
     read_network
@@ -161,7 +160,7 @@ network_after() {
             fi
         done
         say_counted "$1" same "$same"
-        # Of a launch that fails srun may cut off what is said here: the next one counts it again.
+        # srun may cut off these lines if a launch fails; then the next one counts it again.
         [ "$2" -ne 0 ] || keep_carriers "$1"
         say_counted "$1" last $((network_took + ${EPOCHREALTIME/[.,]/} - began))
     } >&2

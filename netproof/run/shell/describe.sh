@@ -1,7 +1,7 @@
 #!/bin/bash
-# describe.sh LIMIT_S INTERFACE PROGRAM...: has every node of the job say what it is (node.sh), and
-# then try the ways to the next one and the one before (path.sh). Each of the two ends after LIMIT_S seconds; what is
-# missing then is for the reader of the files to tell. Runs on the job's first node.
+# describe.sh LIMIT_S INTERFACE PROGRAM...: describes every node of the job (node.sh), then tests the
+# paths to its neighbours (path.sh). Each of the two ends after LIMIT_S seconds; the reader of the
+# files reports what is missing. Runs on the job's first node.
 set -uf
 export LC_ALL=C
 limit=$1 interface=$2
@@ -14,7 +14,7 @@ everywhere() {
 
 from=$EPOCHREALTIME
 everywhere --output=node.%N.txt --error=node.%N.err bash ./node.sh "$interface" "$@"
-# Between these two moments of this node's clock every node has read its own.
+# Every node has read its clock between these two moments of this node's clock.
 printf 'netproof-clock\t1\nfrom\t%s\nto\t%s\nend\n' "$from" "$EPOCHREALTIME" >clock.txt
 
 declare -A addresses=()
@@ -41,7 +41,7 @@ done <job_nodes.txt
 for ((i = 0; i < ${#nodes[@]}; i++)); do
     next=${nodes[(i + 1) % ${#nodes[@]}]}
     previous=${nodes[i - 1]}
-    # Bash takes two tabs for one, so that what is not known has a sign.
+    # An unknown address has a sign, since bash takes two tabs for one.
     printf '%s\t%s\t%s\t%s\t%s\n' "${nodes[i]}" "$next" "${addresses[$next]:--}" \
         "$previous" "${addresses[$previous]:--}" >>ring.txt
 done

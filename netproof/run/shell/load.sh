@@ -1,9 +1,9 @@
 # shellcheck shell=bash
-# Sourced by rank.sh and nptcp.sh: what a node did besides the benchmark while it ran, and how the
-# kernel scheduled a rank. Shell builtins only: a compute node may have nothing else, and each
-# program that is started is itself a load. What cannot be had is said with the reason, never 0.
+# Sourced by rank.sh and nptcp.sh: a node's load beside the benchmark, and how the kernel scheduled a
+# rank. Shell builtins only: a compute node may have nothing else, and every started program is itself
+# a load. Values that cannot be read are printed with the reason, never as 0.
 
-# counters: the node's CPU columns and pressure so far, as fields of the line of load_after.
+# counters: reads the node's CPU columns and pressure so far, as fields of load_after's line.
 counters() {
     # Some languages have a comma in numbers.
     local label kind columns total moment=${EPOCHREALTIME/,/.}
@@ -27,7 +27,7 @@ load_before() {
     counted_before=$counted
 }
 
-# load_after NODE: one line with what was counted before and after, so that it is whole or not there.
+# load_after NODE: prints the counts before and after in one line, whole or missing.
 load_after() {
     local machine= cpus=
     counters
@@ -39,22 +39,22 @@ load_after() {
         "$counted_before" "$counted" >&2
 }
 
-# Seconds in which the partition's command has to end when it is told to.
+# Seconds in which the partition's command has to end after its input does.
 PACE_ANSWERS_S=5
 
-# pace_begin: begins to watch how far the node's CPUs are apart, by the partition's command, which the
-# job wrote into a file; of a launch inside one node.
+# pace_begin: starts to watch the distance of the node's CPUs in a launch within one node, by the
+# partition's command, which the job wrote into a file.
 pace_begin() {
     paced=
     [ -e pace.sh ] && [ "${SLURM_STEP_NUM_NODES:-}" = 1 ] || return 0
     coproc PACE { exec bash ./pace.sh watch 2>&1; }
-    # A shell closes its own when the command has ended, whatever is still to be read.
+    # Duplicated, since a shell closes its own when the command ends, even with data unread.
     exec 8<&"${PACE[0]}" 9>&"${PACE[1]}" {PACE[1]}>&-
     paced=1
 }
 
-# pace_end NODE: a line for each half of what was watched, or why there is none. What ran meanwhile must
-# not have had 8 and 9 open.
+# pace_end NODE: prints a line for each half of the readings, or the reason without them. Programs
+# that ran meanwhile must not have had 8 and 9 open.
 pace_end() {
     local said= half
     [ -n "$paced" ] || return 0
@@ -75,7 +75,7 @@ pace_end() {
     done
 }
 
-# state PID: the letter of its state in $state; fails where there is no such process.
+# state PID: sets $state to the letter of its state; fails if the process does not exist.
 state() {
     read -r state 2>/dev/null </proc/"$1"/stat || return
     # The name, in parentheses, may hold anything.
@@ -83,11 +83,10 @@ state() {
     state=${state%% *}
 }
 
-# watched COMMAND...: runs it and leaves in $scheduled a line on how the kernel scheduled its first
-# thread: its context switches, and the ns that it waited for a CPU. That can be read between the end
-# of a process and the moment when its parent takes note of it. So the parent is a shell of its own
-# that stops itself for as long, and COMMAND begins when it has; a pipe which only COMMAND holds open
-# tells when it ended.
+# watched COMMAND...: runs it and sets $scheduled to a line with its first thread's context switches
+# and the ns that it waited for a CPU. They can be read between the end of a process and the moment
+# when its parent reaps it. So its parent is a shell that stops itself, and COMMAND begins when it has.
+# A pipe that only COMMAND holds open shows when it has ended.
 watched() {
     local told out reaper pid state voluntary= involuntary= waited= key value status killed
     exec {out}>&1
@@ -106,7 +105,7 @@ watched() {
     reaper=$!
     exec {out}>&-
     read -r pid <&"$told"
-    # What COMMAND left behind may hold the pipe open after it.
+    # Processes that COMMAND left behind may still hold the pipe open.
     until read -r -t 2 <&"$told"; [ "$?" -le 128 ]; do
         state "$pid" && [ "$state" != Z ] || break
     done

@@ -1,6 +1,6 @@
 #!/bin/bash
-# node.sh INTERFACE PROGRAM...: what this node is, one "key TAB value" a line between a header and
-# "end". What cannot be had is a line "absent.KEY TAB REASON"; nothing is left out silently.
+# node.sh INTERFACE PROGRAM...: describes this node, one "key TAB value" a line between a header and
+# "end". Missing values have a line "absent.KEY TAB REASON"; nothing is left out silently.
 set -uf
 export LC_ALL=C PATH=$PATH:/usr/sbin:/sbin
 clock=$EPOCHREALTIME
@@ -19,7 +19,7 @@ net.core.rmem_max net.core.wmem_max net.core.rmem_default net.core.wmem_default
 net.core.netdev_max_backlog net.core.netdev_budget net.core.default_qdisc net.core.busy_poll
 net.core.busy_read"
 
-# say KEY WORDS...: any white space in the words, line ends too, becomes one space.
+# say KEY WORDS...: prints them; any white space in the words, line ends too, becomes one space.
 say() {
     local key=$1
     shift
@@ -28,12 +28,12 @@ say() {
     printf '%s\t%s\n' "$key" "${words[*]}"
 }
 
-# known KEY VALUE REASON: the value, or where it is empty why it is absent.
+# known KEY VALUE REASON: prints the value, or the reason if it is empty.
 known() {
     if [[ $2 == *[![:space:]]* ]]; then say "$1" "$2"; else say "absent.$1" "$3"; fi
 }
 
-# table KEY PATTERN COMMAND...: each "name: value" line of a command's output that fits.
+# table KEY PATTERN COMMAND...: prints each "name: value" line of a command's output that matches.
 table() {
     local key=$1 pattern=$2 output line found=
     shift 2
@@ -49,7 +49,7 @@ table() {
     [ -n "$found" ] || say "absent.$key" "$*: prints none"
 }
 
-# rings INTERFACE: the sizes of its rings, and those that it can have.
+# rings INTERFACE: prints the sizes of its rings, and their maximums.
 rings() {
     local output line maximum= found=
     if ! output=$(ethtool -g "$1" 2>&1); then
@@ -70,12 +70,12 @@ rings() {
     [ -n "$found" ] || say absent.rings "ethtool -g $1: prints none"
 }
 
-# content FILE: its text, nothing where it cannot be read.
+# content FILE: prints its text, nothing if it cannot be read.
 content() {
     { [ ! -r "$1" ] || printf '%s' "$(<"$1")"; } 2>/dev/null
 }
 
-# pci BUS: how the card at that place of the bus is connected, and how it could be.
+# pci BUS: prints the PCI link of the card at that address: its speed and width, and their maximums.
 pci() {
     local name file value
     if [ -z "$1" ] || [ ! -e "/sys/bus/pci/devices/$1" ]; then
@@ -92,7 +92,7 @@ pci() {
     done
 }
 
-# Each governor, and of several how many CPUs have it.
+# Prints the governor; if CPUs differ, each one with its number of CPUs.
 governor() {
     local file value found=
     local -A counts=()
@@ -108,7 +108,7 @@ governor() {
     known governor "$found" "the kernel sets no CPU frequencies here"
 }
 
-# What there is in KiB, and in each NUMA node.
+# Prints the memory in KiB, in all and per NUMA node.
 memory() {
     local file name value numa found=
     while read -r name value _; do
@@ -126,7 +126,7 @@ memory() {
     [ -n "$found" ] || say absent.memory.NUMA "the kernel has no NUMA nodes"
 }
 
-# What the kernel does about flaws of the CPU, by its command line and as it came.
+# Prints the kernel's mitigations of CPU flaws: from its command line, and those in effect.
 mitigations() {
     local word words= file value
     for word in $(content /proc/cmdline); do
@@ -146,7 +146,7 @@ mitigations() {
     set -f
 }
 
-# How far the clock is from the time of the network, by what keeps it.
+# Prints the clock's offset from network time, by chrony or NTP.
 ntp() {
     local said fields
     if [ -n "$(type -P chronyc)" ]; then
@@ -170,16 +170,16 @@ ntp() {
     fi
 }
 
-# field NAME: value of "NAME: value" in $described.
+# field NAME: prints the value of "NAME: value" in $described.
 field() {
     [[ $'\n'$described =~ $'\n'[[:space:]]*"$1":[[:blank:]]*([^$'\n']*) ]] && echo "${BASH_REMATCH[1]}"
 }
 
-# A program is busy that takes so many hundredths of a CPU over so many ms.
+# A program is busy if it uses this percentage of a CPU over this many ms.
 BUSY_PERCENT=10
 BUSY_MS=500
 
-# taken: the ticks of CPU time that each process has had, by its number, in $ticks; its name in $named.
+# taken: sets $ticks to the CPU ticks of each process by its number, and $named to its name.
 taken() {
     local file line name fields
     ticks=() named=()
@@ -206,7 +206,7 @@ took_before() {
     taken_at=${EPOCHREALTIME/./}
 }
 
-# of_this_job NUMBER: whether the process has this job's id among its variables.
+# of_this_job NUMBER: checks whether the process has this job's id among its variables.
 of_this_job() {
     local variable
     while IFS= read -r -d '' variable; do
@@ -215,7 +215,7 @@ of_this_job() {
     return 1
 }
 
-# The processes of this network, and of no job of its own, that took CPUs since took_before.
+# Prints the processes of this network namespace, outside this job, that used CPUs since took_before.
 busy() {
     local elapsed number percent found=
     elapsed=$(((${EPOCHREALTIME/./} - taken_at) / 1000))
@@ -230,7 +230,7 @@ busy() {
         # A tick is 10 ms.
         percent=$(((ticks[number] - ticks_before[number]) * 1000000 / elapsed))
         [ "$percent" -ge "$BUSY_PERCENT" ] || continue
-        # What cannot be looked into is another user's, and of this network as far as is known.
+        # A process that cannot be examined is another user's, and counts as of this namespace.
         if [ -e "/proc/$number/ns/net" ] && ! [ "/proc/$number/ns/net" -ef /proc/self/ns/net ]; then continue; fi
         ! of_this_job "$number" || continue
         found+="${found:+, }${named[number]} (process $number of $(stat -c %U "/proc/$number" 2>/dev/null || echo nobody any more)) $percent % of a CPU"
@@ -321,7 +321,7 @@ else
     known driver_version "$(field version)" "ethtool -i gives none"
     known firmware "$(field firmware-version)" "ethtool -i gives none"
     known bus "$bus" "ethtool -i gives none"
-    # By the bus, and not /sys/class/net: that may be another network namespace's.
+    # Found by the bus, since /sys/class/net may be another network namespace's.
     device=/sys/bus/pci/devices/${bus:-none}
     nic=
     if [ -n "$bus" ] && [ -e "$device/vendor" ]; then

@@ -24,31 +24,31 @@ listen_on() {
     printf '\n'
 }
 
-# Seconds in which a sender has to be connected: the kernel tries for minutes where nobody answers.
+# Seconds in which a sender has to be connected; without an answer the kernel tries for minutes.
 CONNECT_S=20
 # As sysexits.h has it: the host is not there.
 NO_HOST=68
 
-# insist_on_answer ADDRESS PORT FILE: ends a sender that has no figure in FILE after so long and still
-# asks for a connection, and says so before it does. It does not look earlier: to list connections, the
-# kernel goes through a table that takes it some ms, and the rate of the sender drops meanwhile.
+# insist_on_answer ADDRESS PORT FILE: ends a sender that has no figure in FILE after so long and is still
+# waiting for a connection, and reports it first. It does not look earlier: listing connections takes
+# the kernel some ms, in which the sender's rate drops.
 insist_on_answer() {
     local address=$1 port=$2 file=$3 remote line asking never
     local -a parts words lines
     IFS=. read -r -a parts <<<"$address"
     printf -v remote '%02X%02X%02X%02X:%04X' "${parts[3]}" "${parts[2]}" "${parts[1]}" "${parts[0]}" "$port"
-    # A program that sleeps would be left behind when this is ended.
+    # A sleep program would be left behind when this is ended.
     exec {never}<> <(:)
     read -r -t "$CONNECT_S" -u "$never"
-    # One that is refused asks again and again: only who asks in two looks waits for an answer.
+    # A refused sender asks again and again; only one that asks in two looks waits for an answer.
     for _ in 1 2; do
         [ ! -s "$file" ] || return 0
         asking=
-        # Read as a whole: for a line at a time, the kernel would go through its table each time.
+        # Read as a whole: line by line, the kernel would walk its table each time.
         mapfile -t lines </proc/net/tcp
         for line in "${lines[@]}"; do
             read -r -a words <<<"$line"
-            # 02 is a connection that was asked for and not answered.
+            # 02 is SYN_SENT: a connection requested and not answered.
             [ "${words[2]-} ${words[3]-}" != "$remote 02" ] || asking=1
         done
         [ -n "$asking" ] || return 0
@@ -64,8 +64,8 @@ insist_on_answer() {
     done
 }
 
-# The receiver may come up after the sender: NPtcp's exit status for a refused connection is 246,
-# and it is tried again for 20 seconds.
+# The receiver may start after the sender: NPtcp exits with 246 for a refused connection, and is
+# retried for 20 seconds.
 send_to() {
     local address=$1 port=$2 tries=0 status said insists file= before= word
     shift 2
@@ -89,7 +89,7 @@ send_to() {
         status=$NO_HOST
     fi
     exec {said}<&-
-    # A connection that came and went unseen leaves it waiting.
+    # It still waits if a connection came and went unseen.
     kill "$insists" 2>/dev/null
     return "$status"
 }

@@ -1,17 +1,17 @@
 #!/bin/bash
-# path.sh INTERFACE: whether packets of the interface's MTU come through to the next node of
-# ring.txt, where nothing on the way may fragment them, and whether that node and the one before
-# answer a TCP connection. Lines as node.sh has them.
+# path.sh INTERFACE: tests whether unfragmented packets of the interface's MTU reach the next node of
+# ring.txt, and whether that node and the previous one answer a TCP connection. Prints lines as
+# node.sh does.
 set -uf
 export LC_ALL=C PATH=$PATH:/usr/sbin:/sbin
 interface=$1
 headers=28
-# The least that ping sends by itself, headers with it.
+# Bytes of ping's own packets, headers included.
 small=84
-# How ring.txt says that an address is not known.
+# Sign of an unknown address in ring.txt.
 unknown=-
 
-# passes BYTES: whether one of three packets of so many bytes is answered; said: what ping said.
+# passes BYTES: checks whether one of three packets of this size is answered; sets said to ping's words.
 passes() {
     local attempt
     for attempt in 1 2 3; do
@@ -20,7 +20,7 @@ passes() {
     return 1
 }
 
-# absent KEY REASON: why it is not known; any white space in the reason becomes one space.
+# absent KEY REASON: prints the reason; any white space in it becomes one space.
 absent() {
     # shellcheck disable=SC2206
     local words=($2)
@@ -48,8 +48,8 @@ packets() {
     fi
 }
 
-# answers ADDRESS: whether its kernel takes or refuses a connection to one of two ports, such as
-# MPI's ranks listen on; said: what bash said. A SYN that is lost is sent again after 1 s.
+# answers ADDRESS: checks whether its kernel takes or refuses a connection to one of two ports, such as
+# MPI's ranks listen on; sets said to bash's words. A lost SYN is sent again after 1 s.
 answers() {
     local attempt port low=32768 high=60999
     read -r low high </proc/sys/net/ipv4/ip_local_port_range
@@ -62,13 +62,13 @@ answers() {
     return 1
 }
 
-# elsewhere ADDRESS: the interface of the way to it, where that is another one.
+# elsewhere ADDRESS: prints the interface of the route to it, if that is another one.
 elsewhere() {
     [[ $(ip -o route get "$1" 2>&1) =~ \ dev\ ([^ ]+) ]] || return
     [ "${BASH_REMATCH[1]}" = "$interface" ] || echo "${BASH_REMATCH[1]}"
 }
 
-# connections [NODE ADDRESS]...: which of the nodes answer.
+# connections [NODE ADDRESS]...: prints which of the nodes answer.
 connections() {
     local answered='' unanswered='' why='' other
     if ! [[ $link =~ \ mtu\  ]]; then

@@ -1,14 +1,14 @@
 #!/bin/bash
-# peer.sh FILE COMMAND...: runs COMMAND in the environment that the job began with, as FILE then sets
-# it up for another MPI library, and not in that of the job's own.
+# peer.sh FILE COMMAND...: runs COMMAND in the environment that the job began with, set up by FILE for
+# another MPI library, rather than in the job's own.
 began=()
 start=/proc/${netproof_job_script:?}/environ
-# The job script exports its environment on top of what it was started with, which the kernel keeps.
+# The job script has exported its own variables since; the kernel still has the initial environment.
 while IFS= read -r -d '' entry; do
     [[ $entry != *=* ]] || began+=("$entry")
 done 2>/dev/null <"$start"
 if [ ${#began[@]} -eq 0 ]; then
-    # Without it srun would take itself to be outside of the job.
+    # Without it srun would assume that it is outside the job.
     echo "peer.sh: $start cannot be read, so the environment that the job began with is not known" >&2
     exit 3
 fi

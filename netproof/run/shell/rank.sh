@@ -1,7 +1,6 @@
 #!/bin/bash
-# rank.sh COMMAND...: runs one rank and says on standard error where it ran, what CPU it took, how
-# it was scheduled, and, once on each node, what else the node did meanwhile and what its network
-# counted.
+# rank.sh COMMAND...: runs one rank and prints on standard error where it ran, its CPU time and its
+# scheduling, and, once per node, the node's other load and its network counters.
 . ./load.sh
 . ./counters.sh
 node=${SLURMD_NODENAME:?}

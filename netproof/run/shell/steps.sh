@@ -1,9 +1,9 @@
 # shellcheck shell=bash
-# Sourced by the job script. Each launch of a benchmark is a job step with files of its own; what
-# one of them does, crash or hang, leaves the others standing.
+# Sourced by the job script. Each launch of a benchmark is a job step with its own files; one that
+# crashes or hangs does not affect the others.
 
-# set_aside: moves the files of an earlier try of this job, which Slurm requeued, into try-N, and notes
-# there what Slurm says of the nodes that it ran on.
+# set_aside: moves the files of an earlier try of this job, which Slurm requeued, into try-N, and
+# records there the state of its nodes in Slurm.
 set_aside() {
     local file nodes folder=try-${SLURM_RESTART_COUNT:-0}
     if [ ! -e inputs.txt ]; then
@@ -32,22 +32,22 @@ end_steps() {
     done
 }
 
-# Subjects of which a launch crashed in every attempt: their later launches have one.
+# Subjects with a launch that crashed in every attempt: their later launches have one attempt.
 declare -A hopeless=()
 
-# Subjects of which a launch was ended without a figure, to its name: they are not launched again.
+# Subjects with a launch that was ended without a figure, to its name: they are not launched again.
 declare -A silent=()
 
-# Whether any launch came to a figure. Where none did, all wait for what does not answer.
+# Set once any launch has a figure. Without one, all wait for something that does not answer.
 seen=
 
-# has_figures NAME: whether the launch came to its first row, by the patterns of the job script.
+# has_figures NAME: checks whether the launch has its first row, by the patterns of the job script.
 has_figures() {
     grep -aEqs -e "$figures_np" "$1.np" || grep -aEqs -e "$figures_out" "$1.out"
 }
 
-# crashed NAME STATUS START END LIMIT: it ended by itself, and not well, before its first figure. A
-# program that is not there (126, 127) has not begun.
+# crashed NAME STATUS START END LIMIT: checks whether it failed by itself before its first figure. A
+# missing program (126, 127) has not begun.
 crashed() {
     case $2 in
     0 | 126 | 127) return 1 ;;
@@ -60,23 +60,23 @@ crashed() {
 insist_on_figures() {
     local never
     trap 'exit 0' TERM
-    # A program that sleeps would be left behind when this is ended.
+    # A sleep program would be left behind when this is ended.
     exec {never}<> <(:)
     read -r -t "$first_figure_s" -u "$never"
     ! has_figures "$1" || return 0
-    # From here on its status says what it did.
+    # From here on its status shows what it did.
     trap '' TERM
     echo "steps.sh: $1 had no figure in $first_figure_s s (the partition's first_figure_s) and was ended" >>"$1.err"
     kill -TERM "$2"
     return 1
 }
 
-# launched NAME LIMIT COMMAND...: one attempt, of which status is set; it fails where it waited in
-# vain for its other end.
+# launched NAME LIMIT COMMAND...: makes one attempt and sets status; fails if it waited in vain for its
+# other end.
 launched() {
     local name=$1 limit=$2 pid insists=
     shift 2
-    # Appended to, since what ends the launch writes into it too.
+    # Appended, since insist_on_figures writes into it too.
     : >"$name.err"
     timeout --signal=TERM --kill-after=5 "$limit" "$@" >"$name.out" 2>>"$name.err" </dev/null &
     pid=$!
@@ -89,7 +89,7 @@ launched() {
     if [ -n "$insists" ]; then
         kill -TERM "$insists" 2>/dev/null
         wait "$insists" 2>/dev/null
-        # Any other status is that of one which had nothing to do yet.
+        # With any other status it had nothing to do yet.
         if [ $? -eq 1 ]; then
             [ "$status" -ne 0 ] || status=124
             return 1
@@ -101,7 +101,7 @@ launched() {
 # As sysexits.h has it: not available.
 NOT_LAUNCHED=69
 
-# in_vain NAME: why it is not launched, on standard output, or fails where it is.
+# in_vain NAME: prints why it is not launched, or fails if it is.
 in_vain() {
     local before=${silent[${1%.*}]:-}
     if [ -n "$before" ]; then
@@ -113,8 +113,8 @@ in_vain() {
     fi
 }
 
-# step NAME LIMIT COMMAND...: one launch, ended after LIMIT seconds. One that crashes is launched
-# again, up to $crash_retries times; NAME~1, NAME~2, … have the files and lines of what crashed.
+# step NAME LIMIT COMMAND...: makes one launch, ended after LIMIT seconds. One that crashes is launched
+# again, up to $crash_retries times; NAME~1, NAME~2, … have the files and lines of the crashes.
 step() {
     local name=$1 limit=$2 attempt kind start end status as i
     shift 2
@@ -165,13 +165,13 @@ listen() {
     fi
 }
 
-# wanted LABEL: whether what the label stands for is still to be launched.
+# wanted LABEL: checks whether the launches of a label are still to be made.
 wanted() {
     ! grep -qxF -- "$1" closed.txt 2>/dev/null
 }
 
-# decider COMMAND...: starts what answers `decide`, unless it is there. It ends with the script, of
-# which it reads.
+# decider COMMAND...: starts the process that answers `decide`, unless it runs. It reads from the
+# script, and ends with it.
 decider() {
     [ -z "${decider-}" ] || return 0
     coproc deciding {
@@ -182,11 +182,11 @@ decider() {
     decider=$!
 }
 
-# decide WORD: has that close what is decided. A node that cannot tell makes every round; what ends
-# without an answer is started again by the next `decider`.
+# decide WORD: lets that process close decided cases. A node that cannot run it makes every round. If it
+# ends without an answer, the next `decider` restarts it.
 decide() {
     local answer= status lines=()
-    # Writing to what has ended would end the script.
+    # Writing to a process that has ended would end the script.
     trap : PIPE
     {
         printf '%s\n' "$1" >&"${deciding[1]}"
@@ -197,7 +197,7 @@ decide() {
     wait "$decider"
     status=$?
     decider=
-    # What it said last is why.
+    # Its last line is the reason.
     mapfile -t lines 2>/dev/null <decide.out
     [[ ${#lines[@]} -gt 0 && ${lines[-1]} != *"what decides ended"* ]] || lines=("")
     printf '%s\n' "${lines[-1]:+${lines[-1]}; }what decides ended with status $status" >>decide.out

@@ -1,10 +1,10 @@
 # shellcheck shell=bash
 # Sourced by the job script of a sweep of algorithms, after steps.sh.
 
-# Subjects of which a launch failed: what crashes or hangs once would take the time of the others.
+# Subjects with a failed launch, not launched again: a crash or hang would take the others' time.
 declare -A failing=()
 
-# try NAME LIMIT COMMAND...: as `step`, unless an earlier launch of its subject failed.
+# try NAME LIMIT COMMAND...: calls `step`, unless an earlier launch of its subject failed.
 try() {
     [ -z "${failing[${1%.*}]:-}" ] || return 0
     step "$@"

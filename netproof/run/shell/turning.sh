@@ -1,15 +1,15 @@
 # shellcheck shell=bash
-# Sourced by the job script of a sweep that turns what takes a site's hook, on every node of the job.
+# Sourced by the job script of a sweep over a setting that a site's hook sets on every node of the job.
 #
-#   turn_begin RECORD NAME HOOK...   notes each node's own value in RECORD, before anything is changed,
-#                                    and in own_values.tsv, which stays
+#   turn_begin RECORD NAME HOOK...   notes each node's own value in RECORD, before any change, and in
+#                                    own_values.tsv, which stays
 #   turn_to VALUE                    sets it on every node, and reads it back there
-#   turn_back                        sets each node's own again, reads that back, and removes RECORD
+#   turn_back                        restores each node's own, reads that back, and removes RECORD
 #
-# RECORD outlives the job where that is killed: it has a line "node NAME value" for each node that may
-# have another value than its own, and whoever begins next restores them first.
+# RECORD outlives a killed job: it has a line "node NAME value" for each node that may have another
+# value than its own. Restore them before the next sweep begins.
 
-# on_node NODE COMMAND...: what COMMAND prints on a node of the job.
+# on_node NODE COMMAND...: runs COMMAND on a node of the job.
 on_node() {
     local node=$1
     shift
@@ -39,10 +39,10 @@ turn_begin() {
     printf '%s' "$text" >"$turn_record.new" && sync "$turn_record.new" && mv "$turn_record.new" "$turn_record"
 }
 
-# turn_node NODE VALUE: sets the value there, and sees that it is set.
+# turn_node NODE VALUE: sets the value there, and checks it.
 turn_node() {
     local said
-    # To set a card anew may take its carrier for a moment: that is no fault of the network.
+    # Resetting a card may interrupt its carrier for a moment, which is no fault of the network.
     rm -f "carriers.$1"
     on_node "$1" "${turn_hook[@]}" set "$turn_name" "$2" || return 1
     said=$(on_node "$1" "${turn_hook[@]}" get "$turn_name") || return 1

@@ -40,12 +40,12 @@ DATA = Path(__file__).resolve().parents[2] / "data"
 NODES = tuple(f"gige-{n}" for n in range(1, 5))
 SOFTWARE = Software("0.1.0", "4.10.4", "slurm 22.05.8", "abc", False, (), {})
 BUSY = DisturbanceSettings(others=1.0, steal=1.0)
-"""By which a machine that was busy throughout was not disturbed."""
+"""Settings by which a busy machine counts as undisturbed."""
 
 
 @cache
 def extras() -> dict[str, Any]:
-    """Of the partition that the jobs were recorded on."""
+    """Settings of the partition that the jobs were recorded on."""
     report = session.load(DATA / "sessions" / "faulty.json")
     kept = next(result.measured for result in report.results if result.measured)
     changed = {

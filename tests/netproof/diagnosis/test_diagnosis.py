@@ -233,7 +233,7 @@ RING = {
     "gige_3": {"tcp_answered": "gige-4", "tcp_unanswered": "gige-2"},
     "gige_4": {"tcp_answered": "gige-1,gige-3", "tcp_unanswered": "none"},
 }
-"""Of a ring whose second node has a firewall that drops what asks for a connection."""
+"""A ring whose second node has a firewall that drops requests for connections."""
 
 
 def test_a_node_behind_a_firewall_explains_jobs_that_hang():
@@ -350,7 +350,7 @@ def loaded(*busy: str, machine: str = "", described: Sequence[Node] = ()) -> Jud
 
 
 def naming(program: str, *nodes: str) -> list[Node]:
-    """The nodes of a job, of which these have a busy program."""
+    """The nodes of a job, some with a busy program."""
     return [
         dataclasses.replace(node, busy=program if node.node in nodes else "none")
         for node in in_job()
@@ -489,7 +489,7 @@ def test_load_that_all_nodes_have_accuses_nobody_and_is_said():
 
 
 def losing(times: int = 3, **again: int) -> list:
-    """Cases of which nodes sent so much again, in so many environments."""
+    """Cases whose nodes retransmitted so much, in so many environments."""
     return [
         judged_case(subject(environment=f"mpi{n}", counters=sending_again(**again)))
         for n in range(times)
@@ -656,7 +656,7 @@ def streams(sends: float, receives: float, *, disturbed: bool = False):
 
 
 def load_of(node: str, others: float) -> NodeLoad:
-    """A second of a node with two CPUs, of which others took a share."""
+    """A second of a node with two CPUs, a share of them used by others."""
     return NodeLoad(node, None, 2, 1.0, 2 * others, others, 0.0, 0.0, 0.0, 0.0)
 
 
@@ -789,9 +789,9 @@ def test_a_node_that_sends_in_batches_is_narrowed_to_the_two_that_all_red_cases_
         "gige-1 or gige-2 or what is between them: all 4 red cases between nodes ran there"
     )
     assert culprit.consequences == 4
-    told = " ".join((culprit.headline, culprit.why, *(one.sentence for one in culprit.evidence)))
-    assert "as a whole" not in told
-    assert "every node" not in told
+    words = " ".join((culprit.headline, culprit.why, *(one.sentence for one in culprit.evidence)))
+    assert "as a whole" not in words
+    assert "every node" not in words
     assert "rounds of pairs clear gige-[1-4] by rate alone" in found.ruled_out
     assert found.not_known == (
         "the latency of pairs: not judged, since the site's pairs have rate alone as 'quantities'",

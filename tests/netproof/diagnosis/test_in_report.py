@@ -28,11 +28,11 @@ def text(page: str) -> str:
 @pytest.mark.slow
 def test_the_verdict_begins_with_what_is_wrong():
     page = pages(command.assemble(made()))["index.html"]
-    told = text(page[page.index('id="verdict"') : page.index('id="nodes"')])
-    assert "gige: something is wrong at 3 places" in told
-    assert told.index("the link went down and came back") < told.index("What failed")
-    assert "Ruled out: 4 rounds of pairs clear gige-[1-2,4]" in told
-    assert "since" not in told
+    verdict = text(page[page.index('id="verdict"') : page.index('id="nodes"')])
+    assert "gige: something is wrong at 3 places" in verdict
+    assert verdict.index("the link went down and came back") < verdict.index("What failed")
+    assert "Ruled out: 4 rounds of pairs clear gige-[1-2,4]" in verdict
+    assert "since" not in verdict
 
 
 @pytest.mark.slow

@@ -23,12 +23,12 @@ from netproof.session import pair_plans
 RECORDED = Path(__file__).resolve().parents[2] / "data" / "jobs" / "pairs"
 JOBID = "7"
 SMALL_US, LARGE_US = 156.0, 24000.0
-"""Of the recorded job's pairs, about."""
+"""Approximate times of the recorded job's pairs."""
 
 
 @dataclass
 class MadeJob:
-    """A job of so many nodes in a folder, some of which have half of the others' rate."""
+    """A job of so many nodes in a folder, some with half of the others' rate."""
 
     folder: Path
     count: int
@@ -112,7 +112,7 @@ class MadeJob:
         )
 
     def _streamed(self, nodes: list[str]) -> str:
-        """Of a stream, in which a message takes as long as its share of the largest one."""
+        """Output of a stream, in which a message takes as long as its share of the largest one."""
         (size,) = pair_plans.sizes(262144, stream=True)
         slower = 2.0 if {*nodes} & {*self.slow} else 1.0
         time_us = LARGE_US / 64 * slower * float(np.exp(self.random.normal(0, self.noise)))

@@ -1,4 +1,4 @@
-"""Launching on: what is undecided, what is launched for it, and when that ends."""
+"""Repeat launches: what is undecided, what is launched for it, and when that ends."""
 
 from __future__ import annotations
 
@@ -131,12 +131,12 @@ class TestUndecided:
         self, pingpong
     ):
         first = pingpong.with_launches(pingpong.launches[:1])
-        astride = asked(first, {"latency_us": Limits(0, first.landmarks.latency_us)})
+        at_bound = asked(first, {"latency_us": Limits(0, first.landmarks.latency_us)})
         case = dataclasses.replace(pingpong.case, environment="intelmpi")
         other = dataclasses.replace(pingpong, case=case)
         beyond = asked(other, {"latency_us": Limits(0, pingpong.landmarks.latency_us / 10)})
-        faster, slower = (launched_on(astride, 3, factor).launches for factor in (0.9, 1.1))
-        undecided_yet = [Done(astride, (*faster[:n], *slower[:n])) for n in (1, 2, 3)]
+        faster, slower = (launched_on(at_bound, 3, factor).launches for factor in (0.9, 1.1))
+        undecided_yet = [Done(at_bound, (*faster[:n], *slower[:n])) for n in (1, 2, 3)]
         red = launched_on(beyond, 3)
         assert not undecided([red]).whole
         for done in undecided_yet:
@@ -160,15 +160,15 @@ class TestUndecided:
         )
 
     def test_where_some_launches_are_calm_more_of_them_are_waited_for(self, pingpong):
-        """Of three that were disturbed and some that were not, until three were not."""
+        """More are made until three were undisturbed."""
         busy = [dataclasses.replace(launch, loads=(BUSY,)) for launch in pingpong.launches]
         one = asked(
             pingpong.with_launches(busy),
             {"latency_us": Limits(0, pingpong.landmarks.latency_us / 10)},
         )
-        disturbed, calm = launched_on(one, 2, loads=(BUSY,)), launched_on(one, 3)
+        disturbed, undisturbed = launched_on(one, 2, loads=(BUSY,)), launched_on(one, 3)
         for count, wanted in ((1, True), (2, True), (3, False)):
-            several = (*disturbed.launches, *calm.launches[:count])
+            several = (*disturbed.launches, *undisturbed.launches[:count])
             assert bool(undecided([Done(one, several)])) is wanted
 
     def test_a_twin_that_stays_too_slow_is_waited_for_no_more(self, pingpong):
@@ -269,8 +269,8 @@ class TestSettled:
 
     def test_three_that_show_nothing_are_enough(self, flagged):
         one, again = flagged
-        calm = dataclasses.replace(again, launches=tuple(map(self.smooth, again.launches)))
-        assert settled(one.subject, one.flags(), calm, 9)
+        smooth = dataclasses.replace(again, launches=tuple(map(self.smooth, again.launches)))
+        assert settled(one.subject, one.flags(), smooth, 9)
 
     def test_where_they_disagree_it_goes_on_until_the_majority_is_certain(self, flagged):
         one, again = flagged
@@ -294,14 +294,14 @@ class TestSettled:
 
     def test_a_case_that_failed_by_a_flag_is_launched_no_more_for_anything_else(self, flagged):
         one, again = flagged
-        astride = {"latency_us": Limits(0, 0.9 * one.subject.measured.landmarks.latency_us)}
-        one = dataclasses.replace(one, limits=astride)
+        bounds = {"latency_us": Limits(0, 0.9 * one.subject.measured.landmarks.latency_us)}
+        one = dataclasses.replace(one, limits=bounds)
         key = one.case.key()
         before = undecided([Done(one)])
         assert key in before.around
         assert key in before.whole
-        calm = dataclasses.replace(again, launches=tuple(map(self.smooth, again.launches)))
-        assert key in undecided([Done(one, again=calm)]).whole
+        smooth = dataclasses.replace(again, launches=tuple(map(self.smooth, again.launches)))
+        assert key in undecided([Done(one, again=smooth)]).whole
         assert key in undecided([Done(one, again=self.few(again, 0, 1))]).whole
         assert not undecided([Done(one, again=again)])
 
@@ -358,8 +358,8 @@ class TestCloser:
         assert not undecided([self.again(one, 3)])
 
     def test_what_fails_there_is_launched_no_more_for_anything_else(self, pingpong):
-        astride = {"latency_us": Limits(0, pingpong.landmarks.latency_us / 1.01)}
-        one = asked(pingpong, astride, refine={"slopes": 1})
+        bounds = {"latency_us": Limits(0, pingpong.landmarks.latency_us / 1.01)}
+        one = asked(pingpong, bounds, refine={"slopes": 1})
         (size,) = {size for _, part in one.dense() for size in part if 4096 < size < 6000}
         done = self.again(one, 3, lambda at: (20 + at / 100) * (30 if at == size else 1))
         assert undecided([self.again(one, 3)]).whole
@@ -461,7 +461,7 @@ class TestCompared:
         )
 
     def next_to(self, done: Done, *factors: float) -> Done:
-        """Each launch with one next to it that took its time over a factor, by turns."""
+        """Pair each launch with one whose times are divided by the factors, in rotation."""
         launches = []
         for number, launch in enumerate(done.launches):
             curve = launch.curve
@@ -559,7 +559,7 @@ class TestCompared:
             done = self.next_to(launched_on(slow, len(rounds), 7.0), 7.0)
             launches = []
             for launch, sides in zip(done.launches, rounds, strict=True):
-                told = [
+                paces = [
                     Pace(name, ns)
                     for name, both in zip(("mpi-0", "mpi-1"), sides, strict=True)
                     for ns in both
@@ -571,7 +571,7 @@ class TestCompared:
                         launch,
                         curve=self.times(launch.curve, slower[0]),
                         peers=(dataclasses.replace(peer, curve=self.times(peer.curve, slower[1])),),
-                        paces=tuple(told) if distances else (),
+                        paces=tuple(paces) if distances else (),
                     )
                 )
             subject = dataclasses.replace(done, launches=tuple(launches)).subject()
@@ -596,10 +596,10 @@ class TestCompared:
         assert kept.rounds() == 3 * alone.rounds()
 
         def made(count: int, *ratios: float, moved: float = 25.0) -> Done:
-            """Pairs of these ratios by turns; the CPUs so far apart at the end of one side."""
+            """Pairs of these ratios in rotation; the CPUs so far apart at the end of one side."""
             done = self.next_to(launched_on(kept, count), *ratios)
-            told = (Pace("mpi-0", 25.0), Pace("mpi-0", moved), *[Pace("mpi-1", 25.0)] * 2)
-            launches = [dataclasses.replace(one, paces=told) for one in done.launches]
+            paces = (Pace("mpi-0", 25.0), Pace("mpi-0", moved), *[Pace("mpi-1", 25.0)] * 2)
+            launches = [dataclasses.replace(one, paces=paces) for one in done.launches]
             return dataclasses.replace(done, launches=tuple(launches))
 
         assert not undecided([made(6, 5.0, 6.0)])
@@ -717,9 +717,9 @@ class TestCompared:
             [dataclasses.replace(one, loads=(BUSY,)) for one in kept.subject.measured.launches]
         )
         kept = dataclasses.replace(kept, subject=dataclasses.replace(kept.subject, measured=busy))
-        astride = [self.next_to(launched_on(kept, n), 5.0, 20.0) for n in (5, 6)]
+        still_open = [self.next_to(launched_on(kept, n), 5.0, 20.0) for n in (5, 6)]
         busy = [self.next_to(launched_on(kept, n, loads=(BUSY,)), 5.0, 20.0) for n in (5, 6)]
-        assert [bool(undecided([done])) for done in astride] == [True, True]
+        assert [bool(undecided([done])) for done in still_open] == [True, True]
         assert [bool(undecided([done])) for done in busy] == [True, False]
         assert set(further_rounds.decisions([kept], 9, Path("/nowhere"))) == set(range(3, 10))
 

@@ -1,4 +1,4 @@
-"""What ReFrame's log tells of a test."""
+"""ReFrame's log leaves out deprecated attributes of a test."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ class Ours(rfm.RunOnlyRegressionTest, Logged):
 
 
 def test_it_leaves_out_what_reframe_deprecated_and_nothing_else():
-    told, ours = Plain.loggable_attrs(), Ours.loggable_attrs()
-    left = [one for one in told if one not in ours]
+    every, ours = Plain.loggable_attrs(), Ours.loggable_attrs()
+    left = [one for one in every if one not in ours]
     assert left == [("variables", None)]
     assert Plain.var_space["variables"].is_deprecated()
-    assert ours == [one for one in told if one not in left]
+    assert ours == [one for one in every if one not in left]
     assert ("mine", None) in ours
     assert ("own", None) not in ours

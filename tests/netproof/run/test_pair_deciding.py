@@ -1,4 +1,4 @@
-"""What a job of pairs measures next, by what it has measured."""
+"""A job of pairs chooses its next round by its results so far."""
 
 from __future__ import annotations
 
@@ -153,7 +153,7 @@ def test_too_few_nodes_to_compare_are_through_after_their_pairs_and_streams(
             recorded, round=planned.round, pairs=(pair,), alone=planned.alone, counters=None
         )
 
-    def rounds(folder: Path, jobid: str, *, anew: bool) -> tuple[PairRounds, Partition]:
+    def rounds(folder: Path, jobid: str, *, fresh: bool) -> tuple[PairRounds, Partition]:
         done = tuple(map(measured, pair_plans.read_planned(folder).launches))
         return PairRounds(*where, nodes, done, jobid, "quick", 1), partition
 
@@ -214,11 +214,11 @@ def launched(folder: Path) -> list[str]:
 @pytest.mark.slow
 def test_one_process_decides_for_all_launches_of_a_job(folder: Path):
     ended = script(folder, job_scripts.decider("netproof.run.pair_deciding", folder))
-    told = folder / "decide.out"
-    assert (ended.returncode, ended.stderr) == (0, ""), told.read_text()
+    log = folder / "decide.out"
+    assert (ended.returncode, ended.stderr) == (0, ""), log.read_text()
     assert launched(folder) == ["pairs.1", "pairs.2", "pairs.3"]
     assert (folder / CLOSED_FILE).read_text() == "pairs\n"
-    assert told.read_text() == ""
+    assert log.read_text() == ""
 
 
 @pytest.mark.slow

@@ -60,14 +60,14 @@ class Queued:
 
 
 class InPairs(Queued):
-    """One that measures in pairs, which can do with fewer nodes."""
+    """A job of pairs, which can do with fewer nodes."""
 
     take_fewer = TakesFewer.take_fewer
 
 
 @dataclass
 class Slurm:
-    """What Slurm says of the queue and of the nodes, and how many nodes it was asked for."""
+    """Slurm's answers on the queue and the nodes, and the numbers of nodes requested."""
 
     reason: str | None = "Resources"
     states: tuple[str, ...] = ("idle", "idle", "allocated", "planned")
@@ -76,17 +76,17 @@ class Slurm:
 
 @pytest.fixture
 def said(monkeypatch: pytest.MonkeyPatch) -> Slurm:
-    told = Slurm()
+    answers = Slurm()
 
     def partitions() -> dict[str, SlurmPartition]:
-        nodes = tuple(SlurmNode(f"gige-{n}", s, "") for n, s in enumerate(told.states, 1))
+        nodes = tuple(SlurmNode(f"gige-{n}", s, "") for n, s in enumerate(answers.states, 1))
         return {"gige": SlurmPartition("gige", "UP", nodes)}
 
     monkeypatch.setattr(waiting, "_run", waiting._Run())
-    monkeypatch.setattr(slurm, "pending_reason", lambda jobid: told.reason)
+    monkeypatch.setattr(slurm, "pending_reason", lambda jobid: answers.reason)
     monkeypatch.setattr(slurm, "partitions", partitions)
-    monkeypatch.setattr(slurm, "take_fewer", lambda jobid, nodes: told.asked.append(nodes))
-    return told
+    monkeypatch.setattr(slurm, "take_fewer", lambda jobid, nodes: answers.asked.append(nodes))
+    return answers
 
 
 def test_up_to_the_limit_a_job_waits(said):
