@@ -85,9 +85,7 @@ def test_what_a_failed_launch_saw_counts_with_the_next_one():
 def test_a_node_that_described_itself_began_then():
     up = "ip link set one up; ip link set two up"
     flap = "ip link set two down; ip link set two up"
-    described = (
-        f"{OWN_SYSFS} {up}; bash ./node.sh one >/dev/null; mv carriers.* carriers.n1; {flap}"
-    )
+    described = f"{OWN_SYSFS} {up}; SLURMD_NODENAME=n1 bash ./node.sh one >/dev/null; {flap}"
     found = read(ran("", before=described))
     assert found.value("n1", "interface", "one", "carrier_changes") == 2
 
