@@ -28,11 +28,17 @@ switches:
 PATIENCE_S = 60
 
 
+@pytest.fixture(scope="module")
+def cluster(other_testbed, tmp_path_factory) -> None:
+    """Bring this cluster up."""
+    topology = tmp_path_factory.mktemp("unlike") / "topology.yaml"
+    topology.write_text(TOPOLOGY)
+    other_testbed(topology)
+
+
 @pytest.fixture
-def settings(other_testbed, tmp_path) -> dict[str, str]:
+def settings(cluster, tmp_path) -> dict[str, str]:
     """Of a command on this cluster, whose jobs may be requeued and get no environment."""
-    (tmp_path / "topology.yaml").write_text(TOPOLOGY)
-    other_testbed(tmp_path / "topology.yaml")
     settings = settings_of(tmp_path, **SMALL)
     site = tmp_path / "site" / "testbed.py"
     access = '    partition["access"] += ["--export=NONE", "--requeue"]\n'
@@ -88,3 +94,15 @@ def test_a_run_from_within_a_step_survives_all_of_it_and_names_the_dead_node(
     (gige,) = json.loads(found.stdout)["partitions"]
     assert gige["culprits"][0]["cause"] == "node died"
     assert gige["culprits"][0]["place"]["nodes"] == [dead]
+
+
+def test_two_nodes_are_not_compared_and_make_no_run_inconclusive(run, tmp_path, settings):
+    where = ("--system", "testbed:pair")
+    checks = ("-c", str(ROOT / "checks"), "-n", "Pair.*", "-p", "mpich", "-r")
+    ran = run(tmp_path, "reframe", *where, *checks, **settings)
+    assert ran.returncode == 0, ran.stdout
+    verdict = json.loads(run(tmp_path, "netproof", "verdict", *where, "--json", **settings).stdout)
+    (pairs,) = verdict["pairs"]
+    assert {one["state"] for one in pairs["nodes"].values()} == {"not compared"}
+    assert pairs["faults"] == []
+    assert not [one for one in verdict["faults"] if "undecided" in one]
