@@ -18,7 +18,7 @@ from netproof.intake import json_reading
 from netproof.measurement import launches
 from netproof.measurement.case import Case
 from netproof.measurement.curve import Curve
-from netproof.session.measured import curve_from_json, plain, with_landmarks
+from netproof.session.measured import curve_from_json, plain
 from netproof.session.measured_shapes import RANGE
 from netproof.session.node_differences import NodeInJob
 from netproof.session.node_facts import GROUPS, Node
@@ -315,7 +315,7 @@ def _measured(
             "ranks": _ranks(launch),
             "curve": curves[launch["launch"]],
             **_loads(launch),
-            **({"further": True} if launch["further"] else {}),
+            "further": launch["further"],
             **_alongside(launch),
             **_counted(launch),
         }
@@ -345,7 +345,7 @@ def _measured(
         **({} if row["crashes"] is None else {"crashes": _crashes(row)}),
         **json_reading.json_value(row["further"], "further").get("measured", {}),
     }
-    return with_landmarks(values)
+    return values
 
 
 def _ranks(launch: Mapping[str, Any]) -> list[dict[str, Any]]:

@@ -351,7 +351,7 @@ def test_a_peer_that_cannot_be_one_is_refused(tmp_path, environment, sizes, why)
         )
         for launch in found["launches"]:
             curve = {key: row and row[:sizes] for key, row in launch["curve"].items()}
-            launch["peers"] = [{"environment": environment, "curve": curve}]
+            launch["peers"] = [{"environment": environment, "curve": curve, "crashes": []}]
 
     with pytest.raises(NetproofError, match=why):
         ingest(Store.create(tmp_path / "store"), altered(tmp_path, change, SICK))
