@@ -35,8 +35,6 @@ def check(store: Store, stored: StoredSession) -> CheckedStore:
     if not found:
         try:
             kept.of_session(questions.opened(store, stored), store, stored)
-        except kept.LaterFormat:
-            pass
         except NetproofError as error:
             return CheckedStore(stored, (str(error),))
     return CheckedStore(stored, tuple(map(str, found)))

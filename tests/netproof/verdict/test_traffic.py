@@ -215,8 +215,8 @@ def test_rounds_of_pairs_tell_which_interface_carried_them(extras, job, level, i
         pairs.judge(rounds, here.pair_settings(), here.settings().disturbance), path=found
     )
     assert bool(judged.what_failed()) is (level == "fail")
-    before = dataclasses.replace(rounds, launches=(dataclasses.replace(launch, payload=None),))
-    assert pairs.path_of_rounds(before, here) is None
+    uncounted = dataclasses.replace(rounds, launches=(dataclasses.replace(launch, counters=None),))
+    assert pairs.path_of_rounds(uncounted, here) is None
 
 
 def test_a_carrier_that_changed_in_rounds_of_pairs_is_found(extras):
