@@ -193,7 +193,7 @@ def _values(row: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
             continue
         yield field.name, str(row[field.name])
     for group in NODE_MAPS:
-        for key, value in (row[group] or {}).items():
+        for key, value in row[group].items():
             if group == "programs":
                 # SHA-256 and path; a checkout elsewhere has other paths and the same programs.
                 digest, _, path = value.partition(" ")
