@@ -458,7 +458,7 @@ def test_a_session_that_cannot_be_judged_is_stored_without_a_verdict(store, monk
     assert not check(store, done.stored).faults
 
 
-def test_a_session_of_before_verdicts_were_kept_is_judged_when_it_is_opened(store):
+def test_a_session_that_was_stored_without_a_verdict_is_judged_when_it_is_opened(store):
     place = stored(store)
     folder = store.path(place)
     (folder / VERDICT).unlink()

@@ -83,7 +83,7 @@ def test_the_launch_of_a_job_has_counters_and_payload_and_keeps_them_in_json(ext
     assert type(found).from_json(found.as_json()).launches == found.launches
 
 
-def test_a_job_from_before_counters_has_none_and_no_findings(extras):
+def test_a_job_without_counters_has_no_findings(extras):
     report = session.load(DATA / "sessions" / "faulty.json")
     kept = next(result.measured for result in report.results if result.measured)
     one = Subject.of_extras(Measured.from_json(kept), kept["partition_extras"], {})
