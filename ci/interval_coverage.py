@@ -95,7 +95,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _cases(path: Path) -> Iterator[tuple[Curve, ...]]:
     """Yield the launches of each case of a report that has enough of them."""
     for result in sessions.load(path).results:
-        if result.case is None or not result.measured or "launches" not in result.measured:
+        if result.case is None or not result.measured:
             continue
         launches = Measured.from_json(result.measured).launches
         if len(launches) >= LEAST_LAUNCHES:

@@ -11,13 +11,8 @@ from pathlib import Path
 from typing import Any
 
 from ci.attacking.inputs import DATA, REFUSED, RIGHT, WRITTEN, Attack, Input, Judge, of_texts
-from netproof.measurement import twin
-from netproof.measurement.landmarks import ASYMPTOTIC
 from netproof.session import session
 from netproof.session.measured import Measured
-
-RECKONED = (*ASYMPTOTIC, *twin.NAMES)
-"""Landmarks that a report of an early format lacks."""
 
 
 def _report(folder: Path) -> Judge:
@@ -32,8 +27,8 @@ def _report(folder: Path) -> Judge:
         found = session.load(path)
         refused = [one.contradiction is not None for one in found.results]
         measured = [one.measured for one in found.results]
-        for values, contradicts in zip(measured, refused, strict=True):
-            if values is not None and not contradicts:
+        for values in measured:
+            if values is not None:
                 Measured.from_json(values)
         if measured == truth(given.origin):
             return RIGHT
@@ -43,27 +38,12 @@ def _report(folder: Path) -> Judge:
             for test in run["testcases"]
         ]
         # A case that contradicts itself is refused alone, and counts as not measured.
-        taken = [
-            None if no and values is None else _recorded(there)
-            for no, values, there in zip(refused, measured, stated, strict=True)
-        ]
-        if list(map(_recorded, measured)) == taken:
+        taken = [None if no else there for no, there in zip(refused, stated, strict=True)]
+        if measured == taken:
             return REFUSED if any(refused) else WRITTEN
         return "what was read stands nowhere in the report"
 
     return judge
-
-
-def _recorded(values: dict[str, Any] | None) -> dict[str, Any] | None:
-    """Return the values that reports of any format have; others are computed on reading."""
-    if values is None:
-        return None
-    stated = {
-        name: [one for one in value if one[0] not in RECKONED] if name == "undefined" else value
-        for name, value in values["landmarks"].items()
-        if name not in (*RECKONED, "intervals")
-    }
-    return {**values, "landmarks": stated}
 
 
 def _second_json_key(text: str, origin: str, draw: random.Random) -> Input | None:

@@ -49,7 +49,7 @@ def recorded() -> Floats:
             case, measured = test.get("netproof_case"), test.get("netproof_measured")
             if not case or not measured or case["path"] != "between" or case["ranks"] != 2:
                 continue
-            curves = [launch["curve"] for launch in measured.get("launches") or []]
+            curves = [launch["curve"] for launch in measured["launches"]]
             for one, other in itertools.permutations(curves, 2):
                 both = zip(one["sizes"], one["time_us"], other["time_us"], strict=True)
                 off += [math.log(a / b) / math.sqrt(2) for s, a, b in both if s >= FROM_BYTES]

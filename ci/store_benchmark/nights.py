@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from netproof.session.session import MEASURED_FORMAT
 from netproof.store import Store, StoredSession
 from netproof.store.tables import TABLES
 
@@ -126,6 +127,8 @@ class Nights:
                 "files": [[]],
                 "differences": [[]],
                 "unknown": [{}],
+                "slurm_limits": ["{}"],
+                "requeued": ["[]"],
                 "report": [f"run-{place.name}.json"],
                 "report_sha256": ["0" * 64],
                 "session_info": [json.dumps({"uuid": uuid})],
@@ -168,6 +171,7 @@ class Nights:
                 "jobid": [str(100000 + n) for n in range(count)],
                 "seed": self.random.integers(1, 2**31, count),
                 "launches": [LAUNCHES] * count,
+                "crashes": [[]] * count,
                 "switch": switches,
                 "nic": ["card"] * count,
                 "driver": ["driver 1.2"] * count,
@@ -184,7 +188,7 @@ class Nights:
                 "intervals": [[]] * count,
                 "partition_extras": [json.dumps({"switch": switch}) for switch in switches],
                 "environment_extras": [json.dumps({"mpi": library}) for library in libraries],
-                "measured_format": [1] * count,
+                "measured_format": [MEASURED_FORMAT] * count,
                 "further": ["{}"] * count,
             },
         )
@@ -215,6 +219,7 @@ class Nights:
                 "position": self.random.permutation(rows).astype(np.int32),
                 "started": began,
                 "wall_s": self.random.uniform(2, 5, rows),
+                "further": [False] * rows,
                 "ranks_used": pa.ListArray.from_arrays(pa.array(offsets), structs),
             },
         )
@@ -255,6 +260,7 @@ class Nights:
                 "sysctls": [settings] * len(found),
                 "programs": [{"IMB-MPI1": "0" * 64}] * len(found),
                 "absent": [{}] * len(found),
+                **{name: [{}] * len(found) for name in ("memory", "rings", "pci", "mitigations")},
             },
         )
 

@@ -19,7 +19,7 @@ from netproof.comparison.comparison import NOT_MEASURED_BY
 from netproof.intake import json_reading
 from netproof.measurement.case import Case
 from netproof.session.node_differences import OF_ITS_OWN, memory_alike
-from netproof.session.node_facts import ADDED, GROUPS, Node, reasons
+from netproof.session.node_facts import GROUPS, Node
 from netproof.store import Store, StoredSession, questions
 from netproof.store.columns import KEY
 
@@ -154,8 +154,6 @@ def _of_nodes(
     were, are = {row["node"] for row in before}, {row["node"] for row in after}
     for key in sorted({*one, *other}, key=_weight):
         group = key.partition(" ")[0]
-        if group in ADDED and not (_asked(before, group) and _asked(after, group)):
-            continue
         changed: dict[tuple[str, str], list[str]] = defaultdict(list)
         old, new = one.get(key, {}), other.get(key, {})
         for node in sorted(were & are):
@@ -177,11 +175,6 @@ def _alike(group: str, was: str, now: str) -> bool:
     return was == now or (group == "memory" and memory_alike(values))
 
 
-def _asked(rows: Sequence[Mapping[str, Any]], name: str) -> bool:
-    """Check whether a session asked its nodes for a property, which earlier versions did not."""
-    return any(row[name] or reasons(row["absent"], name) for row in rows)
-
-
 def _by_key(rows: Sequence[Mapping[str, Any]]) -> dict[str, dict[str, str]]:
     """Return each property of nodes by name, with its value on each node."""
     found: dict[str, dict[str, set[str]]] = defaultdict(lambda: defaultdict(set))
@@ -200,7 +193,7 @@ def _values(row: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
             continue
         yield field.name, str(row[field.name])
     for group in NODE_MAPS:
-        for key, value in (row[group] or {}).items():
+        for key, value in row[group].items():
             if group == "programs":
                 # SHA-256 and path; a checkout elsewhere has other paths and the same programs.
                 digest, _, path = value.partition(" ")

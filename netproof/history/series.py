@@ -86,8 +86,8 @@ class Pool:
 class Crashes:
     """Launches of a configuration, and those that crashed: a count for each session.
 
-    None where a session has none, or is older than the recording of crashes. Most counts are 0, so
-    that a single night shows no level: a share is over many.
+    None where a session has none. Most counts are 0, so that a single night shows no level: a share
+    is over many.
     """
 
     partition: str
@@ -112,8 +112,7 @@ class Crashes:
 class NodeCounted:
     """A node's network counters: a sum over the launches of each session.
 
-    None where a session has none, where it is not known, or where the session is older than the
-    recording of counters.
+    None where a session has none, or where it is not known.
     """
 
     partition: str

@@ -50,8 +50,8 @@ _ENDS = {f"counters/{name}": 2**bits - 1 for bits, names in _BITS.items() for na
 def counters(errors: Path, text: str, nodes: Collection[str]) -> Counters | None:
     """Read each node's counters from ``text``, a step's standard error at ``errors``.
 
-    ``nodes``: of the ranks. None where the job recorded none, as early versions did. Raise
-    ParseError for damaged or missing lines, and where only some nodes have counters.
+    ``nodes``: of the ranks. None where the job recorded none. Raise ParseError for damaged or
+    missing lines, and where only some nodes have counters.
     """
     said = _lines(errors, text)
     if not said:

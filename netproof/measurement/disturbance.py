@@ -153,9 +153,8 @@ def loads(
 ) -> tuple[NodeLoad, ...]:
     """Read the load of each node in ``text``, a step's standard error at ``errors``.
 
-    ``cpu_s``: user and system CPU seconds of each node's ranks. Empty where the job recorded none,
-    as early versions did. Raise ParseError for a damaged line, and where some nodes have no line or
-    one has two.
+    ``cpu_s``: user and system CPU seconds of each node's ranks. Empty where the job recorded none.
+    Raise ParseError for a damaged line, and where some nodes have no line or one has two.
     """
     lines = [
         _read_load(errors, number, found[0], found[1], found[2])

@@ -61,7 +61,7 @@ class RailLinks:
 
     @classmethod
     def of_extras(cls, extras: Mapping[str, Any]) -> RailLinks:
-        """Return the links in a report's record of a partition; older ones have no rails."""
+        """Return the links in a report's record of a partition."""
         return cls(
             extras["link_mbit_s"],
             extras["mtu"],

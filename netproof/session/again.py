@@ -28,8 +28,8 @@ class MeasuredAgain:
 
     ``launches``: the curves that are complete; ``faults``: why others are not, a sentence each;
     ``nodes``: the nodes of the job ``jobid``, by its own word; ``loads``: of each launch, what
-    else its nodes did, none of sessions before that was recorded; ``made``: how often the benchmark
-    was started for it, ``crashes`` among them, None of sessions before that was counted.
+    else its nodes did, none where that was not recorded; ``made``: how often the benchmark was
+    started for it, ``crashes`` among them.
     """
 
     case: Case
@@ -38,7 +38,7 @@ class MeasuredAgain:
     nodes: tuple[str, ...]
     jobid: str
     loads: tuple[tuple[NodeLoad, ...], ...] = ()
-    made: int | None = None
+    made: int = 0
     crashes: tuple[Crash, ...] = ()
 
     def calm(self, settings: DisturbanceSettings) -> list[Curve]:
@@ -52,10 +52,7 @@ class MeasuredAgain:
 
     def as_json(self) -> dict[str, Any]:
         """Plain values for ``json``; sizes in bytes, times in µs, bandwidths in MB/s."""
-        values = dataclasses.asdict(self, dict_factory=measured.plain)
-        if self.made is None:
-            del values["made"], values["crashes"]
-        return values
+        return dataclasses.asdict(self, dict_factory=measured.plain)
 
     @classmethod
     def from_json(cls, values: Mapping[str, Any]) -> MeasuredAgain:
@@ -66,8 +63,8 @@ class MeasuredAgain:
                 f"what was measured again cannot be read: {len(values['launches'])} launches, and"
                 f" loads of {len(values['loads'])}"
             )
-        made, crashes = values.get("made"), values.get("crashes", ())
-        if len(crashes) > (made or 0):
+        made, crashes = values["made"], values["crashes"]
+        if len(crashes) > made:
             raise NetproofError(
                 f"what was measured again cannot be read: {len(crashes)} crashes of {made} starts"
             )
@@ -207,9 +204,9 @@ def _merged(curves: Sequence[Curve]) -> Curve:
 def starts(several: Mapping[tuple, MeasuredAgain]) -> dict[tuple, tuple[int, tuple[Crash, ...]]]:
     """How often the benchmark was started around flagged sizes, and which starts crashed.
 
-    By the case's key, as ``several`` has them; not of sessions before that was counted.
+    By the case's key, as ``several`` has them.
     """
-    return {key: (one.made, one.crashes) for key, one in several.items() if one.made is not None}
+    return {key: (one.made, one.crashes) for key, one in several.items()}
 
 
 def by_case(several: Iterable[MeasuredAgain]) -> dict[tuple, MeasuredAgain]:

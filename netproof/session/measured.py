@@ -18,13 +18,13 @@ from netproof.measurement.counters import Counters
 from netproof.measurement.cpu_use import NO_STARTS, NodeCost, node_costs
 from netproof.measurement.curve import Curve
 from netproof.measurement.disturbance import NodeLoad
-from netproof.measurement.landmarks import ASYMPTOTIC, Landmarks, landmarks
+from netproof.measurement.landmarks import Landmarks, landmarks
 from netproof.measurement.launches import median_curve, spread
 from netproof.measurement.links import RailLinks
 from netproof.measurement.pace import Pace
 from netproof.measurement.payload import Exchanged, Payload
 from netproof.measurement.readings import LandmarkSettings
-from netproof.session.measured_shapes import LANDMARKS_SHAPE, RANGE, SHAPE
+from netproof.session.measured_shapes import RANGE, SHAPE
 from netproof.session.rank_use import RankUse, Start, by_node
 
 NOT_ALWAYS = (
@@ -73,7 +73,7 @@ class Peer:
 
     A machine changes its pace for seconds: only launches next to each other had the same one.
     ``crashes``: attempts at it that crashed; ``counters``: what the network of its nodes counted,
-    None of sessions before that was kept.
+    None where that was not recorded.
     """
 
     environment: str
@@ -84,7 +84,7 @@ class Peer:
     @classmethod
     def from_json(cls, values: Mapping[str, Any]) -> Peer:
         """The peer of plain values with its fields' names; KeyError where one is missing."""
-        crashes = tuple(map(Crash.from_json, values.get("crashes", ())))
+        crashes = tuple(map(Crash.from_json, values["crashes"]))
         counted = Counters.from_json(values["counters"]) if "counters" in values else None
         return cls(values["environment"], curve_from_json(values["curve"]), crashes, counted)
 
@@ -94,15 +94,14 @@ class Launch:
     """One launch as it went: its place in the job's order (from 1), when, where, and its curve.
 
     ``start`` in seconds since the epoch, ``wall_s`` with starting and ending the job step.
-    ``loads``: what else its nodes did, none of sessions before that was recorded; ``further``:
-    made since the first launches left a judged quantity undecided; ``twin``: the largest sizes over
-    the link's healthy twin, next to the launch, where the partition has one; ``peers``: launches
-    in other environments next to it, whose ``loads`` are among its own. ``counters``: what the
-    network of its nodes counted, None of sessions before that was recorded; ``payload``: what it
-    had to send between its nodes, known or not wherever there are counters. ``paces``: of a launch
-    inside a node, and of its ``peers``, of both halves of each, where the partition has a command
-    for that. ``exchanged``: what its ranks had to send to each other, None of sessions before that
-    was recorded.
+    ``loads``: what else its nodes did, none where that was not recorded; ``further``: made since
+    the first launches left a judged quantity undecided; ``twin``: the largest sizes over the link's
+    healthy twin, next to the launch, where the partition has one; ``peers``: launches in other
+    environments next to it, whose ``loads`` are among its own. ``counters``: what the network of
+    its nodes counted, None where that was not recorded; ``payload``: what it had to send between
+    its nodes, known or not wherever there are counters. ``paces``: of a launch inside a node, and
+    of its ``peers``, of both halves of each, where the partition has a command for that.
+    ``exchanged``: what its ranks had to send to each other, None where that was not recorded.
     """
 
     number: int
@@ -131,7 +130,7 @@ class Launch:
             tuple(map(RankUse.from_json, values["ranks"])),
             curve_from_json(values["curve"]),
             tuple(map(NodeLoad.from_json, values.get("loads", ()))),
-            values.get("further", False),
+            values["further"],
             curve_from_json(values["twin"]) if "twin" in values else None,
             tuple(map(Peer.from_json, values.get("peers", ()))),
             Counters.from_json(values["counters"]) if "counters" in values else None,
@@ -153,7 +152,7 @@ class Measured:
     benchmark's bandwidth can be, both ways where it counts both, None where the messages cross no
     link; ``peak_from``: the least message in bytes that can be the peak; ``crashes``: attempts at
     the launches that crashed; ``starts``: launches of the job on the same ranks that only start
-    and end, none of sessions before they were made.
+    and end.
     """
 
     case: Case
@@ -217,47 +216,13 @@ class Measured:
                 curve_from_json(values["curve"]),
                 tuple(values["mad_us"]),
                 values["line_rate_mb_s"],
-                Landmarks.from_json(with_landmarks(values)["landmarks"]),
-                _peak_from(values),
-                # Sessions of before format 3 launched nothing again.
-                tuple(Crash.from_json(crash) for crash in values.get("crashes", ())),
+                Landmarks.from_json(values["landmarks"]),
+                values["peak_from"],
+                tuple(map(Crash.from_json, values["crashes"])),
                 tuple(Start.from_json(start) for start in values.get("starts", ())),
             )
         except (KeyError, TypeError, ValueError) as error:
             raise NetproofError(f"what was measured cannot be read: {error!r}") from error
-
-
-def with_landmarks(values: dict[str, Any]) -> dict[str, Any]:
-    """The plain values of a case, with the landmarks that its format had not yet.
-
-    Formats before 3 have no r∞, n½ and intervals, and their share of the line rate is the peak's:
-    they come of the curve, and of the launches where they are there. KeyError and TypeError where
-    something is missing, NetproofError where it is no curve. Nor had any format a twin at first.
-    """
-    stored = values["landmarks"]
-    if "twin_share" not in stored:
-        missing = [[name, twin.WITHOUT] for name in twin.NAMES]
-        undefined = [*stored["undefined"], *missing]
-        stored = {**stored, **dict.fromkeys(twin.NAMES), "undefined": undefined}
-        values = {**values, "landmarks": stored}
-    if "intervals" in stored or values.get("format", 0) >= 3:
-        insist(stored, LANDMARKS_SHAPE, "landmarks")
-        return values
-    line_rate = values["line_rate_mb_s"]
-    found = landmarks(
-        curve_from_json(values["curve"]),
-        line_rate,
-        LandmarkSettings(peak_from=_peak_from(values)),
-        launches=[curve_from_json(launch["curve"]) for launch in values.get("launches", ())],
-    )
-    undefined = [list(one) for one in stored["undefined"] if one[0] not in ASYMPTOTIC]
-    undefined += [list(one) for one in found.undefined if one[0] in ASYMPTOTIC]
-    added = {
-        **{name: getattr(found, name) for name in ASYMPTOTIC},
-        "undefined": undefined,
-        "intervals": list(map(list, found.intervals)),
-    }
-    return {**values, "landmarks": {**stored, **added}}
 
 
 def plain(fields: Iterable[tuple[str, Any]]) -> dict[str, Any]:
@@ -358,10 +323,3 @@ def extended(
     except (KeyError, TypeError) as error:
         raise NetproofError(f"{first.case}: a further launch cannot be read: {error!r}") from error
     return {**values, **first.with_launches([*first.launches, *more], crashed).as_json()}
-
-
-def _peak_from(values: dict[str, Any]) -> int:
-    """The least message that can be the peak; earlier reports have it in the partition's extras."""
-    if "peak_from" in values or values["line_rate_mb_s"] is None:
-        return values.get("peak_from", 0)
-    return values.get("partition_extras", {}).get("line_rate_from_bytes", 0)

@@ -16,7 +16,6 @@ from netproof.intake.shapes import (
     OrNone,
     RowOf,
 )
-from netproof.measurement import twin
 from netproof.measurement.disturbance import NodeLoad
 from netproof.measurement.eager_limit import EagerLimit
 from netproof.measurement.landmark_table import LANDMARKS
@@ -102,8 +101,8 @@ CRASH_SHAPE = Keys(
 )
 
 _PEER_SHAPE = Keys(
-    {"environment": TEXT, "curve": CURVE_SHAPE},
-    {"crashes": Each(CRASH_SHAPE), "counters": _COUNTERS_SHAPE},
+    {"environment": TEXT, "curve": CURVE_SHAPE, "crashes": Each(CRASH_SHAPE)},
+    {"counters": _COUNTERS_SHAPE},
 )
 
 LAUNCH_SHAPE = Keys(
@@ -112,10 +111,10 @@ LAUNCH_SHAPE = Keys(
         **dict.fromkeys(("start", "wall_s"), NUMBER),
         "ranks": Each(_RANK_SHAPE),
         "curve": CURVE_SHAPE,
+        "further": YES_OR_NO,
     },
     {
         "loads": Each(LOAD_SHAPE),
-        "further": YES_OR_NO,
         "twin": CURVE_SHAPE,
         "peers": Each(_PEER_SHAPE),
         "counters": _COUNTERS_SHAPE,
@@ -134,25 +133,13 @@ _EAGER_SHAPE = Keys(
     }
 )
 
-LANDMARKS_SHAPES = {
-    **{name: OrNone(WHOLE if one.whole else NUMBER) for name, one in LANDMARKS.items()},
-    "eager_limit": OrNone(_EAGER_SHAPE),
-    "undefined": _REASONS,
-    "intervals": Each(RowOf((TEXT, NUMBER, OrNone(NUMBER)))),
-}
-
-_SINCE_FORMAT_3 = ("asymptotic_mb_s", "half_performance_bytes", "intervals")
-"""Landmarks' keys that earlier formats do not have; see ``with_landmarks``."""
-
-TWIN_SHAPES = {name: LANDMARKS_SHAPES.pop(name) for name in twin.NAMES}
-"""And those that a session has only from when twins were measured on."""
-
-LANDMARKS_SHAPE = Keys(LANDMARKS_SHAPES, TWIN_SHAPES)
-"""Landmarks that are of this format, twins apart."""
-
-_OLD_LANDMARKS_SHAPE = Keys(
-    {name: shape for name, shape in LANDMARKS_SHAPES.items() if name not in _SINCE_FORMAT_3},
-    {**{name: LANDMARKS_SHAPES[name] for name in _SINCE_FORMAT_3}, **TWIN_SHAPES},
+_LANDMARKS_SHAPE = Keys(
+    {
+        **{name: OrNone(WHOLE if one.whole else NUMBER) for name, one in LANDMARKS.items()},
+        "eager_limit": OrNone(_EAGER_SHAPE),
+        "undefined": _REASONS,
+        "intervals": Each(RowOf((TEXT, NUMBER, OrNone(NUMBER)))),
+    }
 )
 
 SHAPE = Keys(
@@ -162,16 +149,16 @@ SHAPE = Keys(
         "curve": CURVE_SHAPE,
         "mad_us": _NUMBERS,
         "line_rate_mb_s": OrNone(NUMBER),
-        "landmarks": _OLD_LANDMARKS_SHAPE,
-    },
-    {
+        "landmarks": _LANDMARKS_SHAPE,
         "peak_from": WHOLE,
         "crashes": Each(CRASH_SHAPE),
+    },
+    {
         "starts": Each(_START_SHAPE),
         "partition_extras": Keys(others={"line_rate_from_bytes": WHOLE}),
     },
 )
-"""Of what kind each value of ``Measured.as_json`` is, of this format and of those before."""
+"""Of what kind each value of ``Measured.as_json`` is."""
 
 AGAIN_SHAPE = Keys(
     {
@@ -180,7 +167,9 @@ AGAIN_SHAPE = Keys(
         "faults": Each(TEXT),
         "nodes": Each(TEXT),
         "jobid": OrNone(TEXT),
+        "made": WHOLE,
+        "crashes": Each(CRASH_SHAPE),
     },
-    {"loads": Each(Each(LOAD_SHAPE)), "made": WHOLE, "crashes": Each(CRASH_SHAPE)},
+    {"loads": Each(Each(LOAD_SHAPE))},
 )
 """And each of ``again.MeasuredAgain.as_json``."""

@@ -54,15 +54,11 @@ def insist_on_whole(case: Case, values: Mapping[str, Any]) -> Measured:
 
 def _insist_on_link(measured: Measured, values: Mapping[str, Any]) -> None:
     """The line rate is that of the partition's link, as far as the report has it."""
-    extras, environment = values["partition_extras"], values["environment_extras"]
-    stored, case = measured.line_rate_mb_s, measured.case
-    # Reports of before an MPI could do without TCP do not say so.
-    over_tcp = environment.get("mpi_over_tcp", stored is not None)
+    extras, over_tcp = values["partition_extras"], values["environment_extras"]["mpi_over_tcp"]
+    stored = measured.line_rate_mb_s
     links = RailLinks.of_extras(extras)
-    found = line_rate_of_case(links, case, mpi_over_tcp=over_tcp)
-    # Reports of before rails counted have the line rate of one.
-    of_one = line_rate_of_case(dataclasses.replace(links, rails=1), case, mpi_over_tcp=over_tcp)
-    if not (_same(stored, found) or _same(stored, of_one)):
+    found = line_rate_of_case(links, measured.case, mpi_over_tcp=over_tcp)
+    if not _same(stored, found):
         raise NetproofError(f"its line rate is {stored} MB/s, and its link has {found}")
     from_bytes = extras["line_rate_from_bytes"] if stored else 0
     if measured.peak_from != from_bytes:

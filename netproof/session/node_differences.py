@@ -45,12 +45,12 @@ def memory_alike(values: Iterable[str]) -> bool:
     return max(sizes) - min(sizes) < MEMORY_SHARE * max(sizes)
 
 
-def differences(nodes: Sequence[NodeInJob], *, exact: bool = False) -> tuple[str, ...]:
+def differences(nodes: Sequence[NodeInJob]) -> tuple[str, ...]:
     """Sentences on everything in which nodes differ that should be alike.
 
     All nodes of a partition are compared with one another, a node in several jobs against
     itself; programs only within an environment. What one of them could not tell counts as a
-    value of its own. ``exact``: list memory however little it differs, as old stores do.
+    value of its own.
     """
     seen: dict[tuple[str, str], dict[str, set[str]]] = defaultdict(lambda: defaultdict(set))
     told: dict[tuple[str, str], set[str]] = defaultdict(set)
@@ -61,7 +61,7 @@ def differences(nodes: Sequence[NodeInJob], *, exact: bool = False) -> tuple[str
             told[scope, ""].add(found.node.node)
     sentences = []
     for (scope, key), by_value in sorted(seen.items()):
-        if not exact and key.startswith("memory ") and memory_alike(by_value):
+        if key.startswith("memory ") and memory_alike(by_value):
             by_value = {next(iter(by_value)): set().union(*by_value.values())}
         silent = told[scope, ""] - set().union(*by_value.values())
         if silent:

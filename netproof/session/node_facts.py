@@ -16,18 +16,12 @@ from netproof.session import step_words
 
 NODE_HEADER = "netproof-node\t3"
 
-NODE_HEADER_BEFORE = "netproof-node\t2"
-"""Of files without what was busy."""
-
 NODE_END = "end"
 
 NODE_FILES = "node.*.txt"
 """What the job's nodes print, a file each, named after the node."""
 
 PATH_HEADER = "netproof-path\t2"
-
-PATH_HEADER_BEFORE = "netproof-path\t1"
-"""Of files without who answers TCP connections."""
 
 PATH_FILES = "path.*.txt"
 """What each of them found of the ways to its neighbours, named after the node."""
@@ -69,8 +63,7 @@ class Node:
     ``ethtool -k`` and ``-c`` list; ``programs``: SHA-256 and path of each benchmark and of the
     MPI libraries that it loads. What is None or empty has its reason in ``absent``.
 
-    Fields behind ``absent`` are of format 2; in records of before they are None or empty without
-    a reason. ``state``: of the interface, ``up``, ``down`` or ``no carrier``; ``address``: its
+    ``state``: of the interface, ``up``, ``down`` or ``no carrier``; ``address``: its
     IPv4 address; ``rings``: what ``ethtool -g`` lists; ``memory`` in KiB, of all and of each NUMA
     node; ``pci``: the card's link, as it is and at most; ``mitigations``: of flaws of the CPU;
     ``clock_s``: its clock when it described itself, in seconds since 1970;
@@ -79,10 +72,10 @@ class Node:
     packets, headers with them, that came unfragmented to the job's next node, ``path_to``, of
     ``path_asked_bytes``, the interface's MTU, or the least that were tried.
 
-    ``busy``, of format 3: the programs of other users or jobs that took a tenth of a CPU while
+    ``busy``: the programs of other users or jobs that took a tenth of a CPU while
     the node described itself, each with its process, its user and its share; ``none``.
 
-    ``tcp_answered`` and ``tcp_unanswered``, of format 4: the job's next node and the one before,
+    ``tcp_answered`` and ``tcp_unanswered``: the job's next node and the one before,
     by whether their kernels took or refused a TCP connection, or nothing came back within 3 s,
     twice; names with commas between them, ``none``.
     """
@@ -142,17 +135,11 @@ GROUPS = tuple(name for name in MAPS if name != "absent")
 
 NAMES = tuple(_HINTS)
 
-ADDED = NAMES[NAMES.index("absent") + 1 :]
-"""Fields that formats after the first have."""
-
-ADDED_LATER = {3: ("busy",), 4: ("tcp_answered", "tcp_unanswered")}
-"""Fields that formats after the second added, by the first format that has them."""
-
 _OF_THE_STEP = ("clock_ahead_from_s", "clock_ahead_to_s")
 
 _OF_PACKETS = ("path_to", "path_asked_bytes", "path_passed_bytes")
 
-_OF_THE_PATH = (*_OF_PACKETS, *ADDED_LATER[4])
+_OF_THE_PATH = (*_OF_PACKETS, "tcp_answered", "tcp_unanswered")
 
 
 def named(others: str | None) -> tuple[str, ...]:
@@ -237,11 +224,9 @@ def with_path(node: Node, folder: Path, count: int) -> Node:
         values: dict[str, Any] = {}
         why = "the job has one node"
     else:
-        before = _has_line(path, PATH_HEADER_BEFORE)
-        header = PATH_HEADER_BEFORE if before else PATH_HEADER
-        plain = _OF_PACKETS if before else _OF_THE_PATH
+        numbers = _Numbers(whole=_OF_PACKETS[1:])
         try:
-            values = _values_of(path, header, ("node", *plain), _Numbers(whole=_OF_PACKETS[1:]))
+            values = _values_of(path, PATH_HEADER, ("node", *_OF_THE_PATH), numbers)
             why = f"{path}: does not say"
         except ProvenanceError as error:
             values, why = {}, f"{error}; see path.*.err next to it"
@@ -313,10 +298,7 @@ def read_node(path: Path) -> Node:
     """A node from what ``run/shell/node.sh`` printed; ProvenanceError, with the line, if cut."""
     later = (*_OF_THE_STEP, *_OF_THE_PATH)
     plain = [name for name in NAMES if name not in MAPS and name not in later]
-    header = NODE_HEADER_BEFORE if _has_line(path, NODE_HEADER_BEFORE) else NODE_HEADER
-    if header == NODE_HEADER_BEFORE:
-        plain = [name for name in plain if name not in ADDED_LATER[3]]
-    values = _values_of(path, header, plain, _Numbers(WHOLE_NUMBERS, SECONDS))
+    values = _values_of(path, NODE_HEADER, plain, _Numbers(WHOLE_NUMBERS, SECONDS))
     for key in (*IDENTITY, "clock_s"):
         if key not in values:
             raise ProvenanceError(f"{path}: {key} is missing")
@@ -324,14 +306,6 @@ def read_node(path: Path) -> Node:
         if values.get(key) in (None, {}) and not reasons(values["absent"], key):
             raise ProvenanceError(f"{path}: {key} is missing, and no line says why")
     return Node(**dict.fromkeys(plain) | values)
-
-
-def _has_line(path: Path, line: str) -> bool:
-    try:
-        return line in path.read_text(errors="replace").splitlines()
-    except OSError:
-        # Whoever reads all of it says so.
-        return False
 
 
 def reasons(absent: Mapping[str, str], key: str) -> dict[str, str]:

@@ -150,8 +150,8 @@ def read_planned(folder: Path) -> Planned:
                 tuple(map(tuple, one["pairs"])),
                 one["alone"],
                 one["why"],
-                one.get("stream", False),
-                one.get("both_ways", False),
+                one["stream"],
+                one["both_ways"],
             )
             for one in document["launches"]
         )

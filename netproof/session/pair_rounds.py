@@ -18,7 +18,7 @@ from typing import Any
 from netproof.benchmarks.outputs import text_of
 from netproof.benchmarks.registry import OF_PAIRS
 from netproof.errors import NetproofError
-from netproof.intake.shapes import NUMBER, TEXT, WHOLE, YES_OR_NO, Each, Keys, OrNone, insist
+from netproof.intake.shapes import NUMBER, TEXT, WHOLE, YES_OR_NO, Each, Keys, insist
 from netproof.measurement.case import Case
 from netproof.measurement.counters import Counters
 from netproof.measurement.curve import Curve
@@ -58,10 +58,9 @@ class PairLaunch:
 
     ``round``: which it is of, from 1; ``start`` in seconds since the epoch; ``alone``: a suspect
     or its control, and all other nodes silent; ``why``: what it was made for; ``counters``: what
-    the network of its nodes counted, None of sessions before that was recorded; ``stream``: its
-    pair's first node sent all the time, and the second received; ``payload``: bytes that its pairs
-    had to send, None of sessions before that was recorded; ``both_ways``: both nodes of each pair
-    sent at once.
+    the network of its nodes counted, None where that was not recorded; ``stream``: its pair's
+    first node sent all the time, and the second received; ``payload``: bytes that its pairs had to
+    send; ``both_ways``: both nodes of each pair sent at once.
     """
 
     number: int
@@ -76,7 +75,7 @@ class PairLaunch:
     why: str = ""
     counters: Counters | None = None
     stream: bool = False
-    payload: int | None = None
+    payload: int = 0
     both_ways: bool = False
 
 
@@ -129,8 +128,6 @@ class PairRounds:
                 f"rounds of pairs are of format {values['format']}, and this netproof reads"
                 f" {FORMAT}"
             )
-        # Sessions of before nodes were deferred do not have it.
-        values = {"deferred": [], "waited_s": 0.0, **values}
         given = {field.name: values[field.name] for field in dataclasses.fields(cls)}
         leaves = {name: tuple(nodes) for name, nodes in given["leaves"].items()}
         rounds = PairRounds(
@@ -171,17 +168,16 @@ SHAPE = Keys(
                     "alone": YES_OR_NO,
                     "why": TEXT,
                     "pairs": Each(Keys({"nodes": Each(TEXT), "curve": CURVE_SHAPE})),
-                },
-                {
-                    "counters": LAUNCH_SHAPE.others["counters"],
                     "stream": YES_OR_NO,
                     "both_ways": YES_OR_NO,
-                    "payload": OrNone(WHOLE),
+                    "payload": WHOLE,
                 },
+                {"counters": LAUNCH_SHAPE.others["counters"]},
             )
         ),
+        "deferred": Each(TEXT),
+        "waited_s": NUMBER,
     },
-    {"deferred": Each(TEXT), "waited_s": NUMBER},
 )
 """Of what kind each value of ``PairRounds.as_json`` is."""
 
@@ -232,9 +228,9 @@ def _launch(values: Mapping[str, Any]) -> PairLaunch:
         values["alone"],
         values["why"],
         Counters.from_json(values["counters"]) if "counters" in values else None,
-        values.get("stream", False),
-        values.get("payload"),
-        values.get("both_ways", False),
+        values["stream"],
+        values["payload"],
+        values["both_ways"],
     )
 
 

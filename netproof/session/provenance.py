@@ -33,8 +33,6 @@ from netproof.intake.shapes import (
 )
 from netproof.session.node_differences import NodeInJob, differences
 from netproof.session.node_facts import (
-    ADDED,
-    ADDED_LATER,
     CLOCK_FILE,
     IDENTITY,
     MAPS,
@@ -60,13 +58,7 @@ from netproof.session.slurm_nodes import (
 from netproof.site.slurm import SlurmNode
 
 FORMAT = 4
-"""Format of a job's record in the report; raised when its keys change.
-
-2: nodes have the fields behind ``absent``. 3: and ``busy``. 4: and which neighbours
-answered over TCP.
-"""
-
-READABLE_FORMATS = (1, 2, 3, FORMAT)
+"""Format of a job's record in the report; raised when its keys change."""
 
 KEY = "netproof_provenance"
 """The key under which a job's test case keeps it in the report."""
@@ -104,8 +96,8 @@ class OfSession:
     """Provenance of a session; ``unknown`` says of each part that is missing why it is.
 
     ``differences``: a sentence for everything in which nodes of one partition, or jobs, differ;
-    ``slurm``: what the partitions had when the run began, empty in sessions of before that was
-    asked; ``requeued``: tries of jobs that Slurm ended and made again.
+    ``slurm``: what the partitions had when the run began; ``requeued``: tries of jobs that Slurm
+    ended and made again.
     """
 
     software: Software | None
@@ -117,7 +109,7 @@ class OfSession:
 
     def beyond_nodes(self) -> tuple[str, ...]:
         """Those of the differences that are of jobs, and not of what their nodes are."""
-        of_nodes = {*differences(self.nodes), *differences(self.nodes, exact=True)}
+        of_nodes = set(differences(self.nodes))
         return tuple(sentence for sentence in self.differences if sentence not in of_nodes)
 
 
@@ -133,26 +125,20 @@ _SOFTWARE_SHAPE = Keys(
     }
 )
 
-_FIELD_SHAPES = {
-    **dict.fromkeys(NAMES, OrNone(TEXT)),
-    **dict.fromkeys(IDENTITY, TEXT),
-    **dict.fromkeys(WHOLE_NUMBERS, OrNone(WHOLE)),
-    **dict.fromkeys(SECONDS, OrNone(NUMBER)),
-    **dict.fromkeys(MAPS, TEXTS_BY_NAME),
-}
+_NODE_SHAPE = Keys(
+    {
+        **dict.fromkeys(NAMES, OrNone(TEXT)),
+        **dict.fromkeys(IDENTITY, TEXT),
+        **dict.fromkeys(WHOLE_NUMBERS, OrNone(WHOLE)),
+        **dict.fromkeys(SECONDS, OrNone(NUMBER)),
+        **dict.fromkeys(MAPS, TEXTS_BY_NAME),
+    }
+)
 
-
-def _record_shape(number: int) -> Keys:
-    later = {name for first, names in ADDED_LATER.items() if first > number for name in names}
-    missing = later if number > 1 else ADDED
-    fields = {name: shape for name, shape in _FIELD_SHAPES.items() if name not in missing}
-    return Keys(
-        {"software": _SOFTWARE_SHAPE, "nodes": Each(Keys(fields))}, {"earlier": Each(NODES_SHAPE)}
-    )
-
-
-_RECORD_SHAPES = {number: _record_shape(number) for number in READABLE_FORMATS}
-"""Of what kind each value of a job's record is, by its format."""
+_RECORD_SHAPE = Keys(
+    {"software": _SOFTWARE_SHAPE, "nodes": Each(_NODE_SHAPE), "earlier": Each(NODES_SHAPE)}
+)
+"""Of what kind each value of a job's record is."""
 
 
 def software(configuration: Path, references: Path, checkout: Path) -> Software:
@@ -238,9 +224,6 @@ def of_report(report: Mapping[str, Any], path: str) -> OfSession:
         )
     )
     jobs = [test for test in tests if KEY in test]
-    if not jobs:
-        reason = "the report is of a netproof that recorded none"
-        return OfSession(None, (), (), {"software": reason, "nodes": reason}, slurm)
     for test in jobs:
         job, record = test["display_name"], test[KEY]
         if not record:
@@ -249,13 +232,13 @@ def of_report(report: Mapping[str, Any], path: str) -> OfSession:
             continue
         place = f"{path}: {job}: {KEY}"
         stated_format = record.get("format") if isinstance(record, Mapping) else None
-        if stated_format not in READABLE_FORMATS:
+        if stated_format != FORMAT:
             raise ProvenanceError(
                 f"{place}: is of format {shortened(repr(stated_format))}, and this netproof reads"
-                f" {', '.join(map(str, READABLE_FORMATS))}"
+                f" {FORMAT}"
             )
         try:
-            insist(record, _RECORD_SHAPES[stated_format], "a job's record")
+            insist(record, _RECORD_SHAPE, "a job's record")
             stated = dict(record["software"])
             stated["files"] = tuple(File(**file) for file in stated["files"])
             ran_with[job] = Software(**stated)
@@ -270,13 +253,14 @@ def of_report(report: Mapping[str, Any], path: str) -> OfSession:
                     str(test["jobid"]),
                     tuple(SlurmNode(**node) for node in earlier),
                 )
-                for earlier in record.get("earlier", ())
+                for earlier in record["earlier"]
             ]
         except (NetproofError, AttributeError, KeyError, TypeError, ValueError) as error:
             raise ProvenanceError(f"{place}: is not whole: {error}") from error
     first = next(iter(ran_with.values()), None)
     if first is None:
-        unknown["software"] = "no job of the report says what it ran with"
+        reason = "no job of the report says what it ran with, and on what"
+        unknown |= {"software": reason, "nodes": reason}
     else:
         unknown |= first.absent
     for found in nodes:

@@ -15,7 +15,7 @@ class RankUse:
     """Where a rank ran and the CPU seconds it took, from its own report.
 
     ``scheduled``: its context switches, ``system_s``: which of its CPU seconds the kernel took for
-    it; None of sessions before they were recorded.
+    it; None where they were not recorded.
     """
 
     rank: int

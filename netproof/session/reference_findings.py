@@ -16,11 +16,10 @@ CRITERION = "reference"
 
 SHAPE = Keys(
     {
-        **dict.fromkeys(("level", "where", "why"), TEXT),
+        **dict.fromkeys(("level", "where", "why", "variable"), TEXT),
         **dict.fromkeys(("value", "bound"), OrNone(NUMBER)),
         "interval": OrNone(RowOf((NUMBER, OrNone(NUMBER)))),
-    },
-    {"variable": TEXT},
+    }
 )
 """Of what kind each value of ``as_json`` is."""
 
@@ -55,7 +54,7 @@ def from_json(values: Mapping[str, Any]) -> Finding:
             value=values["value"],
             bound=values["bound"],
             interval=None if ends is None else (ends[0], math.inf if ends[1] is None else ends[1]),
-            variable=values.get("variable", ""),
+            variable=values["variable"],
         )
     except ValueError as error:
         raise NetproofError(f"what a reference says cannot be read: {error!r}") from error

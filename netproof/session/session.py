@@ -28,23 +28,16 @@ from netproof.intake.shapes import (
 from netproof.measurement.case import Case
 from netproof.session import pair_rounds, records, reference_findings, transport
 from netproof.session.left import Left
-from netproof.session.measured import extended, with_landmarks
+from netproof.session.measured import extended
 from netproof.session.measured_shapes import AGAIN_SHAPE, CASE_SHAPE, CRASH_SHAPE, LAUNCH_SHAPE
 from netproof.session.measured_shapes import SHAPE as MEASURED_SHAPE
 from netproof.session.measured_whole import insist_on_whole
 from netproof.site.hostlist import unfold
 
 MEASURED_FORMAT = 3
-"""Format of what a check stores of a case in the report; raised when its keys change.
-
-2: curves may have ``time_min_us`` and ``time_avg_us``. 3: launches may have ``loads`` and be
-``further``, ranks have ``scheduled``, cases ``crashes``; landmarks have r∞, n½ and intervals, and
-the share of the line rate is that of r∞.
-"""
+"""Format of what a check stores of a case in the report; raised when its keys change."""
 
 _REPORTS = "run-*.json"
-
-READABLE_FORMATS = (1, 2, MEASURED_FORMAT)
 
 GOOD_RESULTS = ("pass", "xfail")
 """ReFrame's results of a case that is as it should be, or fails as the references expect."""
@@ -55,8 +48,7 @@ class CheckResult:
     """One test case of a session.
 
     ``case`` None for a job, which is no case of its own; ``measured`` None where the case was
-    not complete, else the plain values of ``measured.Measured``, its landmarks being those of
-    today whatever the format. ``result`` is ReFrame's:
+    not complete, else the plain values of ``measured.Measured``. ``result`` is ReFrame's:
     pass, fail, fail_deps, xfail, xpass, skip or abort. ``kind``: launches, check, curves or
     configurations, as netproof.run.rfm has them. ``again``: the plain values of
     ``again.MeasuredAgain`` for each case that curves had flagged, None where the test does not
@@ -64,8 +56,8 @@ class CheckResult:
     skipped, and with it the tests that wait for it; None where nothing was left. ``failed_job``:
     name of the test of the same configuration that failed, so that this one did not run
     (fail_deps); None where the report does not tell. ``contradiction``: in what the parts of what
-    was measured contradict each other, so that it was not: ``measured`` is None then, or lacks its
-    launches; None where they do not. ``pairs``: the plain values of ``pair_rounds.PairRounds``
+    was measured contradict each other, so that it was not, and ``measured`` is None; None where
+    they do not. ``pairs``: the plain values of ``pair_rounds.PairRounds``
     with the partition's extras, None of a test that read no rounds of pairs. ``transport``: of a
     job, the plain values of ``transport.of_job``, what its MPI library says of its transport; None
     where it was not asked.
@@ -341,10 +333,10 @@ def _further(
 
 
 def _insist_on_format(test: dict[str, Any], document: dict[str, Any]) -> None:
-    if document.get("format") not in READABLE_FORMATS:
+    if document["format"] != MEASURED_FORMAT:
         raise NetproofError(
-            f"{test['display_name']}: what was measured is of format {document.get('format')},"
-            f" and this netproof reads {', '.join(map(str, READABLE_FORMATS))}"
+            f"{test['display_name']}: what was measured is of format {document['format']}, and"
+            f" this netproof reads {MEASURED_FORMAT}"
         )
 
 
@@ -378,12 +370,7 @@ def _result(
             _insist_on_format(test, document)
     name = test["display_name"]
     if measured:
-        place = f"{name}: what was measured"
-        insist(measured, _MEASURED, place)
-        try:
-            measured = with_landmarks(measured)
-        except NetproofError as error:
-            raise NetproofError(f"{place}: {error}") from error
+        insist(measured, _MEASURED, f"{name}: what was measured")
     if again:
         insist(again["cases"], _ALL_AGAIN, f"{name}: what was measured again")
     case = None
@@ -404,10 +391,7 @@ def _result(
             if case.key() in notes.further:
                 measured = extended(measured, *notes.further[case.key()])
         except NetproofError as error:
-            contradiction = str(error)
-            # Of an early report that was cut to its figures, these are all there is.
-            cut = "launches" not in measured and measured["format"] < MEASURED_FORMAT
-            measured = measured if cut else None
+            contradiction, measured = str(error), None
     reasons: list[dict[str, Any]] = []
     if notes.left and test["result"] == "skip":
         waited_for = [_name_and_place(test), *map(tuple, test["dependencies_actual"])]

@@ -12,28 +12,6 @@ MAP_TYPE = pa.map_(pa.string(), pa.string())
 TEXTS_TYPE = pa.list_(pa.string())
 
 
-_SQL = {
-    TEXT_TYPE: "varchar",
-    COUNT_TYPE: "integer",
-    NUMBER_TYPE: "double",
-    BYTES_TYPE: "bigint",
-    TIME_TYPE: "timestamp",
-    pa.bool_(): "boolean",
-}
-
-
-def sql_type(of: pa.DataType) -> str:
-    """The type in DuckDB's SQL of what a column's Arrow type holds; KeyError for another."""
-    if pa.types.is_map(of):
-        return f"map({sql_type(of.key_type)}, {sql_type(of.item_type)})"
-    if pa.types.is_list(of):
-        return f"{sql_type(of.value_type)}[]"
-    if pa.types.is_struct(of):
-        fields = ", ".join(f'"{field.name}" {sql_type(field.type)}' for field in of)
-        return f"struct({fields})"
-    return _SQL[of]
-
-
 @dataclass(frozen=True)
 class StoreColumn:
     """One column: its Arrow type, and what it means, with its unit.

@@ -68,12 +68,12 @@ def crashes(store: Store, sessions: Sequence[StoredSession]) -> pa.Table:
 
     Those around flagged sizes are among them, and those next to another configuration's. Columns:
     ``session``, ``partition``, ``environment``, ``launches``, ``crashed``; a row for each that has
-    a complete case whose crashes were recorded.
+    a complete case.
     """
     key = ", ".join(("session", *KEY))
     query = f"""
         with around as (
-            select {key}, made, len(crashes) as crashed from again where made is not null
+            select {key}, made, len(crashes) as crashed from again
             qualify row_number() over (partition by {key} order by test_number desc) = 1
         ), own as (
             select session, partition, environment,

@@ -25,12 +25,10 @@ _INTERVALS = pa.list_(
 )
 
 _IN_UNIT = {"us": ", µs", "MB/s": ", MB/s", "B": ", bytes", "%": ""}
-_OF_OLD = {"line_rate_share": "; where `intervals` is null, the peak"}
 
 
 def _number(landmark: Landmark) -> StoreColumn:
     meaning = landmark.how + _IN_UNIT[landmark.unit]
-    meaning += _OF_OLD.get(landmark.name, "")
     return StoreColumn(BYTES_TYPE if landmark.whole else NUMBER_TYPE, meaning, True)
 
 

@@ -56,7 +56,7 @@ SCHEDULED = {
 
 FURTHER = {
     "further": StoreColumn(
-        pa.bool_(), "whether it was made since the first launches left something undecided", True
+        pa.bool_(), "whether it was made since the first launches left something undecided"
     )
 }
 
@@ -183,8 +183,7 @@ CRASHES = {
                 ]
             )
         ),
-        "attempts at its launches that crashed before their first figure; null where the report"
-        " is of before these were launched again",
+        "attempts at its launches that crashed before their first figure",
         True,
     ),
     **_CRASH_COUNTERS,
@@ -217,14 +216,7 @@ PACES = {
 }
 
 AGAIN_CRASHES = {
-    "made": StoreColumn(
-        COUNT_TYPE,
-        "how often the benchmark was started, each attempt being one; null where the report is of"
-        " before this was counted",
-        True,
-    ),
-    "crashes": StoreColumn(
-        CRASHES["crashes"].type, "those that crashed, as `cases` has them; null with `made`", True
-    ),
+    "made": StoreColumn(COUNT_TYPE, "how often the benchmark was started, each attempt being one"),
+    "crashes": StoreColumn(CRASHES["crashes"].type, "those that crashed, as `cases` has them"),
     **_CRASH_COUNTERS,
 }

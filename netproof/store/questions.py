@@ -26,9 +26,9 @@ from netproof.session.provenance import OfSession
 from netproof.session.session import GOOD_RESULTS, Session
 from netproof.store import checksums, reading
 from netproof.store.checksums import Damaged
-from netproof.store.columns import KEY, sql_type
+from netproof.store.columns import KEY
 from netproof.store.folder import Store, StoredSession
-from netproof.store.tables import ADDED, PATH_COLUMNS, TABLES
+from netproof.store.tables import PATH_COLUMNS, TABLES
 
 MEMORY_LIMIT = "768MB"
 """Memory of DuckDB; what needs more is put on disk while the question runs."""
@@ -73,21 +73,10 @@ def connect(
         for place in places:
             checksums.verify(Path(place), f"{table}.parquet")
         files = ", ".join(_quoted(f"{place}/{table}.parquet") for place in places)
-        grown = table in ADDED
-        also = ""
-        if grown:
-            # Where none of the files has them, they are there all the same. As a registered table
-            # they would load pandas, wherever it is installed, which takes longer than the answer.
-            columns = TABLES[table].columns
-            nulls = ", ".join(
-                f"null::{sql_type(columns[name].type)} as {name}" for name in ADDED[table]
-            )
-            also = f" union all by name select {nulls} where false"
         answered(
             connection.execute,
             f"create view {table} as select * from read_parquet([{files}],"
-            f" union_by_name = {'true' if grown else 'false'},"
-            f" hive_partitioning = true, hive_types = {{{types}}}){also}",
+            f" hive_partitioning = true, hive_types = {{{types}}})",
         )
     return connection
 
@@ -103,18 +92,11 @@ def tables(
     read = {}
     for name in only:
         path, schema = folder / f"{name}.parquet", TABLES[name].schema()
-        verified = checksums.verify(folder, path.name)
+        checksums.verify(folder, path.name)
         try:
             found = pq.read_table(path, partitioning=None)
         except (OSError, ValueError, pa.ArrowException) as error:
             raise Damaged(path, error) from error
-        if not verified:
-            checksums.insist_on_none(folder, found.schema)
-        for column in ADDED.get(name, ()):
-            if column not in found.column_names:
-                field = schema.field(column)
-                nulls = pa.nulls(found.num_rows, field.type)
-                found = found.add_column(schema.get_field_index(column), field, nulls)
         if found.schema != schema:
             raise Damaged(path, "its columns are not the store's")
         read[name] = found
@@ -269,8 +251,7 @@ def passed(store: Store, stored: StoredSession) -> set[tuple[Any, ...]]:
     try:
         # A third of what read_table takes, and many sessions are asked one after the other.
         with pq.ParquetFile(path) as file:
-            known = [name for name in _PASSED if name in file.schema_arrow.names]
-            read = file.read(columns=[*columns, *known], use_threads=False)
+            read = file.read(columns=[*columns, *_PASSED], use_threads=False)
     except (OSError, ValueError, pa.ArrowException) as error:
         raise Damaged(path, error) from error
     return {
@@ -278,8 +259,7 @@ def passed(store: Store, stored: StoredSession) -> set[tuple[Any, ...]]:
         for row in read.to_pylist()
         if row["result"] in GOOD_RESULTS
         and row["measured_format"] is not None
-        # Sessions of before there was the column do not have it.
-        and not row.get("inconclusive")
+        and not row["inconclusive"]
     }
 
 

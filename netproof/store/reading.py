@@ -18,10 +18,10 @@ from netproof.intake import json_reading
 from netproof.measurement import launches
 from netproof.measurement.case import Case
 from netproof.measurement.curve import Curve
-from netproof.session.measured import curve_from_json, plain, with_landmarks
+from netproof.session.measured import curve_from_json, plain
 from netproof.session.measured_shapes import RANGE
 from netproof.session.node_differences import NodeInJob
-from netproof.session.node_facts import GROUPS, Node
+from netproof.session.node_facts import Node
 from netproof.session.provenance import File, OfSession, Software
 from netproof.session.session import CheckResult, Session
 from netproof.session.slurm_nodes import PartitionNodes, Requeued
@@ -105,14 +105,13 @@ def provenance(read: Mapping[str, pa.Table]) -> OfSession:
     nodes = tuple(
         NodeInJob(
             **{name: row.pop(name) for name in ("partition", "environment", "job", "jobid")},
-            # Groups that a session of before did not ask for are empty.
-            node=Node(**{name: row[name] or {} if name in GROUPS else row[name] for name in row}),
+            node=Node(**row),
         )
         for row in records(read["nodes"])
     )
     requeued = tuple(
         Requeued(**{**one, "nodes": tuple(SlurmNode(**node) for node in one["nodes"])})
-        for one in json.loads(header["requeued"] or "[]")
+        for one in json.loads(header["requeued"])
     )
     return OfSession(
         software, nodes, tuple(header["differences"]), unknown, tuple(_slurm(header)), requeued
@@ -127,7 +126,7 @@ def _slurm(header: Mapping[str, Any]) -> Iterator[PartitionNodes]:
         several.setdefault(row["partition"], []).append(
             SlurmNode(row["node"], row["state"], row["reason"])
         )
-    limits = json.loads(header["slurm_limits"] or "{}")
+    limits = json.loads(header["slurm_limits"])
     for name in sorted({*several, *unknown}):
         nodes, why = tuple(several.get(name, ())), unknown.get(name, "")
         yield PartitionNodes(name, nodes, why, *limits.get(name, ()))
@@ -263,7 +262,8 @@ def _again_values(
         "nodes": row["nodes"],
         "jobid": row["jobid"],
         **({"loads": json_reading.json_value(row["loads"], "loads")} if row["loads"] else {}),
-        **({} if row["made"] is None else {"made": row["made"], "crashes": _crashes(row)}),
+        "made": row["made"],
+        "crashes": _crashes(row),
     }
 
 
@@ -315,7 +315,7 @@ def _measured(
             "ranks": _ranks(launch),
             "curve": curves[launch["launch"]],
             **_loads(launch),
-            **({"further": True} if launch["further"] else {}),
+            "further": launch["further"],
             **_alongside(launch),
             **_counted(launch),
         }
@@ -324,10 +324,7 @@ def _measured(
     read = [curve_from_json(launch["curve"]) for launch in done]
     landmarks = {name: row[name] for name in LANDMARK_COLUMNS}
     landmarks["undefined"] = [list(item) for item in row["undefined"].items()]
-    if row["intervals"] is None:
-        del landmarks["intervals"]
-    else:
-        landmarks["intervals"] = [list(one.values()) for one in row["intervals"]]
+    landmarks["intervals"] = [list(one.values()) for one in row["intervals"]]
     values = {
         "format": row["measured_format"],
         "case": dataclasses.asdict(case),
@@ -342,10 +339,10 @@ def _measured(
         ),
         "seed": row["seed"],
         "jobid": row["jobid"],
-        **({} if row["crashes"] is None else {"crashes": _crashes(row)}),
+        "crashes": _crashes(row),
         **json_reading.json_value(row["further"], "further").get("measured", {}),
     }
-    return with_landmarks(values)
+    return values
 
 
 def _ranks(launch: Mapping[str, Any]) -> list[dict[str, Any]]:

@@ -244,9 +244,7 @@ def _again(rows: Rows, number: int, values: Mapping[str, Any]) -> None:
             if measured.loads
             else None,
             "made": measured.made,
-            "crashes": None
-            if measured.made is None
-            else [crash_values(crash) for crash in measured.crashes],
+            "crashes": [crash_values(crash) for crash in measured.crashes],
             "crash_counters": crash_counters(measured.crashes),
         }
     )
@@ -301,9 +299,7 @@ def _measured_columns(measured: Measured, values: Mapping[str, Any]) -> dict[str
         "jobid": values["jobid"],
         "seed": values["seed"],
         "launches": len(measured.launches),
-        "crashes": [crash_values(crash) for crash in measured.crashes]
-        if "crashes" in values
-        else None,
+        "crashes": [crash_values(crash) for crash in measured.crashes],
         "crash_counters": crash_counters(measured.crashes),
         **{name: extras[name] for name in _PARTITION_COLUMNS},
         "mpi": environment["mpi"],

@@ -37,10 +37,7 @@ from netproof.store.launch_columns import (
 )
 
 FORMAT = 1
-"""Format of the store; raised when a column is renamed, dropped or changes its meaning.
-
-A column that is added raises it not: it is nullable, and in ``ADDED``.
-"""
+"""Format of the store; raised when a table's columns change."""
 
 PATH_COLUMNS = {
     "system": "ReFrame's system",
@@ -100,13 +97,13 @@ _FACTS = {
     "autonegotiation": StoreColumn(TEXT_TYPE, "of the link, `on` or `off`", True),
     "governor": StoreColumn(TEXT_TYPE, "by which the kernel sets the CPUs' frequencies", True),
     "microcode": StoreColumn(TEXT_TYPE, "revision of the CPU's microcode", True),
-    "memory": StoreColumn(MAP_TYPE, "KiB, of all and of each NUMA node", True),
-    "rings": StoreColumn(MAP_TYPE, "`ethtool -g`", True),
-    "pci": StoreColumn(MAP_TYPE, "speed and width of the card's link, as it is and at most", True),
+    "memory": StoreColumn(MAP_TYPE, "KiB, of all and of each NUMA node"),
+    "rings": StoreColumn(MAP_TYPE, "`ethtool -g`"),
+    "pci": StoreColumn(MAP_TYPE, "speed and width of the card's link, as it is and at most"),
     "hugepages": StoreColumn(
         TEXT_TYPE, "transparent hugepages: `always`, `madvise`, `never`", True
     ),
-    "mitigations": StoreColumn(MAP_TYPE, "of the CPU's flaws, as the kernel has them", True),
+    "mitigations": StoreColumn(MAP_TYPE, "of the CPU's flaws, as the kernel has them"),
     "clock_source": StoreColumn(TEXT_TYPE, "what the kernel reads the time from", True),
     "clock_s": StoreColumn(NUMBER_TYPE, "the node's clock then, s since 1970", True),
     "clock_ntp_offset_s": StoreColumn(NUMBER_TYPE, "its offset by chrony or ntpd, s", True),
@@ -155,28 +152,12 @@ _SLURM = {
         TEXT_TYPE,
         "how many usable nodes of each partition one job may have, and Slurm's refusal of one more,"
         " JSON",
-        True,
     ),
     "requeued": StoreColumn(
         TEXT_TYPE,
         "tries of jobs that Slurm requeued, with their nodes and Slurm's states of these, JSON",
-        True,
     ),
 }
-
-ADDED = {
-    "sessions": tuple(_SLURM),
-    "nodes": tuple(_FACTS),
-    "curves": tuple(_RANGE),
-    "again_curves": tuple(_RANGE),
-    "launches": (*SCHEDULED, *FURTHER, *TWIN, *PEERS, *COUNTERS, *PACES, *CPU),
-    "again": (*AGAIN_LOADS, *AGAIN_CRASHES),
-    "cases": (
-        *(*CRASHES, *_INCONCLUSIVE, "asymptotic_mb_s", "half_performance_bytes", "intervals"),
-        *("twin_mb_s", "twin_share", *CPU_COSTS),
-    ),
-}
-"""Columns that tables of earlier sessions do not have; of those sessions they are null."""
 
 _FILES = pa.list_(
     pa.struct([("kind", pa.string()), ("path", pa.string()), ("sha256", pa.string())])

@@ -51,9 +51,8 @@ SHAPE = Keys(
         "seed": WHOLE,
         "partition_extras": MAPPING,
         "launches": Each(Keys({"value": OrNone(TEXT), "round": WHOLE, "launch": LAUNCH_SHAPE})),
-    },
-    # Sweeps by a hook have it, since it is stored.
-    {"own": Each(TEXT)},
+        "own": Each(TEXT),
+    }
 )
 
 
@@ -273,7 +272,7 @@ class Sweep:
                 values["partition_extras"],
                 several,
                 launches,
-                tuple(values.get("own", ())),
+                tuple(values["own"]),
             )
         except (KeyError, TypeError, ValidationError) as error:
             raise NetproofError(f"a sweep cannot be read: {shortened(repr(error))}") from error

@@ -68,7 +68,7 @@ def concerns(result: CheckResult) -> bool:
     if result.result != "fail" or result.phase != JUDGED:
         return False
     if result.references is None:
-        # Older reports do not have the findings, only ReFrame's message.
+        # Without findings there is only ReFrame's message.
         return MISSED in result.reason
     return any(values.get("level") in AGAINST for values in result.references)
 

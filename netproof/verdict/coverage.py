@@ -35,7 +35,7 @@ class Coverage:
     ``down`` and ``drained``: not usable, by Slurm's states; ``one_way``: pairs of nodes between
     which messages were measured from the first to the second, and never back;
     ``needed_percent``: of the usable nodes, by the site; ``why``: the reason for which the nodes
-    are not known, or empty; ``told``: whether the run asked Slurm, which those of before did not;
+    are not known, or empty; ``told``: whether the session has what Slurm said;
     ``stated``: how many nodes the site says that a job can have, which counts where Slurm's are not
     known; ``deferred``: whether cases of the partition were left, and nodes with them;
     ``waited_for``: unmeasured nodes that other jobs held for longer than the site waits, and
@@ -84,8 +84,8 @@ class Coverage:
     def failed(self) -> bool:
         """Whether fewer nodes were measured than the site needs.
 
-        Sessions of before Slurm was asked do not fail, nor do those that left cases. Nodes that
-        were waited for are no failure: see ``short``.
+        Sessions without what Slurm said do not fail, nor do those that left cases. Nodes that were
+        waited for are no failure: see ``short``.
         """
         if not self.needed_percent or not self.told or self.deferred:
             return False
@@ -259,7 +259,7 @@ def _launches(session: Session, partition: str) -> Iterator[tuple[Case, Launch]]
     for result in session.results:
         if result.partition != partition or not result.measured or result.case is None:
             continue
-        if result.case.path != "between" or "launches" not in result.measured:
+        if result.case.path != "between":
             continue
         for launch in Measured.from_json(result.measured).launches:
             yield result.case, launch

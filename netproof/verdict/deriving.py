@@ -116,7 +116,7 @@ class DerivedCase:
     ``check``: the class of its check; ``reason``: why the case makes no references, empty where it
     does; ``left``: why a variable's entry stays as it is; ``kept``: which bounds stay though the
     entry changes; ``outside``: a median lies beyond the present bounds, or there are none;
-    ``launches``: the fewest of a session, 0 where a report does not say.
+    ``launches``: the fewest of a session.
     """
 
     check: str
@@ -285,7 +285,7 @@ def derived(
                 )
         measured = [result.measured for result in here]
         values, left = values_of(measured, per_size=per_size)
-        launches = min(len(one.get("launches", ())) for one in measured)
+        launches = min(len(one["launches"]) for one in measured)
         fit.append(_Fit(check, case, standing, values, left, launches))
         made.append(None)
     widths = half_widths([one.values for one in fit], settings.risk)

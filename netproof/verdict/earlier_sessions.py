@@ -9,9 +9,8 @@ from pathlib import Path
 from netproof.errors import NetproofError
 from netproof.session import session
 from netproof.site.matrix import Matrix
-from netproof.store import Store, StoredSession, questions
+from netproof.store import Store, questions
 from netproof.verdict import kept
-from netproof.verdict.kept import Kept, LaterFormat
 from netproof.verdict.options import EARLIER_SESSIONS
 from netproof.verdict.usual import Earlier
 
@@ -54,7 +53,7 @@ def sessions_before(
         before = [one for one in store.sessions(this.system) if one.start < this.start]
         found: list[Earlier] = []
         for one in reversed(before[-EARLIER_SESSIONS:]):
-            past = _stored_verdict(store, one)
+            past = kept.read(store, one)
             alike = past is not None and past.judges_as(expected) and past.judges_as(today)
             found.append(past.warnings() if alike else questions.load(store, one))
         return found
@@ -62,11 +61,3 @@ def sessions_before(
     if began is None:
         return []
     return [one for one in earlier if one.info.get("time_start_unix", began) < began]
-
-
-def _stored_verdict(store: Store, stored: StoredSession) -> Kept | None:
-    """Read the verdict on an earlier session, None where this netproof cannot."""
-    try:
-        return kept.read(store, stored)
-    except LaterFormat:
-        return None

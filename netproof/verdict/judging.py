@@ -24,7 +24,7 @@ from netproof.verdict import anew, kept, kept_changes, power
 from netproof.verdict.alongside import alongside
 from netproof.verdict.earlier_sessions import earlier_reports, sessions_before
 from netproof.verdict.judged import Verdict
-from netproof.verdict.kept import Kept, LaterFormat
+from netproof.verdict.kept import Kept
 from netproof.verdict.kept_changes import ChangedCase
 from netproof.verdict.options import SESSIONS, AlongsideOptions
 from netproof.verdict.usual import NOTHING, Usual, usual
@@ -208,10 +208,7 @@ def _kept(stored: session.Session, store: Path | None) -> tuple[tuple[Kept, Verd
     A damaged one is an error for a session in a store; for a report it is a reason to judge now.
     """
     if stored.path.is_dir():
-        try:
-            return kept.of_session(stored, *Store.holding(stored.path)), ""
-        except LaterFormat as error:
-            return None, str(error)
+        return kept.of_session(stored, *Store.holding(stored.path)), ""
     if store is None or not os.path.exists(store / MARKER):
         return None, ""
     try:

@@ -67,10 +67,6 @@ _APART = ("cases", "pairs", "alongside")
 """Parts of a verdict that are stored in their own form, or never."""
 
 
-class LaterFormat(NetproofError):
-    """A stored verdict that only a later netproof can read."""
-
-
 @dataclass(frozen=True)
 class KeptPairs:
     """Verdict on the rounds of pairs of one job, as in ``JudgedPairs``.
@@ -339,8 +335,8 @@ def of_session(
 ) -> tuple[Kept, Verdict] | None:
     """Read the stored verdict on a session, in both forms; None where it has none.
 
-    Raises NetproofError, which names the file, where it is damaged or contradicts the session, and
-    LaterFormat.
+    Raises NetproofError, which names the file, where it is damaged, of another format, or
+    contradicts the session.
     """
     kept = read(store, stored)
     if kept is None:
@@ -358,10 +354,9 @@ def read(store: Store, stored: StoredSession) -> Kept | None:
         document = json_reading.json_value(_unpacked(content), VERDICT, _LIMITS)
         if not isinstance(document, dict) or type(document.get("format")) is not int:
             raise KeptContradiction("it does not say its format")
-        if document["format"] > FORMAT:
-            raise LaterFormat(
-                f"{store.path(stored) / VERDICT} is of format {document['format']}, and this"
-                f" netproof knows {FORMAT}"
+        if document["format"] != FORMAT:
+            raise KeptContradiction(
+                f"it is of format {document['format']}, and this netproof reads {FORMAT}"
             )
         kept = records.from_json(Kept, document, VERDICT)
         if not kept.bounds.matrix.cases:
@@ -386,7 +381,7 @@ class _naming:
         return None
 
     def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
-        if isinstance(error, NetproofError) and not isinstance(error, LaterFormat):
+        if isinstance(error, NetproofError):
             raise NetproofError(
                 f"{self.path}: the verdict that is kept cannot be used: {error}; move"
                 f" {self.path.parent} out of the store and ingest the session's report again"

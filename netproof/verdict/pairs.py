@@ -378,7 +378,7 @@ def path_of_rounds(rounds: PairRounds, here: Partition) -> Finding | None:
             not disturbed(one.loads, settings.disturbance),
         )
         for one in rounds.launches
-        if one.counters is not None and one.payload is not None
+        if one.counters is not None
     ]
     where = f"pairs on {rounds.partition} {rounds.environment}"
     return path(launches, here.rails_or_interface(), where, settings.path)

@@ -106,7 +106,6 @@ def _ruling(subject: Subject, region: Region, again: MeasuredAgain | None) -> Ru
     grid = subject.measured.first().curve.sizes
     launches, loads = _measured(region, grid, again)
     if again is None or (not launches and (again.launches or not again.faults)):
-        # The session is from before the site refined anything.
         return _open(subject, region, Level.SHOWN, ("it was not measured at closer sizes",))
     settings = subject.settings
     where = f" on {', '.join(again.nodes)}, job {again.jobid}"

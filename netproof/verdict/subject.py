@@ -48,7 +48,6 @@ class Subject:
     ) -> Subject:
         """Return a case with the ``extras`` of its partition and of its environment in a report."""
         settings = Settings.of_site(extras.get("criteria", {}), extras["line_rate_from_bytes"])
-        # Older extras have no rails, and even older ones no interface.
         rails = tuple(extras.get("rails") or filter(None, [extras.get("interface")]))
         # A stream of TCP has one of them.
         stream = measured.case.function == "tcp"

@@ -64,8 +64,7 @@ def facts_of(nodes: Sequence[NodeInJob]) -> list[ToldFact]:
             if why is not None and not here:
                 _tell(fact(one.name, scope), found, None, why)
                 continue
-            asked = bool(here) or bool(node_facts.reasons(node.absent, one.name))
-            for key in sorted(keys[one.name, scope]) if asked else ():
+            for key in sorted(keys[one.name, scope]):
                 why = node.absent.get(f"{one.name}.{key}")
                 value = here.get(key, NOT_LISTED if why is None else None)
                 _tell(fact(f"{one.name} {key}", scope), found, value, why)

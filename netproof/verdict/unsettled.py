@@ -51,12 +51,11 @@ class Unsettled:
 def of_session(session: Session) -> dict[tuple, Unsettled]:
     """Return the open questions of each measured case of a session, by its key.
 
-    Cases are left out whose report was cut to medians, without launches. Raises NetproofError where
-    the session's settings cannot be used.
+    Raises NetproofError where the session's settings cannot be used.
     """
     # The last run of each case counts.
     ended = {r.case.key(): r for r in session.results if r.case is not None}
-    ran = {key: r for key, r in ended.items() if r.measured and "launches" in r.measured}
+    ran = {key: r for key, r in ended.items() if r.measured}
     subjects = {key: _subject(session, result) for key, result in ran.items()}
     several = list(subjects.values())
     along = rulings_along(several, session)

@@ -282,7 +282,7 @@ def faults_of(result: CheckResult | None) -> tuple[tuple[str, ...], str]:
 
 
 def of_references(result: CheckResult) -> tuple[Ruling, ...]:
-    """Return the run's rulings on a case's references; empty for older reports."""
+    """Return the run's rulings on a case's references; empty where it made none."""
     rulings = []
     for values in result.references or ():
         finding = reference_findings.from_json(values)

@@ -12,6 +12,7 @@ import pytest
 
 from ci import interval_coverage
 from netproof.measurement.curve import Curve
+from netproof.session.measured import Measured
 
 SESSIONS = Path(__file__).resolve().parents[1] / "data" / "sessions"
 SIZES = tuple(2**exponent for exponent in range(20))
@@ -53,9 +54,8 @@ def test_a_report_with_many_launches_has_its_table(tmp_path, capsys):
     for test in document["runs"][0]["testcases"]:
         measured = test.get("netproof_measured")
         if measured and test["netproof_case"]["function"] == "PingPong":
-            measured["launches"] = [
-                {**measured["launches"][number % 3], "number": number + 1} for number in range(60)
-            ]
+            found = Measured.from_json(measured)
+            measured |= found.with_launches(20 * found.launches).as_json()
     Path(path).write_text(json.dumps(document))
     interval_coverage.main([str(path), "--tries", "20", "--seed", "3"])
     out = capsys.readouterr().out

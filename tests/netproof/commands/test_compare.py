@@ -158,7 +158,7 @@ def test_in_what_nodes_differ_is_told_and_that_it_is_not_known(tmp_path):
     document = json.loads(compared(*arguments, "--json")[1])
     assert document["nodes"] == [{"what": "kernel", "first": ["6.1"], "second": ["6.6"]}]
     _, said, _ = compared(arguments[0], HEALTHY)
-    assert "\nnodes: what the nodes of healthy were is not known: the report is of a " in said
+    assert "\nnodes: what the nodes of healthy were is not known: no job of the report " in said
     assert json.loads(compared(arguments[0], HEALTHY, "--json")[1])["nodes"] is None
 
 

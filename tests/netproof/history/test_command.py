@@ -6,13 +6,11 @@ import json
 import re
 from pathlib import Path
 
-import pyarrow.parquet as pq
 import pytest
 from made_nights import by, recorded
 from typer.testing import CliRunner
 
 from netproof.commands.cli import app
-from netproof.store import checksums
 
 ROOT = Path(__file__).resolve().parents[3]
 SLOW = by(1.2, environment="mpich")
@@ -328,16 +326,6 @@ def test_launches_that_crashed_are_counted_from_session_to_session(nights):
         ("other", [None, 0, 0, 0]),
     ]
     assert document["crashes"][0]["launches"] == [None, made, made + 2, made + 1]
-
-
-@pytest.mark.slow
-def test_a_store_of_before_crashes_were_counted_has_none(nights):
-    stored = nights.add(0)
-    path = nights.store.path(stored) / "cases.parquet"
-    whole = pq.read_table(path, partitioning=None)
-    pq.write_table(whole.drop_columns(["crashes"]).replace_schema_metadata(None), path)
-    (path.parent / checksums.NAME).unlink()
-    assert json.loads(history(nights, "--json")[1])["crashes"] == []
 
 
 def carriers(changes: int | None):

@@ -169,11 +169,6 @@ def test_nodes_without_a_record_are_not_taken_for_unchanged(nights):
     assert found.unknown["nodes after"] == "the job left no record"
 
 
-def test_what_a_night_of_before_did_not_ask_is_no_difference(nights):
-    asked = culprits(nights, nodes(governor="performance", memory={"total KiB": "1"}))
-    assert asked.differences == ()
-
-
 @pytest.mark.parametrize(
     ("kib", "changed"),
     [(7458522, []), (7000000, ["memory NUMA 0 KiB"])],

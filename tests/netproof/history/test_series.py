@@ -272,12 +272,12 @@ def test_a_score_against_an_inconclusive_baseline_is_no_value(nights):
 
 
 @pytest.mark.slow
-def test_what_an_earlier_netproof_stored_counts(nights):
-    def earlier(rows):
+def test_what_nobody_could_judge_when_it_was_stored_counts(nights):
+    def not_judged(rows):
         for row in rows["cases"]:
             row["inconclusive"] = None
 
-    nights.add(0, change=earlier)
+    nights.add(0, change=not_judged)
     nights.add(1)
     assert None not in one(read(nights), Quantity.LATENCY).values
 

@@ -71,6 +71,7 @@ def test_calls_that_make_one_launch_keep_the_fastest_rank_and_the_mean():
 
 def test_loads_of_other_launches_are_refused():
     values = {"case": CASE.__dict__, "launches": [], "faults": [], "nodes": [], "jobid": "7"}
+    values |= {"made": 1, "crashes": []}
     with pytest.raises(NetproofError, match="0 launches, and loads of 1"):
         MeasuredAgain.from_json({**values, "loads": [[]]})
 

@@ -135,10 +135,8 @@ def test_a_collective_keeps_its_fastest_rank_and_the_mean_and_pingpong_has_neith
 
 
 @pytest.mark.parametrize("name", ["healthy", "two-switches", "sick", "repeated-1"])
-def test_reports_of_earlier_formats_have_the_landmarks_of_today(name):
+def test_each_landmark_of_a_report_is_defined_or_says_why_not(name):
     loaded = session.load(DATA / "sessions" / f"{name}.json")
-    document = json.loads((DATA / "sessions" / f"{name}.json").read_text())
-    assert "asymptotic" not in json.dumps(document)
     defined = 0
     for result in loaded.results:
         if result.measured is None:
@@ -151,10 +149,8 @@ def test_reports_of_earlier_formats_have_the_landmarks_of_today(name):
             defined += 1
             share = found["asymptotic_mb_s"] / result.measured["line_rate_mb_s"]
             assert found["line_rate_share"] == pytest.approx(share)
-        if "launches" in result.measured:
-            whole = measured.Measured.from_json(result.measured)
-            assert whole.landmarks.interval("latency_us") is not None
-            assert measured.Measured.from_json(json.loads(json.dumps(whole.as_json()))) == whole
+        whole = measured.Measured.from_json(result.measured)
+        assert measured.Measured.from_json(json.loads(json.dumps(whole.as_json()))) == whole
     assert defined >= 4
 
 
@@ -337,13 +333,6 @@ def test_a_crash_before_the_launch_that_counts_is_kept_and_does_not_fail_the_cas
     assert "Segmentation fault" in crash.said
     assert "CANCELLED" not in crash.said
     assert measured.Measured.from_json(json.loads(json.dumps(case.as_json()))) == case
-
-
-def test_what_a_session_stored_before_there_were_crashes_has_none():
-    report = session.load(DATA / "sessions" / "healthy.json")
-    kept = next(result.measured for result in report.results if result.measured)
-    assert "crashes" not in kept
-    assert measured.Measured.from_json(kept).crashes == ()
 
 
 def test_a_launch_of_which_every_attempt_crashed_says_how_many_there_were(crashed_job, partition):

@@ -89,7 +89,7 @@ def test_this_machine_is_described_whole_and_what_it_lacks_has_a_reason(tmp_path
     assert node.mtu == int(Path("/sys/class/net/lo/mtu").read_text())
     assert node.architecture == os.uname().machine
     of_the_job = {
-        name for name in node_facts.ADDED if name.startswith(("clock_ahead", "path", "tcp"))
+        name for name in node_facts.NAMES if name.startswith(("clock_ahead", "path", "tcp"))
     }
     plain = {field.name for field in dataclasses.fields(node)} - {"absent"} - of_the_job
     for name in plain:
@@ -502,14 +502,13 @@ def test_a_job_tells_of_clocks_and_of_the_way_to_the_next_node():
     assert (second["path_asked_bytes"], second["path_passed_bytes"]) == (1400, 1400)
 
 
-def test_a_job_tells_which_neighbours_answer_and_one_of_before_does_not(tmp_path):
+def test_a_job_tells_which_neighbours_answer_and_one_that_was_not_asked_does_not(tmp_path):
     for name in GIGE[:2]:
         shutil.copy(NODES / "same" / f"node.{name}.txt", tmp_path)
-    before = (NODES / "same" / "path.gige-1.txt").read_text()
-    (tmp_path / "path.gige-1.txt").write_text(before)
+    not_asked = (NODES / "same" / "path.gige-1.txt").read_text()
+    (tmp_path / "path.gige-1.txt").write_text(not_asked)
     told = "tcp_answered\tnone\ntcp_unanswered\tgige-1\nend\n"
-    now = before.replace(node_facts.PATH_HEADER_BEFORE, node_facts.PATH_HEADER)
-    (tmp_path / "path.gige-2.txt").write_text(now.replace("end\n", told))
+    (tmp_path / "path.gige-2.txt").write_text(not_asked.replace("end\n", told))
     first, second = provenance.of_job(tmp_path, GIGE[:2], SOFTWARE)["nodes"]
     assert first["path_passed_bytes"] == second["path_passed_bytes"] == 1500
     assert first["tcp_answered"] is first["tcp_unanswered"] is None
@@ -517,10 +516,21 @@ def test_a_job_tells_which_neighbours_answer_and_one_of_before_does_not(tmp_path
     assert (second["tcp_answered"], second["tcp_unanswered"]) == ("none", "gige-1")
     assert node_facts.named(second["tcp_answered"]) == ()
     assert node_facts.named(second["tcp_unanswered"]) == ("gige-1",)
-    # What a file of before has not may not be in it either.
-    (tmp_path / "path.gige-2.txt").write_text(before.replace("end\n", told))
-    second = provenance.of_job(tmp_path, GIGE[:2], SOFTWARE)["nodes"][1]
-    assert "'tcp_answered' is not known" in second["absent"]["path_passed_bytes"]
+
+
+@pytest.mark.parametrize("kind", ["node", "path"])
+def test_a_file_of_another_format_is_refused(tmp_path, kind):
+    shutil.copytree(NODES / "same", tmp_path, dirs_exist_ok=True)
+    path = tmp_path / f"{kind}.gige-1.txt"
+    header, _, rest = path.read_text().partition("\n")
+    path.write_text(f"{header[:-1]}1\n{rest}")
+    wanted = rf"{kind}\.gige-1\.txt:1: the header '{header}' is missing: found '{header[:-1]}1'"
+    if kind == "node":
+        with pytest.raises(ProvenanceError, match=wanted.replace("\t", r"\\t")):
+            provenance.of_job(tmp_path, GIGE, SOFTWARE)
+    else:
+        (first, *_) = provenance.of_job(tmp_path, GIGE, SOFTWARE)["nodes"]
+        assert re.search(wanted.replace("\t", r"\\t"), first["absent"]["path_passed_bytes"])
 
 
 def test_a_job_without_the_files_of_clocks_and_ways_says_why_these_are_not_known(tmp_path):
@@ -560,20 +570,6 @@ def test_an_offload_or_a_sysctl_of_one_node_is_a_difference():
 def test_a_node_that_changes_between_jobs_says_so():
     told = node_differences.differences([*in_job("same", "7")[1:2], *in_job("differ", "8")[1:2]])
     assert told == ("gige: mtu: 1400 (gige-2); 1500 (gige-2)",)
-
-
-def test_memory_of_a_session_stored_before_is_not_taken_for_a_difference_of_jobs():
-    first, second, *_ = in_job("same")
-    less = {"total KiB": str(int(first.node.memory["total KiB"]) - 2**18)}
-    memory = {**first.node.memory, **less}
-    nodes = (
-        first,
-        dataclasses.replace(second, node=dataclasses.replace(second.node, memory=memory)),
-    )
-    stored = (*node_differences.differences(nodes, exact=True), "job 8 ran with other files")
-    assert stored[0].startswith("gige: memory total KiB: ")
-    made = provenance.OfSession(SOFTWARE, nodes, stored, {})
-    assert made.beyond_nodes() == ("job 8 ran with other files",)
 
 
 def test_what_one_node_cannot_tell_is_a_difference():
@@ -713,36 +709,11 @@ def test_a_record_that_is_not_whole_is_refused(tmp_path):
     jobs[0][provenance.KEY]["nodes"][0].pop("mtu")
     with pytest.raises(ProvenanceError, match=r"netproof_provenance: is not whole: .*mtu"):
         provenance.of_report(document, "run-0.json")
-    jobs[0][provenance.KEY]["format"] = 5
-    with pytest.raises(ProvenanceError, match="is of format 5, and this netproof reads 1, 2, 3, 4"):
+    jobs[0][provenance.KEY]["format"] = other = provenance.FORMAT - 1
+    with pytest.raises(ProvenanceError) as raised:
         provenance.of_report(document, "run-0.json")
-
-
-def test_a_record_of_before_there_were_some_facts_is_read(tmp_path):
-    document = json.loads((PASSED.parent / "ranges.json").read_text())
-    gathered = provenance.of_report(document, "run-0.json")
-    assert gathered.nodes
-    assert all(one.node.mtu == 1500 and one.node.state is None for one in gathered.nodes)
-    assert gathered.slurm == ()
-
-
-@pytest.mark.parametrize(("number", "lacks"), [(2, ("busy",)), (3, ())])
-def test_a_record_of_an_earlier_format_has_nothing_that_later_ones_added(tmp_path, number, lacks):
-    document = json.loads(report(tmp_path, "same").read_text())
-    record = next(
-        test[provenance.KEY]
-        for test in document["runs"][0]["testcases"]
-        if test.get(provenance.KEY)
-    )
-    for node in record["nodes"]:
-        for name in (*lacks, "tcp_answered", "tcp_unanswered"):
-            del node[name]
-    with pytest.raises(ProvenanceError, match="is not whole: "):
-        provenance.of_report(document, "run-0.json")
-    record["format"] = number
-    nodes = [one.node for one in provenance.of_report(document, "run-0.json").nodes]
-    assert [node.node for node in nodes] == list(GIGE)
-    assert all(node.tcp_answered is node.tcp_unanswered is None for node in nodes)
+    assert str(raised.value).startswith("run-0.json: ")
+    assert str(raised.value).endswith(f": is of format {other}, and this netproof reads 4")
 
 
 SLURM = [

@@ -13,7 +13,7 @@ from reframe.utility import nodelist_abbrev
 
 from netproof.errors import NetproofError
 from netproof.session import session
-from netproof.session.measured import Measured, with_landmarks
+from netproof.session.measured import Measured
 
 RECORDED = Path(__file__).resolve().parents[2] / "data" / "sessions" / "faulty.json"
 LOAD = {
@@ -86,14 +86,16 @@ def test_json_of_something_else_is_refused(tmp_path):
         session.load(path)
 
 
-def test_a_measurement_of_another_format_is_refused(tmp_path):
-    def later(document):
+@pytest.mark.parametrize("other", [session.MEASURED_FORMAT - 1, session.MEASURED_FORMAT + 1])
+def test_a_measurement_of_another_format_is_refused(tmp_path, other):
+    def of_other(document):
         for test in document["runs"][0]["testcases"]:
             if test.get("netproof_measured"):
-                test["netproof_measured"]["format"] = session.MEASURED_FORMAT + 1
+                test["netproof_measured"]["format"] = other
 
-    with pytest.raises(NetproofError, match="what was measured is of format"):
-        session.load(changed(tmp_path, later))
+    refused = rf"run-0\.json: .*: what was measured is of format {other}, and this netproof reads 3"
+    with pytest.raises(NetproofError, match=refused):
+        session.load(changed(tmp_path, of_other))
 
 
 def test_no_report_is_an_error_that_says_where_reports_come_from(tmp_path):
@@ -135,8 +137,8 @@ def test_after_performance_report_a_session_is_the_same(tmp_path):
     assert session.load(changed(tmp_path, fold_nodes)).results == session.load(RECORDED).results
 
 
-def of_format_3(tmp_path: Path, change=lambda test: None) -> Path:
-    """The recorded report with what format 3 has beyond the earlier ones, in its PingPong."""
+def with_all(tmp_path: Path, change=lambda test: None) -> Path:
+    """The recorded report with loads, crashes, further launches and findings in its PingPong."""
 
     def extend(document):
         tests = document["runs"][0]["testcases"]
@@ -146,11 +148,10 @@ def of_format_3(tmp_path: Path, change=lambda test: None) -> Path:
             for test in tests
             if (test.get("netproof_case") or {}).get("function") == "PingPong"
         ]
-        measured = test["netproof_measured"] = with_landmarks(test["netproof_measured"])
-        peak_from = measured["partition_extras"]["line_rate_from_bytes"]
-        measured |= {"format": 3, "peak_from": peak_from, "crashes": [copy.deepcopy(CRASH)]}
+        measured = test["netproof_measured"]
+        measured["crashes"] = [copy.deepcopy(CRASH)]
         for launch in measured["launches"]:
-            launch |= {"loads": [copy.deepcopy(LOAD)], "further": False}
+            launch["loads"] = [copy.deepcopy(LOAD)]
             launch["ranks"] = [
                 rank | {"scheduled": copy.deepcopy(SCHEDULED)} for rank in launch["ranks"]
             ]
@@ -167,6 +168,8 @@ def of_format_3(tmp_path: Path, change=lambda test: None) -> Path:
             "faults": [],
             "nodes": ["node1"],
             "jobid": "7",
+            "made": 1,
+            "crashes": [],
             "loads": [[LOAD]],
         }
         job["netproof_again"] = {"format": 3, "cases": [again]}
@@ -176,8 +179,8 @@ def of_format_3(tmp_path: Path, change=lambda test: None) -> Path:
     return changed(tmp_path, extend)
 
 
-def test_what_format_3_has_beyond_the_earlier_ones_is_read(tmp_path):
-    (result,) = [r for r in session.load(of_format_3(tmp_path)).results if r.references]
+def test_loads_crashes_further_launches_and_findings_are_read(tmp_path):
+    (result,) = [r for r in session.load(with_all(tmp_path)).results if r.references]
     assert result.references == (FINDING,)
     read = Measured.from_json(result.measured)
     recorded = session.load(RECORDED)
@@ -222,7 +225,7 @@ def test_what_format_3_has_beyond_the_earlier_ones_is_read(tmp_path):
         (("test", "netproof_references", 0, "interval"), [1.0]),
     ],
 )
-def test_a_value_of_format_3_of_the_wrong_kind_is_named_with_its_place(tmp_path, where, value):
+def test_a_value_of_the_wrong_kind_is_named_with_its_place(tmp_path, where, value):
     def spoil(place):
         for step in where[:-1]:
             place = place[step]
@@ -230,11 +233,11 @@ def test_a_value_of_format_3_of_the_wrong_kind_is_named_with_its_place(tmp_path,
 
     named = next(step for step in reversed(where) if isinstance(step, str))
     with pytest.raises(NetproofError, match=rf"run-0\.json: .*{named}|run-0\.json: .* is missing"):
-        session.load(of_format_3(tmp_path, spoil))
+        session.load(with_all(tmp_path, spoil))
 
 
 @pytest.mark.parametrize("key", ["asymptotic_mb_s", "half_performance_bytes", "intervals"])
-def test_of_format_3_no_landmark_may_be_missing(tmp_path, key):
-    path = of_format_3(tmp_path, lambda place: place["measured"]["landmarks"].pop(key))
+def test_no_landmark_may_be_missing(tmp_path, key):
+    path = with_all(tmp_path, lambda place: place["measured"]["landmarks"].pop(key))
     with pytest.raises(NetproofError, match=rf"PingPong.*landmarks: '{key}' is missing"):
         session.load(path)

@@ -10,7 +10,6 @@ from collections.abc import Callable
 from pathlib import Path
 
 import duckdb
-import pyarrow.parquet as pq
 import pytest
 
 from netproof import criteria
@@ -19,8 +18,7 @@ from netproof.session import session
 from netproof.session.measured import Measured
 from netproof.site.partition import ScoreBaseline
 from netproof.store import Store, StoredSession, following, questions
-from netproof.store.columns import KEY, sql_type
-from netproof.store.tables import TABLES
+from netproof.store.columns import KEY
 from netproof.verdict.keeping import ingest
 
 PASSED = Path(__file__).resolve().parents[2] / "data" / "sessions" / "passed.json"
@@ -191,20 +189,6 @@ def test_the_report_that_was_stored_is_not_needed_any_more(tmp_path):
     done = ingest(store, path)
     path.unlink()
     assert len(questions.load(store, done.stored).results) == len(reported.results)
-
-
-def test_a_column_has_the_same_type_in_sql_as_in_a_file(tmp_path):
-    for table, stored in TABLES.items():
-        pq.write_table(stored.schema().empty_table(), tmp_path / f"{table}.parquet")
-        with duckdb.connect() as connection:
-            read = f"select * from '{tmp_path}/{table}.parquet'"
-            typed = ", ".join(
-                f"null::{sql_type(column.type)} as {name}"
-                for name, column in stored.columns.items()
-            )
-            of_file = connection.sql(f"describe {read}").project("1, 2").fetchall()
-            of_sql = connection.sql(f"describe select {typed}").project("1, 2").fetchall()
-        assert of_sql == of_file
 
 
 @pytest.mark.slow

@@ -36,7 +36,7 @@ def test_so_is_what_a_reference_was_against(passed, level):
     assert anew.concerns(failed(passed, "any words", "pass", level))
 
 
-def test_so_is_what_a_reference_failed_before_findings_were_kept(passed):
+def test_so_is_what_a_reference_failed_by_the_words_of_reframe_alone(passed):
     reason = "performance error: failed to meet reference(s): latency_us=9.5 us, expected 5"
     assert anew.concerns(failed(passed, reason))
 

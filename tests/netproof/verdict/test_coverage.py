@@ -120,9 +120,9 @@ def test_where_slurm_is_not_known_what_the_site_states_counts(passed):
     assert covered(passed, dict.fromkeys(STATES, "down"), coverage_percent=1).failed
 
 
-def test_sessions_of_before_slurm_was_asked_do_not_fail(passed):
-    before = covered(passed, None, coverage_percent=100)
-    assert (before.failed, before.known, before.told) == (False, False, False)
+def test_sessions_without_what_slurm_said_do_not_fail(passed):
+    without = covered(passed, None, coverage_percent=100)
+    assert (without.failed, without.known, without.told) == (False, False, False)
 
 
 def test_a_link_that_was_measured_one_way_is_known_in_one_direction(passed):

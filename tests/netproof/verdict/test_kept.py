@@ -458,7 +458,7 @@ def test_a_session_that_cannot_be_judged_is_stored_without_a_verdict(store, monk
     assert not check(store, done.stored).faults
 
 
-def test_a_session_of_before_verdicts_were_kept_is_judged_when_it_is_opened(store):
+def test_a_session_that_was_stored_without_a_verdict_is_judged_when_it_is_opened(store):
     place = stored(store)
     folder = store.path(place)
     (folder / VERDICT).unlink()
@@ -523,6 +523,7 @@ CONTRADICTIONS: dict[str, Callable[[dict[str, Any]], object]] = {
     "a key that nobody knows": lambda kept: kept.update(more=1),
     "no time": lambda kept: kept.pop("at"),
     "no format": lambda kept: kept.pop("format"),
+    "another format": lambda kept: kept.update(format=kept["format"] + 1),
     "nothing to run": lambda kept: kept["bounds"]["matrix"].update(cases=[]),
 }
 
@@ -536,14 +537,6 @@ def test_a_verdict_that_contradicts_its_session_is_an_error_with_its_file(store,
     assert str(error.value).startswith(f"{path}: the verdict that is kept cannot be used: ")
     (fault,) = check(store, place).faults
     assert fault == str(error.value)
-
-
-def test_one_of_a_later_format_is_judged_now(store):
-    place = stored(store)
-    changed(store, place, lambda kept: kept.update(format=kept["format"] + 1))
-    judged = judging.judge_session(questions.opened(store, place))
-    assert judged.kept is None
-    assert "of format 2" in judged.verdict.notes[-1]
 
 
 def test_what_unpacks_to_very_much_is_refused(store, monkeypatch):

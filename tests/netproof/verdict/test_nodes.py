@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from netproof.criteria import Level
-from netproof.session import node_differences, node_facts, provenance
+from netproof.session import node_differences, provenance
 from netproof.session.node_differences import NodeInJob
 from netproof.session.node_facts import Node
 from netproof.session.provenance import OfSession, Software
@@ -490,20 +490,3 @@ def test_programs_may_differ_between_environments():
     assert judged([*in_job(), *other]) == ()
     (found,) = judged([*in_job(), *other[:3], changed(other[3], programs={"NPmpi": "2 /else"})])
     assert str(found) == "gige openmpi4: gige-4: program NPmpi 2, 3 others 111111111111"
-
-
-def test_nodes_of_before_some_of_it_was_asked_are_judged_by_what_they_have():
-    old = [
-        dataclasses.replace(
-            one,
-            node=Node(
-                **{
-                    name: value
-                    for name, value in dataclasses.asdict(one.node).items()
-                    if name not in node_facts.ADDED
-                }
-            ),
-        )
-        for one in in_job("differ")
-    ]
-    assert sentences(old) == ["gige-2: MTU 1400, 3 others 1500, as the site's file says"]

@@ -83,7 +83,7 @@ def test_the_launch_of_a_job_has_counters_and_payload_and_keeps_them_in_json(ext
     assert type(found).from_json(found.as_json()).launches == found.launches
 
 
-def test_a_job_from_before_counters_has_none_and_no_findings(extras):
+def test_a_job_without_counters_has_no_findings(extras):
     report = session.load(DATA / "sessions" / "faulty.json")
     kept = next(result.measured for result in report.results if result.measured)
     one = Subject.of_extras(Measured.from_json(kept), kept["partition_extras"], {})
@@ -215,8 +215,8 @@ def test_rounds_of_pairs_tell_which_interface_carried_them(extras, job, level, i
         pairs.judge(rounds, here.pair_settings(), here.settings().disturbance), path=found
     )
     assert bool(judged.what_failed()) is (level == "fail")
-    before = dataclasses.replace(rounds, launches=(dataclasses.replace(launch, payload=None),))
-    assert pairs.path_of_rounds(before, here) is None
+    uncounted = dataclasses.replace(rounds, launches=(dataclasses.replace(launch, counters=None),))
+    assert pairs.path_of_rounds(uncounted, here) is None
 
 
 def test_a_carrier_that_changed_in_rounds_of_pairs_is_found(extras):

@@ -19,7 +19,7 @@ from netproof.verdict.keeping import ingest
 
 ROOT = Path(__file__).resolve().parents[3]
 SESSIONS = ROOT / "tests" / "data" / "sessions"
-HEALTHY, SICK, CUT = (SESSIONS / f"{name}.json" for name in ("healthy", "sick", "repeated-1"))
+HEALTHY, SICK = (SESSIONS / f"{name}.json" for name in ("healthy", "sick"))
 BUSY = {
     **{"node": "gige-2", "machine": "m", "cpus": 2, "wall_s": 1.0, "others_cpu_s": 0.8},
     **{"others_share": 0.38, "network_share": 0.0, "steal_share": 0.0, "pressure_share": 0.5},
@@ -95,10 +95,6 @@ def test_a_failure_is_one_whatever_else_is_inconclusive():
     both = [one for one in found.values() if one.failed and one.inconclusive]
     assert both
     assert all(one.why_no_value == () for one in both)
-
-
-def test_a_report_that_was_cut_to_medians_tells_nothing_of_it():
-    assert unsettled.of_session(session.load(CUT)) == {}
 
 
 class TestBaseline:

@@ -276,7 +276,7 @@ def test_partitions_and_environments_are_told_as_the_session_recorded_them(repor
 def test_provenance_that_was_not_recorded_is_told_as_unknown(report):
     main = report("two-switches.json")["index.html"].text
     assert "The revision is not known" in main
-    assert "What is not known: 2 software the report is of a netproof that recorded none" in main
+    assert "What is not known: 2 software no job of the report says what it ran with," in main
 
 
 def test_studies_stand_alongside_the_session_with_the_reasons_for_what_is_absent(report):
