@@ -5,15 +5,18 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from netproof.errors import NetproofError
 from netproof.session import session
 from netproof.site.matrix import Matrix
-from netproof.store import Store, StoredSession, questions
 from netproof.verdict import kept
 from netproof.verdict.kept import Kept, LaterFormat
 from netproof.verdict.options import EARLIER_SESSIONS
 from netproof.verdict.usual import Earlier
+
+if TYPE_CHECKING:
+    from netproof.store import Store, StoredSession
 
 
 def earlier_reports(
@@ -51,6 +54,8 @@ def sessions_before(
     of them cannot be read.
     """
     if stored.path.is_dir():
+        from netproof.store import Store, questions
+
         store, this = Store.holding(stored.path)
         before = [one for one in store.sessions(this.system) if one.start < this.start]
         found: list[Earlier] = []

@@ -17,9 +17,6 @@ from netproof.session import provenance, session
 from netproof.session.provenance import OfSession
 from netproof.site import site
 from netproof.site.matrix import Matrix, matrix
-from netproof.store import Store, questions, rows
-from netproof.store.folder import MARKER
-from netproof.store.ingest import report_sha256
 from netproof.verdict import anew, kept, kept_changes, power
 from netproof.verdict.alongside import alongside
 from netproof.verdict.earlier_sessions import earlier_reports, sessions_before
@@ -101,6 +98,8 @@ def find(name: Path | None, store: Path | None = None) -> session.Session:
         return session.load(session.newest(reports_folder()))
     if store is None or name.suffix == ".json" or os.path.isfile(name):
         return session.load(name)
+    from netproof.store import Store, questions
+
     opened = Store(store)
     return questions.opened(opened, opened.find(str(name)))
 
@@ -206,11 +205,19 @@ def _kept(stored: session.Session, store: Path | None) -> tuple[tuple[Kept, Verd
     Of a session in a store a damaged one is an error; of a report it is a reason to judge now.
     """
     if stored.path.is_dir():
+        from netproof.store import Store
+
         try:
             return kept.of_session(stored, *Store.holding(stored.path)), ""
         except LaterFormat as error:
             return None, str(error)
-    if store is None or not os.path.exists(store / MARKER):
+    if store is None:
+        return None, ""
+    from netproof.store import Store, rows
+    from netproof.store.folder import MARKER
+    from netproof.store.ingest import report_sha256
+
+    if not os.path.exists(store / MARKER):
         return None, ""
     try:
         place = rows.place(stored)
@@ -356,6 +363,8 @@ def provenance_of(stored: session.Session) -> OfSession:
     Raises NetproofError where either cannot be read.
     """
     if stored.path.is_dir():
+        from netproof.store import Store, questions
+
         return questions.provenance(*Store.holding(stored.path))
     return provenance.of_report(session.document_of(stored.path), str(stored.path))
 
