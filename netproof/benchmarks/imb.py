@@ -148,8 +148,13 @@ class Imb(MpiBenchmark):
             sent[row.size] += crossing * row.repetitions
         return sent
 
-    def read_pairs(self, text: str, path: str, function: str, pairs: int) -> list[Curve]:
-        """Return the curves of ``-multi 1``'s tables, or of the one of a single pair."""
+    def read_pairs(
+        self, text: str, path: str, function: str, pairs: int
+    ) -> tuple[list[Curve], int]:
+        """Return the curves of ``-multi 1``'s tables, or of the one of a single pair.
+
+        And the bytes that all pairs had to send between nodes.
+        """
         tables = read(text, path).tables
         expected = [None] if pairs == 1 else list(range(pairs))
         if [table.group for table in tables] != expected or any(
@@ -157,15 +162,11 @@ class Imb(MpiBenchmark):
         ):
             reason = f"{function} of {pairs} pairs was asked for, and is not there"
             raise ParseError(path, 0, "", reason)
-        return [table.curve() for table in tables]
-
-    def sent_in_pairs(self, text: str, path: str, function: str) -> int:
-        """Return the bytes that a launch of pairs must send between nodes, by its tables' calls."""
         crossing = CROSSING[function](("one", "other"))
         if function in MESSAGE_RATE:
             crossing *= window(text)
-        tables = read(text, path).tables
-        return crossing * sum(row.size * row.repetitions for table in tables for row in table.rows)
+        moved = sum(row.size * row.repetitions for table in tables for row in table.rows)
+        return [table.curve() for table in tables], crossing * moved
 
     def read_repetitions(
         self, text: str, path: str, function: str, ranks: int, size: int

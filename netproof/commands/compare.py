@@ -13,7 +13,6 @@ from netproof.present.compared_documents import document
 from netproof.present.compared_tables import print_comparison
 from netproof.present.tables import say
 from netproof.session.session import Session
-from netproof.store import Store, questions
 from netproof.verdict import judging
 from netproof.verdict.exit_status import CANNOT_JUDGE, PASSED
 
@@ -70,6 +69,8 @@ def _sessions(
             raise NetproofError("name sessions or labels, not both")
         if store is None:
             raise NetproofError("labels are looked up in a store: name it with --store")
+        from netproof.store import Store, questions
+
         opened = Store(store)
         return tuple(
             questions.opened(opened, questions.with_label(opened, label)) for label in labels

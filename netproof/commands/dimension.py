@@ -22,7 +22,6 @@ from netproof.errors import NetproofError
 from netproof.present import compared, compared_documents, compared_tables, documents, tables
 from netproof.present.tables import TableColumn, say
 from netproof.session.session import Session
-from netproof.store import Store, questions
 from netproof.verdict import judging
 from netproof.verdict.exit_status import CANNOT_JUDGE, PASSED
 
@@ -206,6 +205,8 @@ def _labelled(label: str, name: Path | None, store: Path | None) -> dict[str, Se
         raise NetproofError("by a label the store's sessions are compared; name none")
     if store is None:
         raise NetproofError("labels are looked up in a store: name it with --store")
+    from netproof.store import Store, questions
+
     opened = Store(store)
     return {
         f"{label}={value}": questions.opened(opened, stored)

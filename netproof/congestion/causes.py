@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from statistics import fmean, median
 
-from scipy.special import stdtrit
+import scipy
 
 from netproof.congestion import factors
 from netproof.congestion.factors import Impacts, Statistic
@@ -170,7 +170,7 @@ def _slow_ports(
     off = [math.log(fmean(run.times_us)) - median(groups[run.turn.place]) for run in runs]
     free = len(runs) - len(groups)
     noise = MAD_OF_NORMAL * median(sorted(map(abs, off))[len(groups) :])
-    deviates = -float(stdtrit(MAD_EFFICIENCY * free, settings.error / len(runs)))
+    deviates = -float(scipy.special.stdtrit(MAD_EFFICIENCY * free, settings.error / len(runs)))
     bound = max(-math.log1p(-settings.slower), noise * deviates)
     slow = [(set(run.turn.nodes), one) for run, one in zip(runs, off, strict=True) if one > bound]
     sound = {

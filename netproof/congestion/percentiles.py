@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import fmean
 
-from scipy.stats import binom
+import scipy
 
 from netproof.congestion.tails import BOTH_WAYS, WATCH_S, Tail
 from netproof.measurement.counters import CARRIER, INTERFACE, TCP
@@ -91,7 +91,7 @@ def percentile(ordered: Sequence[float], level: float) -> Percentile | None:
     rank = math.ceil(round(share * count, 6))
     if rank >= count:
         return None
-    low, high = (int(binom.ppf(tail, count, share)) for tail in _TAILS)
+    low, high = (int(scipy.stats.binom.ppf(tail, count, share)) for tail in _TAILS)
     return Percentile(
         level,
         ordered[rank - 1],

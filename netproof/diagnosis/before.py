@@ -11,7 +11,6 @@ from pathlib import Path
 from netproof.diagnosis.diagnosis import Earlier
 from netproof.errors import NetproofError
 from netproof.session import session
-from netproof.store import Store, questions
 from netproof.verdict import judging
 from netproof.verdict.judging import JudgedSession
 
@@ -28,6 +27,8 @@ def sessions_before(
 
 
 def _of_store(judged: JudgedSession, folder: Path) -> Iterator[Earlier]:
+    from netproof.store import Store, questions
+
     store, system = Store(folder), judged.matrix.cases[0].system
     began = _began(judged)
     for stored in reversed(store.sessions(system)):
@@ -40,6 +41,8 @@ def _began(judged: JudgedSession) -> datetime | None:
     """Return when a session began, UTC, to the second as in a store's names; None if unknown."""
     path = judged.session.path
     if path.is_dir():
+        from netproof.store import Store
+
         return Store.holding(path)[1].start
     seconds = judged.session.info.get("time_start_unix")
     if not isinstance(seconds, int | float):

@@ -6,6 +6,7 @@ from collections.abc import Hashable, Mapping
 from typing import TypeVar
 
 import numpy as np
+import scipy
 
 from netproof.history.changes import SETTINGS, DetectionSettings
 
@@ -21,10 +22,7 @@ def controlled(p_values: Mapping[K, float], settings: DetectionSettings = SETTIN
     # p-values only become larger: without a small one, nothing can stand out.
     if not p_values or min(p_values.values()) > settings.false_share:
         return frozenset()
-    # The import takes longer than the rest of a night on which nothing stands out.
-    from scipy.stats import false_discovery_control
-
-    adjusted = false_discovery_control(list(p_values.values()))
+    adjusted = scipy.stats.false_discovery_control(list(p_values.values()))
     names = list(p_values)
     return frozenset(names[place] for place in np.flatnonzero(adjusted <= settings.false_share))
 

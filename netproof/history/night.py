@@ -9,8 +9,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
-from scipy.special import ndtri, stdtr
 
 from netproof.measurement.interval import MAD_OF_NORMAL
 
@@ -171,12 +171,12 @@ def score(off: Floats, tail: Floats) -> Floats:
     for place, bound in enumerate(FAR[1:], 1):
         beyond = np.where(distance > bound, tail[..., place], beyond)
     beyond = beyond * np.minimum(1.0, FAR[-1] / np.maximum(distance, 1.0))
-    return np.sign(off) * np.minimum(distance, -ndtri(beyond / 2))
+    return np.sign(off) * np.minimum(distance, -scipy.special.ndtri(beyond / 2))
 
 
 def two_sided(said: Floats, freedom: Floats) -> Floats:
     """Return the p-value of a sum in standard deviations, estimated with this freedom."""
-    return 2 * stdtr(np.maximum(freedom, 1.0), -np.abs(said))
+    return 2 * scipy.special.stdtr(np.maximum(freedom, 1.0), -np.abs(said))
 
 
 def scan(newest: Floats, before: Estimate) -> tuple[Floats, NDArray[np.int64]]:

@@ -11,8 +11,8 @@ import math
 from collections.abc import Sequence
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
-from scipy.special import ndtri, ndtri_exp, stdtr, stdtrit
 
 from netproof.errors import NetproofError
 from netproof.localization.accused import (
@@ -116,7 +116,7 @@ def judge_table(
     scatter = _scatter(explanation, estimates / errors, counts)
     levels = _Levels(search, settings, quantities, table.rounds)
     bound = (counts - estimates) / errors
-    cleared = np.nan_to_num(stdtr(fitted.freedom, -bound), nan=1.0) <= levels.clearing
+    cleared = np.nan_to_num(scipy.special.stdtr(fitted.freedom, -bound), nan=1.0) <= levels.clearing
     # A node that is far from its others in some round is looked at by the shape of the noise.
     odd = np.bincount(
         table.nodes_of_rows, np.tile((1 - fitted.weights) * (fitted.owner < 0), 2), count
@@ -125,8 +125,8 @@ def judge_table(
     if len(numbers):
         found, scales = contrasts_of_nodes(explanation, numbers)
         chances = tails(found, scales, fitted.shape, counts)
-        deviates = -ndtri(np.clip(chances, 1e-300, 1 - 1e-12))
-        cleared[numbers] = stdtr(fitted.freedom, -deviates) <= levels.clearing
+        deviates = -scipy.special.ndtri(np.clip(chances, 1e-300, 1 - 1e-12))
+        cleared[numbers] = scipy.special.stdtr(fitted.freedom, -deviates) <= levels.clearing
     accused = []
     for thing in explanation.things:
         if thing.kind is Kind.NODE and cleared[thing.nodes[0]]:
@@ -281,8 +281,8 @@ def scale_factors(freedom: float) -> tuple[Floats, Floats]:
 
 
 def _is_less(where: Posterior, explanation: Explanation, level: float, counts: float) -> bool:
-    deviate = -float(ndtri_exp(min(where.log_at_least(counts), -1e-12)))
-    return float(stdtr(explanation.fit.freedom, -deviate)) <= level
+    deviate = -float(scipy.special.ndtri_exp(min(where.log_at_least(counts), -1e-12)))
+    return float(scipy.special.stdtr(explanation.fit.freedom, -deviate)) <= level
 
 
 def _effect(
@@ -291,7 +291,9 @@ def _effect(
     tail = (1 - CONFIDENCE) / 2
     middle = where.quantile(0.5)
     freedom = explanation.fit.freedom
-    wider = float(stdtrit(freedom, 1 - tail)) / float(stdtrit(math.inf, 1 - tail))
+    wider = float(scipy.special.stdtrit(freedom, 1 - tail)) / float(
+        scipy.special.stdtrit(math.inf, 1 - tail)
+    )
     low = middle - wider * (middle - where.quantile(tail))
     high = middle + wider * (where.quantile(1 - tail) - middle)
     rounds = len(contrasts(explanation, thing)[0])

@@ -124,11 +124,11 @@ def _of_paths(
     done: int,
 ) -> PairRound | None:
     inside = shortest_paths(topology, nodes)
-    across = longest_paths(
-        topology, nodes, (settings.rounds + 1) // 2, np.random.default_rng([seed])
-    )
+    # The first ones of as many as a run can have: those after them are not needed yet.
+    number = (done // 2 if inside else done) % ((settings.rounds + 1) // 2)
+    across = longest_paths(topology, nodes, number + 1, np.random.default_rng([seed]))
     if across and (done % 2 == 0 or not inside):
-        return across[(done // 2 if inside else done) % len(across)]
+        return across[number]
     if not inside:
         return None
     return inside[(done // 2 if across else done) % len(inside)]
@@ -174,8 +174,8 @@ def both_ways_round(
         return inside[made % len(inside)]
     if counts[True] >= ACROSS_BOTH_WAYS:
         return None
-    idle = tuple(node for node in nodes if node not in taking)
-    return replace(across[0], idle=(*across[0].idle, *idle))
+    idle = set(nodes) - set(taking)
+    return replace(across[0], idle=(*across[0].idle, *(node for node in nodes if node in idle)))
 
 
 MOST_CONFIRMED = 4
@@ -194,15 +194,17 @@ def confirming_rounds(
     there is one. () where nothing is accused or nothing is cleared.
     """
     good = _good(nodes, judgement)
+    cleared = set(good)
     pairs: list[Pair] = []
     for accusation in judgement.accusations[:MOST_CONFIRMED]:
         if accusation.kind is Kind.PAIR:
             pairs.append((accusation.nodes[0], accusation.nodes[1]))
             continue
+        slow = set(accusation.nodes)
         met = [
             seen.nodes
             for seen in observations
-            if len({*seen.nodes} & {*accusation.nodes}) == 1 and {*seen.nodes} & {*good}
+            if len(slow.intersection(seen.nodes)) == 1 and not cleared.isdisjoint(seen.nodes)
         ]
         if met:
             pairs.append(met[-1])

@@ -9,7 +9,7 @@ no share gets below 0, and what no launch can tell apart is shared alike.
 
 from __future__ import annotations
 
-import statistics
+from bisect import bisect_left
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -87,7 +87,12 @@ def port_losses(several: Iterable[Resent]) -> tuple[PortLoss, ...]:
     if len(names) < LEAST_NODES:
         return ()
     shares = _fit(told, names)
-    return tuple(_seen(name, shares, told) for name in names)
+    ordered = sorted(shares.values())
+    of_name: dict[str, list[Resent]] = defaultdict(list)
+    for one in told:
+        for name in (one.node, *one.others):
+            of_name[name].append(one)
+    return tuple(_seen(name, shares, ordered, of_name[name]) for name in names)
 
 
 def _fit(told: Sequence[Resent], names: Sequence[str]) -> dict[str, float]:
@@ -116,15 +121,18 @@ def _fit(told: Sequence[Resent], names: Sequence[str]) -> dict[str, float]:
     return dict(zip(names, map(float, shares), strict=True))
 
 
-def _seen(name: str, shares: Mapping[str, float], told: Sequence[Resent]) -> PortLoss:
-    """In how many launches the port's loss shows, of those in which it has to."""
+def _seen(
+    name: str, shares: Mapping[str, float], ordered: Sequence[float], told: Sequence[Resent]
+) -> PortLoss:
+    """In how many launches the port's loss shows, of those in which it has to.
+
+    ``ordered``: all shares, the least first; ``told``: what was sent by the node and to it.
+    """
     share = shares[name]
     due: dict[int, float] = defaultdict(float)
     counts: dict[int, int] = defaultdict(int)
     partners: dict[int, str] = {}
     for one in told:
-        if name not in (one.node, *one.others):
-            continue
         weight = 1.0 if name == one.node else 1 / len(one.others)
         due[one.launch] += weight * share * one.of
         counts[one.launch] += one.count
@@ -135,5 +143,15 @@ def _seen(name: str, shares: Mapping[str, float], told: Sequence[Resent]) -> Por
     with_less = any(shares[partners[one]] < OF_EXPECTED * share for one in seen if one in partners)
     among_many = any(one not in partners for one in seen)
     or_of = () if with_less or among_many else tuple(sorted({partners[one] for one in seen}))
-    usual = statistics.median(other for key, other in shares.items() if key != name)
+    usual = _median_without(ordered, share)
     return PortLoss(name, share, usual, len(seen), len(tried), sum(counts.values()), or_of)
+
+
+def _median_without(ordered: Sequence[float], value: float) -> float:
+    """Return the median of ordered values, at least two, but for one that equals ``value``."""
+    place = bisect_left(ordered, value)
+    low, high = (
+        ordered[middle + (middle >= place)]
+        for middle in ((len(ordered) - 2) // 2, (len(ordered) - 1) // 2)
+    )
+    return (low + high) / 2

@@ -48,16 +48,17 @@ class PairObservation:
     both_ways_mb_s: float | None = None
 
     def __post_init__(self) -> None:
-        where = f"round {self.round}, {self.nodes[0]} – {self.nodes[1]}"
+        fault = None
         if self.nodes[0] == self.nodes[1]:
-            raise NetproofError(f"{where}: a pair is two different nodes")
-        names = ("time_us", "rate_mb_s", "both_ways_mb_s")
-        figures = {name: getattr(self, name) for name in names}
-        if all(value is None for value in figures.values()):
-            raise NetproofError(f"{where}: neither a time nor a rate")
-        for name, value in figures.items():
-            if value is not None and not 0 < value < math.inf:
-                raise NetproofError(f"{where}: {name} is {value}, and has to be above 0 and finite")
+            fault = "a pair is two different nodes"
+        elif self.time_us is None and self.rate_mb_s is None and self.both_ways_mb_s is None:
+            fault = "neither a time nor a rate"
+        for name in ("time_us", "rate_mb_s", "both_ways_mb_s"):
+            value = getattr(self, name)
+            if fault is None and value is not None and not 0 < value < math.inf:
+                fault = f"{name} is {value}, and has to be above 0 and finite"
+        if fault is not None:
+            raise NetproofError(f"round {self.round}, {self.nodes[0]} – {self.nodes[1]}: {fault}")
 
     def slowness(self, quantity: PairQuantity) -> float | None:
         """The logarithm of the time, or of one over the rate: larger is slower."""

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from statistics import fmean
 
-from scipy.special import stdtrit
+import scipy
 
 from netproof.localization.accused import (
     DEFAULTS,
@@ -101,11 +101,11 @@ def _judged(
         count = sum(map(len, controls))
         loss = fmean(mine) - fmean(value for several in controls for value in several)
         error = scale * math.sqrt(1 / len(mine) + 1 / count)
-        half = error * float(stdtrit(freedom, (1 + CONFIDENCE) / 2))
+        half = error * float(scipy.special.stdtrit(freedom, (1 + CONFIDENCE) / 2))
         effect = effect_of(quantity, loss, loss - half, loss + half, len(mine))
         effects.append(effect)
         bar = _loss(concurrent) / 2
-        far = error * float(stdtrit(freedom, 1 - settings.missed))
+        far = error * float(scipy.special.stdtrit(freedom, 1 - settings.missed))
         if loss - far > bar:
             recovery = Recovery.STAYS
         elif loss + far < bar:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -33,18 +33,32 @@ class PairRound:
             raise NetproofError(f"a round has {twice[0]} twice")
 
 
-def tournament(nodes: Sequence[str]) -> tuple[PairRound, ...]:
+class Rounds(Sequence[PairRound]):
+    """``count`` rounds, each made when it is asked for: of thousands, one at a time is needed."""
+
+    def __init__(self, count: int, make: Callable[[int], PairRound]) -> None:
+        self._numbers, self._make = range(count), make
+
+    def __len__(self) -> int:
+        return len(self._numbers)
+
+    def __getitem__(self, number: int) -> PairRound:
+        return self._make(self._numbers[number])
+
+
+def tournament(nodes: Sequence[str]) -> Rounds:
     """Every pair once, by the circle method: N-1 rounds, or N where N is odd and one is idle."""
     circle: list[str | None] = [*nodes, None] if len(nodes) % 2 else list(nodes)
     half = len(circle) // 2
-    rounds = []
-    for number in range(len(circle) - 1):
+
+    def make(number: int) -> PairRound:
         turned = [circle[0], *_turned(circle[1:], number)]
         ends = list(zip(turned[:half], reversed(turned[half:]), strict=True))
         pairs = tuple((a, b) for a, b in ends if a is not None and b is not None)
         idle = tuple(a or b for a, b in ends if a is None or b is None)
-        rounds.append(PairRound(pairs, tuple(filter(None, idle)), why="every pair once"))
-    return tuple(rounds)
+        return PairRound(pairs, tuple(filter(None, idle)), why="every pair once")
+
+    return Rounds(len(circle) - 1, make)
 
 
 def _turned(line: list[str | None], places: int) -> list[str | None]:
@@ -166,27 +180,38 @@ def suspects_round(
     ``again``: pairs to be repeated first. Where no cleared node is left, a suspect meets one that
     is no suspect.
     """
-    met = Counter(frozenset(pair) for pair in before)
+    met: dict[str, Counter[str]] = defaultdict(Counter)
+    for one, other in before:
+        met[one][other] += 1
+        met[other][one] += 1
     free = dict.fromkeys(nodes)
     pairs: list[Pair] = []
     for one, other in again:
         if one in free and other in free:
             pairs.append((one, other))
             del free[one], free[other]
+    suspected = set(suspects)
+    good = dict.fromkeys(node for node in free if node in cleared)
+    unsuspected = dict.fromkeys(node for node in free if node not in suspected)
     for suspect in suspects:
         if suspect not in free:
             continue
         del free[suspect]
-        good = [node for node in free if node in cleared]
-        others = good or [node for node in free if node not in suspects]
+        good.pop(suspect, None)
+        others = good or unsuspected
         if not others:
             free[suspect] = None
+            good |= {suspect: None} if suspect in cleared else {}
             continue
-        fewest = min(met[frozenset((suspect, node))] for node in others)
-        among = [node for node in others if met[frozenset((suspect, node))] == fewest]
+        times = met[suspect]
+        among = [node for node in others if node not in times]
+        if not among:
+            fewest = min(times[node] for node in others)
+            among = [node for node in others if times[node] == fewest]
         partner = among[int(random.integers(len(among)))]
         pairs.append((suspect, partner))
-        del free[partner]
+        for waiting in (free, good, unsuspected):
+            waiting.pop(partner, None)
     rest = random_round(list(free), before, random)
     told = [*suspects, *(f"{one} – {other}" for one, other in again)]
     why = f"{_few(told)} against cleared nodes" if suspects else f"{_few(told)} again"
@@ -201,7 +226,7 @@ def _few(names: Sequence[str]) -> str:
     return ", ".join(names[:_SHOWN]) + (f" and {more} more" if more > 0 else "")
 
 
-def shortest_paths(topology: Topology, nodes: Sequence[str]) -> tuple[PairRound, ...]:
+def shortest_paths(topology: Topology, nodes: Sequence[str]) -> Rounds:
     """Pairs within a leaf, in all leaves at the same time: every such pair once."""
     wanted = set(nodes)
     leaves = [
@@ -209,11 +234,12 @@ def shortest_paths(topology: Topology, nodes: Sequence[str]) -> tuple[PairRound,
         for members in topology.leaves.values()
         if len(inside := [node for node in members if node in wanted]) > 1
     ]
-    rounds = []
-    for number in range(max(map(len, leaves), default=0)):
+
+    def make(number: int) -> PairRound:
         pairs = tuple(pair for leaf in leaves if number < len(leaf) for pair in leaf[number].pairs)
-        rounds.append(_with_idle(pairs, nodes, "pairs within a leaf"))
-    return tuple(rounds)
+        return _with_idle(pairs, nodes, "pairs within a leaf")
+
+    return Rounds(max(map(len, leaves), default=0), make)
 
 
 def longest_paths(
@@ -297,27 +323,29 @@ def _across(
 ) -> Iterable[Pair]:
     if len(sides) < 2:
         return
-    waiting = {}
-    for side, members in sides.items():
+    waiting = []
+    for members in sides.values():
         shuffled = [members[place] for place in random.permutation(len(members))]
         # Taken from the end.
-        waiting[side] = sorted(shuffled, key=lambda node: -used[node])
+        waiting.append(sorted(shuffled, key=lambda node: -used[node]))
+    left = np.array([len(line) for line in waiting])
     while True:
-        most = max(waiting, key=lambda side: len(waiting[side]))
-        others = [side for side in waiting if side != most and waiting[side]]
-        if not waiting[most] or not others:
+        most = int(left.argmax())
+        others = np.flatnonzero(left)
+        others = others[others != most]
+        if not len(others):
             return
         # As long as the largest side has less than half, any other one will do.
-        left = sum(len(members) for members in waiting.values())
-        if 2 * len(waiting[most]) >= left:
-            sizes = np.array([len(waiting[side]) for side in others], dtype=float)
+        sizes = left[others]
+        if 2 * left[most] >= left.sum():
             other = others[int(random.choice(len(others), p=sizes / sizes.sum()))]
         else:
-            other = max(others, key=lambda side: (len(waiting[side]), random.random()))
-        one = waiting[most].pop()
-        line = waiting[other]
-        fresh = [p for p in range(len(line)) if frozenset((one, line[p])) not in met]
-        yield one, line.pop(fresh[-1] if fresh else -1)
+            drawn = random.random(len(others))
+            other = others[np.where(sizes == sizes.max(), drawn, -1).argmax()]
+        left[[most, other]] -= 1
+        one, line = waiting[most].pop(), waiting[other]
+        places = reversed(range(len(line)))
+        yield one, line.pop(next((p for p in places if frozenset((one, line[p])) not in met), -1))
 
 
 def _with_idle(pairs: tuple[Pair, ...], nodes: Sequence[str], why: str) -> PairRound:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from functools import cache
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
-from scipy.special import log_ndtr, ndtr, ndtri
 
 Floats = NDArray[np.float64]
 
@@ -29,19 +29,19 @@ def nominal_levels(error: float, looks: int) -> tuple[float, ...]:
     if looks > MOST_JOINT_LOOKS:
         return tuple(shares)
     levels = [float(shares[0])]
-    bound = -float(ndtri(shares[0]))
+    bound = -float(scipy.special.ndtri(shares[0]))
     # The density of the sum where no bound was crossed so far, at points of their own each round.
     points, weights = _grid(bound)
     density = np.exp(-(points**2) / 2) / np.sqrt(2 * np.pi)
     for look in range(2, looks + 1):
         mass = density * weights
-        low, high = 0.0, -float(ndtri(shares[look - 1] / 4)) * np.sqrt(look)
+        low, high = 0.0, -float(scipy.special.ndtri(shares[look - 1] / 4)) * np.sqrt(look)
         for _ in range(50):
             middle = (low + high) / 2
-            beyond = float(mass @ ndtr(points - middle))
+            beyond = float(mass @ scipy.special.ndtr(points - middle))
             low, high = (middle, high) if beyond > shares[look - 1] else (low, middle)
         bound = (low + high) / 2
-        levels.append(float(np.exp(log_ndtr(-bound / np.sqrt(look)))))
+        levels.append(float(np.exp(scipy.special.log_ndtr(-bound / np.sqrt(look)))))
         new, new_weights = _grid(bound, look)
         density = (np.exp(-((new[:, None] - points) ** 2) / 2) / np.sqrt(2 * np.pi)) @ mass
         points, weights = new, new_weights

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from statistics import fmean
 
-from scipy.special import stdtrit
+import scipy
 
 from netproof.localization.accused import (
     DEFAULTS,
@@ -119,9 +119,9 @@ def _slow_way(
     for way, values in ways.items():
         loss = fmean(controls) - fmean(values)
         error = scale * math.sqrt(1 / len(values) + 1 / len(controls))
-        half = error * float(stdtrit(freedom, (1 + CONFIDENCE) / 2))
+        half = error * float(scipy.special.stdtrit(freedom, (1 + CONFIDENCE) / 2))
         effects[way] = effect_of(PairQuantity.RATE, loss, loss - half, loss + half, len(values))
-        far = error * float(stdtrit(freedom, 1 - settings.missed))
+        far = error * float(scipy.special.stdtrit(freedom, 1 - settings.missed))
         if loss - far > bar:
             slow.append(way)
         elif loss + far >= bar or loss - far > settings.counts(PairQuantity.RATE):

@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 
 import numpy as np
-from scipy.special import stdtrit
+import scipy
 
 from netproof.localization.accused import (
     MOST_THINGS,
@@ -138,7 +138,7 @@ def _grouped(verdict: QuantityVerdict) -> list[tuple[Thing, Effect, tuple[str, .
     off = (table.slowness - fitted.levels[table.round])[inside]
     places = [p for p, thing in enumerate(explanation.things) if thing.nodes[0] in single]
     least = min(float(fitted.effects[p]) for p in places if explanation.things[p].kind is Kind.NODE)
-    error = fitted.scale / math.sqrt(len(off)) * float(stdtrit(fitted.freedom, 0.99))
+    error = fitted.scale / math.sqrt(len(off)) * float(scipy.special.stdtrit(fitted.freedom, 0.99))
     if float(np.median(off)) + error >= least / 2:
         return whole
     name = ", ".join(table.names[number] for number in numbers)
@@ -188,7 +188,7 @@ def _known(verdict: QuantityVerdict, number: int) -> tuple[State, Effect | None,
     if not rounds or math.isnan(estimate):
         why = "not measured" if not rounds else "measured only with what is slow"
         return State.UNDECIDED, None, f"{quantity}: {why}"
-    half = error * float(stdtrit(explanation.fit.freedom, (1 + CONFIDENCE) / 2))
+    half = error * float(scipy.special.stdtrit(explanation.fit.freedom, (1 + CONFIDENCE) / 2))
     effect = effect_of(quantity, estimate, estimate - half, estimate + half, rounds)
     if verdict.cleared[number]:
         return State.CLEARED, effect, f"{quantity}: {effect}"

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.special import stdtrit
+import scipy
 
 from netproof.measurement.interval import CONFIDENCE, Interval, of_median
 
@@ -72,10 +72,7 @@ def r_interval(sizes: Sequence[int], launches: Sequence[Sequence[float]]) -> Int
     """
     x = np.asarray(sizes, float)
     if len(launches) == 1:
-        # The import takes a third of a second, in every command and every job.
-        from scipy.stats import theilslopes
-
-        _, _, low, high = theilslopes(launches[0], x, alpha=CONFIDENCE)
+        _, _, low, high = scipy.stats.theilslopes(launches[0], x, alpha=CONFIDENCE)
         return _rates(float(low), float(high))
     slopes = [_slope(x, np.asarray(time_us, float)) for time_us in launches]
     if min(slopes) > 0:
@@ -131,7 +128,9 @@ def _bend_of_one(x: np.ndarray, y: np.ndarray, slope: float) -> Interval | None:
         left += float((weight * (v - own * u) ** 2).sum())
         variance += 1 / square
     middle = (slopes[1] - slopes[0]) / slope
-    wide = float(stdtrit(freedom, (1 + CONFIDENCE) / 2)) * math.sqrt(left / freedom * variance)
+    wide = float(scipy.special.stdtrit(freedom, (1 + CONFIDENCE) / 2)) * math.sqrt(
+        left / freedom * variance
+    )
     return middle - wide / slope, middle + wide / slope
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from functools import lru_cache
 from pathlib import Path
 
 from netproof.errors import ParseError, shortened
@@ -84,16 +85,16 @@ def _lines(errors: Path, text: str) -> dict[str, list[tuple[str, str]]]:
     """Return each node's lines as source and fields; ParseError for damaged lines."""
     said: dict[str, list[tuple[str, str]]] = {}
     for number, found in numbered(_LINE, text):
-        fields = found[2].split("\t")
+        fields = found[2].split("\t", 3)
         try:
-            if len(fields) < 5 or fields[0] or fields[-1] != "end":
+            if len(fields) < 4 or fields[0] or not fields[3].endswith("\tend"):
                 raise ValueError("it is not whole")
             lines = said.setdefault(found[1], [])
             if lines and lines[-1][0] == _LAST:
                 raise ValueError(f"{found[1]} has said its last already")
             if fields[1] != str(len(lines) + 1):
                 raise ValueError(f"line {len(lines) + 1} of {found[1]} was to follow")
-            lines.append((fields[2], "\t".join(fields[3:-1])))
+            lines.append((fields[2], fields[3].removesuffix("\tend")))
         except ValueError as error:
             raise ParseError(
                 str(errors), number, shortened(found[0]), f"is no line of counters: {error}"
@@ -181,9 +182,19 @@ def _source(
     names: dict[tuple[str, ...], int],
 ) -> CounterSource:
     counted: dict[str, int] = {}
-    read: list[str] = []
     absent: dict[str, str] = {}
-    for counter in dict.fromkeys((*was, *now)):
+    limits: set[str] = set()
+    if kind == INFINIBAND:
+        looked_at = list(was)
+    else:
+        # Most of the hundreds that a node has did not change, and are read.
+        looked_at = [
+            counter
+            for counter, word in was.items()
+            if now.get(counter) != word or not (word.isdigit() and word.isascii())
+        ]
+    looked_at += [counter for counter in now if counter not in was]
+    for counter in looked_at:
         before, after = was.get(counter), now.get(counter)
         if before is None or after is None:
             when = "before" if before is None else "after"
@@ -191,6 +202,7 @@ def _source(
         elif not (_is_count(before) and _is_count(after)):
             if before == after and _is_count(before.removeprefix("-")):
                 # A limit of -1, which means no limit.
+                limits.add(counter)
                 continue
             reason = after if not _is_count(after) else before
             # A reason has blanks, the kernel's words have none.
@@ -200,12 +212,12 @@ def _source(
             absent[counter] = f"stands at its end, {after}"
         elif int(after) < int(before):
             absent[counter] = f"went from {before} to {after}: it was reset, or passed its end"
-        else:
-            read.append(counter)
-            if before != after:
-                counted[counter] = int(after) - int(before)
+        elif before != after:
+            counted[counter] = int(after) - int(before)
+    unread = limits.union(absent)
+    read = tuple([counter for counter in was if counter not in unread])
     layer, *interfaces = now.of if isinstance(now, _Reading) else ("",)
-    place = names.setdefault(tuple(read), len(names))
+    place = names.setdefault(read, len(names))
     return CounterSource(kind, name, counted, place, absent, layer, tuple(interfaces))
 
 
@@ -215,7 +227,9 @@ def _is_count(word: str) -> bool:
 
 def _interfaces(texts: Mapping[str, str], absent: dict[str, str]) -> Readings:
     """Read /proc/net/dev by its own header, and carrier changes where /sys agrees with it."""
-    first, again = (_devices(texts.get(key, "")) for key in ("devices", "devices-again"))
+    printed, printed_again = texts.get("devices", ""), texts.get("devices-again", "")
+    first = _devices(printed)
+    again = first if printed_again == printed else _devices(printed_again)
     if not first:
         absent[INTERFACE] = "/proc/net/dev cannot be read"
         return {}
@@ -273,13 +287,26 @@ def _devices(text: str) -> dict[str, _Reading]:
     lines = text.split("\t")
     if len(lines) < 3:
         return {}
-    _, received, sent = lines[1].split("|")
-    columns = [f"rx_{name}" for name in received.split()] + [f"tx_{name}" for name in sent.split()]
+    columns = _columns(lines[1])
     found = {}
     for line in lines[2:]:
         name, _, values = line.rpartition(":")
         found[name.strip()] = _Reading(zip(columns, values.split(), strict=True))
     return found
+
+
+@lru_cache(maxsize=16)
+def _columns(header: str) -> tuple[str, ...]:
+    """Return the names of the columns of /proc/net/dev; nodes of a kernel have the same header."""
+    _, received, sent = header.split("|")
+    return (*(f"rx_{name}" for name in received.split()), *(f"tx_{name}" for name in sent.split()))
+
+
+@lru_cache(maxsize=64)
+def _names(header: str) -> tuple[str, ...]:
+    """Return the first word of a header of /proc/net/snmp or netstat, and its counters' names."""
+    first, *words = header.split() or [""]
+    return (first, *(f"{first.removesuffix(':')}.{word}" for word in words))
 
 
 def _protocols(texts: Mapping[str, str], absent: dict[str, str]) -> Readings:
@@ -292,13 +319,12 @@ def _protocols(texts: Mapping[str, str], absent: dict[str, str]) -> Readings:
             absent[f"{TCP} {file}"] = f"/proc/net/{file} cannot be read"
             continue
         for head, line in zip(heads, values, strict=True):
-            words, counts = head.split(), line.split()
-            if words[:1] != counts[:1]:
-                raise ValueError(f"/proc/net/{file}: {words[0]} is followed by {counts[0]}")
-            for word, count in zip(words[1:], counts[1:], strict=True):
-                name = f"{words[0].removesuffix(':')}.{word}"
-                if name not in _NO_COUNTERS:
-                    found[name] = count
+            (first, *names), (label, *counts) = _names(head), line.split() or [""]
+            if first != label:
+                raise ValueError(f"/proc/net/{file}: {first!r} is followed by {label!r}")
+            found.update(zip(names, counts, strict=True))
+    for name in _NO_COUNTERS:
+        found.pop(name, None)
     return {"": found} if found else {}
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 INTERFACE, TCP, SOFTNET, DRIVER, INFINIBAND = "interface", "tcp", "softnet", "driver", "infiniband"
@@ -100,7 +101,12 @@ class Counters:
 
     def of(self, node: str) -> NodeCounters | None:
         """What a node counted; None where it is no node of the launch."""
-        return next((one for one in self.nodes if one.node == node), None)
+        return self._by_name.get(node)
+
+    @cached_property
+    def _by_name(self) -> Mapping[str, NodeCounters]:
+        # A name that is there twice is the first one's.
+        return {one.node: one for one in reversed(self.nodes)}
 
     def of_source(self, source: CounterSource, counter: str) -> int | None:
         """What was added to a counter: 0 where it was read and did not change, None not known."""

@@ -7,6 +7,8 @@ job therefore also makes launches that do little else, and their median is subtr
 
 from __future__ import annotations
 
+import itertools
+from collections import defaultdict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from statistics import median
@@ -114,8 +116,22 @@ def node_costs(
     ``starts``. All nodes have the same share of messages: each counts once where it leaves and once
     where it arrives.
     """
-    nodes = dict.fromkeys(use.node for launch in launches for use in launch)
-    return tuple(_cost(node, launches, starts, exchanged, without) for node in nodes)
+    made: dict[str, list[tuple[NodeUse, Exchanged | None, int]]] = defaultdict(list)
+    for launch, sent in zip(launches, exchanged, strict=True):
+        for use in launch:
+            made[use.node].append((use, sent, len(launch)))
+    started: dict[str, list[NodeUse]] = defaultdict(list)
+    for use in itertools.chain(*starts):
+        started[use.node].append(use)
+    return tuple(
+        _cost(
+            node,
+            several,
+            started[node],
+            f"none of these launches ran on {node}" if starts else without,
+        )
+        for node, several in made.items()
+    )
 
 
 def costliest(costs: Sequence[NodeCost]) -> NodeCost:
@@ -125,23 +141,14 @@ def costliest(costs: Sequence[NodeCost]) -> NodeCost:
 
 def _cost(
     node: str,
-    launches: Sequence[Sequence[NodeUse]],
-    starts: Sequence[Sequence[NodeUse]],
-    exchanged: Sequence[Exchanged | None],
+    made: Sequence[tuple[NodeUse, Exchanged | None, int]],
+    started: Sequence[NodeUse],
     without: str,
 ) -> NodeCost:
-    made = [
-        (use, sent, len(launch))
-        for launch, sent in zip(launches, exchanged, strict=True)
-        for use in launch
-        if use.node == node
-    ]
     own = [use for use, _, _ in made]
-    started = [use for launch in starts for use in launch if use.node == node]
     ranks, sharing = own[0].ranks, own[0].sharing
     if not started:
-        reason = without if not starts else f"none of these launches ran on {node}"
-        return _unknown(node, ranks, sharing, reason)
+        return _unknown(node, ranks, sharing, without)
     seconds = _net(own, started, lambda use: use.wall_s)
     start_s = median(use.cpu_s for use in started)
     cpu_s = median(use.cpu_s for use in own) - start_s

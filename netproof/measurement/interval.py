@@ -13,7 +13,7 @@ from enum import StrEnum
 from functools import cache
 from statistics import median
 
-from scipy.special import bdtr, stdtrit
+import scipy
 
 Interval = tuple[float, float]
 
@@ -62,15 +62,28 @@ def of_median(values: Sequence[float]) -> Interval | None:
         # A session has thousands; the exact fractions of ``statistics`` take most of its time.
         middle = math.fsum(logs) / count
         spread = math.sqrt(math.fsum((log - middle) ** 2 for log in logs) / (count - 1))
-        half = float(stdtrit(count - 1, (1 + _LEVEL_OF_FEW) / 2)) * spread / math.sqrt(count)
+        half = _student_of_few(count) * spread / math.sqrt(count)
         # A spread of launches that no exponential holds has no upper end.
         high = math.exp(middle + half) if middle + half < 700 else math.inf
         return math.exp(middle - half), high
     ranked = sorted(values)
-    left_out = 0
-    while 2 * float(bdtr(left_out, count, 0.5)) <= 1 - CONFIDENCE:
-        left_out += 1
+    left_out = _ranks_left_out(count)
     return ranked[left_out - 1], ranked[-left_out]
+
+
+@cache
+def _student_of_few(count: int) -> float:
+    """Return the quantile of Student's distribution for an interval of ``count`` values."""
+    return float(scipy.special.stdtrit(count - 1, (1 + _LEVEL_OF_FEW) / 2))
+
+
+@cache
+def _ranks_left_out(count: int) -> int:
+    """Return how many of ``count`` values lie beyond each end of the interval of their median."""
+    left_out = 0
+    while 2 * float(scipy.special.bdtr(left_out, count, 0.5)) <= 1 - CONFIDENCE:
+        left_out += 1
+    return left_out
 
 
 def pseudomedian(values: Sequence[float]) -> float:

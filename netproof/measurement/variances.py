@@ -13,8 +13,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from statistics import fmean
 
-from scipy.optimize import brentq
-from scipy.special import digamma, polygamma, stdtrit
+import scipy
 
 
 @dataclass(frozen=True)
@@ -29,7 +28,7 @@ class Variance:
 
         ``per_variance``: the variance of the interval's estimate, over this one.
         """
-        quantile = float(stdtrit(self.freedom, 1 - error / 2))
+        quantile = float(scipy.special.stdtrit(self.freedom, 1 - error / 2))
         return quantile * math.sqrt(self.variance * per_variance)
 
 
@@ -45,10 +44,12 @@ def in_common(own: Sequence[Variance], most: float, beyond: float | None = None)
     if beyond is None:
         beyond = beyond_chance([own])
     freedom = float(most)
-    if beyond > float(polygamma(1, most / 2)):
-        freedom = 2 * brentq(lambda half: float(polygamma(1, half)) - beyond, 1e-6, most / 2)
+    if beyond > float(scipy.special.polygamma(1, most / 2)):
+        freedom = 2 * scipy.optimize.brentq(
+            lambda half: float(scipy.special.polygamma(1, half)) - beyond, 1e-6, most / 2
+        )
     half = freedom / 2
-    return Variance(math.exp(middle + float(digamma(half)) - math.log(half)), freedom)
+    return Variance(math.exp(middle + float(scipy.special.digamma(half)) - math.log(half)), freedom)
 
 
 def beyond_chance(groups: Iterable[Sequence[Variance]]) -> float:
@@ -64,7 +65,7 @@ def beyond_chance(groups: Iterable[Sequence[Variance]]) -> float:
         middle = fmean(found)
         squares += sum((one - middle) ** 2 for one in found)
         freedom += len(group) - 1
-        chance = fmean(float(polygamma(1, one.freedom / 2)) for one in group)
+        chance = fmean(float(scipy.special.polygamma(1, one.freedom / 2)) for one in group)
         by_chance += (len(group) - 1) * chance
     return (squares - by_chance) / freedom if freedom else -math.inf
 
@@ -72,7 +73,7 @@ def beyond_chance(groups: Iterable[Sequence[Variance]]) -> float:
 def _logarithm(one: Variance) -> float:
     """Return the variance's logarithm, corrected for its mean bias with few degrees of freedom."""
     half = one.freedom / 2
-    return math.log(one.variance) - float(digamma(half)) + math.log(half)
+    return math.log(one.variance) - float(scipy.special.digamma(half)) + math.log(half)
 
 
 def moderated(own: Variance, shared: Variance) -> Variance:

@@ -185,11 +185,14 @@ def read_launch(
     case: Case,
     asked: tuple[int, ...],
     read: Callable[[str], Curve],
+    *,
+    messages: bool = True,
 ) -> Launch:
     """One step of a job as launch ``number``: it ended well, where it should, with all sizes.
 
     ``recorded``: what ``records`` says of the job; ``asked``: the sizes in bytes that it has to
-    have, and no others. Raises Incomplete with every reason, ParseError and OSError.
+    have, and no others; ``messages``: whether to read what its ranks had to send. Raises Incomplete
+    with every reason, ParseError and OSError.
     """
     entry = recorded.get(step)
     if entry is None:
@@ -240,9 +243,9 @@ def read_launch(
         curve,
         loads,
         counters=counted,
-        payload=None if counted is None else _payload(folder, step, case, ranks),
+        payload=_payload(folder, step, case, ranks) if messages and counted is not None else None,
         paces=pace.paces(errors, said, case.environment),
-        exchanged=_exchanged(folder, step, case),
+        exchanged=_exchanged(folder, step, case) if messages else None,
     )
 
 

@@ -265,12 +265,13 @@ def read(
             function = launch.function
             case = Case(*where, OF_PAIRS.name, function, len(launch.nodes()), 1)
             curves: list[Curve] = []
-            reader = _reader(folder, function, len(launch.pairs), curves)
+            payloads: list[int] = []
+            reader = _reader(folder, function, len(launch.pairs), curves, payloads)
             asked = sizes(most_bytes, stream=launch.stream)
-            ran = job_files.read_launch(folder, step, number, recorded, case, asked, reader)
-            output = folder / f"{step}.{OF_PAIRS.suffix}"
-            payload = OF_PAIRS.sent_in_pairs(text_of(output), str(output), function)
-            done.append(_as_planned(ran, launch, curves, asked, payload))
+            ran = job_files.read_launch(
+                folder, step, number, recorded, case, asked, reader, messages=False
+            )
+            done.append(_as_planned(ran, launch, curves, asked, payloads[0]))
         except Incomplete as error:
             faults += [f"{_of_pair(launch)}{reason}" for reason in error.reasons]
         except (NetproofError, OSError) as error:
@@ -283,12 +284,19 @@ def _of_pair(launch: PlannedLaunch) -> str:
     return f"{' – '.join(launch.nodes())}: " if len(launch.pairs) == 1 else ""
 
 
-def _reader(folder: Path, function: str, pairs: int, curves: list[Curve]) -> Callable[[str], Curve]:
-    """Reads the output of a round into ``curves``, one for each pair in the order of ranks."""
+def _reader(
+    folder: Path, function: str, pairs: int, curves: list[Curve], payloads: list[int]
+) -> Callable[[str], Curve]:
+    """Read the output of a round into ``curves``, one for each pair in the order of ranks.
+
+    The bytes that all pairs had to send go into ``payloads``.
+    """
 
     def read_output(step: str) -> Curve:
         path = folder / f"{step}.{OF_PAIRS.suffix}"
-        curves.extend(OF_PAIRS.read_pairs(text_of(path), str(path), function, pairs))
+        found, payload = OF_PAIRS.read_pairs(text_of(path), str(path), function, pairs)
+        curves.extend(found)
+        payloads.append(payload)
         return curves[0]
 
     return read_output

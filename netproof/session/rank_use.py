@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -65,18 +66,22 @@ def by_node(ranks: Sequence[RankUse], loads: Sequence[NodeLoad]) -> tuple[NodeUs
     for use in ranks:
         several.setdefault(use.node, []).append(use)
     there = {load.node: load for load in loads}
-    return tuple(_of_node(node, uses, there.get(node), loads) for node, uses in several.items())
+    machines = Counter(load.machine for load in loads)
+    return tuple(_of_node(node, uses, there.get(node), machines) for node, uses in several.items())
 
 
 def _of_node(
-    node: str, uses: Sequence[RankUse], load: NodeLoad | None, loads: Sequence[NodeLoad]
+    node: str,
+    uses: Sequence[RankUse],
+    load: NodeLoad | None,
+    machines: Mapping[str | None, int],
 ) -> NodeUse:
     cpu_s = sum(use.cpu_s for use in uses)
     system_s = _sum([use.system_s for use in uses])
     slept = _sum([None if one is None else one.voluntary for one in (u.scheduled for u in uses)])
     sharing = 1
     if load is not None and load.machine is not None:
-        sharing = sum(other.machine == load.machine for other in loads)
+        sharing = machines[load.machine]
     return NodeUse(
         node,
         len(uses),

@@ -7,6 +7,7 @@ error, since Spack would ignore some of them silently.
 
 from __future__ import annotations
 
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -163,11 +164,9 @@ def load(path: Path, kind: str) -> dict[str, Any]:
 
 
 def parsed(path: Path) -> Any:
-    """Return a file's content, of any kind. Raises SpackFileError."""
+    """Return a file's content, of any kind, which nobody may change. Raises SpackFileError."""
     try:
-        text = loading.read_text(path)
-        yaml_reading.check_yaml(text, path)
-        return YAML(typ="safe", pure=True).load(text)
+        return _value(loading.read_text(path), path)
     except NetproofError as error:
         raise SpackFileError(path, "", str(error).removeprefix(f"{path}:").strip()) from error
     except UnicodeDecodeError as error:
@@ -176,6 +175,13 @@ def parsed(path: Path) -> Any:
         raise SpackFileError(path, "", f"cannot be read: {error.strerror}") from error
     except YAMLError as error:
         raise SpackFileError(path, "", f"is no YAML: {' '.join(str(error).split())}") from error
+
+
+@lru_cache(maxsize=64)
+def _value(text: str, path: Path) -> Any:
+    """Return what a text says: every environment includes the same files."""
+    yaml_reading.check_yaml(text, path)
+    return YAML(typ="safe", pure=True).load(text)
 
 
 def includes(environment: Path) -> list[tuple[Path, bool]]:

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from statistics import fmean, median, stdev
 
-from scipy.special import stdtrit
+import scipy
 
 from netproof.errors import NetproofError
 from netproof.measurement.curve import Curve
@@ -225,7 +225,7 @@ def _gain(logs: Sequence[float], questions: int) -> Gain:
     """Return Student's interval, so wide that all questions together err as often as one would."""
     middle = fmean(logs)
     error = stdev(logs) / math.sqrt(len(logs))
-    half = float(stdtrit(len(logs) - 1, 1 - ERROR / questions / 2)) * error
+    half = float(scipy.special.stdtrit(len(logs) - 1, 1 - ERROR / questions / 2)) * error
     return Gain(math.exp(middle), (math.exp(middle - half), math.exp(min(middle + half, 700))))
 
 
@@ -260,7 +260,7 @@ def interval_of_difference(first: Sequence[float], second: Sequence[float]) -> t
         variance**2 / (len(one) - 1)
         for variance, one in zip(variances, (first, second), strict=True)
     )
-    half = float(stdtrit(freedom, 1 - ERROR / 2)) * math.sqrt(together)
+    half = float(scipy.special.stdtrit(freedom, 1 - ERROR / 2)) * math.sqrt(together)
     return middle - half, middle + half
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from netproof.benchmarks import registry
 from netproof.errors import NetproofError
@@ -18,13 +18,15 @@ from netproof.session.node_differences import NodeInJob
 from netproof.session.provenance import OfSession
 from netproof.session.session import CheckResult, Session
 from netproof.site.matrix import Matrix, matrix
-from netproof.store import Store, StoredSession, questions, rows
 from netproof.verdict.comparing import group
 from netproof.verdict.disturbing import disturbances
 from netproof.verdict.judged import Alongside, Borrowed
 from netproof.verdict.judgement import companion_keys
 from netproof.verdict.options import AlongsideOptions
 from netproof.verdict.verdict import AGAINST, left_by, rulings_along, subject
+
+if TYPE_CHECKING:
+    from netproof.store import Store, StoredSession
 
 MOST_SESSIONS = 400
 """Sessions of a store that are searched, the newest first: a year of nights."""
@@ -63,6 +65,8 @@ def alongside(
     parts of the store were not searched, a sentence each. Raises NetproofError where the folder is
     no store, or the session has no uuid or start.
     """
+    from netproof.store import Store, rows
+
     store, own = Store(asked.store), rows.place(session)
     site = matrix(configuration, own.system, all_functions=True)
     here = {result.case for result in session.results if result.case is not None}
@@ -114,6 +118,8 @@ def _good(
     store: Store, stored: StoredSession, keys: Collection[tuple], site: Matrix, marks: _Marks
 ) -> Iterator[Borrowed]:
     """Yield the cases that a stored session measured well, with their marks."""
+    from netproof.store import questions
+
     passed = questions.passed(store, stored) & set(keys)
     if not passed:
         return

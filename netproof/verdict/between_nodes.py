@@ -136,7 +136,7 @@ def connections(
         node = one.node
         for others, answered in ((node.tcp_answered, True), (node.tcp_unanswered, False)):
             for other in named(others):
-                if not {node.node, other} & {*not_up}:
+                if node.node not in not_up and other not in not_up:
                     asked[node.node, other].append(answered)
     answers = {pair for pair, several in asked.items() if any(several)}
     if not answers:

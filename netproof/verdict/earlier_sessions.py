@@ -9,7 +9,6 @@ from pathlib import Path
 from netproof.errors import NetproofError
 from netproof.session import session
 from netproof.site.matrix import Matrix
-from netproof.store import Store, questions
 from netproof.verdict import kept
 from netproof.verdict.options import EARLIER_SESSIONS
 from netproof.verdict.usual import Earlier
@@ -49,6 +48,8 @@ def sessions_before(
     ``today``; else the session, to be rejudged. Raises NetproofError where one cannot be read.
     """
     if stored.path.is_dir():
+        from netproof.store import Store, questions
+
         store, this = Store.holding(stored.path)
         before = [one for one in store.sessions(this.system) if one.start < this.start]
         found: list[Earlier] = []

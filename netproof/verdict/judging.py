@@ -17,9 +17,6 @@ from netproof.session import provenance, records, session
 from netproof.session.provenance import OfSession
 from netproof.site import site
 from netproof.site.matrix import Matrix, matrix
-from netproof.store import Store, questions, rows
-from netproof.store.folder import MARKER
-from netproof.store.ingest import report_sha256
 from netproof.verdict import anew, kept, kept_changes, power
 from netproof.verdict.alongside import alongside
 from netproof.verdict.earlier_sessions import earlier_reports, sessions_before
@@ -103,6 +100,8 @@ def find(name: Path | None, store: Path | None = None) -> session.Session:
     own = os.path.isfile(name) or os.path.isfile(name / records.HEADER)
     if store is None or name.suffix == ".json" or own:
         return session.load(name)
+    from netproof.store import Store, questions
+
     opened = Store(store)
     return questions.opened(opened, opened.find(str(name)))
 
@@ -208,8 +207,16 @@ def _kept(stored: session.Session, store: Path | None) -> tuple[tuple[Kept, Verd
     A damaged one is an error for a session in a store; for a report it is a reason to judge now.
     """
     if stored.path.is_dir():
+        from netproof.store import Store
+
         return kept.of_session(stored, *Store.holding(stored.path)), ""
-    if store is None or not os.path.exists(store / MARKER):
+    if store is None:
+        return None, ""
+    from netproof.store import Store, rows
+    from netproof.store.folder import MARKER
+    from netproof.store.ingest import report_sha256
+
+    if not os.path.exists(store / MARKER):
         return None, ""
     try:
         place = rows.place(stored)
@@ -355,6 +362,8 @@ def provenance_of(stored: session.Session) -> OfSession:
     Raises NetproofError where either cannot be read.
     """
     if stored.path.is_dir():
+        from netproof.store import Store, questions
+
         return questions.provenance(*Store.holding(stored.path))
     return provenance.of_report(session.document_of(stored.path), str(stored.path))
 

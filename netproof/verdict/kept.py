@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from netproof.criteria import Finding, Level
 from netproof.errors import NetproofError
@@ -26,9 +26,6 @@ from netproof.localization.accused import Judgement
 from netproof.localization.recovery import Alone
 from netproof.session.session import Session
 from netproof.site.matrix import Matrix
-from netproof.store import Store, StoredSession
-from netproof.store.folder import VERDICT
-from netproof.store.ingest import report_sha256
 from netproof.verdict import anew, pairs
 from netproof.verdict.bisection import Bisection
 from netproof.verdict.judged import Judged, Verdict
@@ -50,6 +47,9 @@ from netproof.verdict.lone_pairs import LonePair
 from netproof.verdict.pairs import JudgedPairs
 from netproof.verdict.subject import Ruling
 from netproof.verdict.verdict import cases_of, complete, measured_again
+
+if TYPE_CHECKING:
+    from netproof.store import Store, StoredSession
 
 FORMAT = 1
 """Version of the stored form; raised when a key changes its meaning or goes."""
@@ -347,6 +347,9 @@ def of_session(
 
 def read(store: Store, stored: StoredSession) -> Kept | None:
     """Read the stored verdict on a session, as ``of_session`` without the session."""
+    from netproof.store.folder import VERDICT
+    from netproof.store.ingest import report_sha256
+
     content = store.verdict(stored)
     if content is None:
         return None
@@ -375,6 +378,8 @@ class _naming:
     """Context in which errors name the file of a stored verdict."""
 
     def __init__(self, store: Store, stored: StoredSession) -> None:
+        from netproof.store.folder import VERDICT
+
         self.path = store.path(stored) / VERDICT
 
     def __enter__(self) -> None:

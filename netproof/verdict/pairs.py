@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
+from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -21,7 +22,12 @@ from netproof.localization.rounds import tournament
 from netproof.localization.streams import SlowWay, Stream, slow_ways
 from netproof.localization.topology import Topology
 from netproof.measurement import interval
-from netproof.measurement.disturbance import DisturbanceSettings, disturbed, others_share
+from netproof.measurement.disturbance import (
+    DisturbanceSettings,
+    NodeLoad,
+    disturbed,
+    others_share,
+)
 from netproof.measurement.interval import Side
 from netproof.measurement.links import Link
 from netproof.measurement.payload import Payload
@@ -190,11 +196,10 @@ class JudgedPairs:
 
     def undecided_for(self) -> dict[str, tuple[str, ...]]:
         """Each reason for which nodes are neither cleared nor accused, to these nodes."""
-        by_reason: dict[str, tuple[str, ...]] = {}
+        by_reason: dict[str, list[str]] = defaultdict(list)
         for node in self.undecided_nodes():
-            reason = self.alongside.get(node, self.judgement.nodes[node].reason)
-            by_reason[reason] = (*by_reason.get(reason, ()), node)
-        return by_reason
+            by_reason[self.alongside.get(node, self.judgement.nodes[node].reason)].append(node)
+        return {reason: tuple(nodes) for reason, nodes in by_reason.items()}
 
     def undecided(self) -> tuple[str, ...]:
         """A sentence for each reason for which nodes are neither cleared nor accused."""
@@ -272,8 +277,11 @@ def observations(
         one in settings.quantities for one in (PairQuantity.LATENCY, PairQuantity.RATE)
     )
     for one in rounds.launches:
+        by_node: dict[str, list[NodeLoad]] = defaultdict(list)
+        for load in one.loads:
+            by_node[load.node].append(load)
         for pair in () if one.stream else one.pairs:
-            loads = [load for load in one.loads if load.node in pair.nodes]
+            loads = [load for node in sorted(pair.nodes) for load in by_node[node]]
             found.append(
                 PairObservation(
                     one.round,

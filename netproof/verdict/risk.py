@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from statistics import median
 
 import numpy as np
-from scipy.special import ndtr, ndtri
+import scipy
 
 from netproof.errors import NetproofError
 from netproof.measurement import interval
@@ -220,7 +220,9 @@ def plan(
     error = scattering.of_median(launches)
     sessions = 1
     if error > 0:
-        sessions = max(1, math.ceil((2 * float(ndtri(1 - risk)) * error / distance) ** 2))
+        sessions = max(
+            1, math.ceil((2 * float(scipy.special.ndtri(1 - risk)) * error / distance) ** 2)
+        )
     if sessions > MOST_SESSIONS:
         raise NetproofError(
             f"sessions scatter by {error:.1%}, so that a margin of {margin:.1%} takes more than"
@@ -229,7 +231,7 @@ def plan(
     half = distance / 2
     risked = 0.0
     if error > 0:
-        risked = float(ndtr(-half * math.sqrt(sessions) / error))
+        risked = float(scipy.special.ndtr(-half * math.sqrt(sessions) / error))
     bound = math.exp(-half if larger else half)
     return AcceptancePlan(bound, sessions, launches, risked, risked)
 

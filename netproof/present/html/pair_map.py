@@ -191,7 +191,8 @@ def ordered(rounds: PairRounds) -> tuple[str, ...]:
         return line[::-1]
 
     leaves = sorted(rounds.leaves, key=above)
-    placed = [node for leaf in leaves for node in rounds.leaves[leaf] if node in rounds.nodes]
+    own = set(rounds.nodes)
+    placed = [node for leaf in leaves for node in rounds.leaves[leaf] if node in own]
     return tuple(dict.fromkeys([*placed, *rounds.nodes]))
 
 

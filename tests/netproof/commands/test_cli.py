@@ -12,6 +12,7 @@ import typer
 from netproof.commands import verbs
 from netproof.commands.cli import app
 
+ROOT = Path(__file__).resolve().parents[3]
 HEAVY = {
     *("altair", "duckdb", "jsonschema", "numpy", "pandas", "pyarrow", "reframe", "rich"),
     *("ruamel", "ruptures", "scipy", "vl_convert", "yaml"),
@@ -22,12 +23,19 @@ SAYS = (
     "try:\n"
     "    main()\n"
     "finally:\n"
-    "    print(*{name.partition('.')[0] for name in sys.modules}, file=sys.stderr)\n"
+    "    print(*sys.modules, file=sys.stderr)\n"
 )
 
 
+OF_STORES_AND_PAGES = {
+    *("altair", "duckdb", "pandas", "pyarrow", "reframe", "ruptures", "vl_convert"),
+    *("scipy.optimize", "scipy.special", "scipy.stats"),
+}
+"""What takes long to load, and is used only where a store is asked or a page drawn."""
+
+
 def called(*arguments: str) -> tuple[int, set[str]]:
-    """Return the exit status, and the imported packages."""
+    """Return the exit status, and the modules that were imported."""
     ran = subprocess.run(
         [sys.executable, "-c", SAYS, *arguments], capture_output=True, text=True, check=False
     )
@@ -53,7 +61,29 @@ def test_help_and_wrong_arguments_import_nothing_heavy(arguments, status):
     ended, imported = called(*arguments)
     assert ended == status
     assert {"netproof", "typer"} <= imported
-    assert imported & HEAVY == set()
+    assert {name.partition(".")[0] for name in imported} & HEAVY == set()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["verdict", "nosuch"],
+        ["show", "nosuch"],
+        ["diagnose", "nosuch"],
+        ["judge", "nosuch"],
+        ["compare", "nosuch", "another"],
+        ["references", "derive", "nosuch"],
+        ["site", "check", "nosuch"],
+    ],
+)
+def test_what_only_some_sessions_need_is_not_imported_before(arguments, monkeypatch):
+    monkeypatch.delenv("NETPROOF_STORE", raising=False)
+    monkeypatch.setenv("RFM_CONFIG_PATH", str(ROOT / "site-config"))
+    monkeypatch.setenv("RFM_REPORT_FILE", "reports/run-{sessionid}.json")
+    ended, imported = called(*arguments)
+    assert ended == 2
+    assert imported & OF_STORES_AND_PAGES == set()
 
 
 def test_each_verb_is_one_file_and_the_command_has_them_all():

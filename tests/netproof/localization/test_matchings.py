@@ -181,3 +181,13 @@ def test_a_topology_that_is_no_tree_is_refused():
         Topology({"a": ("n0",)}, {"a": "b", "b": "a"})
     with pytest.raises(NetproofError, match="n0 is on the leaves a and b"):
         Topology({"a": ("n0",), "b": ("n0",)})
+
+
+def test_of_a_tournament_of_many_nodes_only_the_round_that_is_needed_is_made(monkeypatch):
+    made = []
+    check = PairRound.__post_init__
+    monkeypatch.setattr(PairRound, "__post_init__", lambda step: (made.append(step), check(step)))
+    rounds = tournament(names(1000))
+    assert len(rounds) == 999
+    assert_whole(rounds[700], names(1000))
+    assert len(made) == 1

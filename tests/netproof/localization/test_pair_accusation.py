@@ -155,7 +155,7 @@ def test_a_third_of_the_nodes_can_be_slow():
 def test_of_four_nodes_the_slow_one_is_named_once_the_noise_is_known():
     judgement = Cluster(slow_nodes(0.5, "n2")).run(names(4))
     assert told(judgement) == [(Kind.NODE, "n2")]
-    early = judge(Cluster(slow_nodes(0.5, "n2")).all(tournament(names(4))[:1]), names(4))
+    early = judge(Cluster(slow_nodes(0.5, "n2")).all([tournament(names(4))[0]]), names(4))
     assert early.accusations == ()
     assert {node.state for node in early.nodes.values()} == {State.UNDECIDED}
 

@@ -75,9 +75,9 @@ def test_deciding_takes_a_moment_for_each_node_and_not_for_each_two(made):
 def test_a_launch_is_read_once_while_the_job_decides(tmp_path, monkeypatch):
     read, reader = [], job_files.read_launch
 
-    def reading(folder, step, *others):
+    def reading(folder, step, *others, **named):
         read.append(step)
-        return reader(folder, step, *others)
+        return reader(folder, step, *others, **named)
 
     monkeypatch.setattr(job_files, "read_launch", reading)
     job = MadeJob(tmp_path / "job", 8, noise=0.05)

@@ -1,0 +1,150 @@
+"""CPU seconds of rounds of pairs on many nodes, and how they grow with the nodes.
+
+Run ``python -m ci.evaluation.scale_nodes`` by hand. Each job is made from a recorded launch: every
+node prints and counts what a recorded node did. One node has half of the rate, one loses packets.
+The exponent is between the smallest and the largest job: 1 is linear.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import math
+import tempfile
+import time
+from collections import defaultdict
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from netproof.run import pair_deciding
+from netproof.run.further import QUESTION_FILE
+from netproof.session import pair_plans
+from netproof.session.job_files import LAUNCHES_FILE, LAUNCHES_HEADER
+from netproof.session.node_facts import JOB_NODES_FILE, JOB_NODES_HEADER
+from netproof.verdict import pairs, traffic
+
+JOBS = Path(__file__).resolve().parents[2] / "tests" / "data" / "jobs"
+JOBID = "7"
+TIMES_US = {4: 156.0, 262144: 24000.0}
+
+
+class Job:
+    """A job of so many nodes in a folder, whose launches are made when they are asked for."""
+
+    def __init__(self, folder: Path, count: int) -> None:
+        self.folder, self.random = folder, np.random.default_rng(count)
+        names = [f"node-{number}" for number in range(1, count + 1)]
+        self.slow, self.lossy = names[count // 3], names[count // 2]
+        printed = (JOBS / "both-ways" / "pairs.1.out").read_text().replace("PingPing", "PingPong")
+        self.head, self.end = printed[: printed.index("# ( ")], printed[printed.index("# All ") :]
+        lines = (JOBS / "both-ways" / "pairs.1.err").read_text().splitlines(keepends=True)
+        of_node = ("scheduled 8\t", " on tree-4:", " on tree-4\t")
+        said = "".join(one for one in lines if any(word in one for word in of_node))
+        self.said = said.replace("rank 8", "RANK").replace("led 8\t", "led NUMBER\t")
+        folder.mkdir()
+        listed = [JOB_NODES_HEADER, f"jobid\t{JOBID}", f"count\t{count}"]
+        listed += [*(f"node\t{name}" for name in names), "end\n"]
+        (folder / JOB_NODES_FILE).write_text("\n".join(listed))
+        (folder / LAUNCHES_FILE).write_text(f"{LAUNCHES_HEADER}\n")
+        leaves = {f"leaf-{at}": names[at : at + 40] for at in range(0, count, 40)}
+        self.question = json.loads((JOBS / "pairs" / QUESTION_FILE).read_text())
+        self.question |= {"leaves": leaves, "parents": dict.fromkeys(leaves, "spine")}
+        self.question["extras"]["criteria"]["disturbance"] = {"others": 1.0, "steal": 1.0}
+        self.ask("full")
+
+    def ask(self, mode: str) -> None:
+        """Let rounds be chosen so from now on."""
+        (self.folder / QUESTION_FILE).write_text(json.dumps(self.question | {"mode": mode}))
+
+    def launch(self, number: int) -> None:
+        """Make the launch that was decided on."""
+        asked = (self.folder / pair_plans.NEXT_FILE).read_text().split()
+        groups = range(len(asked) // 2)
+        slow = np.array([self.slow in asked[2 * group : 2 * group + 2] for group in groups])
+        rows = []
+        for size, time_us in TIMES_US.items():
+            several = time_us * np.exp(self.random.normal(0, 0.02, len(groups)))
+            several *= np.where(slow & (size == max(TIMES_US)), 2, 1)
+            rows += [
+                f"{g:13}{size:13}{60:13}{t:13.2f}{size / t:13.2f}" for g, t in enumerate(several)
+            ] + [""]
+        listed = "".join(f"# Group {g:2}:  {2 * g:4} {2 * g + 1:4}\n# \n" for g in groups)
+        (self.folder / f"pairs.{number}.out").write_text(
+            f"{self.head}# ( {len(groups)} groups of 2 processes each running simultaneous ) \n"
+            f"{listed}#{'-' * 64}\n        Group       #bytes #repetitions      t[usec]   "
+            "Mbytes/sec\n\n" + "\n".join(rows) + f"\n{self.end}"
+        )
+        with (self.folder / f"pairs.{number}.err").open("w") as errors:
+            for rank, node in enumerate(asked):
+                said = self.said.replace("RANK", f"rank {rank}").replace("NUMBER", str(rank))
+                said = said.replace("tree-4\t1131304b", f"{node}\t{node}").replace("tree-4", node)
+                if node == self.lossy:
+                    said = said.replace("44457 23 ", "44457 423 ")
+                errors.write(said)
+        with (self.folder / LAUNCHES_FILE).open("a") as record:
+            record.write(f"pairs.{number}\t{5 * number}.0\t{5 * number + 4}.0\t0\t180\n")
+
+
+def measured(
+    folder: Path, count: int, rounds: int, clock: Callable[[], float] = time.process_time
+) -> dict[str, float]:
+    """Return what each step with so many nodes takes by ``clock``, of a round the most."""
+    took: dict[str, float] = defaultdict(float)
+
+    def timed(step: str, function: Callable[..., Any], *arguments: Any, **named: Any) -> Any:
+        began = clock()
+        found = function(*arguments, **named)
+        took[step] = max(took[step], clock() - began)
+        return found
+
+    job = Job(folder, count)
+    for made in range(rounds):
+        timed("decide, full", pair_deciding.decide, folder, made, JOBID)
+        job.launch(made + 1)
+        known, partition = timed("read a launch", pair_deciding.read, folder, JOBID, anew=False)
+        planned = pair_plans.read_planned(folder)
+        for mode in ("quick", "paths"):
+            job.ask(mode)
+            timed(f"decide, {mode}", pair_deciding.decide, folder, made + 1, JOBID)
+            pair_plans.write_planned(folder, planned)
+        job.ask("full")
+    assert len(known.launches) == rounds, known.faults
+    settings = partition.pair_settings(), partition.settings().disturbance
+    judged = timed("judge", pairs.judge, known, *settings, partition.link(over_tcp=True))
+    seen = traffic.of_rounds([known], {known.partition: partition})
+    named = timed("name who stands out", traffic.standing_out, seen)
+    timed("all lose", traffic.all_lose, seen)
+    timed("totals", traffic.totals, seen)
+    assert [one.nodes for one in judged.judgement.accusations] in ([(job.slow,)], [])
+    assert job.lossy in [one.node for one in named]
+    return dict(took)
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Print a line for each step: its seconds at each number of nodes, and the exponent."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--nodes", type=int, nargs="+", default=(1000, 3000, 9000))
+    parser.add_argument("--rounds", type=int, default=6)
+    asked, steps = parser.parse_args(arguments), defaultdict(list)
+    for count in asked.nodes:
+        with tempfile.TemporaryDirectory() as folder:
+            for step, one in measured(Path(folder) / "job", count, asked.rounds).items():
+                steps[step].append(one)
+        print(f"{'nodes':22}" + "".join(f"{count:10}" for count in asked.nodes) + "  exponent")
+        for step, seconds in steps.items():
+            found = exponent(asked.nodes[0], count, seconds[0], seconds[-1])
+            print(f"{step:22}" + "".join(f"{one:10.3f}" for one in seconds) + f"{found:10.2f}")
+
+
+def exponent(few: int, many: int, of_few: float, of_many: float) -> float:
+    """Return by which power of the nodes a figure grows, NaN where that is not known."""
+    if few == many or min(of_few, of_many) <= 0:
+        return math.nan
+    return math.log(of_many / of_few) / math.log(many / few)
+
+
+if __name__ == "__main__":
+    main()
