@@ -68,8 +68,8 @@ def next_round(
     if len(nodes) < 2:
         return None
     if mode is Mode.FULL or len(nodes) < LEAST_NODES:
-        rounds = tournament(nodes) * (OF_FEW if len(nodes) < LEAST_NODES else 1)
-        return rounds[done] if done < len(rounds) else None
+        rounds, times = tournament(nodes), OF_FEW if len(nodes) < LEAST_NODES else 1
+        return rounds[done % len(rounds)] if done < times * len(rounds) else None
     random = np.random.default_rng([seed, done])
     least = LEAST_ROUNDS if mode is Mode.QUICK else 2 * LEAST_ROUNDS
     if done >= settings.rounds or (done >= least and judgement.decided):
