@@ -120,6 +120,7 @@ def made_with(
                 "format": provenance.FORMAT,
                 "software": software,
                 "nodes": [dataclasses.asdict(node)],
+                "earlier": [],
             }
 
     return change
@@ -420,6 +421,7 @@ def test_what_was_disturbed_or_inconclusive_is_no_good_result(tmp_path):
                 test["netproof_references"] = [
                     {
                         **{"criterion": "reference", "level": "inconclusive", "where": "it"},
+                        "variable": "latency_us",
                         **{"why": "undecided", "value": 6, "bound": 5, "interval": [4, 7]},
                     }
                 ]
