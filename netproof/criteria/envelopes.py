@@ -5,6 +5,7 @@ from __future__ import annotations
 import operator
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cache, cached_property
 from statistics import median
 from typing import ClassVar
 
@@ -76,6 +77,7 @@ def above_envelope(
     launches: Mapping[str, Sequence[Curve]] | None = None,
     crossings: Mapping[str, Crossing] | None = None,
     pairs: Mapping[tuple[str, str], Sequence[tuple[Curve, Curve]]] | None = None,
+    only: str | None = None,
 ) -> tuple[Finding, ...]:
     """How many times as long as any other each configuration takes (criterion 1).
 
@@ -89,7 +91,8 @@ def above_envelope(
     configuration's messages cross, where they cross one; ``pairs``: launches of the first and the
     second configuration made next to each other, two or more, by which alone the two are then
     compared: the median of the pairs' ratios, with its interval. A size fails if the ratio to
-    any other fails with its whole interval; else the largest ratio decides.
+    any other fails with its whole interval; else the largest ratio decides. ``only``: of which
+    configuration findings are asked for, None for all.
     """
     all_sizes = replace(settings, least_size=1)
     everything = {where: times_of(curve, all_sizes).at for where, curve in curves.items()}
@@ -108,15 +111,21 @@ def above_envelope(
             if one == where and len(together) > 1
         }
         sides[where] = _Side(where, points, several, crossing, crossed, paired)
+
+    @cache
+    def added(label: str, slower: Crossing | None) -> dict[int, float]:
+        """Return what another link adds to a configuration's times; most have the same link."""
+        return links.explained_us(sides[label].crossed, sides[label].crossing, slower)
+
     findings = []
-    for where, side in sides.items():
+    for where, side in sides.items() if only is None else [(only, sides[only])]:
         if side.points.fault is not None:
             findings.append(undefined("envelope", where, side.points.fault))
             continue
         others = [
             other for other in sides.values() if other is not side and other.points.fault is None
         ]
-        findings += _above(side, others, settings) or [
+        findings += _above(side, others, settings, added) or [
             undefined("envelope", where, _why_no_envelope(where, others, sides))
         ]
     return tuple(findings)
@@ -145,17 +154,27 @@ class _Side:
 class _Compared:
     """The ratio of two configurations at a size; ``added_us`` explains what links differ in.
 
-    ``own_us`` and ``other_us``: their times; ``pairs``: of how many launches next to each other
-    they come, 0 where of all launches of both.
+    ``own_us`` and ``other_us``: their times; ``ratios``: of launches next to each other, none where
+    all launches of both are compared.
     """
 
+    size: int
     value: float
-    interval: tuple[float, float] | None
+    side: _Side
     other: _Side
     added_us: float
     own_us: float
     other_us: float
-    pairs: int = 0
+    ratios: Sequence[float] = ()
+
+    @cached_property
+    def interval(self) -> tuple[float, float] | None:
+        """The interval of the ratio, which takes long and is needed of few."""
+        if self.ratios:
+            # By order alone: what comes upon one of the two, and not upon both, is on one side.
+            return intervals.of_median(self.ratios)
+        expected = [time + self.added_us for time in self.other.times(self.size)]
+        return intervals.of_ratio(self.side.times(self.size), expected)
 
 
 def _why_no_envelope(where: str, others: Sequence[_Side], sides: Mapping[str, _Side]) -> str:
@@ -172,20 +191,31 @@ def _why_no_envelope(where: str, others: Sequence[_Side], sides: Mapping[str, _S
     return f"no size was measured in two configurations: {alongside}"
 
 
-def _above(side: _Side, others: Sequence[_Side], settings: EnvelopeSettings) -> list[Finding]:
-    """A finding for each size that is flagged, or one for the largest ratio; none without any."""
+def _above(
+    side: _Side,
+    others: Sequence[_Side],
+    settings: EnvelopeSettings,
+    added: Callable[[str, Crossing | None], Mapping[int, float]],
+) -> list[Finding]:
+    """A finding for each size that is flagged, or one for the largest ratio; none without any.
+
+    ``added``: of a configuration and a link, what the link adds to its times.
+    """
     compared: dict[int, list[_Compared]] = {}
     for other in others:
-        added = links.explained_us(other.crossed, other.crossing, side.crossing)
+        more = added(other.label, side.crossing)
         for size in side.points.at.keys() & other.points.at.keys():
-            compared.setdefault(size, []).append(_compare(side, other, size, added.get(size, 0)))
+            compared.setdefault(size, []).append(_compare(side, other, size, more.get(size, 0)))
     if not compared:
         return []
     common = common_sizes(sorted(compared))
     findings = []
     for size, several in sorted(compared.items()):
-        failing = [c for c in several if settings.level(c.value, c.interval)[0] is Level.FAIL]
-        decides = max(failing or several, key=lambda c: c.value)
+        decides = max(several, key=lambda c: c.value)
+        if settings.level(decides.value)[0] is Level.FAIL:
+            beyond = [c for c in several if settings.level(c.value)[0] is Level.FAIL]
+            failing = [c for c in beyond if settings.level(c.value, c.interval)[0] is Level.FAIL]
+            decides = max(failing or several, key=lambda c: c.value)
         findings.append(_compared(side, size, decides, common, settings))
     flagged = [f for f in findings if f.level in (Level.WARN, Level.FAIL, Level.INCONCLUSIVE)]
     return flagged or [max(findings, key=lambda finding: finding.value or 0)]
@@ -200,13 +230,9 @@ def _compare(side: _Side, other: _Side, size: int, added_us: float) -> _Compared
     if len(together) > 1:
         ratios = [own / (theirs + added_us) for own, theirs in together]
         own_us, other_us = (median(times) for times in zip(*together, strict=True))
-        # By order alone: what comes upon one of the two, and not upon both, is on one side.
-        interval, value = intervals.of_median(ratios), median(ratios)
-        return _Compared(value, interval, other, added_us, own_us, other_us, len(together))
+        return _Compared(size, median(ratios), side, other, added_us, own_us, other_us, ratios)
     own_us, other_us = side.points.at[size], other.points.at[size]
-    expected = [time + added_us for time in other.times(size)]
-    interval = intervals.of_ratio(side.times(size), expected)
-    return _Compared(own_us / (other_us + added_us), interval, other, added_us, own_us, other_us)
+    return _Compared(size, own_us / (other_us + added_us), side, other, added_us, own_us, other_us)
 
 
 def _by_size(curve: Curve) -> dict[int, float]:
@@ -244,9 +270,9 @@ def _compared(
 
 
 def _how(compared: _Compared) -> str:
-    if not compared.pairs:
+    if not compared.ratios:
         return ""
-    return f", in {compared.pairs} pairs of launches next to each other"
+    return f", in {len(compared.ratios)} pairs of launches next to each other"
 
 
 def _spoken(interval: tuple[float, float] | None) -> str:

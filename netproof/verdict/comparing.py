@@ -9,7 +9,7 @@ from itertools import pairwise
 
 from netproof import criteria
 from netproof.benchmarks import registry
-from netproof.criteria import Finding, Level
+from netproof.criteria import EnvelopeSettings, Finding, Level
 from netproof.criteria.findings import at_sizes
 from netproof.measurement.case import Case
 from netproof.site.partition import ScoreBaseline
@@ -40,13 +40,14 @@ def across(
     rulings: dict[tuple, tuple[Ruling, ...]] = {}
     for members in by_group.values():
         floor = floors(members)
+        of_baseline = [one for one in members if baseline is not None and _is(one, baseline)]
         for subject, found in envelopes(members).items():
             red = [
                 ruling.finding.size
                 for ruling in found
                 if ruling.level is Level.FAIL and ruling.finding.size is not None
             ]
-            score = _score(subject, members, baseline, red)
+            score = _score(subject, of_baseline, baseline, red)
             of_floor = [floor[subject]] if subject in floor else []
             rulings[subject.case.key()] = (*_folded(found), *of_floor, score)
     for told in (agreements(subjects), growths(subjects), monotonies(subjects)):
@@ -139,8 +140,12 @@ def _explained(fewer: Case, more: Case) -> float:
     return max(1.0, on_link[1] / on_link[0], (more.ranks - 1) / (fewer.ranks - 1))
 
 
-def envelopes(members: Sequence[Subject]) -> dict[Subject, list[Ruling]]:
-    """Of cases of one group, the rulings on each size that the envelope flags."""
+def envelopes(members: Sequence[Subject], of: Subject | None = None) -> dict[Subject, list[Ruling]]:
+    """Of cases of one group, the rulings on each size that the envelope flags.
+
+    ``of``: the one of them that is asked for, None for all.
+    """
+    asked = members if of is None else [of]
     calm = {str(member): undisturbed(member).measured for member in members}
     noise = {str(member): disturbances(member) for member in members}
     curves = {label: measured.curve for label, measured in calm.items()}
@@ -159,8 +164,9 @@ def envelopes(members: Sequence[Subject]) -> dict[Subject, list[Ruling]]:
             launches=launches,
             crossings=crossings,
             pairs={sides: one.launches for sides, one in pairs.items()},
+            only=None if of is None else str(of),
         )
-        for settings in {member.settings.envelope for member in members}
+        for settings in {member.settings.envelope for member in asked}
     }
 
     def ruled(member: Subject, finding: Finding) -> Ruling:
@@ -172,37 +178,47 @@ def envelopes(members: Sequence[Subject]) -> dict[Subject, list[Ruling]]:
         both = [text for side in sides for text in noise.get(side, ())]
         return rule(member, without_noise(finding, tuple(dict.fromkeys(both))), None)
 
-    rulings: dict[Subject, list[Ruling]] = {}
-    for member in members:
-        rulings[member] = [
-            ruled(member, finding)
-            for finding in found[member.settings.envelope]
-            if finding.where == str(member)
-        ]
-    return rulings
+    by_label: dict[EnvelopeSettings, dict[str, list[Finding]]] = {}
+    for settings, several in found.items():
+        by_label[settings] = defaultdict(list)
+        for finding in several:
+            by_label[settings][finding.where].append(finding)
+    return {
+        member: [ruled(member, one) for one in by_label[member.settings.envelope][str(member)]]
+        for member in asked
+    }
 
 
-def floors(members: Sequence[Subject]) -> dict[Subject, Ruling]:
+def floors(members: Sequence[Subject], of: Subject | None = None) -> dict[Subject, Ruling]:
     """Of cases of one group, how each scores against the other environments of its partition.
 
     What does not go over TCP is compared with what does not either. A case without another
-    environment has none.
+    environment has none. ``of`` as in ``envelopes``.
     """
-    calm = {str(member): undisturbed(member).measured.launches for member in members}
+    by_label = {str(member): member for member in members}
+    calm = {label: undisturbed(member).measured.launches for label, member in by_label.items()}
+    noise = {
+        label: (place, disturbances(member))
+        for place, (label, member) in enumerate(by_label.items())
+    }
     pairs = _pairs(members)
 
     def weighed(finding: Finding) -> Finding:
         sides = (finding.where, finding.against or "")
         if sides in pairs:
             return _of_pairs(finding, pairs[sides])
-        both = [one for one in members if str(one) in sides]
-        noise = dict.fromkeys(text for one in both for text in disturbances(one))
-        return without_noise(finding, tuple(noise))
+        both = [text for _, told in sorted(noise[label] for label in sides) for text in told]
+        return without_noise(finding, tuple(dict.fromkeys(both)))
 
-    rulings = {}
+    alongside: dict[tuple, list[Subject]] = defaultdict(list)
     for member in members:
-        where, settings = str(member), member.settings
-        alike = [str(one) for one in members if _alike(one, member)]
+        alongside[_place(member)].append(member)
+    rulings = {}
+    for member in members if of is None else [of]:
+        where, settings, environment = str(member), member.settings, member.case.environment
+        alike = [
+            str(one) for one in alongside[_place(member)] if one.case.environment != environment
+        ]
         finding = criteria.floor(
             [launch.curve for launch in calm[where]],
             {label: [launch.curve for launch in calm[label]] for label in alike},
@@ -218,13 +234,10 @@ def floors(members: Sequence[Subject]) -> dict[Subject, Ruling]:
     return rulings
 
 
-def _alike(one: Subject, other: Subject) -> bool:
-    """Whether two cases of a group are of one partition and link, in two environments."""
-    places = [
-        (it.case.system, it.case.partition, it.link, it.measured.line_rate_mb_s is None)
-        for it in (one, other)
-    ]
-    return places[0] == places[1] and one.case.environment != other.case.environment
+def _place(one: Subject) -> tuple:
+    """Partition and link of a case, by which environments are compared."""
+    case = one.case
+    return case.system, case.partition, one.link, one.measured.line_rate_mb_s is None
 
 
 def _of_pairs(finding: Finding, pairs: Pairs) -> Finding:
@@ -271,8 +284,16 @@ def _folded(rulings: Sequence[Ruling]) -> list[Ruling]:
     return folded
 
 
+def _is(subject: Subject, baseline: ScoreBaseline) -> bool:
+    case = subject.case
+    return (case.partition, case.environment) == (baseline.partition, baseline.environment)
+
+
 def _score(
-    subject: Subject, members: Sequence[Subject], baseline: ScoreBaseline | None, red: Sequence[int]
+    subject: Subject,
+    of_baseline: Sequence[Subject],
+    baseline: ScoreBaseline | None,
+    red: Sequence[int],
 ) -> Ruling:
     settings, where = subject.settings.score, str(subject)
     if baseline is None:
@@ -283,12 +304,6 @@ def _score(
             "score undefined: the baseline is no part of this run",
         )
         return rule(subject, finding, None)
-    of_baseline = [
-        member
-        for member in members
-        if (member.case.partition, member.case.environment)
-        == (baseline.partition, baseline.environment)
-    ]
     calm = [undisturbed(member).measured for member in of_baseline]
     finding = criteria.score(
         [launch.curve for launch in undisturbed(subject).measured.launches],

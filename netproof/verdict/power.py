@@ -166,8 +166,8 @@ class Examined:
         ]
         if others:
             members = [one, *others]
-            floor = comparing.floors(members).get(one)
-            for ruling in (*comparing.envelopes(members)[one], floor):
+            floor = comparing.floors(members, one).get(one)
+            for ruling in (*comparing.envelopes(members, one)[one], floor):
                 if ruling is not None and ruling.level is Level.FAIL:
                     return ruling.finding.criterion
         return ""

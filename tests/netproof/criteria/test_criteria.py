@@ -1,6 +1,7 @@
 import math
 from itertools import pairwise
 
+import numpy as np
 import pytest
 
 from netproof.criteria import (
@@ -27,6 +28,7 @@ from netproof.criteria import (
     loss,
     losses,
     mpi_loss,
+    resampled_medians,
     roughness,
     score,
 )
@@ -114,6 +116,36 @@ def alongside(**launches):
     """Curves of one size as the medians of their launches, compared."""
     curves = {where: median_curve(several) for where, several in launches.items()}
     return {found.where: found for found in above_envelope(curves, launches=launches)}
+
+
+def test_intervals_are_made_of_the_ratios_that_decide_and_not_of_every_pair(monkeypatch):
+    made = []
+
+    def counted(*sides):
+        made.append(sides)
+        return of_ratio(*sides)
+
+    of_ratio = interval.of_ratio
+    monkeypatch.setattr(interval, "of_ratio", counted)
+    count, sizes = 30, 5
+    launches = {
+        f"c{n}": [times(*(100.0 + n + launch for _ in range(sizes))) for launch in range(3)]
+        for n in range(count)
+    }
+    curves = {where: median_curve(several) for where, several in launches.items()}
+    found = above_envelope(curves, launches=launches)
+    assert len(found) == count
+    assert len(made) <= count * sizes
+    assert above_envelope(curves, launches=launches, only="c7") == (found[7],)
+
+
+@pytest.mark.parametrize("count", [1, 2, 3, 4, 6, 7])
+def test_medians_of_bootstrap_samples_are_those_of_each_sample(count):
+    launches = np.random.default_rng(count).lognormal(size=(count, 5))
+    settings = ScoreSettings(resamples=300)
+    found = resampled_medians(launches, settings, np.random.default_rng(1))
+    drawn = np.random.default_rng(1).integers(0, count, (300, count))
+    assert (found == np.median(launches[drawn], axis=1)).all()
 
 
 class TestEnvelopeIntervals:

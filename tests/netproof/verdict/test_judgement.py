@@ -293,6 +293,13 @@ class TestAcross:
         assert found[-1].against == str(sick["mpich tcp"])
         assert all(finding.interval is not None for finding in found)
 
+    def test_of_one_case_it_says_what_it_says_of_it_among_all(self, sick):
+        members = [sick["mpich mpi"], slower(sick["mpich mpi"], 25, "openmpi4")]
+        for judge in (comparing.envelopes, comparing.floors):
+            whole = judge(members)
+            for one in members:
+                assert judge(members, one) == {one: whole[one]}
+
     def test_what_is_inconclusive_neither_passes_nor_goes_unsaid(self, sick):
         rulings = comparing.across([sick["mpich tcp"], sick["intelmpi tcp"]], MPICH)
         envelope, *_ = rulings[sick["mpich tcp"].case.key()]
