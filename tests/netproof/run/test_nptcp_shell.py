@@ -56,7 +56,7 @@ def ran(tmp_path):
 
 def end(rank: int, address: str) -> str:
     arguments = f"run {address} {PORT} -u 64 -o {rank}.np"
-    return f"SLURM_PROCID={rank} bash ./nptcp.sh {arguments}"
+    return f"SLURMD_NODENAME=n{rank} SLURM_PROCID={rank} bash ./nptcp.sh {arguments}"
 
 
 def test_a_sender_to_a_host_that_does_not_answer_is_ended_and_says_so(ran):
@@ -94,7 +94,7 @@ def test_nothing_is_left_of_what_insists_once_the_sender_has_ended(ran, tmp_path
     program.chmod(0o755)
     run = "nptcp.sh run 127.0.0.1 15078"
     done = ran(
-        f"PATH=$PWD/bin:$PATH SLURM_PROCID=1 bash ./{run} -o 1.np; echo $?;"
+        f"PATH=$PWD/bin:$PATH SLURMD_NODENAME=n2 SLURM_PROCID=1 bash ./{run} -o 1.np; echo $?;"
         f" for try in $(seq 100); do ps -e -o args | grep -q '^bash ./{run}' || exit 0; sleep 0.1;"
         " done; exit 9"
     )
@@ -106,7 +106,7 @@ def test_connections_are_listed_only_where_a_sender_has_no_figure_for_long(ran, 
 
     def traced(address: str) -> str:
         arguments = f"run {address} {PORT} -u 64 -o 1.np"
-        return f"BASH_XTRACEFD=7 SLURM_PROCID=1 bash -x ./nptcp.sh {arguments} 7>trace"
+        return f"BASH_XTRACEFD=7 SLURMD_NODENAME=n2 SLURM_PROCID=1 bash -x ./nptcp.sh {arguments} 7>trace"
 
     done = ran(f"{end(0, '127.0.0.1')} & {traced('127.0.0.1')}; status=$?; wait; exit $status")
     assert done.returncode == 0, done.stderr
