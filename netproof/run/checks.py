@@ -78,7 +78,7 @@ class Check(rfm.RunOnlyRegressionTest, Launched, Referenced, RecordedTest):
         except job_files.Incomplete as error:
             # ReFrame appends a cause's text to the error's own.
             raise SanityError("; ".join(error.reasons)) from None
-        self.record(netproof_case=self.netproof_case, netproof_complete=True)
+        self.write_record(netproof_case=self.netproof_case, netproof_complete=True)
         return True
 
     @run_before("performance")
@@ -111,7 +111,7 @@ class Check(rfm.RunOnlyRegressionTest, Launched, Referenced, RecordedTest):
             self.measured, self.current_partition.extras, self.current_environ.extras
         )
         findings = judgement.references(subject, limits.of_references(bounds))
-        self.record(
+        self.write_record(
             netproof_references=[
                 reference_findings.as_json(name, finding) for name, finding in findings.items()
             ]

@@ -76,5 +76,5 @@ class GpcnetCheck(JobRead, OnAllNodes):
         runs = self.left_by_job(gpcnet.of_job)
         if all(one.output is None for one in runs.rounds):
             raise SanityError(f"no round is whole, the first so: {runs.rounds[0].fault}")
-        self.record(netproof_gpcnet=runs.as_json())
+        self.write_record(netproof_gpcnet=runs.as_json())
         return True

@@ -211,7 +211,7 @@ class Job(WaitsForNodes, Steps, Referenced, RecordedTest, special=True):
         if self.is_dry_run():
             return
         slurm = slurm_nodes.slurm_record(slurm_now()) if next(_set_up) == 0 else {}
-        self.record(netproof_provenance={}, netproof_slurm=slurm, netproof_asked=self.asked())
+        self.write_record(netproof_provenance={}, netproof_slurm=slurm, netproof_asked=self.asked())
 
     @run_after("setup")
     def leave_it(self) -> None:
@@ -255,14 +255,14 @@ class Job(WaitsForNodes, Steps, Referenced, RecordedTest, special=True):
         stage, asked = Path(self.stagedir), self.asked()
         try:
             asked["shared"] |= records.of_plan(stage)
-            self.record(
+            self.write_record(
                 netproof_cases=records.cases_of(self.measured(), asked),
                 netproof_transport=transport.of_job(stage) if self.least_run() else {},
             )
             described = provenance.of_job(stage, self.own_nodes(), ran_with())
         except (NetproofError, OSError) as error:
             raise SanityError(str(error)) from None
-        self.record(netproof_provenance=described)
+        self.write_record(netproof_provenance=described)
         return True
 
 

@@ -146,7 +146,9 @@ class Further(Steps, Reader, RecordedTest):
             "format": session.MEASURED_FORMAT,
             "cases": [one.again.as_json() for one in done if one.again is not None],
         }
-        self.record(netproof_further=self.netproof_further, netproof_again=self.netproof_again)
+        self.write_record(
+            netproof_further=self.netproof_further, netproof_again=self.netproof_again
+        )
         self.insist_on_launches()
         return True
 

@@ -103,5 +103,5 @@ class LoadCheck(JobRead, UnderLoad):
         loaded = self.left_by_job(of_job)
         if all(run.launch is None for run in loaded.runs):
             raise SanityError(f"no launch is whole, the first so: {loaded.runs[0].fault}")
-        self.record(netproof_load=loaded.as_json())
+        self.write_record(netproof_load=loaded.as_json())
         return True

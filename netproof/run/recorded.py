@@ -31,7 +31,7 @@ class RecordedTest(rfm.RegressionTestPlugin):
 
     netproof_record = variable(dict, value={}, loggable=True)
 
-    def record(self, **values: Any) -> None:
+    def write_record(self, **values: Any) -> None:
         """Write ``values`` into the test's record, with those written before."""
         test = {
             "display_name": self.display_name,

@@ -75,5 +75,5 @@ class TailsCheck(JobRead, ForLong):
     @sanity_function
     def is_there(self) -> bool:
         """Check that the long launch is whole."""
-        self.record(netproof_tails=self.left_by_job(tails.of_job).as_json())
+        self.write_record(netproof_tails=self.left_by_job(tails.of_job).as_json())
         return True

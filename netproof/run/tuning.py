@@ -164,5 +164,5 @@ class TuningCheck(JobRead, Turned):
             launches,
             self.left_by_job(lambda folder, _: own_values(folder)) if parameter.by_hook else (),
         )
-        self.record(netproof_tuning=swept.as_json())
+        self.write_record(netproof_tuning=swept.as_json())
         return True

@@ -141,5 +141,5 @@ class AlgorithmCheck(JobRead, Swept):
         algorithms = AlgorithmSweep(
             swept, choice.library, choice.names, tried.refused, tried.fell_back
         )
-        self.record(netproof_algorithms=algorithms.as_json())
+        self.write_record(netproof_algorithms=algorithms.as_json())
         return True
