@@ -106,7 +106,8 @@ def test_connections_are_listed_only_where_a_sender_has_no_figure_for_long(ran, 
 
     def traced(address: str) -> str:
         arguments = f"run {address} {PORT} -u 64 -o 1.np"
-        return f"BASH_XTRACEFD=7 SLURMD_NODENAME=n2 SLURM_PROCID=1 bash -x ./nptcp.sh {arguments} 7>trace"
+        own = "BASH_XTRACEFD=7 SLURMD_NODENAME=n2 SLURM_PROCID=1"
+        return f"{own} bash -x ./nptcp.sh {arguments} 7>trace"
 
     done = ran(f"{end(0, '127.0.0.1')} & {traced('127.0.0.1')}; status=$?; wait; exit $status")
     assert done.returncode == 0, done.stderr
