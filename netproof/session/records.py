@@ -196,7 +196,12 @@ def document_of(folder: Path) -> dict[str, Any]:
     A case that a job measured and that no check compared with its references has failed, and so
     has the run. Raises NetproofError for a record or header that is damaged.
     """
-    header = json_reading.json_file(folder / HEADER)
+    try:
+        header = json_reading.json_file(folder / HEADER)
+    except OSError as error:
+        raise NetproofError(
+            f"{folder}: cannot be read as a session's folder: {HEADER}: {error.strerror}"
+        ) from None
     tests: dict[tuple[str, ...], dict[str, Any]] = {}
     cases: dict[tuple[Any, ...], tuple[dict[str, Any], dict[str, Any]]] = {}
     paths = sorted(
