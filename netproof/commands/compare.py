@@ -5,8 +5,7 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-from netproof.comparison.comparison import Comparison, compare
-from netproof.comparison.sides import sides
+from netproof.comparison.comparison import Comparison, compare, sides
 from netproof.errors import NetproofError
 from netproof.present import documents, tables
 from netproof.present.compared_documents import document

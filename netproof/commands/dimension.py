@@ -15,9 +15,8 @@ from typing import Any
 from rich.console import Console
 from rich.text import Text
 
-from netproof.comparison.comparison import Comparison
+from netproof.comparison.comparison import Comparison, sides
 from netproof.comparison.comparison import compare as compare_sides
-from netproof.comparison.sides import sides
 from netproof.errors import NetproofError
 from netproof.present import compared, compared_documents, compared_tables, documents, tables
 from netproof.present.tables import TableColumn, say

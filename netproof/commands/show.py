@@ -10,7 +10,7 @@ from pathlib import Path
 from rich.console import Console
 from rich.text import Text
 
-from netproof.comparison.against import alone
+from netproof.comparison.comparison import alone
 from netproof.criteria import Level
 from netproof.errors import NetproofError
 from netproof.present import documents, tables
@@ -22,16 +22,13 @@ from netproof.present.traffic import print_traffic, print_transports
 from netproof.present.wording import outcome
 from netproof.site.partition import ScoreBaseline
 from netproof.verdict import judging
-from netproof.verdict.comparing import group
-from netproof.verdict.counts import counts
-from netproof.verdict.cpu_rows import cpu_rows
-from netproof.verdict.crossover import Crossover, crossovers
 from netproof.verdict.exit_status import CANNOT_JUDGE, FAILED, PASSED
-from netproof.verdict.failures import failures
-from netproof.verdict.judged import Borrowed, Judged, Verdict
+from netproof.verdict.explain import Crossover, counts, cpu_rows, crossovers, failures
+from netproof.verdict.group_rulings import group
 from netproof.verdict.judging import JudgedSession
 from netproof.verdict.options import AlongsideOptions
 from netproof.verdict.usual import Usual
+from netproof.verdict.verdict import Borrowed, Judged, Verdict
 
 MARKS = {Level.FAIL: "✗", Level.INCONCLUSIVE: "?", Level.WARN: "!", Level.PASS: " "}
 _STYLES = {

@@ -15,13 +15,13 @@ from netproof.measurement.interval import Interval
 from netproof.session.measured import Measured
 from netproof.session.session import Session
 from netproof.site.matrix import Matrix
-from netproof.verdict.crossover import Crossover, crossovers, red_criteria, red_sizes
 from netproof.verdict.exit_status import CANNOT_JUDGE, FAILED, PASSED
-from netproof.verdict.judged import Alongside, Judged, Verdict, together
+from netproof.verdict.explain import Crossover, crossovers, red_criteria, red_sizes
 from netproof.verdict.judging import JudgedSession
 from netproof.verdict.subject import Ruling
 from netproof.verdict.traffic import InterfaceTotals
 from netproof.verdict.usual import NOTHING, Usual
+from netproof.verdict.verdict import Alongside, Judged, Verdict, together
 
 FORMAT = 2
 """Format of all documents; raised when a key changes its meaning or goes."""

@@ -8,8 +8,7 @@ from typing import Any
 from rich.console import Console
 
 from netproof.present.tables import TableColumn, benchmark_name, print_table, say
-from netproof.verdict.reference_risks import NoRisk, ReferenceRisk
-from netproof.verdict.risk import RISK
+from netproof.verdict.risk import RISK, NoRisk, ReferenceRisk
 
 
 def print_risks(

@@ -20,11 +20,10 @@ from netproof.measurement.case import Case
 from netproof.measurement.units import mbit_s
 from netproof.present.characters import visible
 from netproof.present.wording import not_available, outcome
-from netproof.verdict.counts import counts
-from netproof.verdict.failures import Failure, failures
-from netproof.verdict.judged import Borrowed, Judged, Verdict, sentences_of_left
+from netproof.verdict.explain import Failure, counts, failures
 from netproof.verdict.usual import NOTHING, Usual
 from netproof.verdict.usual import sentence as usual_sentence
+from netproof.verdict.verdict import Borrowed, Judged, Verdict, sentences_of_left
 
 MOST_DIFFERENCES = 10
 """Differences between nodes that are printed; the store and the report have all of them."""

@@ -21,7 +21,7 @@ from netproof.run.referenced import Referenced
 from netproof.run.system_here import rank_counts
 from netproof.session import job_files, measured, reference_findings
 from netproof.site.partition import fewest_ranks_feature, ranks_feature
-from netproof.verdict import judgement, limits
+from netproof.verdict import case_rulings, limits
 from netproof.verdict.subject import Subject
 
 
@@ -110,7 +110,7 @@ class Check(rfm.RunOnlyRegressionTest, Launched, Referenced, RecordedTest):
         subject = Subject.of_extras(
             self.measured, self.current_partition.extras, self.current_environ.extras
         )
-        findings = judgement.references(subject, limits.of_references(bounds))
+        findings = case_rulings.references(subject, limits.of_references(bounds))
         self.write_record(
             netproof_references=[
                 reference_findings.as_json(name, finding) for name, finding in findings.items()

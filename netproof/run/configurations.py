@@ -18,7 +18,7 @@ from netproof.run.launching_on import baseline_of_system
 from netproof.run.reading import Reader, tests_of
 from netproof.run.system_here import rank_counts
 from netproof.site.site_file import JUDGE_ENVIRONMENT
-from netproof.verdict import comparing
+from netproof.verdict import group_rulings
 from netproof.verdict.subject import Subject
 
 
@@ -76,7 +76,7 @@ class Configurations(rfm.RunOnlyRegressionTest, Launched):
         subjects = _subjects_of(self)
         if not subjects:
             raise SanityError("no case is complete, so there is nothing to compare")
-        rulings = comparing.across(subjects, baseline_of_system())
+        rulings = group_rulings.across(subjects, baseline_of_system())
         return hold([ruling for several in rulings.values() for ruling in several])
 
 

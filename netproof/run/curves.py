@@ -15,7 +15,7 @@ from netproof.run.reading import Reader
 from netproof.run.system_here import rank_counts
 from netproof.session import again
 from netproof.site.partition import ranks_feature
-from netproof.verdict import confirming, judgement
+from netproof.verdict import case_rulings
 from netproof.verdict.subject import Ruling
 
 
@@ -48,12 +48,12 @@ class Curves(rfm.RunOnlyRegressionTest, Launched):
         measured_again = repeats.measured_again()
         rulings = [
             ruling
-            for subject, findings in judgement.along_all(subjects).items()
-            for ruling in confirming.rule_all(
+            for subject, findings in case_rulings.along_all(subjects).items()
+            for ruling in case_rulings.rule_all(
                 subject, findings, measured_again.get(subject.case.key())
             )
         ]
-        for one in judgement.launched(subjects, again.starts(measured_again)):
+        for one in case_rulings.launched(subjects, again.starts(measured_again)):
             rulings.append(Ruling(one.finding, one.finding.level, one.finding.reason))
         return hold(rulings)
 

@@ -10,10 +10,10 @@ from netproof.criteria import Level
 from netproof.measurement.disturbance import disturbed
 from netproof.run.further_cases import Done, FurtherCase
 from netproof.site.partition import ScoreBaseline
-from netproof.verdict import comparing, confirming, disturbing, judgement, limits, refining
-from netproof.verdict.judgement import Job
-from netproof.verdict.next_to_each_other import pairs_needed
-from netproof.verdict.subject import Ruling, Subject
+from netproof.verdict import case_rulings, group_rulings, limits
+from netproof.verdict.case_rulings import Job
+from netproof.verdict.group_rulings import pairs_needed
+from netproof.verdict.subject import Ruling, Subject, never_calm
 
 AGAINST = (Level.FAIL, Level.INCONCLUSIVE)
 """Levels of rulings whose cases are measured again."""
@@ -40,8 +40,9 @@ def undecided(several: Sequence[Done]) -> Undecided:
     nodes' counters is too, and only its flagged sizes are repeated. Comparisons with such a case
     need nothing. Once a case of the job has failed, the others are repeated no more often than
     confirming takes: the job is red, however certain they are. In cases that have not failed,
-    ``confirming.settled`` decides flagged sizes, and ``refining.settled`` places between sizes. A
-    case compared with others of the job, such as TCP's or other functions', is repeated with them.
+    ``case_rulings.settled`` decides flagged sizes, and ``case_rulings.closer_settled`` places
+    between sizes. A case compared with others of the job, such as TCP's or other functions', is
+    repeated with them.
 
     To compare configurations of a partition, their launches are interleaved until their ratio is
     decided, or most were disturbed. A comparison with another partition, or by score, needs every
@@ -60,7 +61,7 @@ def undecided(several: Sequence[Done]) -> Undecided:
         if done.asked.peers:
             if done.asked.paired:
                 enough = len(done.launches) >= pairs_needed(done.asked.subject)
-            in_vain = enough and (disturbing.never_calm(subject) or _mostly_disturbed(done))
+            in_vain = enough and (never_calm(subject) or _mostly_disturbed(done))
             made = len(done.launches) >= done.asked.rounds()
             if not made and not in_vain:
                 rulings = _comparing(subject, done.asked.peers, done.asked.baseline)
@@ -79,9 +80,9 @@ def undecided(several: Sequence[Done]) -> Undecided:
         if key in red - counted:
             continue
         most = confirm.launches if red else done.asked.rounds()
-        if flags and not confirming.settled(subject, flags, done.again, most):
+        if flags and not case_rulings.settled(subject, flags, done.again, most):
             found.around[key] = tuple(flag.why for flag in flags)
-        elif key not in red and not refining.settled(subject, done.again, most):
+        elif key not in red and not case_rulings.closer_settled(subject, done.again, most):
             found.around[key] = tuple(f"{subject}: {place.why}" for place in done.asked.places())
         if key in red or len(done.launches) >= most:
             continue
@@ -94,8 +95,8 @@ def undecided(several: Sequence[Done]) -> Undecided:
         for name, ruling in _of_whole(done, subjects):
             if ruling.level not in AGAINST:
                 continue
-            sides = (subject, *judgement.rests_on(subject, ruling.finding, subjects))
-            in_vain = any(map(disturbing.never_calm, sides)) or (
+            sides = (subject, *case_rulings.rests_on(subject, ruling.finding, subjects))
+            in_vain = any(map(never_calm, sides)) or (
                 name == "twin_share" and limits.twin_too_slow(subject.measured)
             )
             if (enough and in_vain) or any(one.case.key() in red for one in sides):
@@ -120,7 +121,7 @@ def _mostly_disturbed(done: Done) -> bool:
 
 def _fails_by_counters(subject: Subject) -> bool:
     """Check whether a case fails by its nodes' counters, which more launches do not change."""
-    return any(finding.level is Level.FAIL for finding in judgement.counted(subject))
+    return any(finding.level is Level.FAIL for finding in case_rulings.counted(subject))
 
 
 def failed(done: Done, job: Job, *, ended: bool = False) -> bool:
@@ -130,9 +131,9 @@ def failed(done: Done, job: Job, *, ended: bool = False) -> bool:
     """
     subject = done.subject()
     most = 0 if ended else done.asked.rounds()
-    if confirming.failed(subject, done.asked.flags(), done.again, most):
+    if case_rulings.failed(subject, done.asked.flags(), done.again, most):
         return True
-    if refining.failed(subject, done.again, most):
+    if case_rulings.closer_failed(subject, done.again, most):
         return True
     further = sum(launch.further for launch in subject.measured.launches)
     # More launches may define an undefined value.
@@ -145,9 +146,9 @@ def failed(done: Done, job: Job, *, ended: bool = False) -> bool:
 def _of_whole(done: Done, job: Job) -> list[tuple[str, Ruling]]:
     """Return the rulings by all launches of whole curves, each with its reference's name or ''."""
     subject = done.subject()
-    findings = [("", finding) for finding in judgement.rates(subject, job)]
-    findings += judgement.references(subject, done.asked.limits).items()
-    return [(name, judgement.rule(subject, finding, None)) for name, finding in findings]
+    findings = [("", finding) for finding in case_rulings.rates(subject, job)]
+    findings += case_rulings.references(subject, done.asked.limits).items()
+    return [(name, case_rulings.rule(subject, finding, None)) for name, finding in findings]
 
 
 def _against(rulings: Sequence[Ruling]) -> tuple[str, ...]:
@@ -159,12 +160,14 @@ def _comparing(
 ) -> list[Ruling]:
     """Return the rulings of envelope, floor and score with the case on either side."""
     label, members = str(subject), [subject, *peers]
-    rulings = [ruling for several in comparing.envelopes(members).values() for ruling in several]
-    rulings += comparing.floors(members).values()
+    rulings = [
+        ruling for several in group_rulings.envelopes(members).values() for ruling in several
+    ]
+    rulings += group_rulings.floors(members).values()
     if baseline is not None:
         rulings += [
             ruling
-            for several in comparing.across(members, baseline).values()
+            for several in group_rulings.across(members, baseline).values()
             for ruling in several
             if ruling.finding.criterion == "score"
         ]
@@ -190,11 +193,11 @@ def compared(
     groups: dict[tuple, list[Subject]] = {}
     for subject in by_key.values():
         if subject.measured.curve.sizes != (0,):
-            groups.setdefault(comparing.group(subject.case), []).append(subject)
+            groups.setdefault(group_rulings.group(subject.case), []).append(subject)
     found = []
     for one in own:
         key = one.case.key()
-        members = groups.get(comparing.group(one.case), [])
+        members = groups.get(group_rulings.group(one.case), [])
         peers = tuple(member for member in members if member.case.key() != key)
         if not peers:
             continue
@@ -231,6 +234,6 @@ def compared(
 def _above(subject: Subject, peer: Subject) -> bool:
     """Check whether envelope or floor of the two alone rules against ``subject``."""
     both = [subject, peer]
-    floor = comparing.floors(both).get(subject)
-    rulings = [*comparing.envelopes(both)[subject], *([] if floor is None else [floor])]
+    floor = group_rulings.floors(both).get(subject)
+    rulings = [*group_rulings.envelopes(both)[subject], *([] if floor is None else [floor])]
     return bool(_against(rulings))

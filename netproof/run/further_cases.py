@@ -17,7 +17,7 @@ from netproof.session import again, measured, plan
 from netproof.session.again import MeasuredAgain
 from netproof.session.measured import Crash, Launch, Measured
 from netproof.site.partition import ScoreBaseline
-from netproof.verdict import judgement, refining
+from netproof.verdict import case_rulings
 from netproof.verdict.limits import Limits
 from netproof.verdict.subject import Subject
 
@@ -62,26 +62,26 @@ class FurtherCase:
 
     def flags(self) -> tuple[Finding, ...]:
         """Return the findings to repeat around their sizes."""
-        return judgement.flagged(judgement.smoothness(self.subject))
+        return case_rulings.flagged(case_rulings.smoothness(self.subject))
 
     def places(self) -> tuple[Bend, ...]:
         """Return the unflagged places to measure at closer sizes."""
-        return refining.places(self.subject)
+        return case_rulings.places(self.subject)
 
     def sweeps(self) -> tuple[plan.SizeSweep, ...]:
         """Return the NetPIPE calls of one launch around flagged sizes and between sizes."""
-        closer = refining.closer_sizes(self.subject)
+        closer = case_rulings.closer_sizes(self.subject)
         return again.netpipe_sweeps(self.flags(), self.subject.confirm_settings(), closer)
 
     def dense(self) -> tuple[tuple[str, tuple[int, ...]], ...]:
         """Return the steps of one such launch, each with its sizes in bytes."""
-        flags, closer = self.flags(), refining.closer_sizes(self.subject)
+        flags, closer = self.flags(), case_rulings.closer_sizes(self.subject)
         if not flags and not closer:
             return ()
         if registry.of(self.case).by_protocol:
             sweeps = self.sweeps()
             return tuple((plan.sweep_subject(self.step, one), one.sizes()) for one in sweeps)
-        sizes = {*judgement.dense_sizes(self.subject, flags), *itertools.chain(*closer)}
+        sizes = {*case_rulings.dense_sizes(self.subject, flags), *itertools.chain(*closer)}
         parts = registry.mpi(self.case.benchmark).parts(tuple(sorted(sizes)))
         if len(parts) == 1:
             return ((self.step + DENSE, parts[0]),)

@@ -20,12 +20,12 @@ from netproof.site.matrix import Matrix, matrix
 from netproof.verdict import anew, kept, kept_changes, power
 from netproof.verdict.alongside import alongside
 from netproof.verdict.earlier_sessions import earlier_reports, sessions_before
-from netproof.verdict.judged import Verdict
+from netproof.verdict.judge import judge
 from netproof.verdict.kept import Kept
 from netproof.verdict.kept_changes import ChangedCase
 from netproof.verdict.options import SESSIONS, AlongsideOptions
 from netproof.verdict.usual import NOTHING, Usual, usual
-from netproof.verdict.verdict import judge
+from netproof.verdict.verdict import Verdict
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ from netproof.store import Store
 from netproof.store import ingest as storing
 from netproof.store.ingest import Ingested
 from netproof.store.rows import LeftOpen
-from netproof.verdict import judging, unsettled
+from netproof.verdict import judge, judging
 
 
 @dataclass(frozen=True)
@@ -51,7 +51,7 @@ def left_open(session: Session) -> LeftOpen:
     A session may have settings of another netproof: its figures are stored all the same.
     """
     try:
-        found = unsettled.of_session(session)
+        found = judge.unsettled_of(session)
     except NetproofError:
         return {}
     return {key: one.why_no_value for key, one in found.items()}

@@ -27,8 +27,7 @@ from netproof.localization.recovery import Alone
 from netproof.session.session import Session
 from netproof.site.matrix import Matrix
 from netproof.verdict import anew, pairs
-from netproof.verdict.bisection import Bisection
-from netproof.verdict.judged import Judged, Verdict
+from netproof.verdict.judge import cases_of, complete, measured_again
 from netproof.verdict.kept_bounds import (
     KeptBounds,
     KeptCase,
@@ -43,10 +42,9 @@ from netproof.verdict.kept_fit import (
     insist_on_faults,
     insist_on_fit,
 )
-from netproof.verdict.lone_pairs import LonePair
-from netproof.verdict.pairs import JudgedPairs
+from netproof.verdict.pairs import Bisection, JudgedPairs, LonePair
 from netproof.verdict.subject import Ruling
-from netproof.verdict.verdict import cases_of, complete, measured_again
+from netproof.verdict.verdict import Judged, Verdict
 
 if TYPE_CHECKING:
     from netproof.store import Store, StoredSession

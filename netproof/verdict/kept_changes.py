@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from netproof.criteria import Level
 from netproof.measurement.case import Case
-from netproof.verdict.judged import Judged, Verdict
+from netproof.verdict.verdict import Judged, Verdict
 
 
 @dataclass(frozen=True)

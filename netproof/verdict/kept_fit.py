@@ -8,10 +8,9 @@ from netproof.errors import NetproofError
 from netproof.session.session import GOOD_RESULTS, CheckResult, Session
 from netproof.site.matrix import Matrix
 from netproof.verdict import anew
-from netproof.verdict.judged import Verdict, faults_of_parts
+from netproof.verdict.judge import beyond_cases, left_of
 from netproof.verdict.kept_bounds import KeptCase
-from netproof.verdict.notes import beyond_cases
-from netproof.verdict.verdict import left_of
+from netproof.verdict.verdict import Verdict, faults_of_parts
 
 
 class KeptContradiction(NetproofError):

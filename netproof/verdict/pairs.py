@@ -1,12 +1,19 @@
-"""What the rounds of pairs of a job say of its nodes; the same inside the job and afterwards."""
+"""What the rounds of pairs of a job show of its nodes; the same inside the job and afterwards.
+
+In a round of pairs half of the nodes send to the other half, each to one, at the same time. The
+mean rate of a pair over such rounds is the effective bisection bandwidth (Hoefler, Schneider and
+Lumsdaine, "Multistage switches are not crossbars", CLUSTER 2008): a non-blocking network has the
+line rate.
+"""
 
 from __future__ import annotations
 
 import dataclasses
 import math
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from statistics import fmean, median
 from typing import Any
 
 from netproof.criteria import Finding, Level
@@ -16,7 +23,8 @@ from netproof.localization import recovery
 from netproof.localization.accusation import judge as judge_observations
 from netproof.localization.accused import Accusation, Effect, Judgement, State
 from netproof.localization.choosing import Mode
-from netproof.localization.observations import PairObservation, PairQuantity
+from netproof.localization.observations import Pair, PairObservation, PairQuantity
+from netproof.localization.pair_table import LEAST_NODES
 from netproof.localization.recovery import Alone
 from netproof.localization.rounds import tournament
 from netproof.localization.streams import SlowWay, Stream, slow_ways
@@ -28,18 +36,191 @@ from netproof.measurement.disturbance import (
     disturbed,
     others_share,
 )
-from netproof.measurement.interval import Side
+from netproof.measurement.interval import Interval, Side
 from netproof.measurement.links import Link
 from netproof.measurement.payload import Payload
-from netproof.session.pair_rounds import PairRounds
+from netproof.session.pair_rounds import PairLaunch, PairRounds
 from netproof.session.session import Session
 from netproof.site.hostlist import fold
 from netproof.site.matrix import Matrix
 from netproof.site.pair_settings import PairSettings
 from netproof.site.partition import Partition
-from netproof.verdict import bisection, lone_pairs
-from netproof.verdict.bisection import Bisection
-from netproof.verdict.lone_pairs import LonePair
+
+LEAST_PAIRS = 2
+"""One pair alone is no bisection."""
+
+
+@dataclass(frozen=True)
+class Bisection:
+    """Bisection bandwidth in the rounds of a job.
+
+    ``mb_s``: mean rate per pair in the median round; ``share``: of the line rate, with its 95 %
+    ``interval`` over rounds, None for one; ``worst``: the share of the worst round; ``rounds`` that
+    count, each of ``pairs`` at once; ``within`` and ``across``: the median share of pairs below one
+    leaf switch, and of pairs across leaves, None without such pairs.
+    """
+
+    mb_s: float
+    share: float
+    interval: Interval | None
+    worst: float
+    rounds: int
+    pairs: int
+    within: float | None = None
+    across: float | None = None
+
+    def __str__(self) -> str:
+        """Return the sentence."""
+        over = f"{self.rounds} round{'s' if self.rounds > 1 else ''} of {self.pairs} pairs at once"
+        if self.interval is not None:
+            over = f"95% interval {self.interval[0]:.1%} to {self.interval[1]:.1%} over {over}"
+        parts = [
+            f"effective bisection bandwidth {self.mb_s:.4g} MB/s a pair, {self.share:.1%} of the"
+            f" line rate ({over}; the worst {self.worst:.1%})"
+        ]
+        if self.within is not None and self.across is not None:
+            parts.append(f"pairs below one leaf {self.within:.1%}, across leaves {self.across:.1%}")
+        return "; ".join(parts)
+
+
+def bisection_of(
+    rounds: PairRounds, line_rate_mb_s: float | None, settings: DisturbanceSettings
+) -> Bisection | None:
+    """Return the bisection bandwidth of a job's rounds; None without a usable round.
+
+    Only undisturbed rounds count in which all nodes but at most one were measured at once.
+    ``line_rate_mb_s``: of a node's link.
+    """
+    if not line_rate_mb_s:
+        return None
+    whole = len(rounds.nodes) // 2
+    counted = [
+        one
+        for one in rounds.launches
+        if not (one.alone or one.both_ways)
+        and len(one.pairs) == whole >= LEAST_PAIRS
+        and not disturbed(one.loads, settings)
+    ]
+    if not counted:
+        return None
+    rates = [fmean(pair.rate_mb_s for pair in one.pairs) for one in counted]
+    shares = [rate / line_rate_mb_s for rate in rates]
+    leaf = {node: name for name, nodes in rounds.leaves.items() for node in nodes}
+    below = _rates_of(counted, leaf, together=True)
+    between = _rates_of(counted, leaf, together=False)
+    return Bisection(
+        median(rates),
+        median(shares),
+        interval.of_median(shares),
+        min(shares),
+        len(counted),
+        whole,
+        median(below) / line_rate_mb_s if below else None,
+        median(between) / line_rate_mb_s if between else None,
+    )
+
+
+def _rates_of(
+    launches: Sequence[PairLaunch], leaf: Mapping[str, str], *, together: bool
+) -> list[float]:
+    """Return the rates in MB/s of pairs below one leaf, or across two."""
+    return [
+        pair.rate_mb_s
+        for one in launches
+        for pair in one.pairs
+        if all(node in leaf for node in pair.nodes)
+        and (leaf[pair.nodes[0]] == leaf[pair.nodes[1]]) is together
+    ]
+
+
+@dataclass(frozen=True)
+class LonePair:
+    """Medians over the launches of a pair that nothing disturbed, or over all if each was.
+
+    ``share``: of the line rate, None where that is not known, with its 95 % ``interval``;
+    ``disturbed``: whether every launch was; ``streams_mb_s``: from its first node to its second,
+    and back, None where no stream was measured.
+    """
+
+    nodes: Pair
+    latency_us: float
+    rate_mb_s: float
+    share: float | None
+    interval: Interval | None
+    launches: int
+    disturbed: bool
+    streams_mb_s: tuple[float | None, float | None]
+
+    @property
+    def rate(self) -> str:
+        """Its nodes and its rate, in words."""
+        what = f"{self.rate_mb_s:.4g} MB/s"
+        if self.share is not None:
+            what += f", {self.share:.1%} of the line rate"
+        count = f"{self.launches} launch{'' if self.launches == 1 else 'es'}"
+        over = f"over {count}{', each disturbed' if self.disturbed else ''}"
+        if self.interval is not None:
+            over = f"95% interval {self.interval[0]:.1%} to {self.interval[1]:.1%} {over}"
+        return f"{' – '.join(self.nodes)} {what} ({over})"
+
+    def __str__(self) -> str:
+        """In a sentence."""
+        there, back = self.streams_mb_s
+        streams = ""
+        if there is not None and back is not None:
+            streams = f", streams of {there:.4g} MB/s there and {back:.4g} MB/s back"
+        return f"{self.rate}, latency {self.latency_us:.3g} µs{streams}"
+
+    def side_of(self, least: float) -> Side:
+        """Return on which side of the ``least`` share its own share lies; astride if unknown."""
+        if self.share is None or self.disturbed:
+            return Side.ASTRIDE
+        return interval.side(self.interval or (self.share, self.share), least, math.inf)
+
+
+def lone_pairs_of(
+    rounds: PairRounds, line_rate_mb_s: float | None, settings: DisturbanceSettings
+) -> tuple[LonePair, ...]:
+    """Return each pair that was measured, if the job has too few nodes to compare pairs; else none.
+
+    ``line_rate_mb_s``: of a node's link.
+    """
+    if len(rounds.nodes) >= LEAST_NODES:
+        return ()
+    by_pair: dict[Pair, list[PairLaunch]] = {}
+    for one in rounds.launches:
+        for pair in one.pairs:
+            by_pair.setdefault((min(pair.nodes), max(pair.nodes)), []).append(one)
+    return tuple(
+        _lone(pair, several, line_rate_mb_s, settings)
+        for pair, several in sorted(by_pair.items())
+        if not all(one.stream for one in several)
+    )
+
+
+def _lone(
+    nodes: Pair,
+    several: list[PairLaunch],
+    line_rate_mb_s: float | None,
+    settings: DisturbanceSettings,
+) -> LonePair:
+    calm = [one for one in several if not disturbed(one.loads, settings)]
+    measured = [one.pairs[0] for one in calm if not one.stream]
+    counted = measured or [one.pairs[0] for one in several if not one.stream]
+    rates = [pair.rate_mb_s for pair in counted]
+    shares = [rate / line_rate_mb_s for rate in rates] if line_rate_mb_s else []
+    streams = [one.pairs[0] for one in calm or several if one.stream]
+    there, back = ([one.rate_mb_s for one in streams if one.nodes[0] == node] for node in nodes)
+    return LonePair(
+        nodes,
+        median(pair.time_us for pair in counted),
+        median(rates),
+        median(shares) if shares else None,
+        interval.of_median(shares),
+        len(counted),
+        not measured,
+        (median(there) if there else None, median(back) if back else None),
+    )
 
 
 @dataclass(frozen=True)
@@ -327,9 +508,9 @@ def judge(
         judgement,
         alone,
         _never_calm(rounds, disturbance),
-        bisection.of_rounds(rounds, line_rate, disturbance),
+        bisection_of(rounds, line_rate, disturbance),
         settings.bisection,
-        lone=lone_pairs.of_rounds(rounds, line_rate, disturbance),
+        lone=lone_pairs_of(rounds, line_rate, disturbance),
     )
 
 

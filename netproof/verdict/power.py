@@ -20,11 +20,11 @@ from netproof.measurement.curve import Curve
 from netproof.session.measured import Measured
 from netproof.session.session import Session
 from netproof.site.matrix import Matrix
-from netproof.verdict import anew, comparing, judgement, limits
+from netproof.verdict import anew, case_rulings, group_rulings, limits
+from netproof.verdict.judge import cases_of, subject
 from netproof.verdict.limits import Limits
 from netproof.verdict.references import NotThere
 from netproof.verdict.subject import Subject
-from netproof.verdict.verdict import cases_of, subject
 
 SURE = 0.95
 """Probability with which the stated change is found."""
@@ -94,7 +94,7 @@ class Examined:
         self._groups: dict[tuple, list[Subject]] = defaultdict(list)
         for one in self._subjects.values():
             if one.measured.curve.sizes != (0,):
-                self._groups[comparing.group(one.case)].append(one)
+                self._groups[group_rulings.group(one.case)].append(one)
 
     def powers(self) -> Iterator[CasePower]:
         """Yield the power for complete cases, in order; NetproofError for broken references."""
@@ -153,21 +153,21 @@ class Examined:
         """Return the first criterion that fails a case, or empty."""
         key = one.case.key()
         findings = [
-            *judgement.references(one, self._bounds(one.case)).values(),
-            *judgement.smoothness(one),
-            *judgement.rates(one, self._subjects),
+            *case_rulings.references(one, self._bounds(one.case)).values(),
+            *case_rulings.smoothness(one),
+            *case_rulings.rates(one, self._subjects),
         ]
         for finding in findings:
             # A flag at a size would be confirmed, since every launch has the change.
-            if judgement.rule(one, finding, None).level is Level.FAIL:
+            if case_rulings.rule(one, finding, None).level is Level.FAIL:
                 return finding.criterion
         others = [
-            each for each in self._groups[comparing.group(one.case)] if each.case.key() != key
+            each for each in self._groups[group_rulings.group(one.case)] if each.case.key() != key
         ]
         if others:
             members = [one, *others]
-            floor = comparing.floors(members, one).get(one)
-            for ruling in (*comparing.envelopes(members, one)[one], floor):
+            floor = group_rulings.floors(members, one).get(one)
+            for ruling in (*group_rulings.envelopes(members, one)[one], floor):
                 if ruling is not None and ruling.level is Level.FAIL:
                     return ruling.finding.criterion
         return ""

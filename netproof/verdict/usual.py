@@ -15,11 +15,11 @@ from netproof.criteria import Level
 from netproof.measurement.case import Case
 from netproof.session.session import Session
 from netproof.site.matrix import Matrix
-from netproof.verdict.judged import Judged
-from netproof.verdict.judgement import companion_keys
+from netproof.verdict.case_rulings import companion_keys
+from netproof.verdict.judge import rulings_along, subject
 from netproof.verdict.options import SESSIONS
 from netproof.verdict.subject import Ruling
-from netproof.verdict.verdict import rulings_along, subject
+from netproof.verdict.verdict import Judged
 
 LEAST = 3
 """Fewest sessions that make a warning usual."""

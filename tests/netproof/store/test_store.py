@@ -26,7 +26,7 @@ from netproof.store import Store, StoredSession, following, questions
 from netproof.store.columns import KEY
 from netproof.store.folder import INCOMING, MARKER
 from netproof.store.tables import FORMAT, PATH_COLUMNS, TABLES
-from netproof.verdict import judgement, judging
+from netproof.verdict import case_rulings, judging
 from netproof.verdict.keeping import ingest
 from netproof.verdict.subject import Subject
 
@@ -306,7 +306,7 @@ def test_launches_next_to_others_are_kept_and_counted_as_their_environments(stor
     around = again.by_case(
         again.MeasuredAgain.from_json(one) for result in read.results for one in result.again or ()
     )
-    counts = judgement.launched(subjects, again.starts(around))
+    counts = case_rulings.launched(subjects, again.starts(around))
     rows = following.crashes(store, [stored]).to_pylist()
     names = ("partition", "environment", "launches", "crashed")
     assert sorted(tuple(row[name] for name in names) for row in rows) == sorted(
@@ -338,7 +338,7 @@ def test_a_peer_that_cannot_be_one_is_refused(tmp_path, environment, sizes, why)
 def test_the_store_judges_nothing():
     parts = ("checksums", "columns", "folder", "ingest", "questions", "reading", "rows")
     imported = "; ".join(f"import netproof.store.{part}" for part in parts)
-    asked = f"import sys; {imported}; sys.exit('netproof.verdict.verdict' in sys.modules)"
+    asked = f"import sys; {imported}; sys.exit('netproof.verdict.judge' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", asked], check=False).returncode == 0
 
 

@@ -12,8 +12,7 @@ import pytest
 from typer.testing import CliRunner
 
 from netproof.commands.cli import app
-from netproof.comparison.against import against
-from netproof.comparison.nodes import differing
+from netproof.comparison.comparison import against, differing
 from netproof.measurement import units
 from netproof.measurement.case import Case
 from netproof.session import node_facts, provenance, session

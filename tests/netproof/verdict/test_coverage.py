@@ -17,9 +17,9 @@ from netproof.site import site
 from netproof.site.matrix import matrix
 from netproof.site.slurm import SlurmNode
 from netproof.verdict import coverage
-from netproof.verdict.counts import counts
 from netproof.verdict.exit_status import CANNOT_JUDGE
-from netproof.verdict.judged import Verdict
+from netproof.verdict.explain import counts
+from netproof.verdict.verdict import Verdict
 
 ROOT = Path(__file__).resolve().parents[3]
 SESSIONS = ROOT / "tests" / "data" / "sessions"

@@ -27,9 +27,9 @@ from netproof.session.pair_rounds import PairCurve, PairLaunch, PairRounds
 from netproof.site.partition import Partition
 from netproof.store import Store, StoredSession, checksums, questions
 from netproof.store.folder import VERDICT
+from netproof.verdict import judge as judging_anew
 from netproof.verdict import judging, kept
-from netproof.verdict import verdict as judging_anew
-from netproof.verdict.counts import counts
+from netproof.verdict.explain import counts
 from netproof.verdict.keeping import ingest
 
 pytestmark = pytest.mark.slow

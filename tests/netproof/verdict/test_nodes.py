@@ -17,8 +17,7 @@ from netproof.session.provenance import OfSession, Software
 from netproof.site.keys import FACTS
 from netproof.site.partition import Partition
 from netproof.verdict import nodes
-from netproof.verdict.node_findings import NodeFinding, NodeFindingKind
-from netproof.verdict.nodes import Declared
+from netproof.verdict.nodes import Declared, NodeFinding, NodeFindingKind
 
 RECORDED = Path(__file__).resolve().parents[2] / "data" / "nodes"
 GIGE = tuple(f"gige-{n}" for n in range(1, 5))

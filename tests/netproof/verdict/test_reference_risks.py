@@ -11,7 +11,7 @@ from netproof.errors import NetproofError
 from netproof.session import session
 from netproof.session.measured import Measured
 from netproof.session.session import CheckResult, Session
-from netproof.verdict import reference_risks
+from netproof.verdict import risk
 from netproof.verdict.power import with_times
 from netproof.verdict.references import ReferenceFile
 
@@ -59,7 +59,7 @@ def references(tmp_path) -> ReferenceFile:
 
 
 def of(several, references, margin=0.2):
-    found, without = reference_risks.of_sessions(
+    found, without = risk.risks_of_sessions(
         several, references, "testbed", "gige", margin, tries=200
     )
     return {

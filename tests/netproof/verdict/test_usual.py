@@ -17,9 +17,9 @@ from netproof.session import session
 from netproof.session.session import Session
 from netproof.site.matrix import Matrix
 from netproof.store import Store
+from netproof.verdict.judge import judge
 from netproof.verdict.keeping import ingest
 from netproof.verdict.usual import NOTHING, usual
-from netproof.verdict.verdict import judge
 
 ROOT = Path(__file__).resolve().parents[3]
 HEALTHY = ROOT / "tests" / "data" / "sessions" / "healthy.json"

@@ -1,8 +1,8 @@
-"""Findings of the criteria along each measured case's curve.
+"""Findings and rulings along each measured case's curve.
 
 The same functions judge inside a run and over a stored session. ``along`` needs one case, and those
-of the same job that it is compared with; ``comparing.across`` needs every configuration that ran a
-function. ``rule`` turns a finding, with its confirmation, into a ruling of the verdict.
+of the same job that it is compared with; ``group_rulings.across`` needs every configuration that
+ran a function. ``rule`` turns a finding, with its confirmation, into a ruling of the verdict.
 """
 
 from __future__ import annotations
@@ -14,20 +14,29 @@ from dataclasses import dataclass
 
 from netproof import criteria
 from netproof.benchmarks import registry
-from netproof.criteria import Bounds, Confirmation, Finding, Level
+from netproof.criteria import Bend, Bounds, Confirmation, Finding, Level, Region
 from netproof.criteria.interface import CaseCurves, Companion, CountedLaunch
 from netproof.criteria.registry import BY_FINDING, CONFIRMED_BY_MEASURING, CRITERIA
 from netproof.criteria.settings import Settings
 from netproof.measurement.case import Case
 from netproof.measurement.cpu_use import cost_in_words
+from netproof.measurement.curve import Curve
 from netproof.measurement.disturbance import disturbed
 from netproof.measurement.payload import Payload
+from netproof.session.again import MeasuredAgain
 from netproof.session.measured import Crash, Measured, Peer
 from netproof.session.reference_findings import CRITERION
 from netproof.verdict import limits
-from netproof.verdict.disturbing import disturbances, undisturbed, without_noise
 from netproof.verdict.limits import Limits
-from netproof.verdict.subject import FLAGS, Ruling, Subject
+from netproof.verdict.subject import (
+    FLAGS,
+    Ruling,
+    Subject,
+    disturbances,
+    undisturbed,
+    without_noise,
+    worst_of,
+)
 
 Job = Mapping[tuple, Subject]
 """The complete cases that were measured together, by their keys."""
@@ -354,3 +363,245 @@ def _rule(subject: Subject, finding: Finding, confirmation: Confirmation | None)
     milder = Level.WARN if Level.WARN in (finding.level, confirmation.level) else finding.level
     level = milder if confirmation.confirmed else Level.SHOWN
     return Ruling(finding, level, reason, confirmation)
+
+
+REFINEMENT = "refinement"
+"""Name of the finding that closer sizes could not be judged."""
+
+
+def places(subject: Subject) -> tuple[Bend, ...]:
+    """Return where neighbouring slopes of a case's first launches disagree and nothing is flagged.
+
+    None where the site refines nothing, below the sizes that criteria judge, and from half to twice
+    a flagged size, where it is measured closer anyway.
+    """
+    settings = subject.settings.refine
+    if settings.slopes is None or subject.measured.curve.sizes == (0,):
+        return ()
+    held = _held(subject)
+    if not held:
+        return ()
+    judged_from = min(bounds.least_size for bounds in held.values())
+    settings = dataclasses.replace(settings, least_size=max(settings.least_size, judged_from))
+    first = [launch.curve for launch in subject.measured.first().launches]
+    found = criteria.kinks(first, dataclasses.replace(settings, most=len(first[0].sizes)))
+    flags = flagged(smoothness(subject))
+    free = [one for one in found if not any(_near_flag(one, flag) for flag in flags)]
+    return tuple(free[: settings.most])
+
+
+def closer_sizes(subject: Subject) -> tuple[tuple[int, ...], ...]:
+    """Return the sizes in bytes of a launch at closer sizes, increasing, by region."""
+    element, settings = subject.confirm_settings().element_bytes, subject.settings.refine
+    found = []
+    for region in criteria.regions(places(subject)):
+        several = [criteria.closer_sizes(place, settings, element) for place in region.places]
+        found.append(tuple(sorted({size for sizes in several for size in sizes})))
+    return tuple(found)
+
+
+def closer_rulings(subject: Subject, again: MeasuredAgain | None) -> tuple[Ruling, ...]:
+    """Return the closer_rulings on closer sizes, one for each region with a finding.
+
+    A region that was not measured at closer sizes is shown; one with too few complete launches is
+    inconclusive.
+    """
+    found = (_closer_ruling(subject, region, again) for region in criteria.regions(places(subject)))
+    return tuple(ruling for ruling in found if ruling is not None)
+
+
+def closer_settled(subject: Subject, again: MeasuredAgain | None, most: int) -> bool:
+    """Check whether launches at closer sizes have decided, ``most`` at most.
+
+    As many as confirming takes are enough. More are needed where some are not complete, or only
+    disturbed ones show a failure.
+    """
+    if not places(subject):
+        return True
+    if again is None:
+        return False
+    made = len(again.launches) + len(again.faults)
+    if made >= most:
+        return True
+    if made < subject.settings.confirm.launches:
+        return False
+    undisturbed = again.calm(subject.settings.disturbance)
+    return not undisturbed or all(
+        ruling.level is not Level.INCONCLUSIVE for ruling in closer_rulings(subject, again)
+    )
+
+
+def closer_failed(subject: Subject, again: MeasuredAgain | None, most: int) -> bool:
+    """Check whether the closer_rulings on closer sizes are closer_settled, and fail the case."""
+    return closer_settled(subject, again, most) and any(
+        ruling.level is Level.FAIL for ruling in closer_rulings(subject, again)
+    )
+
+
+def _held(subject: Subject) -> dict[str, criteria.Bounds]:
+    """Return the bounds that criteria on single sizes assert."""
+    several = {name: bounds_of(name, subject.settings) for name in CONFIRMED_BY_MEASURING}
+    return {
+        name: bounds
+        for name, bounds in several.items()
+        if (bounds.warn, bounds.fail) != (None, None)
+    }
+
+
+def _near_flag(place: Bend, flag: Finding) -> bool:
+    return flag.size is not None and flag.size / 2 <= place.size <= 2 * flag.size
+
+
+def _closer_ruling(subject: Subject, region: Region, again: MeasuredAgain | None) -> Ruling | None:
+    grid = subject.measured.first().curve.sizes
+    launches, loads = _launches_of(region, grid, again)
+    if again is None or (not launches and (again.launches or not again.faults)):
+        return _open_region(subject, region, Level.SHOWN, ("it was not measured at closer sizes",))
+    settings = subject.settings
+    where = f" on {', '.join(again.nodes)}, job {again.jobid}"
+    wanted = settings.confirm.launches
+    if len(launches) < wanted:
+        counted = f"{len(launches)} launches at closer sizes{where}, and this takes {wanted}"
+        return _open_region(subject, region, Level.INCONCLUSIVE, (counted, *again.faults))
+    undisturbed = [
+        curve
+        for curve, load in zip(launches, loads, strict=True)
+        if not disturbed(load, settings.disturbance)
+    ]
+    enough = len(undisturbed) >= wanted
+    shown = criteria.found_closer(
+        region, grid, undisturbed if enough else launches, _held(subject), where=str(subject)
+    )
+    if shown is None:
+        return None
+    level = shown.finding.level
+    why = [
+        f"{shown.flagged} of {shown.launches} launches at closer sizes show it{where}",
+        _kink(region),
+        *again.faults,
+    ]
+    if not enough and len(undisturbed) < len(launches):
+        noise = worst_of(loads, settings.disturbance)
+        why.append(f"the machine was disturbed: {'; '.join(noise)}")
+        if level is Level.FAIL:
+            level = Level.INCONCLUSIVE
+    confirmed = Confirmation(shown.finding, level, shown.flagged, shown.launches, "; ".join(why))
+    return rule(subject, shown.finding, confirmed)
+
+
+def _launches_of(
+    region: Region, grid: Sequence[int], again: MeasuredAgain | None
+) -> tuple[list[Curve], list[tuple]]:
+    """Return the launches with a region's sizes, and the load of their nodes."""
+    if again is None:
+        return [], []
+    loads = again.loads or ((),) * len(again.launches)
+    usable = [
+        (curve, load)
+        for curve, load in zip(again.launches, loads, strict=True)
+        if criteria.measured_closer(region, grid, curve)
+    ]
+    return [curve for curve, _ in usable], [load for _, load in usable]
+
+
+def _kink(region: Region) -> str:
+    strongest = max(region.places, key=lambda place: place.disagreement)
+    return f"looked for since {strongest.why}"
+
+
+def _open_region(subject: Subject, region: Region, level: Level, why: Sequence[str]) -> Ruling:
+    """Return a ruling on a region without a result from closer sizes."""
+    reason = "; ".join(
+        (f"from {region.below} to {region.above} bytes {why[0]}", _kink(region), *why[1:])
+    )
+    finding = Finding(REFINEMENT, level, str(subject), reason, region.places[0].size)
+    return rule(subject, finding, None)
+
+
+def settled(
+    subject: Subject, flags: Sequence[Finding], again: MeasuredAgain | None, most: int
+) -> bool:
+    """Check whether launches around flagged sizes have decided, ``most`` at most.
+
+    Each flag was seen again by all of enough launches, by none, or by so many that the launches to
+    come cannot change the majority. A flag is settled too if every launch was disturbed.
+    """
+    if again is None:
+        return False
+    to_come = most - len(again.launches) - len(again.faults)
+    return to_come <= 0 or all(_settled(subject, flag, again, to_come) for flag in flags)
+
+
+def _settled(subject: Subject, flag: Finding, again: MeasuredAgain, to_come: int) -> bool:
+    confirmed = confirmation(subject, flag, again)
+    if confirmed.level is Level.UNDEFINED:
+        return False
+    if confirmed.level is Level.INCONCLUSIVE:
+        return not again.calm(subject.settings.disturbance)
+    shown, launches = confirmed.flagged, confirmed.launches
+    sure = 2 * shown > launches + to_come or 2 * (shown + to_come) <= launches
+    return sure or shown in (0, launches)
+
+
+def failed(
+    subject: Subject, flags: Sequence[Finding], again: MeasuredAgain | None, most: int
+) -> bool:
+    """Check whether one of the flags is settled, as in ``settled``, and fails its case."""
+    if again is None:
+        return False
+    to_come = max(most - len(again.launches) - len(again.faults), 0)
+    return any(
+        _settled(subject, flag, again, to_come)
+        and rule(subject, flag, confirmation(subject, flag, again)).level is Level.FAIL
+        for flag in flags
+    )
+
+
+def confirmation(
+    subject: Subject, finding: Finding, again: MeasuredAgain | None
+) -> Confirmation | None:
+    """Return the confirmation of a flag; None where nothing was measured again.
+
+    Undisturbed launches decide if they are enough; else a failure that all confirm is inconclusive.
+    """
+    if again is None:
+        return None
+    settings = subject.confirm_settings()
+    undisturbed = again.calm(subject.settings.disturbance)
+    enough = len(undisturbed) >= settings.launches
+    confirmed = criteria.confirm(
+        finding,
+        undisturbed if enough else again.launches,
+        bounds=bounds_of(finding.criterion, subject.settings),
+        settings=settings,
+    )
+    where = f" on {', '.join(again.nodes)}, job {again.jobid}"
+    why = [confirmed.reason + where, *again.faults]
+    level = confirmed.level
+    if not enough and len(undisturbed) < len(again.launches):
+        noise = worst_of(again.loads, subject.settings.disturbance)
+        why.append(f"the machine was disturbed: {'; '.join(noise)}")
+        if level in (Level.FAIL, Level.UNDEFINED):
+            level = Level.INCONCLUSIVE
+    return dataclasses.replace(confirmed, level=level, reason="; ".join(why))
+
+
+def rule_all(
+    subject: Subject, findings: Sequence[Finding], again: MeasuredAgain | None
+) -> tuple[Ruling, ...]:
+    """Return the rulings on findings along a curve, with what was measured again.
+
+    Rulings on sizes between those of the curve follow, see ``refining``.
+    """
+    flags = flagged(findings)
+    rulings = tuple(
+        rule(subject, finding, confirmation(subject, finding, again) if finding in flags else None)
+        for finding in findings
+    )
+    rulings += closer_rulings(subject, again)
+    if again is None or not again.crashes:
+        return rulings
+    where = str(subject)
+    why = f"around flagged sizes {'; '.join(map(str, again.crashes))}"
+    crashes = Finding("crashes", Level.WARN, where, why, value=len(again.crashes))
+    return (*rulings, rule(subject, crashes, None))
