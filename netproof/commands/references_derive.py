@@ -23,9 +23,7 @@ from netproof.verdict.derive import (
     reference_folder,
     system_of,
 )
-from netproof.verdict.reference_edits import edited
-from netproof.verdict.references import ReferenceFile
-from netproof.verdict.replacing import diff
+from netproof.verdict.references import ReferenceFile, diff, edited
 
 
 def run(
