@@ -115,9 +115,9 @@ def decide(folder: Path, made: int, jobid: str) -> None:
 def _more(planned: Planned, rounds: PairRounds, partition: Partition) -> Planned:
     """Return the plan with the next round, or with the last ones, of suspects alone."""
     disturbance, settings = partition.settings().disturbance, partition.pair_settings()
-    judged = pairs.judge(rounds, settings, disturbance)
     mode, settings = pairs.settings_of(rounds, settings)
     seen = pairs.observations(rounds, settings, disturbance)
+    judged = pairs.judge(rounds, settings, disturbance, seen=seen)
     done = max((one.round for one in planned.launches), default=0)
     if done >= partition.settings().confirm.launches and all(one.disturbed for one in seen):
         # Other work here does not end, and shows nothing about a node.
