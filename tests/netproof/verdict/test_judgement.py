@@ -451,13 +451,18 @@ def on_ranks(subject: Subject, ranks: int, factor: float) -> Subject:
     return dataclasses.replace(taken, measured=dataclasses.replace(taken.measured, case=case))
 
 
+def over_ranks(subjects, criterion: str) -> dict:
+    found = group_rulings.over_ranks(subjects)
+    return {one: finding for one, finding in found if finding.criterion == criterion}
+
+
 class TestGrowth:
     def test_each_is_compared_with_the_next_fewer_ranks(self, sick):
         mpi = sick["mpich mpi"]
         four, eight, sixteen = (
             on_ranks(mpi, ranks, factor) for ranks, factor in ((4, 1), (8, 3), (16, 500))
         )
-        growths = group_rulings.growths([sixteen, four, eight])
+        growths = over_ranks([sixteen, four, eight], "growth")
         assert set(growths) == {eight, sixteen}
         assert growths[eight].against == str(four)
         assert growths[sixteen].against == str(eight)
@@ -478,7 +483,7 @@ class TestGrowth:
         few, many, more = (
             on_ranks(mpi, ranks, factor) for ranks, factor in ((4, 300), (8, 1), (16, 2))
         )
-        found = group_rulings.monotonies([many, more, few])
+        found = over_ranks([many, more, few], "monotony")
         assert {one: finding.against for one, finding in found.items()} == {
             few: str(many),
             many: str(more),
@@ -491,5 +496,4 @@ class TestGrowth:
         assert shrunk.level is (Level.FAIL if enough else Level.SHOWN)
 
     def test_other_configurations_and_functions_have_no_growth(self, sick):
-        assert group_rulings.growths(sick.values()) == {}
-        assert group_rulings.monotonies(sick.values()) == {}
+        assert list(group_rulings.over_ranks(sick.values())) == []
