@@ -19,11 +19,10 @@ from netproof.session.measured import Measured
 from netproof.session.provenance import OfSession
 from netproof.session.session import GOOD_RESULTS, CheckResult, Session
 from netproof.site.matrix import Matrix
-from netproof.site.partition import ScoreBaseline
+from netproof.site.partition import Partition, ScoreBaseline
 from netproof.verdict import anew, case_rulings, coverage, group_rulings, pairs, traffic
 from netproof.verdict import nodes as of_nodes
 from netproof.verdict.anew import Rejudged
-from netproof.verdict.nodes import Declared
 from netproof.verdict.subject import Ruling, Subject, disturbances
 from netproof.verdict.verdict import (
     NOT_IN_SESSION,
@@ -102,7 +101,7 @@ def judge(
     seen = [*traffic.of_cases(subjects.values()), *in_rounds]
     carriers, lossy = traffic.carriers_in_rounds(in_rounds), traffic.standing_out(seen)
     broken = (*carriers, *traffic.all_lose(in_rounds))
-    nodes = () if made is None else of_nodes.judge(made, matrix.partitions, _declared(matrix, ran))
+    nodes = () if made is None else of_nodes.judge(made, _as_measured(matrix, ran))
     left = left_of(session, matrix)
     covered = coverage.judge(made, session, matrix.partitions, {one.case.partition for one in left})
     if alongside is not None:
@@ -165,19 +164,15 @@ def _judged(
     return Judged(case, result, faults, expected, rulings, measured, repeats)
 
 
-def _declared(matrix: Matrix, ran: Mapping[tuple, CheckResult]) -> dict[str, Declared]:
-    """Return each partition's declared links: when it was measured, or else as of now."""
-    stated = {
-        name: Declared(one.interface, one.link_mbit_s, one.mtu)
-        for name, one in matrix.partitions.items()
-    }
+def _as_measured(matrix: Matrix, ran: Mapping[tuple, CheckResult]) -> dict[str, Partition]:
+    """Return the partitions with the links that were declared when they were measured."""
+    found = dict(matrix.partitions)
     for result in ran.values():
         extras = result.measured["partition_extras"] if result.measured else {}
-        if result.partition in stated and {"interface", "link_mbit_s", "mtu"} <= extras.keys():
-            stated[result.partition] = Declared(
-                extras["interface"], extras["link_mbit_s"], extras["mtu"]
-            )
-    return stated
+        if result.partition in found and {"interface", "link_mbit_s", "mtu"} <= extras.keys():
+            then = {key: extras[key] for key in ("interface", "link_mbit_s", "mtu")}
+            found[result.partition] = matrix.partitions[result.partition].model_copy(update=then)
+    return found
 
 
 def cases_of(session: Session, matrix: Matrix) -> tuple[dict[tuple, CheckResult], list[Case]]:
