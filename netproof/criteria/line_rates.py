@@ -107,7 +107,7 @@ def line_rate(
             " another network or shared memory"
         )
     elif level is Level.INCONCLUSIVE:
-        advised = "; more launches have to tell on which side of the bound it lies"
+        advised = "; more launches would show on which side of the bound it lies"
     return Finding(
         "line rate",
         level,

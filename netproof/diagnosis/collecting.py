@@ -57,7 +57,7 @@ def _collected(view: PartitionView) -> Collected:
         tuple(_ruled_out(view, evidence)),
         tuple(_not_known(view)),
         tuple(_incomplete(view)),
-        tuple(_to_tell(view)),
+        tuple(_next_steps(view)),
     )
 
 
@@ -233,7 +233,7 @@ def _judges_nothing(view: PartitionView) -> bool:
     return all(one.lone and one.least is None for one in view.pairs)
 
 
-def _to_tell(view: PartitionView) -> Iterator[str]:
+def _next_steps(view: PartitionView) -> Iterator[str]:
     """Yield the steps that would make the diagnosis conclusive, a sentence each."""
     again = f"netproof diagnose {view.name} --measure"
     if any(one.alongside for one in view.pairs):
