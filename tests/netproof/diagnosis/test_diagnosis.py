@@ -949,7 +949,7 @@ def test_a_node_that_died_under_a_job_is_named_with_the_requeue():
     culprit = only(**healthy(requeued=[requeued]))
     assert (culprit.cause, culprit.place.nodes) == (CauseName.NODE_DIED, ("gige-2",))
     assert culprit.evidence[0].sentence.startswith(
-        "ImbJob (job 7) was requeued after a try on gige-[2"
+        "requeued: ImbJob (job 7), after a try on gige-[2"
     )
     elsewhere = dataclasses.replace(requeued, partition="ib")
     assert of(**healthy(requeued=[elsewhere])).culprits == ()
