@@ -20,8 +20,7 @@ from netproof.congestion import factors
 from netproof.congestion.factors import Impacts, Statistic
 from netproof.congestion.loaded import Loaded, VictimRun
 from netproof.congestion.turns import Aggressor, Victim, VictimPlace
-from netproof.criteria.counted import RetransmissionSettings
-from netproof.criteria.counted_shares import sent_again
+from netproof.criteria.counters import RetransmissionSettings, sent_again
 from netproof.localization.accused import AccusationSettings
 from netproof.localization.losses import Resent, port_losses
 from netproof.measurement.interval import MAD_OF_NORMAL, Interval, Side
