@@ -18,7 +18,6 @@ import numpy as np
 from netproof import criteria
 from netproof.criteria import (
     Envelope,
-    EnvelopeSettings,
     Finding,
     Level,
     ScoreSettings,
@@ -26,6 +25,7 @@ from netproof.criteria import (
     resampled_medians,
 )
 from netproof.criteria.settings import Settings
+from netproof.criteria.slower import ENVELOPE
 from netproof.errors import NetproofError
 from netproof.measurement import twin
 from netproof.measurement.cpu_use import costliest
@@ -383,7 +383,7 @@ def envelope_of_cases(
     }
     first = next(one.case for one in cases.values() if isinstance(one, Judged))
     partition = matrix.partitions.get(first.partition)
-    settings = EnvelopeSettings() if partition is None else partition.settings().envelope
+    settings = ENVELOPE if partition is None else partition.settings().envelope
     links = set()
     for one in cases.values():
         if isinstance(one, Borrowed):

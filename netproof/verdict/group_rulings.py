@@ -10,7 +10,7 @@ from itertools import pairwise
 
 from netproof import criteria
 from netproof.benchmarks import registry
-from netproof.criteria import EnvelopeSettings, Finding, Level
+from netproof.criteria import Bounds, Finding, Level
 from netproof.criteria.findings import at_sizes
 from netproof.measurement.case import Case
 from netproof.measurement.curve import Curve
@@ -280,7 +280,7 @@ def envelopes(members: Sequence[Subject], of: Subject | None = None) -> dict[Sub
         str(member): crossing for member in members if (crossing := member.crossing()) is not None
     }
     # Partitions may have bounds of their own; mostly they have the same.
-    found: dict[EnvelopeSettings, dict[str, list[Finding]]] = {}
+    found: dict[Bounds, dict[str, list[Finding]]] = {}
     rulings: dict[Subject, list[Ruling]] = {}
     for member in members if of is None else [of]:
         settings = member.settings.envelope

@@ -11,7 +11,7 @@ from __future__ import annotations
 import dataclasses
 import math
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from statistics import fmean, median
 from typing import Any
@@ -466,16 +466,11 @@ def judge(
     settings: PairSettings,
     disturbance: DisturbanceSettings,
     link: Link | None = None,
-    seen: Sequence[PairObservation] | None = None,
 ) -> JudgedPairs:
-    """Judge the rounds of a job; ``link``: of each node, without which bisections have no share.
-
-    ``seen``: their observations, None to make them here.
-    """
+    """Judge the rounds of a job; ``link``: of each node, without which bisections have no share."""
     _, settings = settings_of(rounds, settings)
     accusing = settings.accusation()
-    if seen is None:
-        seen = observations(rounds, settings, disturbance)
+    seen = observations(rounds, settings, disturbance)
     judgement = judge_observations(seen, rounds.nodes, topology(rounds), accusing)
     alone = tuple(recovery.alone(seen, judgement, accusing))
     line_rate = None if link is None else link.line_rate_mb_s()
