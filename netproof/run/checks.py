@@ -30,7 +30,7 @@ from netproof.run.jobs import (
 )
 from netproof.run.mixins import Launched, OnPartition, RecordedTest, Referenced
 from netproof.run.system_here import baseline_of_system, rank_counts
-from netproof.session import again, reference_findings
+from netproof.session import reference_findings
 from netproof.session.job_files import Incomplete
 from netproof.session.measured import Measured
 from netproof.site.partition import fewest_ranks_feature, ranks_feature
@@ -259,7 +259,7 @@ class Curves(JudgeOfJob):
                 subject, findings, measured_again.get(subject.case.key())
             )
         ]
-        for one in case_rulings.launched(subjects, again.starts(measured_again)):
+        for one in case_rulings.launched(subjects, measured_again):
             rulings.append(Ruling(one.finding, one.finding.level, one.finding.reason))
         return hold(rulings)
 

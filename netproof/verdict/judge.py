@@ -94,7 +94,7 @@ def judge(
         for case in cases
         for key in [case.key()]
     ]
-    launched = case_rulings.launched(subjects.values(), again.starts(repeats))
+    launched = case_rulings.launched(subjects.values(), repeats)
     failed_tests = beyond_cases(session)
     of_pairs = pairs.of_session(session, matrix)
     in_rounds = traffic.of_rounds((one.rounds for one in of_pairs), matrix.partitions)

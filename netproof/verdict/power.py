@@ -22,7 +22,6 @@ from netproof.session.session import Session
 from netproof.site.matrix import Matrix
 from netproof.verdict import anew, case_rulings, group_rulings, limits
 from netproof.verdict.judge import cases_of, subject
-from netproof.verdict.references import NotThere
 from netproof.verdict.subject import Subject
 
 SURE = 0.95
@@ -150,10 +149,7 @@ class Examined:
     def _failing(self, one: Subject) -> str:
         """Return the first criterion that fails a case, or empty."""
         key = one.case.key()
-        try:
-            bounds = limits.of_references(self._references(one.case))
-        except NotThere:
-            bounds = {}
+        bounds = limits.of_case(self._references, one.case)
         findings = [
             *case_rulings.references(one, bounds).values(),
             *case_rulings.smoothness(one),

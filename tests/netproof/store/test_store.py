@@ -306,7 +306,7 @@ def test_launches_next_to_others_are_kept_and_counted_as_their_environments(stor
     around = again.by_case(
         again.MeasuredAgain.from_json(one) for result in read.results for one in result.again or ()
     )
-    counts = case_rulings.launched(subjects, again.starts(around))
+    counts = case_rulings.launched(subjects, around)
     rows = following.crashes(store, [stored]).to_pylist()
     names = ("partition", "environment", "launches", "crashed")
     assert sorted(tuple(row[name] for name in names) for row in rows) == sorted(
