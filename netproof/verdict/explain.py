@@ -133,14 +133,13 @@ def _counted(cases: Sequence[Case]) -> str:
 
 def _failed_test_of(judged: Judged) -> tuple[str, str, str] | None:
     """Return the failed test that alone failed a case; None where there is more."""
-    result = judged.result
-    if result is None or result.failed_job is None or len(judged.faults) != 1:
+    if judged.failed_job is None or len(judged.faults) != 1:
         return None
-    return (result.partition, result.environment, result.failed_job)
+    return (judged.case.partition, judged.case.environment, judged.failed_job)
 
 
 def _of_case(judged: Judged) -> list[Failure]:
-    kind = FailureKind.CASE if judged.measured is None else FailureKind.BOUND
+    kind = FailureKind.BOUND if judged.complete else FailureKind.CASE
     found = [Failure(kind, f"{judged.case}: {why}", why, (judged.case,)) for why in judged.faults]
     for ruling in judged.rulings:
         if ruling.level is not Level.FAIL:
@@ -240,7 +239,7 @@ def counts(verdict: Verdict) -> Counts:
         expected=sum(one.level is Level.PASS and bool(one.expected) for one in cases),
         inconclusive=sum(one.level is Level.INCONCLUSIVE for one in cases),
         failed=len(failed),
-        not_whole=sum(one.measured is None for one in failed),
+        not_whole=sum(not one.complete for one in failed),
         not_run=sum(one.failed and not one.ran for one in cases),
         deferred=sum(one.left.planned for one in verdict.left),
         not_measured=sum(not one.left.planned for one in verdict.left),

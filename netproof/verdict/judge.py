@@ -19,7 +19,7 @@ from netproof.session.provenance import OfSession
 from netproof.session.session import GOOD_RESULTS, CheckResult, Session
 from netproof.site.matrix import Matrix
 from netproof.site.partition import ScoreBaseline
-from netproof.verdict import anew, case_rulings, coverage, group_rulings, pairs, traffic
+from netproof.verdict import case_rulings, coverage, group_rulings, pairs, rejudge, traffic
 from netproof.verdict import nodes as of_nodes
 from netproof.verdict.case_rulings import LaunchCount
 from netproof.verdict.nodes import Declared
@@ -314,7 +314,7 @@ def judge(
     session: Session,
     earlier: Sequence[Session] = (),
     alongside: Alongside | None = None,
-    references: anew.Entries | None = None,
+    references: rejudge.Entries | None = None,
     made: OfSession | None = None,
 ) -> Verdict:
     """Judge a session by its expected matrix, and by all criteria.
@@ -348,9 +348,9 @@ def judge(
     today = {}
     if references is not None:
         today = {
-            key: anew.judge(one, references)
+            key: rejudge.judge(one, references)
             for key, one in subjects.items()
-            if anew.concerns(ran[key])
+            if rejudge.concerns(ran[key])
         }
     judged = []
     for case in cases:
@@ -413,7 +413,7 @@ def judge(
             *crash_notes(launched),
             *(one.why for one in carriers if one.level is Level.WARN),
             *(one.why for one in lossy),
-            *anew.differences([(ran[key], one) for key, one in today.items()]),
+            *rejudge.differences([(ran[key], one) for key, one in today.items()]),
         ),
         left_of(session, matrix),
         alongside,

@@ -16,7 +16,7 @@ from netproof.session import session
 from netproof.store import Store, StoredSession, questions
 from netproof.store.tables import TABLES
 from netproof.verdict import judging
-from netproof.verdict.keeping import ingest
+from netproof.verdict.judging import ingest
 
 ROOT = Path(__file__).resolve().parents[3]
 RECORDED = ROOT / "tests" / "data" / "sessions"
