@@ -32,7 +32,7 @@ def run(reports: Sequence[Path], *, system: str | None, margin: float, as_json: 
             "format": documents.FORMAT,
             "margin": margin,
             "risks": [{**documents.of_case(one.case), **risks.of_risk(one)} for one in found],
-            "without": [{**documents.of_case(one.case), "why": one.reason} for one in without],
+            "without": [{**documents.of_case(case), "why": why} for case, why in without.items()],
         }
         documents.write(document, sys.stdout)
     else:

@@ -7,6 +7,7 @@ known per launch: theirs is the interval of the ratio of medians (``interval.of_
 
 from __future__ import annotations
 
+import dataclasses
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -17,7 +18,6 @@ import numpy as np
 from netproof import criteria
 from netproof.criteria import (
     Envelope,
-    EnvelopeSettings,
     Finding,
     Level,
     ScoreSettings,
@@ -25,6 +25,7 @@ from netproof.criteria import (
     resampled_medians,
 )
 from netproof.criteria.settings import Settings
+from netproof.criteria.slower import ENVELOPE
 from netproof.errors import NetproofError
 from netproof.measurement import twin
 from netproof.measurement.cpu_use import costliest
@@ -289,9 +290,9 @@ class ComparedCase:
     def sentence(self) -> str:
         """Return the sentence: ratio, sizes, and what disturbed either side."""
         noise = f"; the machine was disturbed: {'; '.join(self.disturbed)}"
-        return f"{self._ratio_sentence()}{noise if self.disturbed else ''}"
+        return f"{self._ratio()}{noise if self.disturbed else ''}"
 
-    def _ratio_sentence(self) -> str:
+    def _ratio(self) -> str:
         if self.score.value is None:
             latency = self.landmarks["latency_us"].ratio
             alongside = "" if latency is None else f"; by its latency {latency:.3g} times as fast"
@@ -301,8 +302,8 @@ class ComparedCase:
         if self.score.interval is None:
             return f"{ratio}, with no interval, which takes two launches of both"
         low, high = self.score.interval
-        between = f"{ratio} ({low:.3g} to {high:.3g})"
-        return ": ".join([between, "; ".join(map(str, self.ranges))] if self.ranges else [between])
+        ranges = f": {'; '.join(map(str, self.ranges))}" if self.ranges else ""
+        return f"{ratio} ({low:.3g} to {high:.3g}){ranges}"
 
 
 def compared_case(one: CheckResult, other: CheckResult, first: str, second: str) -> ComparedCase:
@@ -346,16 +347,13 @@ def compared_case(one: CheckResult, other: CheckResult, first: str, second: str)
         for name, side, said in zip((first, second), (before, after), extras, strict=True)
         for noise in disturbances(Subject.of_extras(side, said, {}))
     )
-    costs = _cpu_s_per_gb(before, after)
+    one_cost, other_cost = (costliest(side.cpu_costs).s_per_gb for side in (before, after))
+    costs = LandmarkRatio(one_cost, other_cost)
+    if one_cost and other_cost:
+        # Below 1 the second side costs more.
+        ratio, more = one_cost / other_cost, other_cost - one_cost
+        costs = dataclasses.replace(costs, ratio=ratio, difference=more)
     return ComparedCase(before, after, score, ratios, ranges, landmarks, costs, disturbed)
-
-
-def _cpu_s_per_gb(before: Measured, after: Measured) -> LandmarkRatio:
-    """Return each side's CPU seconds per 10⁹ bytes; a ratio below 1 means the second costs more."""
-    one, other = (costliest(side.cpu_costs).s_per_gb for side in (before, after))
-    if not one or not other:
-        return LandmarkRatio(one, other)
-    return LandmarkRatio(one, other, one / other, difference=other - one)
 
 
 def _of_times(time: LandmarkRatio, where: str, first: str) -> Finding:
@@ -370,19 +368,14 @@ def _of_times(time: LandmarkRatio, where: str, first: str) -> Finding:
     return Finding("time", Level.SHOWN, where, why, value=time.ratio, interval=time.interval)
 
 
-@dataclass(frozen=True)
-class EnvelopeOfCases:
-    """The envelope, None where fewer than two cases share a size.
+def envelope_of_cases(
+    cases: Mapping[str, Judged | Borrowed], matrix: Matrix
+) -> tuple[Envelope | None, bool]:
+    """Return the envelope of equal cases by their labels, and whether they cross unlike links.
 
-    ``unlike_links``: whether messages of the cases cross links of different rates or MTUs.
+    At least one case is of this session. The envelope is None where fewer than two cases share a
+    size. Links are unlike where they differ in rate or MTU, as far as they are known.
     """
-
-    envelope: Envelope | None
-    unlike_links: bool
-
-
-def envelope_of_cases(cases: Mapping[str, Judged | Borrowed], matrix: Matrix) -> EnvelopeOfCases:
-    """Return the envelope of equal cases, by their labels; at least one is of this session."""
     curves = {
         label: one.measured.curve
         for label, one in cases.items()
@@ -390,22 +383,14 @@ def envelope_of_cases(cases: Mapping[str, Judged | Borrowed], matrix: Matrix) ->
     }
     first = next(one.case for one in cases.values() if isinstance(one, Judged))
     partition = matrix.partitions.get(first.partition)
-    settings = EnvelopeSettings() if partition is None else partition.settings().envelope
-    unlike = first.path != "inside" and _links(cases, matrix) > 1
-    return EnvelopeOfCases(criteria.envelope(curves, settings), unlike)
-
-
-def _links(cases: Mapping[str, Judged | Borrowed], matrix: Matrix) -> int:
-    """Return the number of different links that the cases cross, as far as these are known."""
-    found = set()
+    settings = ENVELOPE if partition is None else partition.settings().envelope
+    links = set()
     for one in cases.values():
         if isinstance(one, Borrowed):
-            link = one.subject.link
-        else:
-            partition = matrix.partitions.get(one.case.partition)
-            over_tcp = one.case.function == "tcp" or (
-                one.case.environment not in matrix.not_over_tcp
-            )
-            link = None if partition is None else partition.link(over_tcp=over_tcp)
-        found |= {link} - {None}
-    return len(found)
+            links.add(one.subject.link)
+        elif one.case.partition in matrix.partitions:
+            rdma = one.case.environment in matrix.not_over_tcp
+            over_tcp = one.case.function == "tcp" or not rdma
+            links.add(matrix.partitions[one.case.partition].link(over_tcp=over_tcp))
+    unlike = first.path != "inside" and len(links - {None}) > 1
+    return criteria.envelope(curves, settings), unlike

@@ -56,26 +56,23 @@ class ComparedSide:
                 continue
             if self.environment not in (None, case.environment):
                 continue
+            where = (
+                None if self.partition else case.partition,
+                None if self.environment else case.environment,
+            )
             # A case that ReFrame repeated counts as it ended.
-            found[self._match(case)] = result
-        if not found:
-            raise NetproofError(f"{self.session.path}: {self._lack()}")
-        return found
-
-    def _match(self, case: Case) -> tuple:
-        where = (
-            None if self.partition else case.partition,
-            None if self.environment else case.environment,
-        )
-        return (*where, *group(case))
-
-    def _lack(self) -> str:
+            found[(*where, *group(case))] = result
+        if found:
+            return found
         cases = [result.case for result in self.session.results if result.case is not None]
         for asked, what in ((self.partition, "partition"), (self.environment, "environment")):
             known = dict.fromkeys(getattr(case, what) for case in cases)
             if asked is not None and asked not in known:
-                return f"has no case of {what} {asked!r}; it has {', '.join(known) or 'no case'}"
-        return f"has no case of {self.name}"
+                raise NetproofError(
+                    f"{self.session.path}: has no case of {what} {asked!r}; it has"
+                    f" {', '.join(known) or 'no case'}"
+                )
+        raise NetproofError(f"{self.session.path}: has no case of {self.name}")
 
 
 def sides(
@@ -256,11 +253,7 @@ def _differences(first: Mapping[str, Any], second: Mapping[str, Any]) -> list[tu
         ]
     if first["case"]["ranks_per_node"] != second["case"]["ranks_per_node"]:
         found.append(
-            (
-                "ranks a node",
-                first["case"]["ranks_per_node"],
-                second["case"]["ranks_per_node"],
-            )
+            ("ranks a node", *(side["case"]["ranks_per_node"] for side in (first, second)))
         )
     return found
 
@@ -308,36 +301,23 @@ class Against:
         }
 
 
-def new_partition(verdict: Verdict) -> str | None:
-    """Return the only measured partition, None unless stored cases of others are paired."""
-    measured = {one.case.partition for one in verdict.cases if one.measured is not None}
-    if len(measured) != 1 or verdict.alongside is None:
-        return None
-    (name,) = measured
-    others = {one.case.partition for one in verdict.alongside.cases} - measured
-    return name if others else None
-
-
 def alone(session: Session, verdict: Verdict, switch: str | None = None) -> Against | None:
     """Compare ``switch``, or else the switch that was measured alone, with each other one.
 
-    Return None where no switch was measured alone and none is given. Raise NetproofError as
-    ``against``.
+    Return None where none is given, and no switch was measured alone with stored results of others
+    beside it. Raise NetproofError as ``against``.
     """
-    partition = switch or new_partition(verdict)
-    return None if partition is None else against(session, verdict, partition)
+    measured = {one.case.partition for one in verdict.cases if one.measured is not None}
+    stored = () if verdict.alongside is None else verdict.alongside.cases
+    if switch is None and len(measured) == 1 and {one.case.partition for one in stored} - measured:
+        (switch,) = measured
+    return None if switch is None else against(session, verdict, switch)
 
 
-def against(
-    session: Session,
-    verdict: Verdict,
-    partition: str,
-    tracked: Callable[[Sequence], Iterable] = iter,
-) -> Against:
+def against(session: Session, verdict: Verdict, partition: str) -> Against:
     """Compare a partition's cases with those of each other partition.
 
-    ``tracked`` as ``comparison.compare`` takes it. Raise NetproofError where the partition has no
-    case, or is the only one.
+    Raise NetproofError where the partition has no case, or is the only one.
     """
     results: dict[str, list[CheckResult]] = defaultdict(list)
     days: dict[str, set[str]] = defaultdict(set)
@@ -373,7 +353,7 @@ def against(
         if other == partition:
             continue
         try:
-            comparisons.append(compare(side(other), side(partition), tracked))
+            comparisons.append(compare(side(other), side(partition)))
         except NetproofError as error:
             alone.append(str(error))
     return Against(partition, tuple(comparisons), tuple(alone))

@@ -19,12 +19,12 @@ from netproof.criteria.interface import CaseCurves, Companion, CountedLaunch
 from netproof.criteria.registry import BY_FINDING, CONFIRMED_BY_MEASURING, CRITERIA
 from netproof.criteria.settings import Settings
 from netproof.measurement.case import Case
+from netproof.measurement.counters import Counters
 from netproof.measurement.cpu_use import cost_in_words
-from netproof.measurement.curve import Curve
 from netproof.measurement.disturbance import disturbed
 from netproof.measurement.payload import Payload
 from netproof.session.again import MeasuredAgain
-from netproof.session.measured import Crash, Measured, Peer
+from netproof.session.measured import Crash, Launch, Measured, Peer
 from netproof.session.reference_findings import CRITERION
 from netproof.verdict import limits
 from netproof.verdict.limits import Limits
@@ -67,15 +67,11 @@ def rates(subject: Subject, job: Job | None = None) -> tuple[Finding, ...]:
     ``job``: as in ``along``. Disturbed launches do not count if enough others are left; else a
     failure is inconclusive.
     """
-    alongside = companions(subject, job or {})
-    others = {operation: undisturbed(other) for operation, other in alongside.items()}
-    findings = _rates(undisturbed(subject), others)
+    job = job or {}
+    others = {name: undisturbed(other) for name, other in companions(subject, job).items()}
     weighed = []
-    for finding in findings:
-        sides = (
-            subject,
-            *(alongside[one] for one in _rests_on(subject, finding) if one in alongside),
-        )
+    for finding in _rates(undisturbed(subject), others):
+        sides = (subject, *rests_on(subject, finding, job))
         noise = dict.fromkeys(text for side in sides for text in disturbances(side))
         weighed.append(without_noise(finding, tuple(noise)))
     return tuple(weighed)
@@ -101,15 +97,12 @@ def companions(subject: Subject, job: Job) -> dict[str, Subject]:
 
 def rests_on(subject: Subject, finding: Finding, job: Job) -> tuple[Subject, ...]:
     """Return the other cases of a job that a finding on this one rests on."""
-    alongside = companions(subject, job)
-    return tuple(alongside[one] for one in _rests_on(subject, finding) if one in alongside)
-
-
-def _rests_on(subject: Subject, finding: Finding) -> tuple[str, ...]:
     criterion = BY_FINDING.get(finding.criterion)
     if criterion is None:
         return ()
-    return tuple(criterion.rests_on(registry.function_of(subject.case).operation, finding))
+    names = criterion.rests_on(registry.function_of(subject.case).operation, finding)
+    compared = companions(subject, job)
+    return tuple(compared[name] for name in names if name in compared)
 
 
 def counted(subject: Subject) -> tuple[Finding, ...]:
@@ -172,7 +165,13 @@ def _judged(
 def _curves(subject: Subject) -> CaseCurves:
     """Return the data of a case for the criteria, all its launches taken as first ones."""
     measured, case = subject.measured, subject.case
+    function = registry.function_of(case)
     used, seconds = _cpu_seconds(measured)
+
+    def counted(launch: Launch, counters: Counters, payload: Payload) -> CountedLaunch:
+        calm = not disturbed(launch.loads, subject.settings.disturbance)
+        return CountedLaunch(launch.number, counters, payload, calm)
+
     return CaseCurves(
         str(subject),
         measured.curve,
@@ -186,38 +185,28 @@ def _curves(subject: Subject) -> CaseCurves:
         seconds=seconds,
         cpu_notes={cost.node: cost_in_words(cost) for cost in measured.cpu_costs},
         counted=tuple(
-            CountedLaunch(
-                launch.number,
-                launch.counters,
-                launch.payload or Payload(None, "it was not recorded"),
-                not disturbed(launch.loads, subject.settings.disturbance),
-            )
-            for launch in measured.launches
-            if launch.counters is not None
+            counted(one, one.counters, one.payload or Payload(None, "it was not recorded"))
+            for one in measured.launches
+            if one.counters is not None
         ),
-        counted_alongside=tuple(
-            CountedLaunch(
-                launch.number,
-                peer.counters,
-                Payload(None, f"it is a launch of {peer.environment}"),
-                not disturbed(launch.loads, subject.settings.disturbance),
-            )
-            for launch in measured.launches
-            for peer in launch.peers
-            if peer.counters is not None
-        )
-        + tuple(
-            CountedLaunch(
-                crash.launch, crash.counters, Payload(None, "it crashed"), undisturbed=False
-            )
-            for crash in measured.all_crashes()
-            if crash.counters is not None
+        counted_alongside=(
+            *(
+                counted(one, peer.counters, Payload(None, f"it is a launch of {peer.environment}"))
+                for one in measured.launches
+                for peer in one.peers
+                if peer.counters is not None
+            ),
+            *(
+                CountedLaunch(crash.launch, crash.counters, Payload(None, "it crashed"), False)
+                for crash in measured.all_crashes()
+                if crash.counters is not None
+            ),
         ),
         rails=subject.rails,
-        operation=registry.function_of(case).operation,
+        operation=function.operation,
         ranks=case.ranks,
         ranks_per_node=case.ranks_per_node,
-        ping_pong=registry.function_of(case).ping_pong,
+        ping_pong=function.ping_pong,
     )
 
 
@@ -325,12 +314,17 @@ def rule(subject: Subject, finding: Finding, confirmation: Confirmation | None) 
     ruling = _rule(subject, finding, confirmation)
     flaw = subject.known_flaw()
     excused = ruling.level in FLAGS or ruling.level is Level.INCONCLUSIVE
-    if flaw is None or not excused or finding.criterion == "line rate":
+    if flaw is None or not excused or _of_measurement(finding):
         return ruling
     if finding.level is Level.UNDEFINED:
         return ruling
     reason = f"{ruling.reason}; known: {flaw}"
     return dataclasses.replace(ruling, level=Level.SHOWN, reason=reason, known=flaw)
+
+
+def _of_measurement(finding: Finding) -> bool:
+    criterion = BY_FINDING.get(finding.criterion)
+    return criterion is not None and criterion.of_measurement
 
 
 def _rule(subject: Subject, finding: Finding, confirmation: Confirmation | None) -> Ruling:
@@ -341,7 +335,7 @@ def _rule(subject: Subject, finding: Finding, confirmation: Confirmation | None)
             finding.criterion, subject.settings, inside=subject.case.path == "inside"
         )
         asserted = bounds.warn is not None or bounds.fail is not None
-        if finding.criterion == "line rate":
+        if _of_measurement(finding):
             # The end of a healthy network's curve may be no line, where a library changes its
             # protocol; a site that needs the share asks for it by a reference.
             asserted = False
@@ -401,7 +395,7 @@ def closer_sizes(subject: Subject) -> tuple[tuple[int, ...], ...]:
 
 
 def closer_rulings(subject: Subject, again: MeasuredAgain | None) -> tuple[Ruling, ...]:
-    """Return the closer_rulings on closer sizes, one for each region with a finding.
+    """Return the rulings on closer sizes, one for each region with a finding.
 
     A region that was not measured at closer sizes is shown; one with too few complete launches is
     inconclusive.
@@ -432,7 +426,7 @@ def closer_settled(subject: Subject, again: MeasuredAgain | None, most: int) -> 
 
 
 def closer_failed(subject: Subject, again: MeasuredAgain | None, most: int) -> bool:
-    """Check whether the closer_rulings on closer sizes are closer_settled, and fail the case."""
+    """Check whether the rulings on closer sizes are settled, and fail the case."""
     return closer_settled(subject, again, most) and any(
         ruling.level is Level.FAIL for ruling in closer_rulings(subject, again)
     )
@@ -453,69 +447,50 @@ def _near_flag(place: Bend, flag: Finding) -> bool:
 
 
 def _closer_ruling(subject: Subject, region: Region, again: MeasuredAgain | None) -> Ruling | None:
-    grid = subject.measured.first().curve.sizes
-    launches, loads = _launches_of(region, grid, again)
-    if again is None or (not launches and (again.launches or not again.faults)):
-        return _open_region(subject, region, Level.SHOWN, ("it was not measured at closer sizes",))
-    settings = subject.settings
-    where = f" on {', '.join(again.nodes)}, job {again.jobid}"
-    wanted = settings.confirm.launches
-    if len(launches) < wanted:
-        counted = f"{len(launches)} launches at closer sizes{where}, and this takes {wanted}"
-        return _open_region(subject, region, Level.INCONCLUSIVE, (counted, *again.faults))
-    undisturbed = [
-        curve
-        for curve, load in zip(launches, loads, strict=True)
-        if not disturbed(load, settings.disturbance)
-    ]
-    enough = len(undisturbed) >= wanted
-    shown = criteria.found_closer(
-        region, grid, undisturbed if enough else launches, _held(subject), where=str(subject)
-    )
-    if shown is None:
-        return None
-    level = shown.finding.level
-    why = [
-        f"{shown.flagged} of {shown.launches} launches at closer sizes show it{where}",
-        _kink(region),
-        *again.faults,
-    ]
-    if not enough and len(undisturbed) < len(launches):
-        noise = worst_of(loads, settings.disturbance)
-        why.append(f"the machine was disturbed: {'; '.join(noise)}")
-        if level is Level.FAIL:
-            level = Level.INCONCLUSIVE
-    confirmed = Confirmation(shown.finding, level, shown.flagged, shown.launches, "; ".join(why))
-    return rule(subject, shown.finding, confirmed)
+    grid, settings = subject.measured.first().curve.sizes, subject.settings
+    strongest = max(region.places, key=lambda place: place.disagreement)
+    looked_for = f"looked for since {strongest.why}"
 
+    def unknown(level: Level, why: str, *more: str) -> Ruling:
+        span = f"from {region.below} to {region.above} bytes {why}"
+        reason, size = "; ".join((span, looked_for, *more)), region.places[0].size
+        return rule(subject, Finding(REFINEMENT, level, str(subject), reason, size), None)
 
-def _launches_of(
-    region: Region, grid: Sequence[int], again: MeasuredAgain | None
-) -> tuple[list[Curve], list[tuple]]:
-    """Return the launches with a region's sizes, and the load of their nodes."""
+    not_measured = "it was not measured at closer sizes"
     if again is None:
-        return [], []
+        return unknown(Level.SHOWN, not_measured)
     loads = again.loads or ((),) * len(again.launches)
     usable = [
         (curve, load)
         for curve, load in zip(again.launches, loads, strict=True)
         if criteria.measured_closer(region, grid, curve)
     ]
-    return [curve for curve, _ in usable], [load for _, load in usable]
-
-
-def _kink(region: Region) -> str:
-    strongest = max(region.places, key=lambda place: place.disagreement)
-    return f"looked for since {strongest.why}"
-
-
-def _open_region(subject: Subject, region: Region, level: Level, why: Sequence[str]) -> Ruling:
-    """Return a ruling on a region without a result from closer sizes."""
-    reason = "; ".join(
-        (f"from {region.below} to {region.above} bytes {why[0]}", _kink(region), *why[1:])
-    )
-    finding = Finding(REFINEMENT, level, str(subject), reason, region.places[0].size)
-    return rule(subject, finding, None)
+    if not usable and (again.launches or not again.faults):
+        return unknown(Level.SHOWN, not_measured)
+    where = f" on {', '.join(again.nodes)}, job {again.jobid}"
+    wanted = settings.confirm.launches
+    if len(usable) < wanted:
+        counted = f"{len(usable)} launches at closer sizes{where}, and this takes {wanted}"
+        return unknown(Level.INCONCLUSIVE, counted, *again.faults)
+    calm = [curve for curve, load in usable if not disturbed(load, settings.disturbance)]
+    enough = len(calm) >= wanted
+    curves = calm if enough else [curve for curve, _ in usable]
+    shown = criteria.found_closer(region, grid, curves, _held(subject), where=str(subject))
+    if shown is None:
+        return None
+    level = shown.finding.level
+    why = [
+        f"{shown.flagged} of {shown.launches} launches at closer sizes show it{where}",
+        looked_for,
+        *again.faults,
+    ]
+    if not enough and len(calm) < len(usable):
+        noise = worst_of([load for _, load in usable], settings.disturbance)
+        why.append(f"the machine was disturbed: {'; '.join(noise)}")
+        if level is Level.FAIL:
+            level = Level.INCONCLUSIVE
+    confirmed = Confirmation(shown.finding, level, shown.flagged, shown.launches, "; ".join(why))
+    return rule(subject, shown.finding, confirmed)
 
 
 def settled(
@@ -591,7 +566,7 @@ def rule_all(
 ) -> tuple[Ruling, ...]:
     """Return the rulings on findings along a curve, with what was measured again.
 
-    Rulings on sizes between those of the curve follow, see ``refining``.
+    Rulings on sizes between those of the curve follow, see ``closer_rulings``.
     """
     flags = flagged(findings)
     rulings = tuple(

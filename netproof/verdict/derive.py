@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from statistics import median, variance
 from typing import Any
@@ -88,15 +88,6 @@ def unfit(sessions: Sequence[Session], results: Sequence[CheckResult | None]) ->
                         f"{key} was {before.get(key)!r} in"
                         f" {sessions[0].path.name} and {now.get(key)!r} in {stored.path.name}"
                     )
-    return ""
-
-
-def unsettled_in(sessions: Sequence[Session], reasons: Sequence[Sequence[str]]) -> str:
-    """Return the session that has not settled a case, and its first reason; empty for none."""
-    for stored, several in zip(sessions, reasons, strict=True):
-        if several:
-            more = f"; and {len(several) - 1} more" if len(several) > 1 else ""
-            return f"inconclusive in {stored.path.name}: {several[0]}{more}"
     return ""
 
 
@@ -367,72 +358,62 @@ def derived(
     """
     insist_on_sessions(sessions)
     results = [results_of(stored, system, partition) for stored in sessions]
-    left_open = [judge.unsettled_of(stored) for stored in sessions]
+    unsettled = [judge.unsettled_of(stored) for stored in sessions]
     cases: dict[tuple, CheckResult] = {}
     for several in results:
-        for key, result in several.items():
-            cases.setdefault(key, result)
-    made: list[DerivedCase | None] = []
-    fit: list[_Fit] = []
+        cases |= {key: one for key, one in several.items() if key not in cases}
+    made: list[DerivedCase] = []
+    fit: dict[int, tuple[Mapping[str, Entry], Mapping[str, Sequence[float]]]] = {}
     for key, first in cases.items():
-        case, check = first.case, first.name.split()[0]
+        one = DerivedCase(first.name.split()[0], first.case)
         here = [several.get(key) for several in results]
-        reason = unfit(sessions, here) or unsettled_in(
-            sessions, [several[key].all if key in several else () for several in left_open]
-        )
+        reason = unfit(sessions, here)
+        for stored, open_questions in zip(sessions, unsettled, strict=True):
+            if not reason and key in open_questions and (why := open_questions[key].all):
+                more = f"; and {len(why) - 1} more" if len(why) > 1 else ""
+                reason = f"inconclusive in {stored.path.name}: {why[0]}{more}"
         if reason:
-            made.append(DerivedCase(check, case, reason=reason))
+            made.append(replace(one, reason=reason))
             continue
         try:
-            standing = references.find(check, case)
+            standing = references.find(one.check, one.case)
         except NotThere as error:
             reason = f"{error}; add it with null for bounds"
-            made.append(DerivedCase(check, case, reason=reason, outside=True))
+            made.append(replace(one, reason=reason, outside=True))
             continue
         for variable, stands in standing.items():
             unit = (stands[2] if stands[0] == XFAIL else stands)[3]
             if unit != _unit(variable):
                 raise NetproofError(
-                    f"{references.path}: {check}, {case}, {variable}: the unit is {unit!r}, and"
-                    f" the check reports {_unit(variable)!r}"
+                    f"{references.path}: {one.check}, {one.case}, {variable}: the unit is"
+                    f" {unit!r}, and the check reports {_unit(variable)!r}"
                 )
         measured = [result.measured for result in here]
         values, left = values_of(measured, per_size=per_size)
-        launches = min(len(one["launches"]) for one in measured)
-        fit.append(_Fit(check, case, standing, values, left, launches))
-        made.append(None)
-    widths = half_widths([one.values for one in fit], settings.risk)
-    of_fit = iter(
-        _made(one, width, settings, allow_looser) for one, width in zip(fit, widths, strict=True)
-    )
-    return [next(of_fit) if one is None else one for one in made]
+        fit[len(made)] = standing, values
+        launches = min(len(it["launches"]) for it in measured)
+        made.append(replace(one, left=left, launches=launches))
+    widths = half_widths([values for _, values in fit.values()], settings.risk)
+    for (place, (standing, values)), width in zip(fit.items(), widths, strict=True):
+        made[place] = _derived(made[place], standing, values, width, settings, allow_looser)
+    return made
 
 
-@dataclass(frozen=True)
-class _Fit:
-    """A case that gets references: its present entries, and its variables' values by session.
-
-    ``left``: variables that not all sessions define, with why; ``launches``: the fewest of one.
-    """
-
-    check: str
-    case: Case
-    standing: Mapping[str, Entry]
-    values: Mapping[str, Sequence[float]]
-    left: Mapping[str, str]
-    launches: int
-
-
-def _made(
-    fit: _Fit,
+def _derived(
+    case: DerivedCase,
+    standing: Mapping[str, Entry],
+    values: Mapping[str, Sequence[float]],
     widths: Mapping[str, float],
     settings: DerivingSettings,
     allow_looser: bool,
 ) -> DerivedCase:
-    """Return a case's entries from the sessions' values; ``widths``: from ``half_widths``."""
-    entries, left, kept, outside = {}, dict(fit.left), {}, False
-    for variable, several in fit.values.items():
-        stands = fit.standing.get(variable)
+    """Return a case with entries from the sessions' values.
+
+    ``standing``: its present entries; ``widths``: from ``half_widths``.
+    """
+    entries, left, kept, outside = {}, dict(case.left), {}, False
+    for variable, several in values.items():
+        stands = standing.get(variable)
         if stands is not None and stands[0] == XFAIL:
             left[variable] = f"{XFAIL}, {stands[1]}"
             continue
@@ -451,9 +432,7 @@ def _made(
                 kept[variable] = text
         if derived.entry() != stands:
             entries[variable] = derived.entry()
-    return DerivedCase(
-        fit.check, fit.case, entries, left=left, kept=kept, outside=outside, launches=fit.launches
-    )
+    return replace(case, entries=entries, left=left, kept=kept, outside=outside)
 
 
 def _unit(variable: str) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import math
 from collections import Counter, defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
 from itertools import pairwise
@@ -64,35 +64,35 @@ class Failure:
             return sentence
         for_whom = "it" if len(self.tests) == 1 else "them"
         did = "case did" if len(self.waiting) == 1 else "cases did"
-        places = {(case.partition, case.environment) for case in self.waiting}
-        which = (
-            listed([case.what() for case in self.waiting])
-            if len(places) == 1
-            else _counted(self.waiting)
-        )
+        which = _counted(self.waiting)
+        if len({(case.partition, case.environment) for case in self.waiting}) == 1:
+            which = listed([case.what() for case in self.waiting])
         return f"{sentence}; {len(self.waiting)} {did} not run for {for_whom} ({which})"
 
 
 def failures(verdict: Verdict) -> list[Failure]:
     """Return all failures in order of ``badness``, and in the verdict's order among equals."""
     by_test = {(test.partition, test.environment, test.name): test for test in verdict.failed_tests}
-    waiting: dict[FailedTest, list[Case]] = {}
-    single = []
+    waiting: dict[FailedTest, list[Case]] = defaultdict(list)
+    single: list[Failure] = []
     for judged in verdict.cases:
-        test = by_test.get(_failed_test_of(judged))
-        if test is not None:
-            waiting.setdefault(test, []).append(judged.case)
-            continue
-        single += _of_case(judged)
+        test = None
+        if len(judged.faults) == 1:
+            case = judged.case
+            test = by_test.get((case.partition, case.environment, judged.failed_job))
+        if test is None:
+            single += _of_case(judged)
+        else:
+            waiting[test].append(judged.case)
     sentences = {str(test) for test in verdict.failed_tests}
+    beyond = FailureKind.BEYOND_CASES
     found = [
         *_alike(single),
-        *(
-            Failure(FailureKind.BEYOND_CASES, fault, fault)
-            for fault in verdict.faults
-            if fault not in sentences
+        *(Failure(beyond, one, one) for one in verdict.faults if one not in sentences),
+        *_alike(
+            Failure(beyond, str(one), one.why, tests=(one,), waiting=tuple(waiting[one]))
+            for one in verdict.failed_tests
         ),
-        *_of_tests(verdict.failed_tests, waiting),
     ]
     return sorted(found, key=badness)
 
@@ -131,31 +131,16 @@ def _counted(cases: Sequence[Case]) -> str:
     return ", ".join(f"{count} of {place}" for place, count in counts.items())
 
 
-def _failed_test_of(judged: Judged) -> tuple[str, str, str] | None:
-    """Return the failed test that alone failed a case; None where there is more."""
-    if judged.failed_job is None or len(judged.faults) != 1:
-        return None
-    return (judged.case.partition, judged.case.environment, judged.failed_job)
-
-
-def _of_case(judged: Judged) -> list[Failure]:
-    kind = FailureKind.BOUND if judged.complete else FailureKind.CASE
-    found = [Failure(kind, f"{judged.case}: {why}", why, (judged.case,)) for why in judged.faults]
-    for ruling in judged.rulings:
-        if ruling.level is not Level.FAIL:
-            continue
-        more = judged if ruling.confirmation is not None else None
-        found.append(
-            Failure(
-                FailureKind.BOUND,
-                ruling.why,
-                ruling.reason,
-                (judged.case,),
-                excess=excess(ruling.finding),
-                judged=more,
-            )
-        )
-    return found
+def _of_case(judged: Judged) -> Iterator[Failure]:
+    """Yield a failure for each fault of a case and each ruling that fails it."""
+    kind, cases = FailureKind.BOUND if judged.complete else FailureKind.CASE, (judged.case,)
+    for why in judged.faults:
+        yield Failure(kind, f"{judged.case}: {why}", why, cases)
+    for one in judged.rulings:
+        if one.level is Level.FAIL:
+            more = judged if one.confirmation is not None else None
+            beyond = excess(one.finding)
+            yield Failure(FailureKind.BOUND, one.why, one.reason, cases, excess=beyond, judged=more)
 
 
 def excess(finding: Finding) -> float:
@@ -167,37 +152,20 @@ def excess(finding: Finding) -> float:
     return math.inf if ratio <= 0 else max(ratio, 1 / ratio)
 
 
-def _alike(single: Sequence[Failure]) -> list[Failure]:
+def _alike(several: Iterable[Failure]) -> list[Failure]:
     """Return one failure for each kind and reason."""
-    together: dict[tuple[FailureKind, str], list[Failure]] = {}
-    for one in single:
-        together.setdefault((one.kind, one.why), []).append(one)
+    together: dict[tuple[FailureKind, str], list[Failure]] = defaultdict(list)
+    for one in several:
+        together[one.kind, one.why].append(one)
     return [
-        Failure(
-            kind,
-            several[0].whole,
-            why,
-            tuple(case for one in several for case in one.cases),
-            excess=max(one.excess for one in several),
-            judged=several[0].judged,
+        dataclasses.replace(
+            alike[0],
+            cases=tuple(case for one in alike for case in one.cases),
+            tests=tuple(test for one in alike for test in one.tests),
+            waiting=tuple(case for one in alike for case in one.waiting),
+            excess=max(one.excess for one in alike),
         )
-        for (kind, why), several in together.items()
-    ]
-
-
-def _of_tests(tests: Sequence[FailedTest], waiting: dict[FailedTest, list[Case]]) -> list[Failure]:
-    alike: dict[str, list[FailedTest]] = {}
-    for test in tests:
-        alike.setdefault(test.why, []).append(test)
-    return [
-        Failure(
-            FailureKind.BEYOND_CASES,
-            str(several[0]),
-            why,
-            tests=tuple(several),
-            waiting=tuple(case for test in several for case in waiting.get(test, ())),
-        )
-        for why, several in alike.items()
+        for alike in together.values()
     ]
 
 
@@ -303,10 +271,9 @@ class Crossover:
         alike: dict[str, list[str]] = defaultdict(list)
         for one in self.red:
             alike[broken(one)].append(str(one.case.ranks))
-        said = [f"at {' and '.join(ranks)} ranks{how}" for how, ranks in alike.items()]
-        said += [f"not at {' and '.join(fine)}"] if fine else []
-        said += rest
-        return f"red {'; '.join(said)}"
+        parts = [f"at {' and '.join(ranks)} ranks{how}" for how, ranks in alike.items()]
+        parts += [f"not at {' and '.join(fine)}"] if fine else []
+        return f"red {'; '.join([*parts, *rest])}"
 
 
 def crossovers(verdict: Verdict) -> tuple[Crossover, ...]:
@@ -329,13 +296,13 @@ def crossovers(verdict: Verdict) -> tuple[Crossover, ...]:
 
 def red_sizes(judged: Judged) -> tuple[int, ...]:
     """Return the sizes in bytes at which a criterion fails the case, increasing."""
-    failed = (ruling for ruling in judged.rulings if ruling.level is Level.FAIL)
+    failed = (one for one in judged.rulings if one.level is Level.FAIL)
     return tuple(sorted({size for ruling in failed for size in ruling.sizes()}))
 
 
 def red_criteria(judged: Judged) -> tuple[str, ...]:
     """Return the names of the criteria that fail the case."""
-    failed = (ruling for ruling in judged.rulings if ruling.level is Level.FAIL)
+    failed = (one for one in judged.rulings if one.level is Level.FAIL)
     return tuple(dict.fromkeys(ruling.finding.criterion for ruling in failed))
 
 

@@ -10,7 +10,7 @@ from itertools import pairwise
 
 from netproof import criteria
 from netproof.benchmarks import registry
-from netproof.criteria import EnvelopeSettings, Finding, Level
+from netproof.criteria import Bounds, Finding, Level
 from netproof.criteria.findings import at_sizes
 from netproof.measurement.case import Case
 from netproof.measurement.curve import Curve
@@ -29,7 +29,7 @@ NOT_TOGETHER = "they were not interleaved"
 
 
 @dataclass(frozen=True)
-class OneOfTwo:
+class InterleavedLaunch:
     """A launch of one of two configurations.
 
     ``paces``: how far its node's CPUs were apart in both halves, empty where the site does not ask;
@@ -50,12 +50,8 @@ class Pair:
     why: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True)
-class Pairs:
-    """Pairs that compare two configurations; ``short``: why they show no failure, or empty."""
-
-    launches: tuple[tuple[Curve, Curve], ...]
-    short: str = ""
+Pairs = tuple[tuple[tuple[Curve, Curve], ...], str]
+"""Launches that compare two configurations, and why they show no failure, or empty."""
 
 
 def pairs_needed(subject: Subject) -> int:
@@ -78,15 +74,20 @@ def pairs_with(subject: Subject, environment: str) -> tuple[Pair, ...]:
         for peer in launch.peers:
             if peer.environment == environment:
                 sides = ((subject.case.environment, launch.curve), (environment, peer.curve))
-                rounds.append([_one(name, curve, launch.paces, noise) for name, curve in sides])
+                rounds.append(
+                    [
+                        InterleavedLaunch(
+                            curve,
+                            tuple(pace for pace in launch.paces if pace.environment == name),
+                            noise,
+                        )
+                        for name, curve in sides
+                    ]
+                )
     return paired(rounds, settings.pace)
 
 
-def _one(environment: str, curve: Curve, paces: Sequence[Pace], noise: tuple[str, ...]) -> OneOfTwo:
-    return OneOfTwo(curve, tuple(one for one in paces if one.environment == environment), noise)
-
-
-def paired(rounds: Sequence[Sequence[OneOfTwo]], most: float) -> tuple[Pair, ...]:
+def paired(rounds: Sequence[Sequence[InterleavedLaunch]], most: float) -> tuple[Pair, ...]:
     """Return one pair per round, first those that count; each round has a launch of both.
 
     A launch is paired with that of its round, since both had one pace of the machine. If the CPUs
@@ -111,7 +112,7 @@ def paired(rounds: Sequence[Sequence[OneOfTwo]], most: float) -> tuple[Pair, ...
 
 
 def _why(
-    rounds: Sequence[Sequence[OneOfTwo]], number: int, other: int, most: float
+    rounds: Sequence[Sequence[InterleavedLaunch]], number: int, other: int, most: float
 ) -> tuple[str, ...]:
     """Return why launches of two rounds, or of the same, do not count as a pair."""
     one, two = rounds[number][0], rounds[other][1]
@@ -125,7 +126,7 @@ def chosen(pairs: Sequence[Pair], needed: int) -> Pairs:
     """Choose the undisturbed pairs if they are ``needed`` or more; else all of them."""
     good = [pair for pair in pairs if not pair.why]
     if len(good) >= needed:
-        return Pairs(tuple((pair.own, pair.other) for pair in good))
+        return tuple((pair.own, pair.other) for pair in good), ""
     reasons = list(dict.fromkeys(text for pair in pairs for text in pair.why))
     shown = "; ".join(reasons[:MOST_REASONS])
     more = f", and {len(reasons) - MOST_REASONS} more reasons" if reasons[MOST_REASONS:] else ""
@@ -133,7 +134,7 @@ def chosen(pairs: Sequence[Pair], needed: int) -> Pairs:
         f"{len(good)} of {len(pairs)} pairs were undisturbed, and a failure takes {needed}"
         f"{': ' if shown else ''}{shown}{more}"
     )
-    return Pairs(tuple((pair.own, pair.other) for pair in pairs), short)
+    return tuple((pair.own, pair.other) for pair in pairs), short
 
 
 def group(case: Case) -> tuple:
@@ -167,26 +168,21 @@ def across(
             score = _score(subject, of_baseline, baseline, red)
             of_floor = [floor[subject]] if subject in floor else []
             rulings[subject.case.key()] = (*_folded(found), *of_floor, score)
-    for told in (agreements(subjects), growths(subjects), monotonies(subjects)):
-        for subject, finding in told.items():
-            key = subject.case.key()
-            rulings[key] = (*rulings.get(key, ()), rule(subject, finding, None))
+    for subject, finding in (*agreements(subjects), *over_ranks(subjects)):
+        key = subject.case.key()
+        rulings[key] = (*rulings.get(key, ()), rule(subject, finding, None))
     return rulings
 
 
-def agreements(subjects: Iterable[Subject]) -> dict[Subject, Finding]:
-    """Of cases that send one message there and back, whether those of one configuration agree."""
+def agreements(subjects: Iterable[Subject]) -> Iterator[tuple[Subject, Finding]]:
+    """Yield whether cases that send one message there and back agree within a configuration."""
     by_configuration: dict[tuple, list[Subject]] = defaultdict(list)
     for subject in subjects:
-        case = subject.case
-        where = (case.system, case.partition, case.environment, subject.measured_on)
-        one_way = (case.path, case.direction) == ("between", "oneway")
-        if registry.function_of(case).ping_pong and one_way:
-            by_configuration[where].append(subject)
-    found = {}
+        one_way = (subject.case.path, subject.case.direction) == ("between", "oneway")
+        if registry.function_of(subject.case).ping_pong and one_way:
+            by_configuration[_configuration(subject)].append(subject)
     for several in by_configuration.values():
-        calm = {str(one): undisturbed(one) for one in several}
-        sides = {label: companion(one) for label, one in calm.items()}
+        sides = {str(one): companion(undisturbed(one)) for one in several}
         for subject in several:
             label = str(subject)
             finding = criteria.agreement(
@@ -195,57 +191,49 @@ def agreements(subjects: Iterable[Subject]) -> dict[Subject, Finding]:
                 where=label,
                 settings=subject.settings.agreement,
             )
-            if finding is None:
-                continue
-            both = [one for one in several if str(one) in (label, finding.against)]
-            noise = dict.fromkeys(text for one in both for text in disturbances(one))
-            found[subject] = without_noise(finding, tuple(noise))
-    return found
+            if finding is not None:
+                both = [one for one in several if str(one) in (label, finding.against)]
+                yield subject, without_noise(finding, _disturbances(both))
 
 
-def growths(subjects: Iterable[Subject]) -> dict[Subject, Finding]:
-    """Of collectives, how each grew from the next fewer ranks of its configuration."""
-    found = {}
-    for fewer, subject in _by_ranks(subjects):
-        finding = criteria.growth(
-            companion(undisturbed(subject)),
-            companion(undisturbed(fewer)),
-            where=str(subject),
-            against=str(fewer),
-            explained=_explained(fewer.case, subject.case),
-            settings=subject.settings.growth,
-        )
-        noise = dict.fromkeys((*disturbances(fewer), *disturbances(subject)))
-        found[subject] = without_noise(finding, tuple(noise))
-    return found
+def _configuration(subject: Subject) -> tuple:
+    case = subject.case
+    return case.system, case.partition, case.environment, subject.measured_on
 
 
-def monotonies(subjects: Iterable[Subject]) -> dict[Subject, Finding]:
-    """Of collectives, how many times as long as on the next more ranks each took."""
-    found = {}
-    for subject, more in _by_ranks(subjects):
-        finding = criteria.monotony(
-            companion(undisturbed(subject)),
-            companion(undisturbed(more)),
-            where=str(subject),
-            against=str(more),
-            settings=subject.settings.monotony,
-        )
-        noise = dict.fromkeys((*disturbances(subject), *disturbances(more)))
-        found[subject] = without_noise(finding, tuple(noise))
-    return found
+def _disturbances(several: Iterable[Subject]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(text for one in several for text in disturbances(one)))
 
 
-def _by_ranks(subjects: Iterable[Subject]) -> Iterator[tuple[Subject, Subject]]:
-    """Each collective of a configuration with the same on the next more ranks."""
+def over_ranks(subjects: Iterable[Subject]) -> Iterator[tuple[Subject, Finding]]:
+    """Yield how collectives grow from the next fewer ranks, and what takes longer on fewer."""
     by_function: dict[tuple, list[Subject]] = defaultdict(list)
     for subject in subjects:
         case = subject.case
-        where = (case.system, case.partition, case.environment, subject.measured_on)
         if registry.function_of(case).collective and subject.measured.curve.sizes != (0,):
-            by_function[(*where, case.benchmark, case.function)].append(subject)
+            key = (*_configuration(subject), case.benchmark, case.function)
+            by_function[key].append(subject)
     for several in by_function.values():
-        yield from pairwise(sorted(several, key=lambda one: one.case.ranks))
+        for fewer, more in pairwise(sorted(several, key=lambda one: one.case.ranks)):
+            few, many = companion(undisturbed(fewer)), companion(undisturbed(more))
+            noise = _disturbances((fewer, more))
+            growth = criteria.growth(
+                many,
+                few,
+                where=str(more),
+                against=str(fewer),
+                explained=_explained(fewer.case, more.case),
+                settings=more.settings.growth,
+            )
+            yield more, without_noise(growth, noise)
+            monotony = criteria.monotony(
+                few,
+                many,
+                where=str(fewer),
+                against=str(more),
+                settings=fewer.settings.monotony,
+            )
+            yield fewer, without_noise(monotony, noise)
 
 
 def _explained(fewer: Case, more: Case) -> float:
@@ -257,94 +245,92 @@ def _explained(fewer: Case, more: Case) -> float:
     return max(1.0, on_link[1] / on_link[0], (more.ranks - 1) / (fewer.ranks - 1))
 
 
+class _Members:
+    """Cases of one group: undisturbed launches, disturbances, and pairs of interleaved launches."""
+
+    def __init__(self, members: Sequence[Subject]) -> None:
+        self.calm = {str(one): undisturbed(one).measured for one in members}
+        self.launches = {
+            label: [launch.curve for launch in measured.launches]
+            for label, measured in self.calm.items()
+        }
+        self.pairs = _pairs(members)
+        self._noise = {str(one): disturbances(one) for one in members}
+
+    def weighed(self, finding: Finding) -> Finding:
+        """Return a finding as far as its launches allow: disturbed ones show no failure."""
+        sides = (finding.where, finding.against or "")
+        if sides not in self.pairs:
+            both = (text for label in sides for text in self._noise.get(label, ()))
+            return without_noise(finding, tuple(dict.fromkeys(both)))
+        _, short = self.pairs[sides]
+        if not short or finding.level not in (Level.FAIL, Level.INCONCLUSIVE):
+            return finding
+        reason = f"{finding.reason}; {short}"
+        return dataclasses.replace(finding, level=Level.INCONCLUSIVE, reason=reason)
+
+
 def envelopes(members: Sequence[Subject], of: Subject | None = None) -> dict[Subject, list[Ruling]]:
-    """Of cases of one group, the rulings on each size that the envelope flags.
+    """Return the rulings on each size that the envelope of one group's cases flags.
 
     ``of``: the one of them that is asked for, None for all.
     """
-    asked = members if of is None else [of]
-    calm = {str(member): undisturbed(member).measured for member in members}
-    noise = {str(member): disturbances(member) for member in members}
-    curves = {label: measured.curve for label, measured in calm.items()}
-    launches = {
-        label: [launch.curve for launch in measured.launches] for label, measured in calm.items()
-    }
+    known = _Members(members)
     crossings = {
         str(member): crossing for member in members if (crossing := member.crossing()) is not None
     }
-    pairs = _pairs(members)
     # Partitions may have bounds of their own; mostly they have the same.
-    found = {
-        settings: criteria.above_envelope(
-            curves,
-            settings,
-            launches=launches,
-            crossings=crossings,
-            pairs={sides: one.launches for sides, one in pairs.items()},
-            only=None if of is None else str(of),
-        )
-        for settings in {member.settings.envelope for member in asked}
-    }
-
-    def ruled(member: Subject, finding: Finding) -> Ruling:
-        if len(members) == 1 and finding.level is Level.UNDEFINED:
-            return Ruling(finding, Level.SHOWN, finding.reason)
-        sides = (finding.where, finding.against or "")
-        if sides in pairs:
-            return rule(member, _of_pairs(finding, pairs[sides]), None)
-        both = [text for side in sides for text in noise.get(side, ())]
-        return rule(member, without_noise(finding, tuple(dict.fromkeys(both))), None)
-
-    by_label: dict[EnvelopeSettings, dict[str, list[Finding]]] = {}
-    for settings, several in found.items():
-        by_label[settings] = defaultdict(list)
-        for finding in several:
-            by_label[settings][finding.where].append(finding)
-    return {
-        member: [ruled(member, one) for one in by_label[member.settings.envelope][str(member)]]
-        for member in asked
-    }
+    found: dict[Bounds, dict[str, list[Finding]]] = {}
+    rulings: dict[Subject, list[Ruling]] = {}
+    for member in members if of is None else [of]:
+        settings = member.settings.envelope
+        if settings not in found:
+            found[settings] = defaultdict(list)
+            for finding in criteria.above_envelope(
+                {label: measured.curve for label, measured in known.calm.items()},
+                settings,
+                launches=known.launches,
+                crossings=crossings,
+                pairs={sides: launches for sides, (launches, _) in known.pairs.items()},
+                only=None if of is None else str(of),
+            ):
+                found[settings][finding.where].append(finding)
+        rulings[member] = [
+            Ruling(one, Level.SHOWN, one.reason)
+            if len(members) == 1 and one.level is Level.UNDEFINED
+            else rule(member, known.weighed(one), None)
+            for one in found[settings][str(member)]
+        ]
+    return rulings
 
 
 def floors(members: Sequence[Subject], of: Subject | None = None) -> dict[Subject, Ruling]:
-    """Of cases of one group, how each scores against the other environments of its partition.
+    """Return how cases of one group score against other environments of their partition.
 
     What does not go over TCP is compared with what does not either. A case without another
     environment has none. ``of`` as in ``envelopes``.
     """
-    by_label = {str(member): member for member in members}
-    calm = {label: undisturbed(member).measured.launches for label, member in by_label.items()}
-    noise = {
-        label: (place, disturbances(member))
-        for place, (label, member) in enumerate(by_label.items())
-    }
-    pairs = _pairs(members)
-
-    def weighed(finding: Finding) -> Finding:
-        sides = (finding.where, finding.against or "")
-        if sides in pairs:
-            return _of_pairs(finding, pairs[sides])
-        both = [text for _, told in sorted(noise[label] for label in sides) for text in told]
-        return without_noise(finding, tuple(dict.fromkeys(both)))
-
-    alongside: dict[tuple, list[Subject]] = defaultdict(list)
+    known = _Members(members)
+    by_place: dict[tuple, list[Subject]] = defaultdict(list)
     for member in members:
-        alongside[_place(member)].append(member)
+        by_place[_place(member)].append(member)
     rulings = {}
     for member in members if of is None else [of]:
         where, settings, environment = str(member), member.settings, member.case.environment
-        alike = [
-            str(one) for one in alongside[_place(member)] if one.case.environment != environment
+        others = [
+            str(one) for one in by_place[_place(member)] if one.case.environment != environment
         ]
         finding = criteria.floor(
-            [launch.curve for launch in calm[where]],
-            {label: [launch.curve for launch in calm[label]] for label in alike},
+            known.launches[where],
+            {label: known.launches[label] for label in others},
             where=where,
             settings=settings.floor_inside if member.case.path == "inside" else settings.floor,
             pairs={
-                label: pairs[where, label].launches for label in alike if (where, label) in pairs
+                label: known.pairs[where, label][0]
+                for label in others
+                if (where, label) in known.pairs
             },
-            weighed=weighed,
+            weighed=known.weighed,
         )
         if finding is not None:
             rulings[member] = rule(member, finding, None)
@@ -355,14 +341,6 @@ def _place(one: Subject) -> tuple:
     """Partition and link of a case, by which environments are compared."""
     case = one.case
     return case.system, case.partition, one.link, one.measured.line_rate_mb_s is None
-
-
-def _of_pairs(finding: Finding, pairs: Pairs) -> Finding:
-    """A finding that rests on launches next to each other: too few of them show no failure."""
-    if not pairs.short or finding.level not in (Level.FAIL, Level.INCONCLUSIVE):
-        return finding
-    reason = f"{finding.reason}; {pairs.short}"
-    return dataclasses.replace(finding, level=Level.INCONCLUSIVE, reason=reason)
 
 
 def _pairs(members: Sequence[Subject]) -> dict[tuple[str, str], Pairs]:
@@ -414,13 +392,8 @@ def _score(
 ) -> Ruling:
     settings, where = subject.settings.score, str(subject)
     if baseline is None:
-        finding = Finding(
-            "score",
-            Level.UNDEFINED,
-            where,
-            "score undefined: the baseline is no part of this run",
-        )
-        return rule(subject, finding, None)
+        why = "score undefined: the baseline is no part of this run"
+        return rule(subject, Finding("score", Level.UNDEFINED, where, why), None)
     calm = [undisturbed(member).measured for member in of_baseline]
     finding = criteria.score(
         [launch.curve for launch in undisturbed(subject).measured.launches],
@@ -432,21 +405,15 @@ def _score(
     )
     if of_baseline:
         finding = dataclasses.replace(finding, against=str(of_baseline[0]))
-    noise = [text for member in (subject, *of_baseline) for text in disturbances(member)]
-    finding = _marked(finding, tuple(dict.fromkeys(noise)))
+    noise = _disturbances((subject, *of_baseline))
+    if noise and finding.value is not None:
+        # Whatever its level: the value rests on disturbed launches.
+        weighed = without_noise(finding, noise)
+        if weighed is finding:
+            reason = f"{finding.reason}; the machine was disturbed: {'; '.join(noise)}"
+            weighed = dataclasses.replace(finding, reason=reason)
+        finding = dataclasses.replace(weighed, disturbed=noise)
     return rule(subject, finding, None)
-
-
-def _marked(score: Finding, noise: tuple[str, ...]) -> Finding:
-    """A score that rests on disturbed launches, its own or the baseline's: it says so, always."""
-    if not noise or score.value is None:
-        return score
-    told = without_noise(score, noise)
-    if told is score:
-        told = dataclasses.replace(
-            score, reason=f"{score.reason}; the machine was disturbed: {'; '.join(noise)}"
-        )
-    return dataclasses.replace(told, disturbed=noise)
 
 
 def _baseline_name(subject: Subject) -> str:

@@ -147,22 +147,15 @@ def clocks(nodes: Sequence[NodeInJob], partition: str, bound_s: float) -> Iterat
             undecided |= far
     for node, by in sorted(apart.items()):
         why = f"{node}: clock at least {_seconds(by)} that of most others"
-        yield _clock(partition, node, why, by)
+        yield _between(partition, NodeFindingKind.CLOCK, why, (node,), f"{by:.3g} s")
     for node, by in sorted(undecided.items()):
-        if node in apart:
-            continue
-        why = f"clock differs: {node} is at least {_seconds(by)} the first node of its job"
-        yield _clock(partition, node, why, by)
+        if node not in apart:
+            why = f"clock differs: {node} is at least {_seconds(by)} the first node of its job"
+            yield _between(partition, NodeFindingKind.CLOCK, why, (node,), f"{by:.3g} s")
     for node, by in sorted(kept.items()):
         if node not in {*apart, *undecided}:
             why = f"{node}: clock {abs(by):.3g} s off, by what keeps it"
-            yield _clock(partition, node, why, by)
-
-
-def _clock(partition: str, node: str, why: str, by: float) -> NodeFinding:
-    return NodeFinding(
-        partition, "clock", NodeFindingKind.CLOCK, Level.FAIL, why, (node,), f"{by:.3g} s"
-    )
+            yield _between(partition, NodeFindingKind.CLOCK, why, (node,), f"{by:.3g} s")
 
 
 def paths(
@@ -207,18 +200,9 @@ def paths(
         if now_and_then:
             why += f"; so it was in {len(stopped)} of {len(sizes)} jobs"
         level = Level.WARN if now_and_then else Level.FAIL
-        pair = (source, target)
+        kind, pair = NodeFindingKind.PATH, (source, target)
         several.append(
-            NodeFinding(
-                partition,
-                "path",
-                NodeFindingKind.PATH,
-                level,
-                why,
-                pair,
-                str(passed),
-                str(asked),
-            )
+            _between(partition, kind, why, pair, str(passed), others=str(asked), level=level)
         )
     return several
 
@@ -260,15 +244,15 @@ def connections(
         why += f": look for a firewall on {interface} there"
         if not {*sources} & heard:
             why += f", or on {_listed(sources)}, which no other node answered"
-        yield _tcp(partition, why, (target,), SILENT)
+        yield _between(partition, NodeFindingKind.TCP, why, (target,), SILENT)
     blamed = {source for source, targets in unheard.items() if len(targets) > 1} - {*silent}
     for source in sorted(blamed):
         why = f"{source}: {UNHEARD}, of {_listed(unheard[source])}, which answer others"
-        yield _tcp(partition, why, (source,), UNHEARD)
+        yield _between(partition, NodeFindingKind.TCP, why, (source,), UNHEARD)
     for source, target in never:
         if target in answering and source not in {*blamed, *(silent.keys() & unheard.keys())}:
             why = f"{source} to {target}: {UNANSWERED}, and {target} answers others"
-            yield _tcp(partition, why, (source, target), UNANSWERED)
+            yield _between(partition, NodeFindingKind.TCP, why, (source, target), UNANSWERED)
     yield from _now_and_then(asked, partition)
 
 
@@ -281,21 +265,28 @@ def _now_and_then(
         if len({*several}) > 1:
             counts[target][source] = f"in {several.count(False)} of {len(several)} jobs"
     for target, by_source in counts.items():
+        each = ", ".join(f"of {source} {count}" for source, count in by_source.items())
+        nodes, words = (target,), f"{SILENT} in some jobs"
+        why = f"{target}: {SILENT} {each}"
         if len(by_source) == 1:
             ((source, count),) = by_source.items()
-            words = f"{UNANSWERED} {count}"
+            nodes, words = (source, target), f"{UNANSWERED} {count}"
             why = f"{source} to {target}: {words}"
-            yield _tcp(partition, why, (source, target), words, Level.WARN)
-            continue
-        each = ", ".join(f"of {source} {count}" for source, count in by_source.items())
-        why = f"{target}: {SILENT} {each}"
-        yield _tcp(partition, why, (target,), f"{SILENT} in some jobs", Level.WARN)
+        yield _between(partition, NodeFindingKind.TCP, why, nodes, words, level=Level.WARN)
 
 
-def _tcp(
-    partition: str, why: str, nodes: tuple[str, ...], words: str, level: Level = Level.FAIL
+def _between(
+    partition: str,
+    kind: NodeFindingKind,
+    why: str,
+    nodes: tuple[str, ...],
+    value: str,
+    *,
+    others: str | None = None,
+    level: Level = Level.FAIL,
 ) -> NodeFinding:
-    return NodeFinding(partition, "tcp", NodeFindingKind.TCP, level, why, nodes, words)
+    """Return a finding on what nodes are to one another; its fact has the name of its kind."""
+    return NodeFinding(partition, kind.value, kind, level, why, nodes, value, others)
 
 
 def _listed(nodes: Sequence[str]) -> str:
@@ -346,30 +337,18 @@ _OF_THE_LINK = frozenset(
 """Facts that are not known, or not as they should be, where the interface is not up."""
 
 
-@dataclass(frozen=True)
-class Declared:
-    """What the site said of a partition's links when it was measured."""
+def judge(made: OfSession, partitions: Mapping[str, Partition]) -> tuple[NodeFinding, ...]:
+    """Return all findings on the nodes of a session, by partition.
 
-    interface: str
-    link_mbit_s: int
-    mtu: int
-
-
-def judge(
-    made: OfSession, partitions: Mapping[str, Partition], declared: Mapping[str, Declared]
-) -> tuple[NodeFinding, ...]:
-    """All findings on the nodes of a session, by partition.
-
-    ``partitions``: what the site says now of those that are judged; ``declared``: of their links
-    when they were measured, by the partition's name.
+    ``partitions``: those that are judged, each with the links that were declared when it was
+    measured.
     """
     found: list[NodeFinding] = []
     for name, partition in partitions.items():
-        nodes = sorted(
-            (one for one in made.nodes if one.partition == name), key=lambda one: _number(one.jobid)
-        )
+        nodes = [one for one in made.nodes if one.partition == name]
         if nodes:
-            found += _Partition(name, partition, declared[name], nodes).findings()
+            nodes.sort(key=lambda one: _number(one.jobid))
+            found += _Partition(name, partition, nodes).findings()
     return tuple(found)
 
 
@@ -379,23 +358,19 @@ class _Partition:
 
     name: str
     site: Partition
-    declared: Declared
     nodes: Sequence[NodeInJob]
 
     def findings(self) -> list[NodeFinding]:
         facts = [fact for fact in facts_of(self.nodes) if not self._may_differ(fact.name)]
-        values = {(fact.name, fact.environment): values_of(fact) for fact in facts}
         found = [one for fact in facts for one in self._changed(fact)]
-        for fact in facts:
-            found += self._compared(fact, values[fact.name, fact.environment])
+        found += [one for fact in facts for one in self._compared(fact, values_of(fact))]
         found = [*folded(found), *self._below_maximum(found)]
         if not self._may_differ("clock"):
             found += clocks(self.nodes, self.name, self.site.clock_offset_ms / 1000)
         if not self._may_differ("path"):
             found = paths(self.nodes, self.name, found)
         if not self._may_differ("tcp"):
-            interface = self.declared.interface
-            found += connections(self.nodes, self.name, interface, self._not_up())
+            found += connections(self.nodes, self.name, self.site.interface, self._not_up())
         return [*found, *self._not_known(facts)]
 
     def _may_differ(self, name: str) -> bool:
@@ -437,7 +412,7 @@ class _Partition:
     def _label(self, fact: ToldFact) -> str:
         group, _, key = fact.name.partition(" ")
         if fact.name == "state":
-            return f"interface {self.declared.interface}"
+            return f"interface {self.site.interface}"
         if group == "memory":
             return f"memory {key.removesuffix(' KiB').replace('total', '')}".strip()
         if group == "sysctls":
@@ -449,8 +424,8 @@ class _Partition:
     def _expected(self, fact: ToldFact) -> tuple[str, bool] | None:
         """What a fact has to be, and whether the site's file says so; None where nothing does."""
         return {
-            "mtu": (str(self.declared.mtu), True),
-            "link_mbit_s": (str(self.declared.link_mbit_s), True),
+            "mtu": (str(self.site.mtu), True),
+            "link_mbit_s": (str(self.site.link_mbit_s), True),
             "state": (UP, False),
             "duplex": (FULL, False),
         }.get(fact.name)
@@ -463,8 +438,18 @@ class _Partition:
         expected = self._expected(fact)
         if expected is not None:
             wanted, stated = expected
+            end = ", the site's file says " + wanted if stated else ""
+            if right := len(by_value.get(wanted, ())):
+                end = f", {_others(right)} {wanted}{AS_STATED if stated else ''}"
             return [
-                self._declared(fact, value, nodes, wanted, stated, len(by_value.get(wanted, ())))
+                self._found(
+                    fact,
+                    NodeFindingKind.DECLARED,
+                    f"{fold(nodes)}: {self._label(fact)} {shown(fact, value)}{end}",
+                    nodes,
+                    value,
+                    wanted,
+                )
                 for value, nodes in ordered_values(by_value)
                 if value != wanted
             ]
@@ -496,22 +481,6 @@ class _Partition:
             )
             for value, nodes in others
         ]
-
-    def _declared(
-        self,
-        fact: ToldFact,
-        value: str,
-        nodes: Sequence[str],
-        wanted: str,
-        stated: bool,
-        right: int,
-    ) -> NodeFinding:
-        why = f"{fold(nodes)}: {self._label(fact)} {shown(fact, value)}"
-        if right:
-            why += f", {_others(right)} {wanted}{AS_STATED if stated else ''}"
-        elif stated:
-            why += f", the site's file says {wanted}"
-        return self._found(fact, NodeFindingKind.DECLARED, why, nodes, value, wanted)
 
     def _below_maximum(self, found: Sequence[NodeFinding]) -> Iterator[NodeFinding]:
         """Cards whose link is slower or narrower than they can, where no other node tells it."""

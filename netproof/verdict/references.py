@@ -6,7 +6,7 @@ import difflib
 import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -279,11 +279,6 @@ def keys_below(node: Any, name: str) -> list[Any]:
     ]
 
 
-def aliased(root: Any) -> set[str]:
-    """Return the anchors that are used below a node."""
-    return {node.name for node in descendants(root) if isinstance(node, Alias)}
-
-
 def effective(node: Any) -> dict[Any, Any]:
     """A mapping's values by key with merges resolved, in the order in which PyYAML has them."""
     node = node.target if isinstance(node, Alias) else node
@@ -311,21 +306,11 @@ def scalar(value: Any) -> str:
 _INDENT = "  "
 
 
-@dataclass
-class _Edit:
-    """Text that replaces ``start`` to ``end``, offsets into the file."""
+_Edit = tuple[int, int, str]
+"""Start and end in the file, and the text that replaces what is between them."""
 
-    start: int
-    end: int
-    text: str
-
-
-@dataclass
-class _Update:
-    """New entries below a place: those of a leaf by variable, or by the next level's key."""
-
-    variables: dict[str, Entry] = field(default_factory=dict)
-    below: dict[str | int, _Update] = field(default_factory=dict)
+_Update = dict[str | int, Any]
+"""New entries below a place: lists by variable, or further updates by the next level's key."""
 
 
 def edited(
@@ -333,17 +318,19 @@ def edited(
 ) -> str:
     """Return the file's text with new entries for cases, by check's class and case.
 
-    A case that found its entries by a regular expression, an alias or a merge gets keys of its
-    own, with the entries from there behind them. Raises NotThere as ``ReferenceFile.find``, and
-    NetproofError where a place cannot be edited without changing another.
+    Entries are changed at their place in the text, so that comments, anchors, order and layout of
+    everything else stay byte for byte. A case that found its entries by a regular expression, an
+    alias or a merge gets keys of its own, with the entries from there behind them. Raises NotThere
+    as ``ReferenceFile.find``, and NetproofError where a place cannot be edited without changing
+    another.
     """
     wanted: dict[str, _Update] = {}
     for (check, case), variables in changes.items():
         references.find(check, case)
-        update = wanted.setdefault(check, _Update())
+        update = wanted.setdefault(check, {})
         for key in references.keys_to(check, case):
-            update = update.below.setdefault(key, _Update())
-        update.variables.update(variables)
+            update = update.setdefault(key, {})
+        update.update(variables)
     return _Editor(references).edited(wanted)
 
 
@@ -353,7 +340,9 @@ class _Editor:
     def __init__(self, references: ReferenceFile) -> None:
         self._references = references
         self._path, self._text = references.path, references.text
-        self._shared = aliased(references.root)
+        self._shared = {
+            node.name for node in descendants(references.root) if isinstance(node, Alias)
+        }
 
     def edited(self, wanted: Mapping[str, _Update]) -> str:
         """Return the new text; ``wanted``: by check."""
@@ -365,22 +354,21 @@ class _Editor:
                 raise NetproofError(
                     f"{self._path}: {check} comes from a merge (<<); give it a key of its own"
                 )
-            key, node = found[-1]
-            if isinstance(node, Alias):
-                self._replace(key, node, update, edits)
-            else:
-                self._edit(key, node, update, edits)
+            self._change(*found[-1], update, edits)
         text = _spliced(self._text, edits)
         self._verify(text, wanted)
         return text
 
-    def _edit(self, key: Any, node: Any, update: _Update, edits: list[_Edit]) -> None:
-        """Change a mapping at its place."""
+    def _change(self, key: Any, node: Any, update: _Update, edits: list[_Edit]) -> None:
+        """Change a mapping at its place; an alias or one in flow style is written as a block."""
+        if isinstance(node, Alias):
+            self._replace(key, node, update, edits)
+            return
         if node.anchor in self._shared:
-            raise NetproofError(
-                f"{self._path}:{node.start_mark.line + 1}: &{node.anchor} is defined here and used"
-                " elsewhere; move what it names to a key of its own at the top, that begins with a"
-                " dot, and write an alias here"
+            raise self._fault(
+                node,
+                f"&{node.anchor} is defined here and used elsewhere; move what it names to a key of"
+                " its own at the top, that begins with a dot, and write an alias here",
             )
         if node.flow_style:
             self._replace(key, node, update, edits)
@@ -388,34 +376,31 @@ class _Editor:
         own = {plain(k): (k, value) for k, value in node.value if k.tag != MERGE}
         found = effective(node)
         late: list[_Edit] = []
-        for name, entry in update.variables.items():
-            if name not in own:
-                late.append(self._inserted(node, name, _entry_text(entry)))
-                continue
-            variable, value = own[name]
-            if value.anchor in self._shared:
-                raise NetproofError(
-                    f"{self._path}:{value.start_mark.line + 1}: &{value.anchor} is defined here and"
-                    " used elsewhere; write the entry out in both places"
-                )
-            self._insist_on_no_comments(value, after=variable)
-            start, gap = start_of(value), ""
-            if "\n" in self._text[end_of(variable) : start]:
-                start, gap = len(self._text[:start].rstrip()), " "
-            edits.append(_Edit(start, end_of(value), gap + _entry_text(entry)))
-        for name, below in update.below.items():
-            if name in own:
-                child_key, child = own[name]
-                if isinstance(child, Alias):
-                    self._replace(child_key, child, below, edits)
-                else:
-                    self._edit(child_key, child, below, edits)
-                continue
-            lines = self._block(
-                found[matching(found, name)], below, " " * (node.start_mark.column + len(_INDENT))
-            )
-            late.append(self._inserted(node, name, "\n" + "\n".join(lines)))
+        for name, new in update.items():
+            if name not in own and isinstance(new, dict):
+                indent = " " * (node.start_mark.column + len(_INDENT))
+                lines = self._block(found[matching(found, name)], new, indent)
+                late.append(self._inserted(node, name, "\n" + "\n".join(lines)))
+            elif name not in own:
+                late.append(self._inserted(node, name, f" {_entry_text(new)}"))
+            elif isinstance(new, dict):
+                self._change(*own[name], new, edits)
+            else:
+                self._replace_entry(*own[name], new, edits)
         edits += late
+
+    def _replace_entry(self, variable: Any, value: Any, entry: Entry, edits: list[_Edit]) -> None:
+        if value.anchor in self._shared:
+            raise self._fault(
+                value,
+                f"&{value.anchor} is defined here and used elsewhere; write the entry out in both"
+                " places",
+            )
+        self._insist_on_no_comments(value, after=variable)
+        start, gap = value.start_mark.index, ""
+        if "\n" in self._text[end_of(variable) : start]:
+            start, gap = len(self._text[:start].rstrip()), " "
+        edits.append((start, end_of(value), gap + _entry_text(entry)))
 
     def _inserted(self, node: Any, name: str | int, text: str) -> _Edit:
         """Insert a further key at the end of a block mapping.
@@ -424,15 +409,13 @@ class _Editor:
         it does not hide earlier keys.
         """
         at = self._line_end(end_of(node))
-        separator = "" if text.startswith("\n") else " "
-        return _Edit(at, at, f"\n{' ' * node.start_mark.column}{scalar(name)}:{separator}{text}")
+        return at, at, f"\n{' ' * node.start_mark.column}{scalar(name)}:{text}"
 
     def _replace(self, key: Any, node: Any, update: _Update, edits: list[_Edit]) -> None:
         """Write an alias or a mapping in flow style as a block, a comment behind it staying."""
         if self._text[: start_of(key)].rpartition("\n")[2].strip():
-            raise NetproofError(
-                f"{self._path}:{key.start_mark.line + 1}: {plain(key)!r} shares its line with what"
-                " is before it; begin a line with it"
+            raise self._fault(
+                key, f"{plain(key)!r} shares its line with what is before it; begin a line with it"
             )
         self._insist_on_no_comments(node)
         for below in descendants(node)[1:]:
@@ -441,8 +424,8 @@ class _Editor:
         at = self._line_end(end_of(node))
         lines = self._block(node, update, indent, in_place=True)
         anchor = f" &{node.anchor}" if node.anchor else ""
-        edits.append(_Edit(len(self._text[: start_of(node)].rstrip()), end_of(node), anchor))
-        edits.append(_Edit(at, at, "\n" + "\n".join(lines)))
+        edits.append((len(self._text[: start_of(node)].rstrip()), end_of(node), anchor))
+        edits.append((at, at, "\n" + "\n".join(lines)))
 
     def _block(
         self, node: Any, update: _Update, indent: str, *, in_place: bool = False
@@ -452,16 +435,14 @@ class _Editor:
         ``in_place``: the lines take the place of the node, so that its own anchor stays there.
         """
         found = effective(node)
-        new: dict[str | int, list[str]] = {
-            key: [f"{indent}{scalar(key)}: {_entry_text(entry)}"]
-            for key, entry in update.variables.items()
-        }
-        for key, below in update.below.items():
-            child = found[matching(found, key)]
-            new[key] = [
-                f"{indent}{scalar(key)}:",
-                *self._block(child, below, indent + _INDENT),
-            ]
+        new: dict[str | int, list[str]] = {}
+        for key, below in update.items():
+            head = f"{indent}{scalar(key)}:"
+            if isinstance(below, dict):
+                child = found[matching(found, key)]
+                new[key] = [head, *self._block(child, below, indent + _INDENT)]
+            else:
+                new[key] = [f"{head} {_entry_text(below)}"]
         name = node.name if isinstance(node, Alias) else None if in_place else node.anchor
         lines = []
         if name:
@@ -482,7 +463,7 @@ class _Editor:
         if name:
             return [f"{head} *{name}"]
         if isinstance(value, yaml.MappingNode) and not value.flow_style:
-            return [head, *self._block(value, _Update(), indent + _INDENT)]
+            return [head, *self._block(value, {}, indent + _INDENT)]
         return [f"{head} {self._source(value)}"]
 
     def _source(self, node: Any) -> str:
@@ -496,18 +477,21 @@ class _Editor:
 
     def _insist_on_no_anchor(self, node: Any) -> None:
         if node.anchor:
-            raise NetproofError(
-                f"{self._path}:{node.start_mark.line + 1}: &{node.anchor} would be defined twice or"
-                " lost; move what it names to a key of its own at the top, that begins with a dot"
+            raise self._fault(
+                node,
+                f"&{node.anchor} would be defined twice or lost; move what it names to a key of its"
+                " own at the top, that begins with a dot",
             )
 
     def _insist_on_no_comments(self, node: Any, after: Any = None) -> None:
         text = self._text[start_of(node) if after is None else end_of(after) : end_of(node)]
         if "\n" in text and "#" in text:
-            raise NetproofError(
-                f"{self._path}:{node.start_mark.line + 1}: the comments between these lines would"
-                " be lost; move them above"
+            raise self._fault(
+                node, "the comments between these lines would be lost; move them above"
             )
+
+    def _fault(self, node: Any, reason: str) -> NetproofError:
+        return NetproofError(f"{self._path}:{node.start_mark.line + 1}: {reason}")
 
     def _line_end(self, offset: int) -> int:
         end = self._text.find("\n", offset)
@@ -530,10 +514,10 @@ class _Editor:
 
 def _with(level: dict[Any, Any], update: _Update) -> dict[Any, Any]:
     """Return a level after an update."""
-    after = {**level, **update.variables}
-    for key, below in update.below.items():
-        after[key] = _with(level[matching(level, key)], below)
-    return after
+    return level | {
+        key: _with(level[matching(level, key)], new) if isinstance(new, dict) else new
+        for key, new in update.items()
+    }
 
 
 def _ordered(level: Any) -> Any:
@@ -546,9 +530,9 @@ def _ordered(level: Any) -> Any:
 def _spliced(text: str, edits: Sequence[_Edit]) -> str:
     newline = "\r\n" if "\r\n" in text else "\n"
     parts, done = [], 0
-    for edit in sorted(edits, key=lambda edit: edit.start):
-        parts += [text[done : edit.start], edit.text.replace("\n", newline)]
-        done = edit.end
+    for start, end, new in sorted(edits, key=lambda edit: edit[0]):
+        parts += [text[done:start], new.replace("\n", newline)]
+        done = end
     return "".join([*parts, text[done:]])
 
 

@@ -10,7 +10,7 @@ two parties (FTXS at SC21), with the verdict's own rule instead of a test.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import median
 
@@ -204,11 +204,6 @@ class AcceptancePlan:
     seller: float
     buyer: float
 
-    def accepts(self, sessions: Sequence[Sequence[float]]) -> bool:
-        """Check whether sessions pass, given their launches' values over the agreed one."""
-        level = sum(math.log(median(launches)) for launches in sessions) / len(sessions)
-        return level >= math.log(self.bound) if self.bound < 1 else level <= math.log(self.bound)
-
 
 def plan(
     scattering: Scatter,
@@ -228,11 +223,8 @@ def plan(
         raise NetproofError(f"a margin of {margin:g} is no share: give 0.05 for a twentieth")
     distance = -math.log(1 - margin)
     error = scattering.of_median(launches)
-    sessions = 1
-    if error > 0:
-        sessions = max(
-            1, math.ceil((2 * float(scipy.special.ndtri(1 - risk)) * error / distance) ** 2)
-        )
+    needed = (2 * float(scipy.special.ndtri(1 - risk)) * error / distance) ** 2
+    sessions = max(1, math.ceil(needed))
     if sessions > MOST_SESSIONS:
         raise NetproofError(
             f"sessions scatter by {error:.1%}, so that a margin of {margin:.1%} takes more than"
@@ -244,35 +236,6 @@ def plan(
         risked = float(scipy.special.ndtr(-half * math.sqrt(sessions) / error))
     bound = math.exp(-half if larger else half)
     return AcceptancePlan(bound, sessions, launches, risked, risked)
-
-
-def simulated(
-    found: AcceptancePlan,
-    ratio: float,
-    scattering: Scatter,
-    *,
-    acceptances: int = 1000,
-    seed: int = 0,
-) -> float:
-    """Return the share of simulated acceptances that a network of ``ratio`` passes."""
-    random = np.random.default_rng(seed)
-    passed = 0
-    for _ in range(acceptances):
-        levels = math.log(ratio) + scattering.between * random.standard_normal(found.sessions)
-        noise = scattering.within * random.standard_normal((found.sessions, found.launches))
-        passed += found.accepts(np.exp(levels[:, None] + noise).tolist())
-    return passed / acceptances
-
-
-def shared_scatter(several: Mapping[str, Sequence[Sequence[float]]]) -> dict[str, Scatter]:
-    """Return the scatter of each variable; those without one are left out."""
-    found = {}
-    for name, sessions in several.items():
-        try:
-            found[name] = scatter(sessions)
-        except NetproofError:
-            continue
-    return found
 
 
 MARGINS = (0.02, 0.05, 0.1, 0.2, 0.3, 0.5)
@@ -298,14 +261,6 @@ class ReferenceRisk:
     why: str = ""
 
 
-@dataclass(frozen=True)
-class NoRisk:
-    """A case without risks, and why."""
-
-    case: Case
-    reason: str
-
-
 def risks_of_sessions(
     sessions: Sequence[Session],
     references: ReferenceFile,
@@ -314,8 +269,8 @@ def risks_of_sessions(
     margin: float,
     *,
     tries: int = 1000,
-) -> tuple[list[ReferenceRisk], list[NoRisk]]:
-    """Return the risks of each landmark with a better side, in each case of all sessions.
+) -> tuple[list[ReferenceRisk], dict[Case, str]]:
+    """Return the risks of each landmark with a better side, and why cases have none.
 
     ``margin``: the share by which a network is worse that must not pass. Raises NetproofError for
     fewer than ``derive.LEAST_SESSIONS`` sessions, and as ``derive.results_of`` does.
@@ -327,15 +282,14 @@ def risks_of_sessions(
         )
     several = [derive.results_of(stored, system, partition) for stored in sessions]
     found: list[ReferenceRisk] = []
-    without: list[NoRisk] = []
+    without: dict[Case, str] = {}
     for key, first in several[0].items():
         results = [one.get(key) for one in several]
         measured = [
             Measured.from_json(one.measured) for one in results if one is not None and one.measured
         ]
         if len(measured) < len(sessions):
-            reason = f"{len(measured)} of {len(sessions)} sessions have measured it"
-            without.append(NoRisk(first.case, reason))
+            without[first.case] = f"{len(measured)} of {len(sessions)} sessions have measured it"
             continue
         try:
             entries = references.find(first.name.split()[0], first.case)

@@ -10,6 +10,7 @@ from __future__ import annotations
 import dataclasses
 import hashlib
 import json
+import typing
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -19,10 +20,11 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from netproof import codec
 from netproof.criteria import Level
 from netproof.criteria.registry import BY_FINDING
 from netproof.errors import NetproofError
-from netproof.intake import loading, records
+from netproof.intake import loading
 from netproof.measurement.case import Case
 from netproof.measurement.curve import Curve
 from netproof.measurement.eager_limit import EagerLimit
@@ -183,8 +185,8 @@ class StoredVerdict:
     def warnings(self) -> dict[tuple[Any, ...], list[Ruling]]:
         """Return the warnings along the curve of each case, by its key, without comparisons."""
         return {
-            records.from_json(Case, one["case"], "case").key(): [
-                records.from_json(Ruling, ruling, "rulings")
+            codec.decode(Case, one["case"], "case").key(): [
+                codec.decode(Ruling, ruling, "rulings")
                 for ruling in one.get("rulings", ())
                 if ruling["level"] == Level.WARN and _along_curve(ruling["finding"]["criterion"])
             ]
@@ -200,7 +202,7 @@ class StoredVerdict:
         found = [*self.bounds.differences(now)]
         if now.references != self.bounds.references:
             entries = rejudge.of_file(references, self.system)
-            cases = [records.from_json(Case, one["case"], "case") for one in self.cases]
+            cases = [codec.decode(Case, one["case"], "case") for one in self.cases]
             other = [
                 str(case)
                 for case, one in zip(cases, self.cases, strict=True)
@@ -217,14 +219,13 @@ class StoredVerdict:
 
         Raise StoredContradiction where it has not all parts, is on other cases, or lacks a fault.
         """
-        known = records.hints(Verdict)
+        known = typing.get_type_hints(Verdict)
         names = known.keys() - set(_APART)
         if names != self.verdict.keys():
             odd = ", ".join(sorted(names ^ self.verdict.keys()))
             raise StoredContradiction(f"its parts are not those of a verdict: {odd}")
         parts = {
-            name: records.from_json(known[name], value, name)
-            for name, value in self.verdict.items()
+            name: codec.decode(known[name], value, name) for name, value in self.verdict.items()
         }
         found = Verdict(
             cases=tuple(self._cases(rows, _Measurements(session, curves))),
@@ -254,7 +255,7 @@ class StoredVerdict:
         by_key = {_key(row): row for row in rows}
         for values in self.cases:
             plain = {name: one for name, one in values.items() if name not in ("entries", "level")}
-            judged = records.from_json(Judged, plain, "cases")
+            judged = codec.decode(Judged, plain, "cases")
             row = by_key.get(_key(vars(judged.case)))
             if judged.level.value != values.get("level"):
                 raise StoredContradiction(
@@ -266,13 +267,13 @@ class StoredVerdict:
 
     def _pairs(self, session: Session) -> Iterator[JudgedPairs]:
         """Yield the verdicts on rounds of pairs, with the session's rounds."""
-        known = records.hints(JudgedPairs)
+        known = typing.get_type_hints(JudgedPairs)
         measured = [rounds for rounds, _ in pairs.rounds_of(session)]
         if len(measured) != len(self.pairs):
             raise StoredContradiction("its rounds of pairs are not those of the session")
         for rounds, values in zip(measured, self.pairs, strict=True):
             parts = {
-                name: records.from_json(known[name], value, f"pairs.{name}")
+                name: codec.decode(known[name], value, f"pairs.{name}")
                 for name, value in values.items()
                 if name in known
             }
@@ -376,16 +377,16 @@ def document(
         "at": moment(),
         "system": system,
         **known,
-        "bounds": records.as_json(bounds),
-        "baseline": records.as_json(matrix.baseline),
+        "bounds": codec.encode(bounds),
+        "baseline": codec.encode(matrix.baseline),
         "verdict": {
-            one.name: records.as_json(getattr(verdict, one.name))
+            one.name: codec.encode(getattr(verdict, one.name))
             for one in dataclasses.fields(verdict)
             if one.name not in _APART
         },
         "pairs": [
             {
-                one.name: records.as_json(getattr(judged, one.name))
+                one.name: codec.encode(getattr(judged, one.name))
                 for one in dataclasses.fields(judged)
                 if one.name != "rounds"
             }
@@ -396,7 +397,7 @@ def document(
         {
             "level": one.level.value,
             "entries": _of_entries(entries, one.case),
-            **records.as_json(dataclasses.replace(one, result=None, measured=None, again=None)),
+            **codec.encode(dataclasses.replace(one, result=None, measured=None, again=None)),
         }
         for one in verdict.cases
     )
@@ -424,7 +425,7 @@ def read(store: Store, stored: StoredSession) -> StoredVerdict | None:
             raise StoredContradiction(f"it is of format {stated}, and this netproof reads {FORMAT}")
         if head.get("cases") != len(cases):
             raise StoredContradiction(f"it has {len(cases)} cases, and not {head.get('cases')}")
-        found = records.from_json(StoredVerdict, {**head, "cases": cases}, VERDICT)
+        found = codec.decode(StoredVerdict, {**head, "cases": cases}, VERDICT)
         if found.report_sha256 != report_sha256(store, stored):
             raise StoredContradiction("it is on another session's report")
         return found

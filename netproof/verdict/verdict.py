@@ -184,11 +184,13 @@ class Alongside:
 
     def together(self) -> tuple[Together, ...]:
         """Return its cases in groups, first those that are compared with."""
-        return tuple(
-            Together(tuple(alike), left_out)
-            for several, left_out in ((self.cases, False), (self.left_out, True))
-            for alike in _alike(several)
-        )
+        found: dict[tuple, list[Borrowed]] = {}
+        for several, left_out in ((self.cases, False), (self.left_out, True)):
+            for one in several:
+                case = one.case
+                key = (left_out, case.partition, case.environment, one.session, one.marks)
+                found.setdefault(key, []).append(one)
+        return tuple(Together(tuple(cases), key[0]) for key, cases in found.items())
 
 
 @dataclass(frozen=True)
@@ -208,14 +210,6 @@ class Together:
         )
 
 
-def _alike(several: Sequence[Borrowed]) -> list[list[Borrowed]]:
-    found: dict[tuple, list[Borrowed]] = {}
-    for one in several:
-        key = (one.case.partition, one.case.environment, one.session, one.marks)
-        found.setdefault(key, []).append(one)
-    return list(found.values())
-
-
 @dataclass(frozen=True)
 class FailedTest:
     """A job, or a test that judges several cases, that did not finish, and why."""
@@ -231,8 +225,9 @@ class FailedTest:
 
     @property
     def where(self) -> str:
-        """Configuration and name."""
-        return f"{self.system}:{self.partition} {self.environment} {self.name}"
+        """Configuration and name; a run that was killed has no partition."""
+        where = ":".join(filter(None, (self.system, self.partition)))
+        return " ".join(filter(None, (where, self.environment, self.name)))
 
 
 @dataclass(frozen=True)
@@ -295,15 +290,17 @@ class Verdict:
         """Exit status: 0 passed, 1 failed, 2 nothing failed and some could not be judged."""
         if self.faults or any(judged.failed for judged in self.cases):
             return FAILED
-        whole = self.cases and all(one.left.planned for one in self.left)
-        whole = whole and all(judged.passed for judged in self.cases) and not self.undecided
-        return PASSED if whole else CANNOT_JUDGE
+        passed = self._whole and all(judged.passed for judged in self.cases)
+        return PASSED if passed and not self.undecided else CANNOT_JUDGE
 
     @property
     def inconclusive(self) -> bool:
         """Whether it was judged whole, nothing failed, and some of it is inconclusive."""
-        whole = self.cases and all(one.left.planned for one in self.left)
-        return self.status == CANNOT_JUDGE and bool(whole)
+        return self.status == CANNOT_JUDGE and self._whole
+
+    @property
+    def _whole(self) -> bool:
+        return bool(self.cases) and all(one.left.planned for one in self.left)
 
 
 def faults_of_parts(

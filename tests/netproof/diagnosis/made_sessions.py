@@ -31,7 +31,6 @@ from netproof.site.partition import Partition
 from netproof.verdict import case_rulings, nodes, pairs, traffic
 from netproof.verdict.coverage import Coverage
 from netproof.verdict.judging import JudgedSession
-from netproof.verdict.nodes import Declared
 from netproof.verdict.pairs import JudgedPairs
 from netproof.verdict.subject import Ruling, Subject
 from netproof.verdict.verdict import FailedTest, Judged, Verdict
@@ -288,7 +287,6 @@ def session_of(
         {},
         requeued=tuple(requeued),
     )
-    declared = Declared(own.interface, own.link_mbit_s, own.mtu)
     coverage = Coverage("gige", NODES, NODES) if covered else Coverage("gige", (), why="not asked")
     in_rounds = traffic.of_rounds((one.rounds for one in of_pairs), {"gige": own})
     seen = [*traffic.of_cases(subjects), *in_rounds]
@@ -299,7 +297,7 @@ def session_of(
         (),
         failed_tests=tuple(failed_tests),
         pairs=of_pairs,
-        nodes=nodes.judge(made, {"gige": own}, {"gige": declared}),
+        nodes=nodes.judge(made, {"gige": own}),
         coverage=(coverage,),
         traffic=traffic.totals(seen),
         standing_out=(*traffic.all_lose(in_rounds), *traffic.standing_out(seen)),

@@ -22,7 +22,7 @@ from netproof.verdict.explain import Failure, FailureKind, excess, failures, lis
 from netproof.verdict.judge import judge
 from netproof.verdict.judging import ingest
 from netproof.verdict.subject import Ruling
-from netproof.verdict.verdict import Judged, Verdict
+from netproof.verdict.verdict import FailedTest, Judged, Verdict
 
 SESSIONS = Path(__file__).resolve().parents[2] / "data" / "sessions"
 REFUSED = "sbatch: error: Batch job submission failed: Requested node configuration is gone"
@@ -229,3 +229,8 @@ def test_both_curves_stand_once_and_below_what_is_said_of_the_case():
     for one in flagged:
         places = [n for n, line in enumerate(lines) if f"{one.case} (switch" in line]
         assert max(places) + 1 in heads
+
+
+def test_a_run_that_was_killed_has_no_partition_and_no_environment_to_name():
+    assert FailedTest("ReFrame", "testbed", "", "", "was killed").where == "testbed ReFrame"
+    assert FailedTest("Job", "testbed", "gige", "mpich", "").where == "testbed:gige mpich Job"

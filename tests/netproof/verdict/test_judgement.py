@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import dataclasses
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from netproof.criteria import Finding, JumpSettings, Level, MpiLossSettings, ScoreSettings
+from netproof.criteria import Finding, Level, ScoreSettings
+from netproof.criteria.rate import MPI_LOSS
 from netproof.criteria.settings import Settings
+from netproof.criteria.shape import JUMP
 from netproof.measurement.disturbance import NodeLoad
 from netproof.measurement.links import Crossing, Link
 from netproof.measurement.transports import Transport
@@ -115,7 +118,7 @@ class TestAlong:
         assert not [one for one in case_rulings.along(subject) if "MPI loss" in one.criterion]
 
     def test_what_is_undefined_and_not_asserted_is_shown(self, sick):
-        subject = with_settings(sick["mpich mpi"], mpi_loss=MpiLossSettings(warn=None, fail=None))
+        subject = with_settings(sick["mpich mpi"], mpi_loss=replace(MPI_LOSS, warn=None, fail=None))
         loss = found(case_rulings.along(subject, None), "MPI loss at the peak")
         assert case_rulings.rule(subject, loss, None).level is Level.SHOWN
 
@@ -189,7 +192,7 @@ class TestRule:
         assert ruling.why.endswith("launch 2 hung; launch 3 hung")
 
     def test_a_warning_stays_one_whatever_closer_sizes_show(self, sick, measured_again):
-        subject = with_settings(sick["mpich tcp"], jump=JumpSettings(warn=4, fail=100))
+        subject = with_settings(sick["mpich tcp"], jump=replace(JUMP, warn=4, fail=100))
         jump = found(case_rulings.along(subject), "jump")
         assert jump.level is Level.WARN
         strict = dataclasses.replace(
@@ -451,13 +454,18 @@ def on_ranks(subject: Subject, ranks: int, factor: float) -> Subject:
     return dataclasses.replace(taken, measured=dataclasses.replace(taken.measured, case=case))
 
 
+def over_ranks(subjects, criterion: str) -> dict:
+    found = group_rulings.over_ranks(subjects)
+    return {one: finding for one, finding in found if finding.criterion == criterion}
+
+
 class TestGrowth:
     def test_each_is_compared_with_the_next_fewer_ranks(self, sick):
         mpi = sick["mpich mpi"]
         four, eight, sixteen = (
             on_ranks(mpi, ranks, factor) for ranks, factor in ((4, 1), (8, 3), (16, 500))
         )
-        growths = group_rulings.growths([sixteen, four, eight])
+        growths = over_ranks([sixteen, four, eight], "growth")
         assert set(growths) == {eight, sixteen}
         assert growths[eight].against == str(four)
         assert growths[sixteen].against == str(eight)
@@ -478,7 +486,7 @@ class TestGrowth:
         few, many, more = (
             on_ranks(mpi, ranks, factor) for ranks, factor in ((4, 300), (8, 1), (16, 2))
         )
-        found = group_rulings.monotonies([many, more, few])
+        found = over_ranks([many, more, few], "monotony")
         assert {one: finding.against for one, finding in found.items()} == {
             few: str(many),
             many: str(more),
@@ -491,5 +499,4 @@ class TestGrowth:
         assert shrunk.level is (Level.FAIL if enough else Level.SHOWN)
 
     def test_other_configurations_and_functions_have_no_growth(self, sick):
-        assert group_rulings.growths(sick.values()) == {}
-        assert group_rulings.monotonies(sick.values()) == {}
+        assert list(group_rulings.over_ranks(sick.values())) == []
