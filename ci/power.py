@@ -30,7 +30,7 @@ from netproof.session.measured import Measured
 from netproof.session.reference_findings import CRITERION as REFERENCE
 from netproof.session.session import CheckResult, Session
 from netproof.site.matrix import Matrix
-from netproof.verdict import anew, derive, judging, power
+from netproof.verdict import derive, judging, power, rejudge
 from netproof.verdict.judge import judge
 from netproof.verdict.power import SURE, Degradation
 from netproof.verdict.references import ReferenceFile
@@ -50,7 +50,7 @@ class Recorded:
     session: Session
     matrix: Matrix
     verdict: Verdict
-    references: anew.Entries | None
+    references: rejudge.Entries | None
 
     def judged_with(self, plant: Plant) -> tuple[Verdict, set[tuple]]:
         """Return the verdict with a planted change, and the keys of the cases that have it."""
@@ -78,7 +78,7 @@ class Recorded:
             settings=derive.DerivingSettings(floor=floor),
         )
         entries = {one.case.key(): one.entries for one in made}
-        stands = anew.of_file(derive.reference_folder(), system)
+        stands = rejudge.of_file(derive.reference_folder(), system)
 
         def references(case: Case) -> Mapping[str, Any]:
             return {**stands(case), **entries.get(case.key(), {})}

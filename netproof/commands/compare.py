@@ -72,7 +72,7 @@ def _sessions(
 
         opened = Store(store)
         return tuple(
-            questions.opened(opened, questions.with_label(opened, label)) for label in labels
+            questions.load(opened, questions.with_label(opened, label)) for label in labels
         )
     if first is None:
         raise NetproofError("name a session, or two with --label")

@@ -208,6 +208,6 @@ def _labelled(label: str, name: Path | None, store: Path | None) -> dict[str, Se
 
     opened = Store(store)
     return {
-        f"{label}={value}": questions.opened(opened, stored)
+        f"{label}={value}": questions.load(opened, stored)
         for value, stored in questions.labelled(opened, label).items()
     }

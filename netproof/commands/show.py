@@ -27,7 +27,7 @@ from netproof.verdict.explain import Crossover, counts, cpu_rows, crossovers, fa
 from netproof.verdict.group_rulings import group
 from netproof.verdict.judging import JudgedSession
 from netproof.verdict.options import AlongsideOptions
-from netproof.verdict.usual import Usual
+from netproof.verdict.recurring import Recurring
 from netproof.verdict.verdict import Borrowed, Judged, Verdict
 
 MARKS = {Level.FAIL: "✗", Level.INCONCLUSIVE: "?", Level.WARN: "!", Level.PASS: " "}
@@ -107,7 +107,7 @@ def print_session(judged: JudgedSession, out: Console) -> None:
     _print_landmarks(groups, _legend(judged), out)
 
 
-def _print_outcome(verdict: Verdict, usual: Usual, out: Console) -> None:
+def _print_outcome(verdict: Verdict, usual: Recurring, out: Console) -> None:
     inconclusive = [one for one in verdict.cases if one.level is Level.INCONCLUSIVE]
     warned = [one for one in verdict.cases if one.level is Level.WARN]
     words = {
@@ -139,7 +139,7 @@ def _print_outcome(verdict: Verdict, usual: Usual, out: Console) -> None:
         say(out, f"FAIL {failure}", "red")
 
 
-def _briefly(judged: Judged, usual: Usual) -> str:
+def _briefly(judged: Judged, usual: Recurring) -> str:
     flags = []
     for ruling in judged.rulings:
         if ruling.level is Level.WARN and not usual.has(ruling):

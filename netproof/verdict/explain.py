@@ -76,9 +76,10 @@ def failures(verdict: Verdict) -> list[Failure]:
     waiting: dict[FailedTest, list[Case]] = defaultdict(list)
     single: list[Failure] = []
     for judged in verdict.cases:
-        result, test = judged.result, None
-        if result is not None and len(judged.faults) == 1:
-            test = by_test.get((result.partition, result.environment, result.failed_job))
+        test = None
+        if len(judged.faults) == 1:
+            case = judged.case
+            test = by_test.get((case.partition, case.environment, judged.failed_job))
         if test is None:
             single += _of_case(judged)
         else:
@@ -132,7 +133,7 @@ def _counted(cases: Sequence[Case]) -> str:
 
 def _of_case(judged: Judged) -> Iterator[Failure]:
     """Yield a failure for each fault of a case and each ruling that fails it."""
-    kind, cases = FailureKind.CASE if judged.measured is None else FailureKind.BOUND, (judged.case,)
+    kind, cases = FailureKind.BOUND if judged.complete else FailureKind.CASE, (judged.case,)
     for why in judged.faults:
         yield Failure(kind, f"{judged.case}: {why}", why, cases)
     for one in judged.rulings:
@@ -206,7 +207,7 @@ def counts(verdict: Verdict) -> Counts:
         expected=sum(one.level is Level.PASS and bool(one.expected) for one in cases),
         inconclusive=sum(one.level is Level.INCONCLUSIVE for one in cases),
         failed=len(failed),
-        not_whole=sum(one.measured is None for one in failed),
+        not_whole=sum(not one.complete for one in failed),
         not_run=sum(one.failed and not one.ran for one in cases),
         deferred=sum(one.left.planned for one in verdict.left),
         not_measured=sum(not one.left.planned for one in verdict.left),

@@ -20,9 +20,9 @@ from netproof.session.provenance import OfSession
 from netproof.session.session import GOOD_RESULTS, CheckResult, Session
 from netproof.site.matrix import Matrix
 from netproof.site.partition import Partition, ScoreBaseline
-from netproof.verdict import anew, case_rulings, coverage, group_rulings, pairs, traffic
+from netproof.verdict import case_rulings, coverage, group_rulings, pairs, rejudge, traffic
 from netproof.verdict import nodes as of_nodes
-from netproof.verdict.anew import Rejudged
+from netproof.verdict.rejudge import Rejudged
 from netproof.verdict.subject import Ruling, Subject, disturbances
 from netproof.verdict.verdict import (
     NOT_IN_SESSION,
@@ -46,7 +46,7 @@ def judge(
     session: Session,
     earlier: Sequence[Session] = (),
     alongside: Alongside | None = None,
-    references: anew.Entries | None = None,
+    references: rejudge.Entries | None = None,
     made: OfSession | None = None,
 ) -> Verdict:
     """Judge a session by its expected matrix, and by all criteria.
@@ -78,9 +78,9 @@ def judge(
         [*subjects.values(), *(one.subject for one in stored)], matrix.baseline
     )
     today = {
-        key: anew.judge(one, references)
+        key: rejudge.judge(one, references)
         for key, one in subjects.items()
-        if references is not None and anew.concerns(ran[key])
+        if references is not None and rejudge.concerns(ran[key])
     }
     judged = [
         _judged(
@@ -121,7 +121,7 @@ def judge(
             *(one.finding.why for one in launched if one.finding.level is Level.WARN),
             *(one.why for one in carriers if one.level is Level.WARN),
             *(one.why for one in lossy),
-            *anew.differences([(ran[key], one) for key, one in today.items()]),
+            *rejudge.differences([(ran[key], one) for key, one in today.items()]),
         ),
         left,
         alongside,

@@ -22,7 +22,7 @@ from netproof.session.node_facts import named
 from netproof.session.provenance import OfSession
 from netproof.site.hostlist import fold
 from netproof.site.partition import Partition
-from netproof.verdict.told_facts import (
+from netproof.verdict.node_values import (
     ToldFact,
     changes,
     facts_of,

@@ -20,7 +20,7 @@ from netproof.measurement.curve import Curve
 from netproof.session.measured import Measured
 from netproof.session.session import Session
 from netproof.site.matrix import Matrix
-from netproof.verdict import anew, case_rulings, group_rulings, limits
+from netproof.verdict import case_rulings, group_rulings, limits, rejudge
 from netproof.verdict.judge import cases_of, subject
 from netproof.verdict.subject import Subject
 
@@ -80,7 +80,7 @@ class CasePower:
 class Examined:
     """A session whose cases are changed one at a time, and judged."""
 
-    def __init__(self, session: Session, matrix: Matrix, references: anew.Entries) -> None:
+    def __init__(self, session: Session, matrix: Matrix, references: rejudge.Entries) -> None:
         """Take a session, its expected matrix, and today's references."""
         ran, self.cases = cases_of(session, matrix)
         self._references = references

@@ -9,6 +9,8 @@ from pathlib import Path
 
 from netproof.criteria import Finding, Level
 from netproof.measurement.case import Case
+from netproof.measurement.curve import Curve
+from netproof.measurement.landmarks import Landmarks
 from netproof.session.again import MeasuredAgain
 from netproof.session.left import Left
 from netproof.session.measured import Measured
@@ -66,6 +68,27 @@ class Judged:
         return self.result is not None and self.result.result not in NEVER_RAN
 
     @property
+    def failed_job(self) -> str | None:
+        """Name of the failed test that it waited for, or None."""
+        return None if self.result is None else self.result.failed_job
+
+    @property
+    def complete(self) -> bool:
+        """Whether it was measured whole."""
+        return self.measured is not None
+
+    @property
+    def landmarks(self) -> Landmarks | None:
+        """Landmarks of its curve; None where it was not measured whole."""
+        return None if self.measured is None else self.measured.landmarks
+
+    def repeated(self) -> tuple[Curve, tuple[Curve, ...]] | None:
+        """Return its curve and those of its repeats, where it has flags that were repeated."""
+        if not self.flags() or self.measured is None or self.again is None:
+            return None
+        return self.measured.curve, self.again.launches
+
+    @property
     def level(self) -> Level:
         """Result: fail, inconclusive, warn or pass."""
         if self.failed:
@@ -118,6 +141,11 @@ class Borrowed:
     def measured(self) -> Measured:
         """Measurement."""
         return self.subject.measured
+
+    @property
+    def landmarks(self) -> Landmarks:
+        """Landmarks of its curve."""
+        return self.measured.landmarks
 
     @property
     def date(self) -> str:

@@ -45,7 +45,7 @@ from netproof.site.partition import Partition
 from netproof.store import Store
 from netproof.tuning import algorithm_sweep, gains, sweep, winners
 from netproof.tuning.algorithms import known
-from netproof.verdict import derive, files, judge, judging, keeping, pairs
+from netproof.verdict import derive, files, judge, judging, pairs
 from netproof.verdict.options import AlongsideOptions
 from netproof.verdict.references import ReferenceFile
 from netproof.verdict.subject import Subject
@@ -207,7 +207,7 @@ def verdicts() -> Iterator[Fact]:
     with tempfile.TemporaryDirectory() as folder:
         store = Store.create(Path(folder) / "store")
         for name in ("two-switches", "healthy"):
-            keeping.ingest(store, DATA / "sessions" / f"{name}.json")
+            judging.ingest(store, DATA / "sessions" / f"{name}.json")
         asked = AlongsideOptions(store.folder)
         found = judging.judge_session(judged("sick").session, asked=asked).verdict.alongside
     for one in (*found.cases, *found.left_out):

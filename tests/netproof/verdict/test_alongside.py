@@ -19,8 +19,7 @@ from netproof.session import node_facts, provenance, session
 from netproof.session.measured import Launch, made
 from netproof.store import Store
 from netproof.verdict import judging
-from netproof.verdict.judging import JudgedSession
-from netproof.verdict.keeping import ingest
+from netproof.verdict.judging import JudgedSession, ingest
 from netproof.verdict.options import AlongsideOptions
 
 ROOT = Path(__file__).resolve().parents[3]

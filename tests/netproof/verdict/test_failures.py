@@ -20,7 +20,7 @@ from netproof.store import Store, questions
 from netproof.verdict.exit_status import CANNOT_JUDGE, FAILED
 from netproof.verdict.explain import Failure, FailureKind, excess, failures, listed, named
 from netproof.verdict.judge import judge
-from netproof.verdict.keeping import ingest
+from netproof.verdict.judging import ingest
 from netproof.verdict.subject import Ruling
 from netproof.verdict.verdict import FailedTest, Judged, Verdict
 

@@ -15,7 +15,7 @@ from netproof.session import session
 from netproof.session.measured import Measured
 from netproof.store import Store, questions
 from netproof.verdict import judge
-from netproof.verdict.keeping import ingest
+from netproof.verdict.judging import ingest
 
 ROOT = Path(__file__).resolve().parents[3]
 SESSIONS = ROOT / "tests" / "data" / "sessions"
