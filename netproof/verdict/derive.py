@@ -25,9 +25,8 @@ from netproof.session import session
 from netproof.session.measured import Measured
 from netproof.session.session import CheckResult, Session
 from netproof.verdict import judge
-from netproof.verdict.limits import TIME_AT, variables
+from netproof.verdict.limits import TIME_AT, Limits, variables
 from netproof.verdict.references import XFAIL, Entry, NotThere, ReferenceFile
-from netproof.verdict.risk import MEDIAN_TO_MEAN
 
 LEAST_SESSIONS = 3
 """Fewest values for a median absolute deviation."""
@@ -136,6 +135,8 @@ def system_of(sessions: Sequence[Session]) -> str:
     return systems.pop()
 
 
+MEDIAN_TO_MEAN = math.pi / 2
+"""Variance of a median of normal values over that of their mean."""
 LEAST_VARIANCE = 1e-8
 """Least variance of logarithms: values with the same four printed digits are equal."""
 FEW_LAUNCHES = 3
@@ -201,11 +202,8 @@ class Reference:
 
     def bounds(self) -> tuple[float, float]:
         """Return the least and the largest value that pass, as in ReFrame."""
-        low = -math.inf if self.lower is None else self.lower
-        high = math.inf if self.upper is None else self.upper
-        if self.value == 0:
-            return low, high
-        return self.value * (1 + low), self.value * (1 + high)
+        limits = Limits.of_entry(self.entry())
+        return limits.low, limits.high
 
     def __str__(self) -> str:
         """Return the range that passes, in words."""

@@ -28,14 +28,12 @@ from netproof.session.measured import Measured
 from netproof.session.session import Session
 from netproof.site.partition import Partition
 from netproof.verdict import derive
+from netproof.verdict.derive import MEDIAN_TO_MEAN
 from netproof.verdict.limits import Limits
 from netproof.verdict.references import XFAIL, NotThere, ReferenceFile
 
 RISK = 0.05
 """Largest risk of each of the two."""
-
-MEDIAN_TO_MEAN = math.pi / 2
-"""Variance of a median of normal values over that of their mean."""
 
 MOST_SESSIONS = 1000
 """Most sessions of a plan."""
