@@ -422,7 +422,7 @@ def test_a_row_is_of_the_node_that_a_case_cost_most(tmp_path):
 def test_what_is_not_known_is_counted_by_its_reason(tmp_path):
     rows = cpu_rows(judged(with_starts("sick", tmp_path, "mpi")))
     assert {row.case.function for row in rows.rows} == {"mpi"}
-    assert {row.of_tcp for row in rows.rows} == {None}, "that of_cpu_rows TCP is not known"
+    assert {row.of_tcp for row in rows.rows} == {None}, "that of TCP is not known"
     (why,) = rows.unknown
     assert why == NO_STARTS
 
