@@ -58,12 +58,11 @@ def alongside(
 ) -> tuple[Alongside, tuple[str, ...]]:
     """Return the newest good stored result of each other case, or of one that was skipped.
 
-    A good result passed, was measured whole by undisturbed launches, and has neither a failure nor
-    anything inconclusive along its curve or in its own session. Cases are from the matrix of the
-    whole system in ``configuration``, from ``site.gather``, if something in the session can be
-    compared with them. ``made``: the session's provenance, None where not known. Also returns which
-    parts of the store were not searched, a sentence each. Raises NetproofError where the folder is
-    no store, or the session has no uuid or start.
+    A good result passed and was measured whole by undisturbed launches, and nothing along its curve
+    or in its own session is against it. Cases are those of the whole system in ``configuration``
+    that something in the session can be compared with. ``made``: the session's provenance, None
+    where not known. Also returns which parts of the store were not searched, a sentence each.
+    Raises NetproofError where the folder is no store, or the session has no uuid or start.
     """
     from netproof.store import Store, rows
 

@@ -158,11 +158,9 @@ DERIVED, NOT_ALL_DERIVED = 0, 2
 class DerivingSettings:
     """Width of derived bounds, and limits beyond which none are derived.
 
-    ``risk``: the share of sessions of an unchanged network that may cross one of all bounds.
-    ``floor``: the least tolerance, an octave for sizes. ``spread_limit``: the largest relative
-    spread of a reference: the MAD over the sessions, scaled to a standard deviation, over their
-    median. ``outside_limit``: the share of sessions that may lie outside their own bounds.
-
+    ``risk``: share of sessions of an unchanged network that may cross one of all bounds; ``floor``:
+    least tolerance, an octave for sizes; ``spread_limit``: largest scaled MAD over the sessions,
+    over their median; ``outside_limit``: share of sessions that may lie outside their own bounds.
     Raises NetproofError for settings that make no bounds.
     """
 
@@ -215,10 +213,10 @@ class Reference:
 class DerivedCase:
     """A case's new entries by variable, with remarks.
 
-    ``check``: the class of its check; ``reason``: why the case makes no references, empty where it
-    does; ``left``: why a variable's entry stays as it is; ``kept``: which bounds stay though the
-    entry changes; ``outside``: a median lies beyond the present bounds, or there are none;
-    ``launches``: the fewest of a session.
+    ``check``: the class of its check; ``reason``: why the case makes no references, or empty;
+    ``left``: why an entry stays as it is; ``kept``: which bounds stay though the entry changes;
+    ``outside``: a median lies beyond the present bounds, or there are none; ``launches``: the
+    fewest of a session.
     """
 
     check: str
@@ -237,11 +235,10 @@ def derive(
     half_width: float,
     settings: DerivingSettings = DerivingSettings(),
 ) -> Reference:
-    """Return a variable's reference from the sessions' values.
+    """Return a variable's reference from the sessions' values, one each, in its unit.
 
-    ``values``: one for each session, in the variable's unit; the reference is their median, rounded
-    to five digits, and a size's to whole bytes. ``half_width``: from there to each bound, in
-    logarithms, from ``half_widths``. A share of the line rate gets no upper bound above 102 %.
+    It is their median, rounded to five digits, and a size's to whole bytes. ``half_width``: from
+    there to each bound, in logarithms. A share of the line rate gets no upper bound above 102 %.
     Raises NetproofError with the reason where no reference can be made.
     """
     unit = _unit(variable)
@@ -287,10 +284,9 @@ def half_widths(
 ) -> list[dict[str, float]]:
     """Return the distance of bounds from each variable's value in each case, in logarithms.
 
-    ``several``: for each case, the values of its variables, one for each session. A further session
-    crosses one of all bounds with a probability of ``risk`` if logarithms are normally distributed:
-    Student's prediction intervals around a median, wider for their number (Bonferroni). A variable
-    with a value that has no logarithm is left out.
+    ``several``: values of each case's variables, one a session. A further session crosses one of
+    all bounds with a probability of ``risk``: Student's prediction intervals of logarithms around a
+    median, with Bonferroni's correction. A variable with a value without a logarithm is left out.
     """
     own: dict[str, dict[int, Variance]] = {}
     for place, case in enumerate(several):
