@@ -39,7 +39,7 @@ from netproof.verdict.subject import (
 )
 
 Job = Mapping[tuple, Subject]
-"""The complete cases that were measured together, by their keys."""
+"""Complete cases measured together, by their keys."""
 
 
 def along(subject: Subject, job: Job | None = None) -> tuple[Finding, ...]:
@@ -169,8 +169,8 @@ def _curves(subject: Subject) -> CaseCurves:
     used, seconds = _cpu_seconds(measured)
 
     def counted(launch: Launch, counters: Counters, payload: Payload) -> CountedLaunch:
-        calm = not disturbed(launch.loads, subject.settings.disturbance)
-        return CountedLaunch(launch.number, counters, payload, calm)
+        quiet = not disturbed(launch.loads, subject.settings.disturbance)
+        return CountedLaunch(launch.number, counters, payload, quiet)
 
     return CaseCurves(
         str(subject),
@@ -472,9 +472,9 @@ def _closer_ruling(subject: Subject, region: Region, again: MeasuredAgain | None
     if len(usable) < wanted:
         counted = f"{len(usable)} launches at closer sizes{where}, and this takes {wanted}"
         return unknown(Level.INCONCLUSIVE, counted, *again.faults)
-    calm = [curve for curve, load in usable if not disturbed(load, settings.disturbance)]
-    enough = len(calm) >= wanted
-    curves = calm if enough else [curve for curve, _ in usable]
+    quiet = [curve for curve, load in usable if not disturbed(load, settings.disturbance)]
+    enough = len(quiet) >= wanted
+    curves = quiet if enough else [curve for curve, _ in usable]
     shown = criteria.found_closer(region, grid, curves, _held(subject), where=str(subject))
     if shown is None:
         return None
@@ -484,7 +484,7 @@ def _closer_ruling(subject: Subject, region: Region, again: MeasuredAgain | None
         looked_for,
         *again.faults,
     ]
-    if not enough and len(calm) < len(usable):
+    if not enough and len(quiet) < len(usable):
         noise = worst_of([load for _, load in usable], settings.disturbance)
         why.append(f"the machine was disturbed: {'; '.join(noise)}")
         if level is Level.FAIL:

@@ -28,7 +28,7 @@ NO_CONFIGURATION = (BENCHMARK, LAUNCH)
 """Names in a pattern that do not distinguish configurations: benchmark and launch."""
 
 FILE_COLUMN = "file"
-"""The column of a list that names files."""
+"""Column of a list that names files."""
 
 _NAME = re.compile(r"\{([^{}]*)\}|(\*)")
 _RATE = re.compile(r"([0-9]+(?:\.[0-9]+)?) ?([MG])?(?:bit/s|bps)?", re.IGNORECASE)
@@ -59,7 +59,7 @@ class CurveKind:
 
 @dataclass(frozen=True)
 class JudgedCurve:
-    """The launches of one kind in one configuration, and their findings.
+    """Launches of one kind in one configuration, and their findings.
 
     ``curve``: the median of ``launches``, a curve of each of ``files``.
     """
