@@ -16,13 +16,9 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from netproof.localization.effects import Fit, fit
-from netproof.localization.pair_table import PairTable
-from netproof.localization.posterior import Posterior
+from netproof.localization.effects import Fit, Posterior, fit
+from netproof.localization.observations import Floats, Ints, PairTable
 from netproof.localization.topology import UPLINK_OF, Topology
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 
 
 class Kind(StrEnum):
@@ -140,6 +136,9 @@ class Search:
             among = len(self.groups)
         return math.log(among) + _FIXED_PRICE
 
+
+MOST_THINGS = 24
+"""Things that are looked for at most: more of them are no exceptions."""
 
 LEAST_ROUNDS = 2
 """One round is not enough to call anything slow."""

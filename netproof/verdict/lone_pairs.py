@@ -6,8 +6,7 @@ import math
 from dataclasses import dataclass
 from statistics import median
 
-from netproof.localization.observations import Pair
-from netproof.localization.pair_table import LEAST_NODES
+from netproof.localization.observations import LEAST_NODES, Pair
 from netproof.measurement import interval
 from netproof.measurement.disturbance import DisturbanceSettings, disturbed
 from netproof.measurement.interval import Interval, Side
