@@ -344,14 +344,13 @@ def _suspected_pairs(
     both = np.bincount(table.pair, far, table.pairs) == np.bincount(
         table.pair, minlength=table.pairs
     )
-    rows = np.flatnonzero(both[table.pair])
-    found = {
-        (int(min(table.one[row], table.other[row])), int(max(table.one[row], table.other[row])))
-        for row in rows
+    rows = both[table.pair]
+    found = {tuple(sorted(ends)) for ends in np.stack([table.one, table.other], 1)[rows].tolist()}
+    found |= {
+        thing.nodes
+        for thing in explanation.things
+        if thing.kind is Kind.PAIR and thing.key not in accused
     }
-    for thing in explanation.things:
-        if thing.kind is Kind.PAIR and thing.key not in accused:
-            found.add((thing.nodes[0], thing.nodes[1]))
     return tuple(sorted(found))
 
 

@@ -20,7 +20,7 @@ Pair = tuple[str, str]
 
 
 class PairQuantity(StrEnum):
-    """What a pair measures: the time of a small message in µs, the rate of a large one in MB/s.
+    """Time of a small message in µs, or rate of a large one in MB/s.
 
     ``BOTH_WAYS``: the rate while both nodes send, which loads what pairs share as far as it can.
     """
@@ -31,20 +31,19 @@ class PairQuantity(StrEnum):
 
     @property
     def of_nodes(self) -> bool:
-        """Whether nodes are judged by it, and not only what several pairs share."""
+        """True if nodes are judged by it, and not only what several pairs share."""
         return self is not PairQuantity.BOTH_WAYS
 
 
 @dataclass(frozen=True)
 class PairObservation:
-    """What one pair of nodes measured in one launch.
+    """Measurement of one pair of nodes in one launch.
 
-    ``round``: the launch's number, the same for all of its pairs; ``time_us`` of a small message
-    and ``rate_mb_s`` of a large one, None where it was not measured; ``alone``: all other nodes
-    were silent; ``disturbed``: something else loaded its nodes, so that it says nothing of the
-    network; ``both_ways_mb_s``: the rate in each direction while both nodes send. Raises
-    NetproofError where a pair is one node, nothing was measured, or a figure is not above 0 and
-    finite.
+    ``round``: the launch's number, the same for all of its pairs; ``time_us``: of a small message,
+    and ``rate_mb_s``: of a large one, None if not measured; ``alone``: all other nodes were silent;
+    ``disturbed``: something else loaded its nodes; ``both_ways_mb_s``: rate in each direction while
+    both nodes send. Raises NetproofError if a pair is one node, nothing was measured, or a figure
+    is not above 0 and finite.
     """
 
     round: int
@@ -69,7 +68,7 @@ class PairObservation:
             raise NetproofError(f"round {self.round}, {self.nodes[0]} – {self.nodes[1]}: {fault}")
 
     def slowness(self, quantity: PairQuantity) -> float | None:
-        """The logarithm of the time, or of one over the rate: larger is slower."""
+        """Return the logarithm of the time, or of one over the rate: larger is slower."""
         if quantity is PairQuantity.LATENCY:
             return None if self.time_us is None else math.log(self.time_us)
         rate = self.rate_mb_s if quantity is PairQuantity.RATE else self.both_ways_mb_s
@@ -77,10 +76,10 @@ class PairObservation:
 
 
 LEAST_PAIRS = 2
-"""Pairs of a round at least: rounds differ in level, so a pair is compared within its round."""
+"""Least pairs of a round: rounds differ in level, so pairs are compared within their round."""
 
 LEAST_NODES = 2 * LEAST_PAIRS
-"""Nodes at least so that one can be cleared or accused; of fewer, a round has a single pair."""
+"""Least nodes with which one is cleared or accused; of fewer, a round has a single pair."""
 
 
 @dataclass(frozen=True)
@@ -98,28 +97,28 @@ class PairTable:
 
     @property
     def rows(self) -> int:
-        """Measurements."""
+        """Number of measurements."""
         return len(self.slowness)
 
     @cached_property
     def rounds(self) -> int:
-        """Rounds."""
+        """Number of rounds."""
         return int(self.round[-1]) + 1 if self.rows else 0
 
     @cached_property
     def pair(self) -> Ints:
-        """A number for each row's pair, the same for both orders of its nodes."""
+        """Number of each row's pair, the same for both orders of its nodes."""
         low, high = np.minimum(self.one, self.other), np.maximum(self.one, self.other)
         return np.unique(low * len(self.names) + high, return_inverse=True)[1].reshape(-1)
 
     @cached_property
     def pairs(self) -> int:
-        """Different pairs."""
+        """Number of different pairs."""
         return int(self.pair.max()) + 1 if self.rows else 0
 
     @cached_property
     def medians(self) -> Floats:
-        """The median slowness of each round."""
+        """Median slowness of each round."""
         starts = np.searchsorted(self.round, np.arange(self.rounds + 1))
         return np.array([np.median(self.slowness[a:b]) for a, b in pairwise(starts)])
 
@@ -132,10 +131,10 @@ class PairTable:
 def table_of(
     observations: Sequence[PairObservation], nodes: Sequence[str], quantity: PairQuantity
 ) -> PairTable:
-    """The measurements of a quantity that can be compared: not alone, not disturbed.
+    """Return the comparable measurements of a quantity: not alone, not disturbed.
 
-    A round of fewer than ``LEAST_PAIRS`` is left out, as are nodes that are not among ``nodes``.
-    Where a node is there twice in a round, the first counts.
+    A round of fewer than ``LEAST_PAIRS`` is left out, as are nodes that are not among ``nodes``. If
+    a node is there twice in a round, the first counts.
     """
     number = {name: place for place, name in enumerate(nodes)}
     by_round: dict[int, list[tuple[Pair, float]]] = {}
