@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-import itertools
+import math
 import re
 import shlex
 import subprocess
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+
+from ClusterShell.NodeSet import RESOLVER_NOGROUP, NodeSet, NodeSetException
 
 from netproof.errors import NetproofError, shortened
 from netproof.intake import trust
@@ -37,8 +39,8 @@ _BLOCK = re.compile(
     r"(?P<kind>BlockName|AggregatedBlock)=(?P<name>\S+) BlockIndex=\d+"
     r"(?: Nodes=(?P<nodes>\S+))? BlockSize=(?P<size>\d+)\s*"
 )
-_HOSTS = re.compile(r"(?:[A-Za-z0-9_.-]*\[[^\[\]]*\])+|[A-Za-z0-9_.-]+")
-_RANGE = re.compile(r"([0-9]{1,12})(?:-([0-9]{1,12}))?")
+_HOST = r"(?:(?:[A-Za-z0-9_.-]*\[[0-9,-]+\])+|[A-Za-z0-9_.-]+)"
+_HOST_LIST = re.compile(rf"{_HOST}(?:,{_HOST})*")
 MOST_HOSTS = 100_000
 """More names than any cluster has: a damaged list is refused, not expanded."""
 _CHOOSING_OPTION = re.compile(
@@ -358,51 +360,24 @@ def hostnames(text: str) -> tuple[str, ...]:
     Raises NetproofError for any other text, or more than MOST_HOSTS names.
     """
     names: list[str] = []
-    at = 0
-    while True:
-        found = _HOSTS.match(text, at)
-        if not found:
-            raise _no_list(text, f"a name is missing at its character {at + 1}")
-        names += _expanded(found[0], text, MOST_HOSTS - len(names))
-        at = found.end()
-        if at == len(text):
-            return tuple(names)
-        if text[at] != ",":
-            raise _no_list(text, f"it has {text[at]!r} between names")
-        at += 1
+    try:
+        if not _HOST_LIST.fullmatch(text):
+            raise ValueError("it takes names, and commas and ranges of numbers in brackets")
+        for part in re.findall(_HOST, text):
+            # A range is counted before it is expanded.
+            ranges = [one.split(",") for one in re.findall(r"\[(.*?)\]", part)]
+            if math.prod(sum(map(_length, one)) for one in ranges) > MOST_HOSTS - len(names):
+                raise ValueError(f"it has more than {MOST_HOSTS} names")
+            names += NodeSet(part, resolver=RESOLVER_NOGROUP)
+    except (ValueError, NodeSetException) as error:
+        text = shortened(repr(text), 80)
+        raise NetproofError(f"{text} is no list of Slurm's hosts: {error}") from error
+    return tuple(names)
 
 
-def _expanded(part: str, text: str, most: int) -> list[str]:
-    """Expand ``rack[1-2]n[01-02]``: rack1n01, rack1n02, rack2n01, rack2n02."""
-    pieces: list[list[str]] = []
-    number = 1
-    for at, piece in enumerate(re.split(r"\[([^\[\]]*)\]", part)):
-        # Every second piece was between brackets.
-        pieces.append(_numbers(piece, text, most) if at % 2 else [piece])
-        number *= len(pieces[-1])
-        if number > most:
-            raise _no_list(text, f"it has more than {MOST_HOSTS} names")
-    return ["".join(words) for words in itertools.product(*pieces)]
-
-
-def _numbers(ranges: str, text: str, most: int) -> list[str]:
-    """Expand ``01-03,7``: 01, 02, 03, 7."""
-    numbers: list[str] = []
-    for part in ranges.split(","):
-        found = _RANGE.fullmatch(part)
-        if not found:
-            raise _no_list(text, f"[{shortened(ranges, 40)}] are no ranges of numbers")
-        low, high = int(found[1]), int(found[2] or found[1])
-        if high < low:
-            raise _no_list(text, f"{part} ends before it begins")
-        if high - low >= most - len(numbers):
-            raise _no_list(text, f"it has more than {MOST_HOSTS} names")
-        numbers += [f"{number:0{len(found[1])}}" for number in range(low, high + 1)]
-    return numbers
-
-
-def _no_list(text: str, reason: str) -> NetproofError:
-    return NetproofError(f"{shortened(repr(text), 80)} is no list of Slurm's hosts: {reason}")
+def _length(numbers: str) -> int:
+    low, _, high = numbers.partition("-")
+    return int(high or low) - int(low) + 1
 
 
 def time_limits_s() -> dict[str, int | None]:
