@@ -12,7 +12,6 @@ from netproof.localization.accused import Accusation
 from netproof.localization.observations import PairQuantity
 from netproof.localization.recovery import Recovery
 from netproof.localization.searching import Kind
-from netproof.measurement import interval
 from netproof.measurement.disturbance import disturbed
 from netproof.measurement.interval import Side
 from netproof.verdict.pairs import JudgedPairs
@@ -20,7 +19,7 @@ from netproof.verdict.pairs import JudgedPairs
 
 def of_pairs(view: PartitionView) -> Iterator[Evidence]:
     """Yield the accusations by rounds of pairs, and lone pairs below the bisection asked for."""
-    error = view.site.pair_settings().accusation().error
+    error = view.pair_settings.accusation().error
     why = f"at most {1000 * error:.3g} in 1,000 healthy runs accuse anyone"
     for one in view.pairs:
         for accusation in one.judgement.accusations:
@@ -63,55 +62,6 @@ def _accused(view: PartitionView, accusation: Accusation) -> Place:
     return Place(kind, accusation.name, accusation.nodes, interface)
 
 
-def not_compared(view: PartitionView) -> Iterator[str]:
-    """Yield what stays open with too few nodes to compare pairs."""
-    for one in view.pairs:
-        if one.lone:
-            yield (
-                f"which node is slow, if one is: rounds of pairs of {one.rounds.environment}:"
-                f" {one.too_few}"
-            )
-
-
-def not_judged(view: PartitionView) -> Iterator[str]:
-    """Yield the quantities that the site's file excludes from rounds of pairs."""
-    asked = view.site.pair_settings().quantities
-    compared = any(one.rounds.launches and not one.lone for one in view.pairs)
-    for quantity in PairQuantity if compared else ():
-        if quantity.of_nodes and quantity not in asked:
-            yield (
-                f"the {quantity} of pairs: not judged, since the site's pairs have"
-                f" {' and '.join(asked)} alone as 'quantities'"
-            )
-
-
-def what_pairs_get(view: PartitionView) -> Iterator[str]:
-    """Yield each environment's median share of the line rate in undisturbed rounds.
-
-    Pairs are compared with each other, so nodes that are all equally slow are not accused.
-    """
-    settings = view.site.settings().disturbance
-    for one in view.pairs:
-        if one.lone:
-            continue
-        line_rate = view.line_rate_mb_s(one.rounds.environment)
-        shares = [
-            pair.rate_mb_s / line_rate
-            for launch in one.rounds.launches
-            if not (launch.stream or launch.both_ways or disturbed(launch.loads, settings))
-            for pair in launch.pairs
-        ]
-        if not shares:
-            continue
-        ends = interval.of_median(shares)
-        over = "" if ends is None else f", 95% interval {ends[0]:.1%} to {ends[1]:.1%}"
-        yield (
-            f"whether all nodes are slow alike: no case was judged. A pair of"
-            f" {one.rounds.environment} gets {statistics.median(shares):.1%} of the line rate"
-            f" (median of {len(shares)}{over})"
-        )
-
-
 def of_directions(view: PartitionView, found: Sequence[Evidence]) -> list[Evidence]:
     """Return the direction in which accused nodes are slow, as streams show it.
 
@@ -119,7 +69,7 @@ def of_directions(view: PartitionView, found: Sequence[Evidence]) -> list[Eviden
     the mean of both directions: at shares ``both`` of the rate and ``known`` in one direction, the
     other has 1 / (2 / both - 1 / known).
     """
-    fine = 1 - view.site.pair_settings().accusation().slower
+    fine = 1 - view.pair_settings.accusation().slower
     directions = list(_of_rounds(view, found))
     asked = frozenset[str]().union(*(one.streamed() for one in view.pairs))
     for one in found:
@@ -169,7 +119,7 @@ def _of_rounds(view: PartitionView, found: Sequence[Evidence]) -> Iterator[Evide
         if one.source is EvidenceSource.PAIRS and one.kind is Kind.NODE and not one.alternatives
     }
     for pairs in view.pairs:
-        for one in pairs.slow_ways(view.site.pair_settings(), view.site.settings().disturbance):
+        for one in pairs.slow_ways(view.pair_settings, view.settings.disturbance):
             environment = pairs.rounds.environment
             place = places.get((environment, (one.node,)))
             if place is not None:
@@ -189,7 +139,7 @@ def _of_rounds(view: PartitionView, found: Sequence[Evidence]) -> Iterator[Evide
 
 def _streams(view: PartitionView, node: str) -> Iterator[tuple[bool, float]]:
     """Yield whether the node sends, and the share of the line rate, per stream of two nodes."""
-    settings = view.site.settings().disturbance
+    settings = view.settings.disturbance
     for one in view.ran:
         if one.measured is None or one.case.path != "between" or one.case.ranks != 2:
             continue
