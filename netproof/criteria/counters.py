@@ -70,8 +70,7 @@ class RetransmissionSettings(CountedSettings):
     """Bounds of the share of segments that were sent again: one in 1,000 warns, one in 100 fails.
 
     TCP's bandwidth goes with one over the root of the share (Mathis et al. 1997). A node stands out
-    where its port loses ``beyond`` more in a session than the median of the other nodes of its
-    partition, and ``times`` as much.
+    where its port loses ``beyond`` more than the median of the others, and ``times`` as much.
     """
 
     warn: float | None = 1e-3

@@ -53,17 +53,13 @@ class CommonSizes:
 
 @dataclass(frozen=True)
 class Finding:
-    """Result of a criterion for a configuration, with its reason.
+    """Result of a criterion for a configuration, ``where``, with its reason in a sentence.
 
-    ``where``: the label of the configuration as the caller gave it; ``size``: bytes, None for
-    a finding about the whole curve; ``value`` and the ``bound`` it was compared with, in the
-    criterion's unit, None where undefined or not asserted; ``reason``: one sentence;
-    ``compared_sizes``: the other sizes that made the value; ``common``: where two curves met;
-    ``interval``: low and high end of the confidence interval of the value; ``against``: the label
-    of the configuration that it was compared with; ``disturbed``: what else the nodes did in
-    launches that the value rests on; ``node`` and ``interface``: whose counters it is about;
-    ``why_undefined``: the reason alone, as it is reported for many cases at once; ``variable``: of
-    a reference, which it is of.
+    ``size``: bytes, None for a whole curve; ``value`` and ``bound``: in the criterion's unit, None
+    where undefined or not asserted; ``compared_sizes``: the other sizes that made the value;
+    ``common``: where two curves met; ``against``: the configuration compared with; ``disturbed``:
+    what else the nodes did; ``node``, ``interface``: whose counters; ``why_undefined``: the reason
+    alone, reported for many cases at once; ``variable``: of a reference.
     """
 
     criterion: str
@@ -127,9 +123,8 @@ def _from_its_bound(finding: Finding) -> float:
 class Bounds:
     """Bounds from which on a value is a warning and a failure; None asserts nothing.
 
-    ``least_size``: smaller messages in bytes are left out of every ratio, since benchmarks
-    print 0 µs there (4 bytes, after the GigE synthetic-benchmark report). Raises NetproofError
-    for a bound that is no number, and for a failure milder than the warning.
+    ``least_size``: smaller messages in bytes are left out, since benchmarks print 0 µs there (after
+    the GigE synthetic-benchmark report). Raises NetproofError for bounds that contradict.
     """
 
     warn: float | None = None
@@ -147,11 +142,6 @@ class Bounds:
             raise NetproofError(f"fail={self.fail} is milder than warn={self.warn}: exchange them")
         if self.least_size < 1:
             raise NetproofError(f"least_size={self.least_size}: it is 1 byte or more")
-
-    @property
-    def asserted(self) -> bool:
-        """Whether a value can be flagged at all."""
-        return (self.warn, self.fail) != (None, None)
 
     @property
     def flags_small(self) -> bool:

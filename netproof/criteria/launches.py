@@ -61,10 +61,8 @@ def cpu_cost(
 ) -> tuple[Finding, ...]:
     """Return the CPU seconds per second of benchmark, a finding for each node (criterion 11).
 
-    ``cpu_seconds``: used by the job on each node; ``benchmark_seconds``: how long the benchmark
-    ran; ``notes``: what else is known of a node, by its name. 1 is one core all the time, as one
-    busy-polling rank shows. After the network-adapter page. Raises NetproofError for seconds that
-    are negative or no number.
+    1 is one core all the time; ``notes``: what else is known of a node, by its name. After the
+    network-adapter page. Raises NetproofError for seconds that are negative or no number.
     """
     for label, seconds in [*cpu_seconds.items(), (where, benchmark_seconds)]:
         if not math.isfinite(seconds) or seconds < 0:

@@ -21,7 +21,7 @@ from netproof.criteria.findings import (
     undefined,
     undefined_if_unreadable,
 )
-from netproof.criteria.interface import AgainAtSizes, CaseCurves, Criterion
+from netproof.criteria.interface import CaseCurves, Criterion
 from netproof.measurement.curve import Curve
 
 INVERSION = Bounds(2.0, 10.0)
@@ -225,18 +225,16 @@ CRITERIA = (
         {"inversion": INVERSION},
         {"inversion": "inversion"},
         _of_first(inversion, "inversion"),
-        again=AgainAtSizes(
-            times_of, inversion_at_sizes, "a message took {} times as long as a larger one"
-        ),
+        at_sizes=inversion_at_sizes,
+        sentence="a message took {} times as long as a larger one",
     ),
     Criterion(
         4,
         {"jump": JUMP},
         {"jump": "jump"},
         _of_first(jump, "jump"),
-        again=AgainAtSizes(
-            times_of, jump_at_sizes, "time grew {} times more than the size from the one before"
-        ),
+        at_sizes=jump_at_sizes,
+        sentence="time grew {} times more than the size from the one before",
     ),
     Criterion(
         5,
@@ -249,8 +247,8 @@ CRITERIA = (
         {"dropout": DROPOUT},
         {"dropout": "dropout"},
         _dropouts,
-        again=AgainAtSizes(
-            bandwidths_of, dropout_at_sizes, "the bandwidth is {} of what both sides reach"
-        ),
+        read=bandwidths_of,
+        at_sizes=dropout_at_sizes,
+        sentence="the bandwidth is {} of what both sides reach",
     ),
 )
