@@ -79,8 +79,9 @@ def matrix(
     cases: list[Case] = []
     absent: list[Absence] = []
     asked = {name: entry for name, entry in entries.items() if not partitions or name in partitions}
+    by_name = {name: Partition.model_validate(entry["extras"]) for name, entry in asked.items()}
     for name, entry in asked.items():
-        partition = Partition.model_validate(entry["extras"])
+        partition = by_name[name]
         for environment in entry["environs"]:
             if environment == JUDGE_ENVIRONMENT:
                 continue
@@ -105,7 +106,7 @@ def matrix(
         tuple(cases),
         tuple(absent),
         not partitions,
-        {name: Partition.model_validate(entry["extras"]) for name, entry in asked.items()},
+        by_name,
         {name: entry["extras"]["known"] for name, entry in environments.items()},
         score_baseline(list(asked.values())),
         frozenset(
