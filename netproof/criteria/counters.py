@@ -51,8 +51,7 @@ _INTERFACE_PACKETS = ("rx_packets", "tx_packets")
 class CountedSettings(Above):
     """Bounds of a share of packets; ``least``: fewer of them are no share.
 
-    ``not_known``: 1 fails a case whose counters are not known. Raises NetproofError for another
-    number than 0 or 1.
+    ``not_known``: 1 fails a case whose counters are not known, 0 does not.
     """
 
     least: int = 1

@@ -19,10 +19,9 @@ READABLE = (1e-15, 1e24)
 
 
 class Level(StrEnum):
-    """Meaning of a finding for the verdict.
+    """Meaning of a finding for the verdict; ``SHOWN``: measured, but nothing is asserted.
 
-    ``SHOWN``: measured, but nothing is asserted. ``INCONCLUSIVE``: neither passed nor failed, since
-    the interval still contains a bound after all repeats, or the launches were disturbed.
+    ``INCONCLUSIVE``: the interval contains a bound after all repeats, or nodes were disturbed.
     """
 
     PASS = "pass"
@@ -96,8 +95,7 @@ def at_sizes(findings: Sequence[Finding]) -> str:
 def folded(findings: Sequence[Finding]) -> list[Finding]:
     """Return one finding for each criterion and level: the one furthest from its bound.
 
-    Its sentence lists all sizes. In the order of the first of each; a finding about a whole curve
-    stands for itself.
+    Its sentence lists all sizes; a finding about a whole curve stands for itself.
     """
     kinds: dict[tuple[str, Level, int | None], list[Finding]] = {}
     for place, one in enumerate(findings):
@@ -153,9 +151,8 @@ class Bounds:
     ) -> tuple[Level, float | None]:
         """Return the level of a value, and the bound that decided it.
 
-        ``interval``: of the value. It fails where all of the interval is beyond the bound, and is
-        inconclusive where the interval contains it; with None the value alone decides. The value
-        alone decides whether it warns, since a warning stops nothing.
+        It fails where all of the ``interval`` is beyond the bound, and is inconclusive where the
+        interval contains it. The value alone decides whether it warns: a warning stops nothing.
         """
         if self.fail is not None:
             beyond = [self.reached(one, self.fail) for one in (value, *(interval or ()))]
@@ -274,10 +271,9 @@ def undefined_if_unreadable(criterion: str, *, several: bool = False) -> Callabl
 
 
 def times_of(curve: Curve, settings: Bounds, at_least: int = 1, of: str = "") -> dict[int, float]:
-    """Return times in µs by size.
+    """Return times in µs by size, ``of`` what begins the reason of a fault.
 
-    Raises CannotJudgeError where fewer than ``at_least`` sizes can be judged; ``of``: what the
-    curve is of, at the beginning of the reason.
+    Raises CannotJudgeError where fewer than ``at_least`` sizes can be judged.
     """
     return _points(curve, curve.time_us, "µs", settings, at_least, of)
 

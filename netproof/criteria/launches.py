@@ -87,10 +87,9 @@ def cpu_cost(
 def launch_spread(
     launches: Sequence[Curve], *, where: str, settings: Bounds = LAUNCH_SPREAD
 ) -> Finding:
-    """Return the largest ratio, of all sizes, of the slowest launch to the fastest one.
+    """Return the largest ratio of the slowest launch to the fastest one, of all sizes.
 
-    A pure number, 1 where all take the same. After the "erratic throughput" of the Myri-10G
-    report. ``launches``: of one case, over the same sizes. Undefined for fewer than two.
+    After the "erratic throughput" of the Myri-10G report. Undefined for fewer than two launches.
     """
     if len(launches) < 2:
         raise CannotJudgeError("one launch has no spread")
@@ -116,11 +115,7 @@ def launch_spread(
 def crash_share(
     crashed: int, launches: int, *, where: str, settings: CrashSettings = CrashSettings()
 ) -> Finding:
-    """Return the share of a configuration's launches that crashed before their first figure.
-
-    ``launches``: all attempts, with those that crashed. Raises NetproofError where more crashed
-    than were made.
-    """
+    """Return the share of a configuration's attempted launches that crashed before a figure."""
     if not 0 <= crashed <= launches:
         raise NetproofError(f"{where}: {crashed} of {launches} launches cannot have crashed")
     if launches == 0:

@@ -76,8 +76,7 @@ class Path:
     def share(self, bound: float) -> float:
         """Return the share of the payload on the interfaces under test, 1 at most.
 
-        A benchmark sends more than its payload. Where other interfaces sent as much as may be
-        missing, it is the share of all bytes sent.
+        Where others sent as much as may be missing, it is the share of all bytes sent.
         """
         share = self.on_rails / self.payload
         others = sum(self.elsewhere.values())

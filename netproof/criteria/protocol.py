@@ -38,8 +38,7 @@ FEWEST = 3
 class EarlyRendezvousSettings(Bounds):
     """``warn`` and ``fail`` from so many latencies on; a rendezvous takes three instead of one.
 
-    ``below``: size in bytes from which on a rendezvous is expected. Raises NetproofError where no
-    size is left below it.
+    ``below``: size in bytes from which on a rendezvous is expected.
     """
 
     fail: float | None = 2.5
@@ -55,11 +54,7 @@ class EarlyRendezvousSettings(Bounds):
 
 
 class _Step(NamedTuple):
-    """Step between two neighbouring sizes.
-
-    ``shorter`` and ``longer``: the sizes near it on either side; ``shortest``: the sizes whose time
-    is the latency.
-    """
+    """Step between two sizes; ``shortest``: sizes whose time is the latency; others near it."""
 
     below: int
     above: int

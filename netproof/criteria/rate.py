@@ -57,8 +57,7 @@ _ADVICE = "look at the library's TCP buffers and at copies that it makes"
 class LineRateSettings(Above):
     """``fail``: a share of the line rate above this is an error of measurement.
 
-    ``warn_below`` and ``fail_below``: a share below this is too small; None, the default, asserts
-    nothing. Raises NetproofError where these leave nothing that passes.
+    ``warn_below`` and ``fail_below``: a share below this is too small; by default nothing.
     """
 
     fail: float | None = 1.02
@@ -145,8 +144,7 @@ def line_rate(
 def loss(mpi_mb_s: float, tcp_mb_s: float) -> float:
     """Return 1 - bw_MPI / bw_TCP, the share of TCP's bandwidth that MPI loses; negative is a gain.
 
-    Both in one unit. Raises NetproofError for a TCP bandwidth that is not positive and an MPI
-    bandwidth that is negative. After the e325 Opteron NetPIPE report.
+    After the e325 Opteron NetPIPE report. Raises NetproofError for what is no bandwidth.
     """
     if not (math.isfinite(tcp_mb_s) and tcp_mb_s > 0 and math.isfinite(mpi_mb_s) and mpi_mb_s >= 0):
         raise NetproofError(

@@ -45,8 +45,7 @@ class Settings(_Fields):
     ) -> Settings:
         """Return the defaults with a partition's ``changes``: criterion to setting to value.
 
-        ``line_rate_from_bytes``: the least size for the loss of MPI where the changes give none.
-        Raises NetproofError naming the criterion and the setting.
+        Raises NetproofError; ``line_rate_from_bytes``: the least size of the loss of MPI by default.
         """
         least_size = max(line_rate_from_bytes, MPI_LOSS.least_size)
         settings = cls(mpi_loss=dataclasses.replace(MPI_LOSS, least_size=least_size))

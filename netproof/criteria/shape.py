@@ -164,9 +164,8 @@ def roughness(curve: Curve, *, where: str, settings: Bounds = ROUGHNESS) -> Find
 def dropout(curve: Curve, *, where: str, settings: Bounds = DROPOUT) -> tuple[Finding, ...]:
     """Return the sizes whose bandwidth is far below what both sides reach (criterion 6).
 
-    bw(s) / min(best at smaller sizes, best at larger sizes), a pure number. One finding for
-    each size flagged, or one for the size that comes nearest; ``compared_sizes``: where the two
-    sides are at their best. After the dips of the e325 Opteron NetPIPE report.
+    bw(s) / min(best at smaller sizes, best at larger sizes): each size flagged, or the nearest;
+    ``compared_sizes``: where the sides are at their best. After the e325 Opteron NetPIPE report.
     """
     rates = bandwidths_of(curve, settings, at_least=3)
     findings = []

@@ -92,9 +92,7 @@ class Envelope:
 def envelope(curves: Mapping[str, Curve], settings: Above = ENVELOPE) -> Envelope | None:
     """Return the least time at each size, after the GigE synthetic-benchmark report.
 
-    ``curves``: the curve of each configuration, for the same function at the same ranks. None
-    where fewer than two configurations share a size. A curve that cannot be judged takes no
-    part.
+    ``curves``: by configuration, of one function at the same ranks. None where no two share a size.
     """
     holders: dict[int, list[tuple[float, str]]] = {}
     for label, curve in curves.items():
@@ -136,8 +134,7 @@ class _Side:
 class _Compared:
     """The ratio of two configurations at a size; ``added_us`` explains what links differ in.
 
-    ``own_us`` and ``other_us``: their times; ``ratios``: of launches next to each other, none where
-    all launches of both are compared.
+    ``ratios``: of launches next to each other, none where all launches of both are compared.
     """
 
     size: int
@@ -370,10 +367,9 @@ _FEW = 6
 def resampled_medians(
     launches: np.ndarray, settings: ScoreSettings, random: np.random.Generator
 ) -> np.ndarray:
-    """Return the medians over the launches in bootstrap samples of them.
+    """Return the medians over the launches in bootstrap samples, in shape (resamples, sizes).
 
-    ``launches``: a row for each launch, a column for each size. Shape of the result: resamples,
-    sizes; in the unit of the values.
+    ``launches``: a row for each launch, a column for each size.
     """
     drawn = random.integers(0, len(launches), (settings.resamples, len(launches)))
     if len(launches) > _FEW:

@@ -21,12 +21,11 @@ from netproof.site.hostlist import fold
 class Cause:
     """A possible cause of a fault.
 
-    ``headline``: with ``{place}`` and ``{detail}``; ``rule``: the function that finds it;
-    ``advice``: the next step, and ``rules_out``: what would rule it out, a sentence each, with
-    ``{node}``; ``explains``: causes at the same place that count as its evidence; ``alike``:
-    causes at the same place that are as likely, so both are named; ``distinguish_by``: the
-    measurement that distinguishes them; ``residual``: whether only red cases without another
-    explanation are examined; ``of_network``: whether it leaves traffic within a node unaffected.
+    ``headline``: with ``{place}`` and ``{detail}``; ``advice``: the next step, ``rules_out``: what
+    would rule it out, with ``{node}``; ``explains``: causes at the same place that count as its
+    evidence; ``alike``: causes as likely, and ``distinguish_by`` what distinguishes them;
+    ``residual``: whether only red cases without another explanation are examined;
+    ``of_network``: whether it leaves traffic within a node unaffected.
     """
 
     name: CauseName
@@ -307,10 +306,7 @@ def _without(red: Sequence[RedCase], culprits: Sequence[Culprit]) -> tuple[RedCa
 
 
 def _explained(culprit: Culprit, red: Sequence[RedCase]) -> tuple[RedCase, ...]:
-    """Return the red cases that a culprit explains.
-
-    A setting explains nothing if inter-node cases are red without its nodes too.
-    """
+    """Return the red cases that a culprit explains: for a setting none if others are red too."""
     if culprit.cause is CauseName.OTHER_NETWORK:
         environments = culprit.place.environments
         return tuple(one for one in red if one.case.environment in environments)

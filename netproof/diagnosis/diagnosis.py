@@ -62,10 +62,7 @@ class Diagnosis:
 
 @dataclass(frozen=True)
 class Earlier:
-    """An earlier session, judged only on request.
-
-    ``name`` and ``started`` identify it; ``judge`` raises NetproofError if it cannot be judged.
-    """
+    """An earlier session; ``judge``, on request, raises NetproofError if it cannot be judged."""
 
     name: str
     started: datetime
@@ -204,10 +201,9 @@ def _since(
 def sessions_before(
     judged: JudgedSession, store: Path | None = None, most: int = 10
 ) -> Iterator[Earlier]:
-    """Return up to ``most`` sessions of the system before a judged one, newest first.
+    """Return up to ``most`` earlier sessions of the system, newest first, opened only on request.
 
-    They come from ``store``, or without one from the reports beside the session's own. Each is
-    opened only on request. Raises NetproofError if the store cannot be opened.
+    They come from ``store``, or from the reports beside the session's own. Raises NetproofError.
     """
     return itertools.islice(_of_store(judged, store) if store else _of_folder(judged), most)
 

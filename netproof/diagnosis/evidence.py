@@ -111,8 +111,7 @@ class Evidence:
 class RedCase:
     """A failed case: the ``nodes`` it ran on, whether it was measured, and its first reason.
 
-    ``of_network``: whether it was measured between nodes; ``quantity``: latency if it failed at
-    short messages alone, else rate.
+    ``of_network``: measured between nodes; ``quantity``: latency if short messages alone failed.
     """
 
     case: Case

@@ -127,10 +127,7 @@ def _of_counters(view: PartitionView) -> Iterator[Evidence]:
 
 
 def _of_losses(view: PartitionView) -> Iterator[Evidence]:
-    """Yield nodes whose ports lose more than others, together where either may be at fault.
-
-    If all nodes lose, yield them together.
-    """
+    """Yield nodes whose ports lose more than others, together where either may be at fault."""
     for finding in view.all_lose:
         why = "the kernel of every node counted it"
         yield _BY_COUNTERS(Sign.LOSS, view.several(view.nodes), finding.reason, Sure.SEEN, why)
@@ -237,11 +234,7 @@ def _programs(described: Iterable[Node]) -> dict[str, tuple[list[str], int]]:
 
 
 def _waits(view: PartitionView) -> dict[str, tuple[float, float]]:
-    """Return the nodes whose ranks wait for CPUs in most launches, unlike those of other nodes.
-
-    Each has the median over its launches of the share of time spent waiting, and of the other
-    nodes' median share.
-    """
+    """Return nodes whose ranks wait for CPUs in most launches: the median share, and others'."""
     found: dict[str, list[tuple[float, float]]] = defaultdict(list)
     for _, ranks in view.launches():
         waited, wall = Counter(), Counter()

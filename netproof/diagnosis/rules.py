@@ -142,10 +142,7 @@ def one_direction(seen: PartitionView) -> Iterator[Culprit]:
 
 
 def accused(*kinds: Kind, recovers: bool = False) -> Callable[[PartitionView], Iterator[Culprit]]:
-    """Return the rule that finds accusations of these kinds by rounds of pairs.
-
-    ``recovers``: those that are slow only while others send.
-    """
+    """Return the rule of accusations by pairs; ``recovers``: slow only while others send."""
     return lambda seen: _accused(seen, kinds, recovers=recovers)
 
 
@@ -254,8 +251,7 @@ def _of_red(place: Place, red: Sequence[RedCase], why: str) -> Evidence:
 def whole(seen: PartitionView) -> Iterator[Culprit]:
     """Find a partition that is red as a whole: all nodes lose alike, or all are cleared.
 
-    Rounds of pairs clear nodes only in the quantities that they judge, and not if one or two
-    nodes are in all red cases.
+    Pairs clear nodes only in what they judge, and not if one or two nodes are in all red cases.
     """
     red = _red_of_several(seen)
     if not red:

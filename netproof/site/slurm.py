@@ -1,4 +1,7 @@
-"""Slurm's state before anything is measured: whether it answers, and what partitions can run."""
+"""Slurm's state before anything is measured: whether it answers, and what partitions can run.
+
+What asks Slurm raises NetproofError where it does not answer, or prints something unknown.
+"""
 
 from __future__ import annotations
 
@@ -61,8 +64,7 @@ class SlurmNode:
     def usable(self) -> bool:
         """Whether a job can have it, now or when other jobs on it end.
 
-        The marks + and - stand for jobs that end or wait; all others, such as * for no answer, are
-        faults.
+        The marks + and - stand for jobs that end or wait; all others, such as *, are faults.
         """
         return self.free or self.busy
 
@@ -78,11 +80,7 @@ class SlurmNode:
 
     @property
     def silent(self) -> bool:
-        """Whether a job could have it if it answered slurmctld.
-
-        Slurm marks a resumed node so until it has answered, and a node whose slurmd has stopped
-        until it is considered down.
-        """
+        """Whether a job could have it if it answered: resumed, or its slurmd has stopped."""
         return self.state.endswith("*") and self.state.rstrip("*+-") in _FREE | _BUSY
 
     def __str__(self) -> str:
@@ -156,10 +154,7 @@ class SlurmTopology:
         return next((s.name for s in self._above(node) if s.level == 0), None)
 
     def distance(self, one: str, other: str) -> int | None:
-        """Return the level of the lowest switch above both nodes: 0 on the same leaf.
-
-        None where no switch is above both.
-        """
+        """Return the level of the lowest switch above both nodes, 0 for a leaf, or None."""
         shared = {switch.name for switch in self._above(other)}
         return min((s.level for s in self._above(one) if s.name in shared), default=None)
 
@@ -198,7 +193,7 @@ def choosing_in(access: Sequence[str]) -> list[str]:
 
 
 def partitions() -> dict[str, SlurmPartition]:
-    """Return every partition by its name. Raises NetproofError where Slurm does not answer."""
+    """Return every partition by its name."""
     shown = _ask("scontrol", "--oneliner", "show", "partition")
     states = dict(re.findall(r"(?m)^PartitionName=(\S+) .*\bState=(\S+)", shown))
     listed = _ask("sinfo", "--noheader", "--Node", "--format=%R|%N|%T|%E")
@@ -206,10 +201,7 @@ def partitions() -> dict[str, SlurmPartition]:
 
 
 def partitions_of(states: Mapping[str, str], listed: str) -> dict[str, SlurmPartition]:
-    """Return the partitions from their states by name and sinfo's lines.
-
-    A line has partition, node, state and reason.
-    """
+    """Return the partitions by their states and sinfo's lines of partition, node, state, reason."""
     nodes: dict[str, list[SlurmNode]] = {name: [] for name in states}
     for line in listed.splitlines():
         partition, name, state, reason = line.split("|", 3)
@@ -220,10 +212,7 @@ def partitions_of(states: Mapping[str, str], listed: str) -> dict[str, SlurmPart
 def free_and_busy(
     named: Sequence[str], known: Mapping[str, SlurmPartition]
 ) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Return the nodes that a job can have now, and those that other jobs have, each in order.
-
-    ``named``: names of Slurm's partitions; ``known``: all of Slurm's partitions, by name.
-    """
+    """Return the nodes of ``named`` partitions that are free, and those that other jobs have."""
     nodes = {node.name: node for name in named if name in known for node in known[name].nodes}
     several = [nodes[name] for name in sorted(nodes)]
     return (
@@ -233,16 +222,13 @@ def free_and_busy(
 
 
 def pending_reason(jobid: str) -> str | None:
-    """Return Slurm's reason for which a job is pending; None for one that is not.
-
-    Raises NetproofError where Slurm does not answer.
-    """
+    """Return Slurm's reason for which a job is pending; None for one that is not."""
     state, reason = _queued(jobid)
     return reason if state == "PENDING" else None
 
 
 def is_queued(jobid: str) -> bool:
-    """Return whether a job waits, runs or is ending. Raises NetproofError without an answer."""
+    """Return whether a job waits, runs or is ending."""
     return _queued(jobid)[0] in _QUEUED
 
 
@@ -264,10 +250,9 @@ def never_ends(reason: str) -> bool:
 
 
 def most_nodes(access: Sequence[str], count: int) -> tuple[int, str]:
-    """Return how many of ``count`` nodes Slurm lets one job have, and its refusal of one more.
+    """Return how many of ``count`` nodes Slurm lets one job have, and its refusal of more.
 
-    ``access``: ReFrame's options of the partition. ``sbatch --test-only`` knows the limits of
-    partition, account and QOS, and runs nothing. The refusal is empty where all are allowed.
+    By ``sbatch --test-only``, which knows the limits of partition, account and QOS.
     """
     options = [word for option in access for word in shlex.split(option)]
     least, most, refusal = 0, count, ""
@@ -283,19 +268,13 @@ def most_nodes(access: Sequence[str], count: int) -> tuple[int, str]:
 
 
 def take_fewer(jobid: str, nodes: int) -> None:
-    """Let a waiting job have fewer nodes, with a task on each.
-
-    Raises NetproofError where Slurm does not allow it, such as for a job that has begun meanwhile.
-    """
+    """Let a waiting job have fewer nodes, a task on each. Raises NetproofError once it runs."""
     changes = (f"{key}={nodes}" for key in ("NumNodes", "NumTasks", "NumCPUs"))
     _ask("scontrol", "update", f"JobId={jobid}", *changes)
 
 
 def topology() -> SlurmTopology | None:
-    """Return Slurm's switches; None where its plugin has none, such as topology/flat.
-
-    Raises NetproofError where Slurm does not answer, or prints something unknown.
-    """
+    """Return Slurm's switches; None where its plugin has none, such as topology/flat."""
     config = _ask("scontrol", "show", "config")
     found = re.search(r"(?m)^TopologyPlugin\s*=\s*(\S+)\s*$", config)
     if not found:
@@ -311,8 +290,7 @@ def topology() -> SlurmTopology | None:
 def topology_of(listed: str) -> SlurmTopology:
     """Return the switches in the output of ``scontrol show topology``, a tree or blocks.
 
-    Raises NetproofError for a line of another form, a switch that is listed twice or named by one
-    above it and not listed, and a node on two leaves.
+    Raises NetproofError for a line of another form, and for lines that contradict each other.
     """
     lines = [line for line in listed.splitlines() if line.strip()]
     sizes = sorted({int(found["size"]) for line in lines if (found := _BLOCK.fullmatch(line))})
@@ -381,20 +359,14 @@ def _length(numbers: str) -> int:
 
 
 def time_limits_s() -> dict[str, int | None]:
-    """Return the longest time of a job in seconds, by partition; None without limit.
-
-    Raises NetproofError where Slurm does not answer.
-    """
+    """Return the longest time of a job in seconds, by partition; None without limit."""
     shown = _ask("scontrol", "--oneliner", "show", "partition")
     found = re.findall(r"(?m)^PartitionName=(\S+) .*\bMaxTime=(\S+)", shown)
     return {name: seconds_of(limit) for name, limit in found}
 
 
 def seconds_of(limit: str) -> int | None:
-    """Return the seconds of a Slurm time limit, ``1-02:30:00`` or ``30:00``; None for UNLIMITED.
-
-    Raises NetproofError for anything else.
-    """
+    """Return the seconds of a limit, ``1-02:30:00`` or ``30:00``, or None for UNLIMITED."""
     if limit == "UNLIMITED":
         return None
     found = re.fullmatch(r"(?:(\d+)-)?(?:(\d+):)?(\d+):(\d+)", limit)
