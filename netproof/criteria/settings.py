@@ -35,10 +35,8 @@ _Fields = make_dataclass(
 class Settings(_Fields):
     """The settings of every criterion by its keys, as a site may change them for a partition.
 
-    ``mpi_loss_inside`` is for two ranks of one node, where MPI copies through shared memory and TCP
-    through the kernel: asserted only where a site asks for it. ``confirm``, ``refine`` and
-    ``disturbance`` are no criteria: they say how often to repeat, where to measure at closer sizes,
-    and from where on a launch counts as disturbed.
+    ``confirm``, ``refine`` and ``disturbance`` are no criteria: how often to repeat, where to
+    measure at closer sizes, and from where on a launch counts as disturbed.
     """
 
     @classmethod
@@ -47,8 +45,7 @@ class Settings(_Fields):
     ) -> Settings:
         """Return the defaults with a partition's ``changes``: criterion to setting to value.
 
-        ``line_rate_from_bytes``: the least size for the loss of MPI where the changes give none.
-        Raises NetproofError naming the criterion and the setting.
+        Raises NetproofError; ``line_rate_from_bytes``: the least size of the loss of MPI by default.
         """
         least_size = max(line_rate_from_bytes, MPI_LOSS.least_size)
         settings = cls(mpi_loss=dataclasses.replace(MPI_LOSS, least_size=least_size))

@@ -59,10 +59,9 @@ NO_INTERVAL = "no interval, which takes two launches of both"
 
 @dataclass(frozen=True)
 class ScoreSettings(Below):
-    """A score below ``warn`` or ``fail`` is flagged; by default nothing is asserted.
+    """Scores below ``warn`` or ``fail`` are flagged; by default nothing is asserted.
 
-    ``resamples`` bootstrap samples over the launches give the interval of ``confidence``;
-    ``random_seed`` makes it the same for the same launches.
+    ``resamples`` bootstrap samples over the launches give the interval of ``confidence``.
     """
 
     resamples: int = 2000
@@ -93,9 +92,7 @@ class Envelope:
 def envelope(curves: Mapping[str, Curve], settings: Above = ENVELOPE) -> Envelope | None:
     """Return the least time at each size, after the GigE synthetic-benchmark report.
 
-    ``curves``: the curve of each configuration, for the same function at the same ranks. None
-    where fewer than two configurations share a size. A curve that cannot be judged takes no
-    part.
+    ``curves``: by configuration, of one function at the same ranks. None where no two share a size.
     """
     holders: dict[int, list[tuple[float, str]]] = {}
     for label, curve in curves.items():
@@ -120,8 +117,8 @@ def _times_or_reason(curve: Curve, settings: Above) -> tuple[dict[int, float], s
 class _Side:
     """A configuration as the envelope compares it, or why it cannot be: ``fault``.
 
-    ``times``, and those of each launch: by size; ``crossed``: how many message sizes cross its
-    link; ``paired``: by the other configuration's label, its launches and the other's next to them.
+    ``crossed``: how many message sizes cross its link; ``paired``: by the other's label, launches
+    of both next to each other.
     """
 
     label: str
@@ -137,8 +134,7 @@ class _Side:
 class _Compared:
     """The ratio of two configurations at a size; ``added_us`` explains what links differ in.
 
-    ``own_us`` and ``other_us``: their times; ``ratios``: of launches next to each other, none where
-    all launches of both are compared.
+    ``ratios``: of launches next to each other, none where all launches of both are compared.
     """
 
     size: int
@@ -174,17 +170,11 @@ def above_envelope(
     """Return how many times as long as any other each configuration takes (criterion 1).
 
     At each size t over the least that another would take over this configuration's link: its time,
-    and what the slower link adds to it (``links.explained_us``). A pure number, 1 where nobody
-    takes less. Each size that is flagged or inconclusive has a finding of its own; a configuration
-    without one has a finding for the size where it comes nearest.
-
-    ``curves`` as in ``envelope``; ``launches``: those that a curve is the median of, for the
-    interval of the ratio, where both sides have two or more; ``crossings``: the link that a
-    configuration's messages cross, where they cross one; ``pairs``: launches of the first and the
-    second configuration made next to each other, two or more, by which alone the two are then
-    compared: the median of the pairs' ratios, with its interval. A size fails if the ratio to
-    any other fails with its whole interval; else the largest ratio decides. ``only``: of which
-    configuration findings are asked for, None for all.
+    and what the slower link adds to it (``links.explained_us``). Each size that is flagged or
+    inconclusive has a finding, else the size that comes nearest. ``crossings``: the link that
+    messages cross; ``pairs``: launches of two made next to each other, by which alone they are then
+    compared. A size fails if the ratio to any other fails with its whole interval; else the largest
+    ratio decides. ``only``: of which configuration findings are asked for.
     """
     all_sizes = replace(settings, least_size=1)
     sides = {}
@@ -319,12 +309,9 @@ def score(
 ) -> Finding:
     """Return the geometric mean over the common sizes of t_baseline / t (criterion 2).
 
-    Above 1 is faster than the baseline. The curves compared are the medians of the launches; the
-    ``interval`` is the percentile bootstrap over the launches of both, which needs two or more of
-    each. Undefined without ``baseline_launches``. ``red_sizes``: those that ``above_envelope``
-    failed, which are named with the score. After the GigE synthetic-benchmark report.
-
-    Raises NetproofError where launches of one case differ in their sizes.
+    Above 1 is faster. The curves are the medians of the launches; the ``interval`` is the
+    percentile bootstrap over the launches of both. ``red_sizes``: those that ``above_envelope``
+    failed. Raises NetproofError where launches of one case differ in their sizes.
     """
     if not launches:
         raise CannotJudgeError("it has no launch")
@@ -380,10 +367,9 @@ _FEW = 6
 def resampled_medians(
     launches: np.ndarray, settings: ScoreSettings, random: np.random.Generator
 ) -> np.ndarray:
-    """Return the medians over the launches in bootstrap samples of them.
+    """Return the medians over the launches in bootstrap samples, in shape (resamples, sizes).
 
-    ``launches``: a row for each launch, a column for each size. Shape of the result: resamples,
-    sizes; in the unit of the values.
+    ``launches``: a row for each launch, a column for each size.
     """
     drawn = random.integers(0, len(launches), (settings.resamples, len(launches)))
     if len(launches) > _FEW:
@@ -414,12 +400,9 @@ def floor(
 ) -> Finding | None:
     """Return the lowest score of a case against other environments of its partition (criterion 20).
 
-    A pure number as in ``score``: the geometric mean over the common sizes of t_other / t, below 1
-    where the case is slower. ``others``: their launches, by the labels of their cases; ``pairs``:
-    interleaved launches of the case and of the other, which alone are compared if there are two or
-    more. It fails where the whole interval against any other is below the bound. ``weighed``:
-    adjusts a finding to what its launches are worth, before the worst is chosen. None without
-    another environment.
+    ``others``: their launches, by label; ``pairs``: interleaved launches of both, which alone are
+    compared if there are two. It fails where the whole interval against any other is below the
+    bound. ``weighed``: adjusts a finding to what its launches are worth.
     """
     if not others:
         return None
