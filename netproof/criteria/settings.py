@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import json
 from collections.abc import Mapping
 from dataclasses import make_dataclass
 from functools import cache
@@ -51,11 +52,8 @@ class Settings(_Fields):
         ``line_rate_from_bytes``: the least size for the loss of MPI where the changes give none.
         Raises NetproofError naming the criterion and the setting.
         """
-        least_size = max(line_rate_from_bytes, MpiLossSettings.least_size)
-        settings = cls(mpi_loss=MpiLossSettings(least_size=least_size))
-        for name, values in changes.items():
-            settings = settings._with(name, values)
-        return settings
+        # A session has few partitions, and each of its cases asks.
+        return _of_site(json.dumps(changes, default=repr), line_rate_from_bytes)
 
     def _with(self, name: str, values: Mapping[str, Any]) -> Settings:
         known = [field.name for field in dataclasses.fields(self)]
@@ -71,6 +69,15 @@ class Settings(_Fields):
             fault = next(faults(model, error))
             raise NetproofError(f"{name!r}: {fault.steps[0]!r}: {fault.reason}") from None
         return dataclasses.replace(self, **{name: dataclasses.replace(old, **values)})
+
+
+@cache
+def _of_site(changes: str, line_rate_from_bytes: int) -> Settings:
+    least_size = max(line_rate_from_bytes, MpiLossSettings.least_size)
+    settings = Settings(mpi_loss=MpiLossSettings(least_size=least_size))
+    for name, values in json.loads(changes).items():
+        settings = settings._with(name, values)
+    return settings
 
 
 @cache
