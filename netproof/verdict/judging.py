@@ -365,7 +365,8 @@ def provenance_of(stored: session.Session) -> OfSession:
         from netproof.store import Store, questions
 
         return questions.provenance(*Store.holding(stored.path))
-    return provenance.of_report(session.document_of(stored.path), str(stored.path))
+    document = stored.document or session.document_of(stored.path)
+    return provenance.of_report(document, str(stored.path))
 
 
 def reports_folder() -> Path:
