@@ -17,7 +17,7 @@ import shutil
 import sys
 import tempfile
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from unittest import mock
@@ -34,9 +34,11 @@ from netproof.present import documents  # noqa: E402
 from netproof.session import session  # noqa: E402
 from netproof.session.records import HEADER  # noqa: E402
 from netproof.store import Store, checksums, questions  # noqa: E402
-from netproof.verdict import judging, kept  # noqa: E402
+from netproof.store.folder import StoredSession  # noqa: E402
+from netproof.verdict import judging  # noqa: E402
+from netproof.verdict import stored as stored_verdicts  # noqa: E402
 from netproof.verdict.exit_status import PASSED  # noqa: E402
-from netproof.verdict.keeping import ingest  # noqa: E402
+from netproof.verdict.judging import ingest  # noqa: E402
 
 REPORTS = tuple(
     ROOT / "tests" / "data" / "sessions" / f"{name}.json"
@@ -67,6 +69,19 @@ class Effects:
     otherwise: int = 0
 
 
+def judge_by_the_project(set_variable: Callable[[str, str], object], folder: Path) -> None:
+    """Let sessions be judged by the project's own configuration and references."""
+    set_variable("RFM_CONFIG_PATH", str(ROOT / "site-config"))
+    set_variable("RFM_REFERENCE_PREFIX", str(ROOT / "reference-values"))
+    set_variable("RFM_REPORT_FILE", str(folder / "reports" / "run-0.json"))
+
+
+def read_all(store: Store, stored: StoredSession) -> None:
+    """Read a session, its verdict and its tables, as commands do; NetproofError for damage."""
+    stored_verdicts.on_session(questions.load(store, stored), store, stored)
+    questions.tables(store, stored)
+
+
 def run(folder: Path, reports: Sequence[Path], *, tries: int, seed: int) -> list[Found]:
     """Damage files of a store of ``reports`` in ``folder`` one by one, and restore each.
 
@@ -88,8 +103,7 @@ def run(folder: Path, reports: Sequence[Path], *, tries: int, seed: int) -> list
         try:
             one.tries += 1
             try:
-                questions.provenance(store, stored)
-                kept.of_session(questions.load(store, stored), store, stored)
+                read_all(store, stored)
             except NetproofError as error:
                 one.named += str(error).startswith(f"{path}: is damaged: ")
             faults = check(store, stored).faults
@@ -194,6 +208,7 @@ def main() -> int:
             print(f"| {name} | {each.refused} | {each.red} | {each.without} | {each.otherwise} |")
         return 1 if any(each.otherwise for each in effects.values()) else 0
     with tempfile.TemporaryDirectory() as folder:
+        judge_by_the_project(os.environ.__setitem__, Path(folder))
         found = run(Path(folder), REPORTS, tries=arguments.tries, seed=arguments.seed)
     total = Found("all")
     print("| file | flipped | cut | named when read | named by the check |")
