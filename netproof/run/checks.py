@@ -245,10 +245,8 @@ class Curves(JudgeOfJob):
         measured_again = repeats.measured_again()
         rulings = [
             ruling
-            for subject, findings in case_rulings.along_all(subjects).items()
-            for ruling in case_rulings.rule_all(
-                subject, findings, measured_again.get(subject.case.key())
-            )
+            for several in case_rulings.rulings(subjects, measured_again).values()
+            for ruling in several
         ]
         for one in case_rulings.launched(subjects, measured_again):
             rulings.append(Ruling(one.finding, one.finding.level, one.finding.reason))

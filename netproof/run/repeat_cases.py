@@ -302,8 +302,6 @@ def failed(one: RepeatCase, job: Job, *, ended: bool = False) -> bool:
     most = 0 if ended else one.rounds()
     if case_rulings.failed(subject, one.flags(), one.again, most):
         return True
-    if case_rulings.closer_failed(subject, one.again, most):
-        return True
     repeats = sum(launch.further for launch in subject.measured.launches)
     # More launches may define an undefined value.
     return repeats >= subject.settings.confirm.launches and any(

@@ -233,11 +233,7 @@ def subject(result: CheckResult, matrix: Matrix, measured_on: str = "") -> Subje
 
 def rulings_along(subjects: Sequence[Subject], session: Session) -> dict[tuple, tuple[Ruling, ...]]:
     """Return the rulings on findings along the curves of a session's cases, by their keys."""
-    repeats = measured_again(session)
-    return {
-        one.case.key(): case_rulings.rule_all(one, findings, repeats.get(one.case.key()))
-        for one, findings in case_rulings.along_all(subjects).items()
-    }
+    return case_rulings.rulings(subjects, measured_again(session))
 
 
 def measured_again(session: Session) -> Mapping[tuple, MeasuredAgain]:
