@@ -222,7 +222,7 @@ def _lone(
 
 
 @dataclass(frozen=True)
-class JudgedPairs:
+class PairsVerdict:
     """Verdict on the rounds of one job.
 
     ``alone``: suspects that were measured while all others were silent; ``alongside``: what else
@@ -468,7 +468,7 @@ def judge(
     settings: PairSettings,
     disturbance: DisturbanceSettings,
     link: Link | None = None,
-) -> JudgedPairs:
+) -> PairsVerdict:
     """Judge the rounds of a job; ``link``: of each node, without which bisections have no share."""
     _, settings = settings_of(rounds, settings)
     accusing = settings.accusation()
@@ -476,7 +476,7 @@ def judge(
     judgement = judge_observations(seen, rounds.nodes, topology(rounds), accusing)
     alone = tuple(recovery.alone(seen, judgement, accusing))
     line_rate = None if link is None else link.line_rate_mb_s()
-    return JudgedPairs(
+    return PairsVerdict(
         rounds,
         judgement,
         alone,
@@ -512,7 +512,7 @@ def _never_calm(rounds: PairRounds, settings: DisturbanceSettings) -> dict[str, 
     return dict.fromkeys(most, reason)
 
 
-def of_session(session: Session, matrix: Matrix) -> tuple[JudgedPairs, ...]:
+def of_session(session: Session, matrix: Matrix) -> tuple[PairsVerdict, ...]:
     """Return the verdicts on the rounds of every job, by the settings of today.
 
     Those of a partition that the site has no more are judged by the settings of then.
