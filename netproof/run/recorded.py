@@ -12,7 +12,6 @@ from reframe.core.exceptions import ReframeError
 from reframe.core.runtime import runtime
 from reframe.utility import osext
 
-from netproof.intake import json_reading
 from netproof.session import records
 
 
@@ -49,7 +48,7 @@ class RecordedTest(rfm.RegressionTestPlugin):
         try:
             if self.netproof_record:
                 path = folder.parent / self.netproof_record["path"]
-                values = {**json_reading.json_file(path)["values"], **values}
+                values = {**records.read(path)["values"], **values}
             else:
                 # A test that is run again is another object, and has a record of its own.
                 path = records.new_path(folder, test)

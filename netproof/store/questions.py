@@ -20,8 +20,8 @@ import pyarrow.parquet as pq
 
 from netproof.errors import NetproofError
 from netproof.measurement.case import Case
+from netproof.session import measured
 from netproof.session.labels import label_of
-from netproof.session.measured_whole import insist_on_whole
 from netproof.session.provenance import OfSession
 from netproof.session.session import GOOD_RESULTS, Session
 from netproof.store import checksums, reading
@@ -168,7 +168,7 @@ def opened(store: Store, stored: StoredSession) -> Session:
         if result.case is None or not result.measured:
             continue
         try:
-            insist_on_whole(result.case, result.measured)
+            measured.whole(result.case, result.measured)
         except NetproofError as error:
             raise NetproofError(_unfit(store.path(stored), str(error))) from error
     return session

@@ -15,11 +15,9 @@ import pyarrow as pa
 
 from netproof.errors import NetproofError
 from netproof.intake import json_reading
-from netproof.measurement import launches
 from netproof.measurement.case import Case
 from netproof.measurement.curve import Curve
-from netproof.session.measured import curve_from_json, plain
-from netproof.session.measured_shapes import RANGE
+from netproof.session.measured import plain
 from netproof.session.node_differences import NodeInJob
 from netproof.session.node_facts import Node
 from netproof.session.provenance import File, OfSession, Software
@@ -27,10 +25,12 @@ from netproof.session.session import CheckResult, Session
 from netproof.session.slurm_nodes import PartitionNodes, Requeued
 from netproof.site.slurm import SlurmNode
 from netproof.store.columns import KEY
-from netproof.store.landmark_columns import LANDMARK_COLUMNS
 from netproof.store.rows import KIND_OF_CASES
 
 _SOFTWARE = ("netproof", "reframe", "slurm", "git_revision", "git_changed")
+
+
+RANGE = ("time_min_us", "time_avg_us")
 
 
 class Contradiction(NetproofError):
@@ -321,18 +321,11 @@ def _measured(
         }
         for launch in ran
     ]
-    read = [curve_from_json(launch["curve"]) for launch in done]
-    landmarks = {name: row[name] for name in LANDMARK_COLUMNS}
-    landmarks["undefined"] = [list(item) for item in row["undefined"].items()]
-    landmarks["intervals"] = [list(one.values()) for one in row["intervals"]]
     values = {
         "format": row["measured_format"],
         "case": dataclasses.asdict(case),
         "launches": done,
-        "curve": _lists(launches.median_curve(read)),
-        "mad_us": list(launches.spread(read)),
         "line_rate_mb_s": row["line_rate_mb_s"],
-        "landmarks": landmarks,
         "partition_extras": json_reading.json_value(row["partition_extras"], "partition_extras"),
         "environment_extras": json_reading.json_value(
             row["environment_extras"], "environment_extras"

@@ -16,8 +16,7 @@ import pyarrow as pa
 from netproof.errors import NetproofError
 from netproof.session import node_differences, provenance
 from netproof.session.again import MeasuredAgain
-from netproof.session.measured import Measured
-from netproof.session.measured_whole import insist_on_whole
+from netproof.session.measured import Measured, whole
 from netproof.session.session import CheckResult, Session
 from netproof.store.columns import KEY
 from netproof.store.folder import StoredSession
@@ -42,7 +41,7 @@ KIND_OF_CASES = "check"
 """Kind of the tests that judge one case each."""
 
 _MEASURED_KEYS = {
-    *("format", "case", "launches", "curve", "mad_us", "line_rate_mb_s", "landmarks"),
+    *("format", "case", "launches", "line_rate_mb_s"),
     *("partition_extras", "environment_extras", "seed", "jobid", "crashes"),
 }
 _RESULT_KEYS = {
@@ -282,7 +281,7 @@ def _case(
     }
     if values is not None:
         try:
-            measured = insist_on_whole(case, values)
+            measured = whole(case, values)
             row |= _measured_columns(measured, values)
             row["inconclusive"] = None if left_open is None else list(left_open)
         except (KeyError, TypeError, AttributeError) as error:

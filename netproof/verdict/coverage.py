@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from netproof.benchmarks import registry
 from netproof.measurement.case import Case
-from netproof.session.measured import Launch, Measured
+from netproof.session.measured import Launch
 from netproof.session.pair_rounds import PairRounds
 from netproof.session.provenance import OfSession
 from netproof.session.session import Session
@@ -233,7 +233,7 @@ def measured_nodes(session: Session, partition: str) -> set[str]:
 def _rounds(session: Session, partition: str) -> Iterator[PairRounds]:
     for result in session.results:
         if result.partition == partition and result.pairs is not None:
-            yield PairRounds.from_json(result.pairs)
+            yield result.rounds
 
 
 def links(session: Session, partition: str) -> set[tuple[str, str]]:
@@ -261,7 +261,7 @@ def _launches(session: Session, partition: str) -> Iterator[tuple[Case, Launch]]
             continue
         if result.case.path != "between":
             continue
-        for launch in Measured.from_json(result.measured).launches:
+        for launch in result.measurement.launches:
             yield result.case, launch
 
 

@@ -283,9 +283,9 @@ def derived(
                     f"{references.path}: {check}, {case}, {variable}: the unit is {unit!r}, and"
                     f" the check reports {_unit(variable)!r}"
                 )
-        measured = [result.measured for result in here]
+        measured = [result.measurement for result in here]
         values, left = values_of(measured, per_size=per_size)
-        launches = min(len(one["launches"]) for one in measured)
+        launches = min(len(one.launches) for one in measured)
         fit.append(_Fit(check, case, standing, values, left, launches))
         made.append(None)
     widths = half_widths([one.values for one in fit], settings.risk)

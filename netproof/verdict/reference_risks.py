@@ -74,9 +74,7 @@ def of_sessions(
     without: list[NoRisk] = []
     for key, first in several[0].items():
         results = [one.get(key) for one in several]
-        measured = [
-            Measured.from_json(one.measured) for one in results if one is not None and one.measured
-        ]
+        measured = [one.measurement for one in results if one is not None and one.measured]
         if len(measured) < len(sessions):
             reason = f"{len(measured)} of {len(sessions)} sessions have measured it"
             without.append(NoRisk(first.case, reason))

@@ -11,7 +11,6 @@ from dataclasses import dataclass
 
 from netproof.criteria import Level
 from netproof.errors import NetproofError
-from netproof.session.measured import Measured
 from netproof.session.session import CheckResult, Session
 from netproof.site.partition import ScoreBaseline
 from netproof.verdict import comparing, disturbing
@@ -77,7 +76,7 @@ def _subject(session: Session, result: CheckResult) -> Subject:
     where = f"{session.path}: {result.case}"
     try:
         extras, others = result.measured["partition_extras"], result.measured["environment_extras"]
-        measured = Measured.from_json(result.measured)
+        measured = result.measurement
         subject = Subject.of_extras(measured, extras, others)
     except (KeyError, TypeError, AttributeError, ValueError) as error:
         raise NetproofError(f"{where}: cannot be judged: {error!r}") from error

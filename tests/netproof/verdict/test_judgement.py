@@ -6,6 +6,7 @@ import dataclasses
 from pathlib import Path
 
 import pytest
+from made_measured import with_figures
 
 from netproof.criteria import Finding, JumpSettings, Level, MpiLossSettings, ScoreSettings
 from netproof.criteria.settings import Settings
@@ -70,7 +71,6 @@ def slower(subject: Subject, factor: float, environment: str) -> Subject:
     changed = dataclasses.replace(
         measured,
         case=dataclasses.replace(measured.case, environment=environment),
-        curve=stretched(measured.curve),
         launches=tuple(
             dataclasses.replace(launch, curve=stretched(launch.curve))
             for launch in measured.launches
@@ -132,9 +132,11 @@ class TestAlong:
         curve = dataclasses.replace(
             sick["mpich tcp"].measured.curve, sizes=(0,), time_us=(7.0,), bandwidth_mb_s=None
         )
-        barrier = dataclasses.replace(
-            sick["mpich tcp"], measured=dataclasses.replace(sick["mpich tcp"].measured, curve=curve)
+        launches = tuple(
+            dataclasses.replace(one, curve=curve) for one in sick["mpich tcp"].measured.launches
         )
+        measured = dataclasses.replace(sick["mpich tcp"].measured, launches=launches)
+        barrier = dataclasses.replace(sick["mpich tcp"], measured=measured)
         assert {finding.criterion for finding in judgement.along(barrier)} == {"CPU cost"}
 
     def test_cpu_seconds_are_of_each_node(self, sick):
@@ -238,7 +240,7 @@ class TestRule:
             undefined=(("asymptotic_mb_s", "times lie on no line"),),
         )
         bent = dataclasses.replace(
-            subject, measured=dataclasses.replace(subject.measured, landmarks=marks)
+            subject, measured=with_figures(subject.measured, landmarks=marks)
         )
         ruling = judgement.rule(bent, found(judgement.along(bent), "line rate"), None)
         assert (ruling.finding.level, ruling.level) == (Level.UNDEFINED, Level.SHOWN)
