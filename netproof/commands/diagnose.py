@@ -45,7 +45,7 @@ def run(
             found = diagnosis.diagnose(judged, partition, earlier)
     except NetproofError as error:
         tables.say(tables.console(stderr=True), f"netproof: cannot diagnose: {error}", "red")
-        return diagnosis.CANNOT_TELL
+        return diagnosis.INCONCLUSIVE
     if as_json:
         documents.write(shown.document(judged, found), sys.stdout)
     else:
