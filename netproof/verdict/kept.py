@@ -354,7 +354,7 @@ def read(store: Store, stored: StoredSession) -> Kept | None:
     if content is None:
         return None
     with _naming(store, stored):
-        document = json_reading.json_value(_unpacked(content), VERDICT, _LIMITS)
+        document = json_reading.json_value(_unpacked(content), VERDICT, MOST_BYTES)
         if not isinstance(document, dict) or type(document.get("format")) is not int:
             raise KeptContradiction("it does not say its format")
         if document["format"] != FORMAT:
@@ -367,11 +367,6 @@ def read(store: Store, stored: StoredSession) -> Kept | None:
         if kept.report_sha256 != report_sha256(store, stored):
             raise KeptContradiction("it is on another session's report")
         return kept
-
-
-_LIMITS = dataclasses.replace(
-    json_reading.JSON_LIMITS, characters=MOST_BYTES, values=MOST_BYTES // 10
-)
 
 
 class _naming:
