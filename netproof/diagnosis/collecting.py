@@ -17,10 +17,10 @@ from netproof.session.node_differences import OF_ITS_OWN
 from netproof.session.node_facts import GROUPS, Node, named
 from netproof.site.hostlist import fold
 from netproof.verdict.coverage import Coverage
-from netproof.verdict.judged import Judged
 from netproof.verdict.judging import JudgedSession
 from netproof.verdict.limits import size_of
-from netproof.verdict.node_findings import NodeFindingKind
+from netproof.verdict.nodes import NodeFindingKind
+from netproof.verdict.verdict import Judged
 
 
 def collect(judged: JudgedSession, partition: str) -> Collected:

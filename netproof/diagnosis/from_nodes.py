@@ -8,8 +8,7 @@ from netproof.criteria import Level
 from netproof.diagnosis.evidence import Evidence, EvidenceSource, Place, PlaceKind, Sign, Sure
 from netproof.diagnosis.partition_view import LEAST_LAUNCHES, PartitionView, count_of
 from netproof.session.measured import Crash
-from netproof.verdict.node_findings import NodeFinding, NodeFindingKind
-from netproof.verdict.nodes import UP
+from netproof.verdict.nodes import UP, NodeFinding, NodeFindingKind
 
 LINK_FACTS = ("link_mbit_s", "duplex")
 """Facts of a node about the speed of its link."""

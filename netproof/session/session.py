@@ -236,7 +236,11 @@ def load(path: Path) -> Session:
     Raise NetproofError where it is no whole report of ReFrame's, or everybody can write it.
     """
     path = place_of(path)
-    document = _document(path)
+    return of_document(path, _document(path))
+
+
+def of_document(path: Path, document: dict[str, Any]) -> Session:
+    """Return the session of a ``document_of`` a path; NetproofError where it is none."""
     try:
         results = []
         for tests, run in zip(_tests(document), document["runs"], strict=True):

@@ -12,16 +12,14 @@ import pytest
 from typer.testing import CliRunner
 
 from netproof.commands.cli import app
-from netproof.comparison.against import against
-from netproof.comparison.nodes import differing
+from netproof.comparison.comparison import against, differing
 from netproof.measurement import units
 from netproof.measurement.case import Case
 from netproof.session import node_facts, provenance, session
 from netproof.session.measured import Launch, Measured
 from netproof.store import Store
 from netproof.verdict import judging
-from netproof.verdict.judging import JudgedSession
-from netproof.verdict.keeping import ingest
+from netproof.verdict.judging import JudgedSession, ingest
 from netproof.verdict.options import AlongsideOptions
 
 ROOT = Path(__file__).resolve().parents[3]
