@@ -7,18 +7,20 @@ that ``netproof store check`` named; end with 1 unless all were. docs/store.md h
 from __future__ import annotations
 
 import argparse
+import os
 import random
 import sys
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from netproof.commands.store_check import check
 from netproof.errors import NetproofError
 from netproof.store import Store, checksums, questions
-from netproof.verdict import kept
-from netproof.verdict.keeping import ingest
+from netproof.store.folder import StoredSession
+from netproof.verdict import stored as stored_verdicts
+from netproof.verdict.judging import ingest
 
 ROOT = Path(__file__).resolve().parents[1]
 REPORTS = tuple(
@@ -38,6 +40,19 @@ class Found:
     cuts: int = 0
     named: int = 0
     checked: int = 0
+
+
+def judge_by_the_project(set_variable: Callable[[str, str], object], folder: Path) -> None:
+    """Let sessions be judged by the project's own configuration and references."""
+    set_variable("RFM_CONFIG_PATH", str(ROOT / "site-config"))
+    set_variable("RFM_REFERENCE_PREFIX", str(ROOT / "reference-values"))
+    set_variable("RFM_REPORT_FILE", str(folder / "reports" / "run-0.json"))
+
+
+def read_all(store: Store, stored: StoredSession) -> None:
+    """Read a session, its verdict and its tables, as commands do; NetproofError for damage."""
+    stored_verdicts.on_session(questions.load(store, stored), store, stored)
+    questions.tables(store, stored)
 
 
 def run(folder: Path, reports: Sequence[Path], *, tries: int, seed: int) -> list[Found]:
@@ -65,8 +80,7 @@ def run(folder: Path, reports: Sequence[Path], *, tries: int, seed: int) -> list
         try:
             one.tries += 1
             try:
-                questions.provenance(store, stored)
-                kept.of_session(questions.load(store, stored), store, stored)
+                read_all(store, stored)
             except NetproofError as error:
                 one.named += str(error).startswith(f"{path}: is damaged: ")
             faults = check(store, stored).faults
@@ -83,6 +97,7 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=20061)
     arguments = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
+        judge_by_the_project(os.environ.__setitem__, Path(folder))
         found = run(Path(folder), REPORTS, tries=arguments.tries, seed=arguments.seed)
     total = Found("all")
     print("| file | flipped | cut | named when read | named by the check |")

@@ -45,7 +45,7 @@ class Settings(_Fields):
     ) -> Settings:
         """Return the defaults with a partition's ``changes``: criterion to setting to value.
 
-        Raises NetproofError; ``line_rate_from_bytes``: the least size of the loss of MPI by default.
+        ``line_rate_from_bytes``: the least size of the loss of MPI. Raises NetproofError.
         """
         least_size = max(line_rate_from_bytes, MPI_LOSS.least_size)
         settings = cls(mpi_loss=dataclasses.replace(MPI_LOSS, least_size=least_size))

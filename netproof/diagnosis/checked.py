@@ -17,7 +17,7 @@ from netproof.session.node_differences import OF_ITS_OWN
 from netproof.session.node_facts import GROUPS, Node, named
 from netproof.site.hostlist import fold
 from netproof.verdict.coverage import Coverage
-from netproof.verdict.node_findings import NodeFindingKind
+from netproof.verdict.nodes import NodeFindingKind
 
 
 def ruled_out(view: PartitionView) -> Iterator[str]:

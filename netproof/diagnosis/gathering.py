@@ -20,8 +20,7 @@ from netproof.localization.searching import Kind
 from netproof.measurement.disturbance import disturbed
 from netproof.measurement.interval import Side
 from netproof.session.node_facts import NOT_BUSY, Node
-from netproof.verdict.node_findings import NodeFinding, NodeFindingKind
-from netproof.verdict.nodes import UP
+from netproof.verdict.nodes import UP, NodeFinding, NodeFindingKind
 from netproof.verdict.pairs import JudgedPairs
 
 LINK_FACTS = ("link_mbit_s", "duplex")

@@ -13,10 +13,10 @@ from netproof.measurement.readings import LandmarkSettings
 from netproof.session.node_facts import Node
 from netproof.session.rank_use import RankUse
 from netproof.site.hostlist import fold
-from netproof.verdict.judged import Judged
 from netproof.verdict.judging import JudgedSession
 from netproof.verdict.limits import size_of
 from netproof.verdict.traffic import ALL_LOSE, LOSES, LOST_ONCE
+from netproof.verdict.verdict import Judged
 
 LEAST_LAUNCHES = 3
 """Fewest launches that distinguish a node's behaviour from a single event."""

@@ -203,7 +203,11 @@ def load(path: Path) -> Session:
     Raises NetproofError where it is no whole report of ReFrame's, or lies where all can write.
     """
     path = place_of(path)
-    document = document_of(path)
+    return of_document(path, document_of(path))
+
+
+def of_document(path: Path, document: dict[str, Any]) -> Session:
+    """Return the session of a ``document_of`` a path; NetproofError where it is none."""
     try:
         info = document["session_info"]
         results = [

@@ -16,10 +16,10 @@ from netproof.present.html.material import Report
 from netproof.present.power import said
 from netproof.present.tables import MOST_DIFFERENCES
 from netproof.present.wording import not_available, outcome
-from netproof.verdict.counts import counts
 from netproof.verdict.exit_status import CANNOT_JUDGE, FAILED, PASSED
-from netproof.verdict.judged import Judged, LeftCase
+from netproof.verdict.explain import counts
 from netproof.verdict.power import CasePower, Degradation
+from netproof.verdict.verdict import Judged, LeftCase
 
 
 @dataclass(frozen=True)
