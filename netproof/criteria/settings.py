@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import json
 from collections.abc import Mapping
 from dataclasses import make_dataclass
 from functools import cache
@@ -47,11 +48,8 @@ class Settings(_Fields):
 
         ``line_rate_from_bytes``: the least size of the loss of MPI. Raises NetproofError.
         """
-        least_size = max(line_rate_from_bytes, MPI_LOSS.least_size)
-        settings = cls(mpi_loss=dataclasses.replace(MPI_LOSS, least_size=least_size))
-        for name, values in changes.items():
-            settings = settings._with(name, values)
-        return settings
+        # A session has few partitions, and each of its cases asks.
+        return _of_site(json.dumps(changes, default=repr), line_rate_from_bytes)
 
     def _with(self, name: str, values: Mapping[str, Any]) -> Settings:
         known = [field.name for field in dataclasses.fields(self)]
@@ -70,6 +68,15 @@ class Settings(_Fields):
             return dataclasses.replace(self, **{name: dataclasses.replace(old, **values)})
         except NetproofError as error:
             raise NetproofError(f"{name!r}: {error}") from error
+
+
+@cache
+def _of_site(changes: str, line_rate_from_bytes: int) -> Settings:
+    least_size = max(line_rate_from_bytes, MPI_LOSS.least_size)
+    settings = Settings(mpi_loss=dataclasses.replace(MPI_LOSS, least_size=least_size))
+    for name, values in json.loads(changes).items():
+        settings = settings._with(name, values)
+    return settings
 
 
 @cache

@@ -12,8 +12,10 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, cached_property
 from statistics import median
+from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from netproof.criteria.findings import (
     FLAGGED,
@@ -198,13 +200,22 @@ def above_envelope(
         """Return what another link adds to a configuration's times; most have the same link."""
         return links.explained_us(sides[label].crossed, sides[label].crossing, slower)
 
+    @cache
+    def expected(size: int, crossing: Crossing | None) -> _Expected:
+        """Return what each configuration with the size would take over a link."""
+        able = [one for one in sides.values() if size in one.times]
+        more = [added(one.label, crossing).get(size, 0) for one in able]
+        times = [one.times[size] + us for one, us in zip(able, more, strict=True)]
+        places = {one.label: place for place, one in enumerate(able)}
+        return _Expected(able, more, np.array(times), places)
+
     findings = []
     for where, side in sides.items() if only is None else [(only, sides[only])]:
         if side.fault:
             findings.append(undefined("envelope", where, side.fault))
             continue
         others = [other for other in sides.values() if other is not side and not other.fault]
-        findings += _above(side, others, settings, added) or [
+        findings += _above(side, settings, expected) or [
             undefined("envelope", where, _why_no_envelope(where, others, sides))
         ]
     return tuple(findings)
@@ -220,32 +231,49 @@ def _why_no_envelope(where: str, others: Sequence[_Side], sides: Mapping[str, _S
     return f"no size was measured in two configurations: {alongside}"
 
 
-def _above(
-    side: _Side,
-    others: Sequence[_Side],
-    settings: Above,
-    added: Callable[[str, Crossing | None], Mapping[int, float]],
-) -> list[Finding]:
-    """Return a finding for each size that is flagged, or one for the largest ratio, if any.
+class _Expected(NamedTuple):
+    """The configurations that have a size, and what they would take over a link.
 
-    ``added``: of a configuration and a link, what the link adds to its times.
+    ``added_us``: what the link adds to their times; ``times_us``: with it; ``places``: by label.
     """
-    compared: dict[int, list[_Compared]] = {}
-    for other in others:
-        more = added(other.label, side.crossing)
-        for size in side.times.keys() & other.times.keys():
-            compared.setdefault(size, []).append(_compare(side, other, size, more.get(size, 0)))
-    if not compared:
-        return []
-    common = common_sizes(compared)
-    findings = []
-    for _, several in sorted(compared.items()):
-        decides = max(several, key=lambda c: c.value)
+
+    sides: list[_Side]
+    added_us: list[float]
+    times_us: NDArray[np.float64]
+    places: dict[str, int]
+
+
+def _above(
+    side: _Side, settings: Above, expected: Callable[[int, Crossing | None], _Expected]
+) -> list[Finding]:
+    """Return a finding for each size that is flagged, or one for the largest ratio, if any."""
+    decided: dict[int, _Compared] = {}
+    for size in sorted(side.times):
+        others = expected(size, side.crossing)
+        if len(others.sides) == 1:
+            continue
+
+        def compare(place: int, size: int = size, others: _Expected = others) -> _Compared:
+            return _compare(side, others.sides[place], size, others.added_us[place])
+
+        values = side.times[size] / others.times_us
+        values[others.places[side.label]] = -np.inf
+        for place in {others.places[other] for other in side.paired if other in others.places}:
+            values[place] = compare(place).value
+        decides = compare(int(np.argmax(values)))
         if settings.level(decides.value)[0] is Level.FAIL:
-            beyond = [c for c in several if settings.level(c.value)[0] is Level.FAIL]
+            beyond = [
+                compare(place)
+                for place, value in enumerate(values.tolist())
+                if settings.level(value)[0] is Level.FAIL
+            ]
             failing = [c for c in beyond if settings.level(c.value, c.interval)[0] is Level.FAIL]
-            decides = max(failing or several, key=lambda c: c.value)
-        findings.append(_of_envelope(decides, common, settings))
+            decides = max(failing or [decides], key=lambda c: c.value)
+        decided[size] = decides
+    if not decided:
+        return []
+    common = common_sizes(decided)
+    findings = [_of_envelope(one, common, settings) for one in decided.values()]
     flagged = [f for f in findings if f.level in (*FLAGGED, Level.INCONCLUSIVE)]
     return flagged or [max(findings, key=lambda finding: finding.value or 0)]
 

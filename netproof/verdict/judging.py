@@ -410,7 +410,8 @@ def provenance_of(read: session.Session) -> OfSession:
         from netproof.store import Store, questions
 
         return questions.provenance(*Store.holding(read.path))
-    return provenance.of_report(session.document_of(read.path), str(read.path))
+    document = read.document or session.document_of(read.path)
+    return provenance.of_report(document, str(read.path))
 
 
 def reports_folder() -> Path:

@@ -22,12 +22,9 @@ from netproof.criteria.paths import path
 from netproof.localization import recovery
 from netproof.localization.accusation import judge as judge_observations
 from netproof.localization.accused import Judgement, State
-from netproof.localization.choosing import Mode
-from netproof.localization.observations import Pair, PairObservation, PairQuantity
-from netproof.localization.pair_table import LEAST_NODES
-from netproof.localization.recovery import Alone
-from netproof.localization.rounds import tournament
-from netproof.localization.streams import SlowWay, Stream, slow_ways
+from netproof.localization.observations import LEAST_NODES, Pair, PairObservation, PairQuantity
+from netproof.localization.recovery import Alone, SlowWay, slow_ways
+from netproof.localization.rounds import Mode, tournament
 from netproof.localization.topology import Topology
 from netproof.measurement import interval
 from netproof.measurement.disturbance import (
@@ -406,7 +403,13 @@ class JudgedPairs:
     ) -> tuple[SlowWay, ...]:
         """Of accused nodes that are slow in one direction only, which it is."""
         several = [
-            Stream(*pair.nodes, pair.rate_mb_s, bool(disturbed(one.loads, disturbance)))
+            PairObservation(
+                one.round,
+                pair.nodes,
+                rate_mb_s=pair.rate_mb_s,
+                alone=True,
+                disturbed=bool(disturbed(one.loads, disturbance)),
+            )
             for one in self.rounds.launches
             if one.stream
             for pair in one.pairs
