@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
 
 from netproof.errors import NetproofError, without_middle
@@ -18,12 +17,12 @@ class SiteError(NetproofError):
         super().__init__(f"{path}: {self.place}: {self.key}: {self.reason}")
 
 
-@dataclass
 class SiteFile:
     """A site's file while it is read: every fault of it is collected, not just the first."""
 
-    path: Path
-    faults: list[SiteError] = field(default_factory=list)
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.faults: list[SiteError] = []
 
     def refuse(self, place: str, key: str, reason: str) -> None:
         """Add a fault."""
