@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from netproof.benchmarks import registry
 from netproof.measurement.case import Case
-from netproof.session.measured import Launch, Measured
+from netproof.session.measured import Launch
 from netproof.session.pair_rounds import PairRounds
 from netproof.session.provenance import OfSession
 from netproof.session.session import CheckResult, Session
@@ -164,7 +164,7 @@ def _of_partition(
     deferred: bool,
 ) -> Coverage:
     results = [one for one in session.results if one.partition == name]
-    rounds = [PairRounds.from_json(one.pairs) for one in results if one.pairs is not None]
+    rounds = [one.rounds for one in results if one.rounds is not None]
     launches = launches_between(results)
     nodes = {node for one in rounds for node in one.measured()}
     nodes |= {node for _, launch in launches for node in launch.nodes()}
@@ -214,7 +214,7 @@ def launches_between(results: Iterable[CheckResult]) -> list[tuple[Case, Launch]
         (one.case, launch)
         for one in results
         if one.measured and one.case is not None and one.case.path == "between"
-        for launch in Measured.from_json(one.measured).launches
+        for launch in one.measurement.launches
     ]
 
 

@@ -197,7 +197,7 @@ def complete(result: CheckResult) -> Measured | None:
     """Return the measurement of a case; None where it was not complete."""
     if not result.measured or result.contradiction is not None:
         return None
-    return Measured.from_json(result.measured)
+    return result.measurement
 
 
 def skipped_of(session: Session, matrix: Matrix) -> tuple[SkippedCase, ...]:
@@ -221,7 +221,7 @@ def subject(result: CheckResult, matrix: Matrix, measured_on: str = "") -> Subje
     The link is the one that it was measured over. ``measured_on``: the day, if another session than
     the judged one measured it.
     """
-    measured = Measured.from_json(result.measured)
+    measured = result.measurement
     extras, environment = result.measured["partition_extras"], result.measured["environment_extras"]
     as_it_was = Subject.of_extras(measured, extras, environment, measured_on)
     here = matrix.partitions.get(measured.case.partition)
@@ -238,11 +238,7 @@ def rulings_along(subjects: Sequence[Subject], session: Session) -> dict[tuple, 
 
 def measured_again(session: Session) -> Mapping[tuple, MeasuredAgain]:
     """Return the repeats at single sizes of a session's cases, by their keys."""
-    return again.by_case(
-        MeasuredAgain.from_json(values)
-        for result in session.results
-        for values in result.again or ()
-    )
+    return again.by_case(one for result in session.results for one in result.repeats)
 
 
 def _vanished(matrix: Matrix, earlier: Sequence[Session]) -> list[str]:
@@ -511,7 +507,7 @@ def _own_subject(session: Session, result: CheckResult) -> Subject:
     where = f"{session.path}: {result.case}"
     try:
         extras, others = result.measured["partition_extras"], result.measured["environment_extras"]
-        own = Subject.of_extras(Measured.from_json(result.measured), extras, others)
+        own = Subject.of_extras(result.measurement, extras, others)
     except (KeyError, TypeError, AttributeError, ValueError) as error:
         raise NetproofError(f"{where}: cannot be judged: {error!r}") from error
     if own.case != result.case:

@@ -551,7 +551,7 @@ def rounds_of(session: Session) -> tuple[tuple[PairRounds, Mapping[str, Any]], .
     found = {}
     for result in session.results:
         if result.pairs is not None:
-            rounds = PairRounds.from_json(result.pairs)
+            rounds = result.rounds
             # A test that ReFrame ran again stands as it ended.
             found[rounds.partition, rounds.environment] = rounds, result.pairs["partition_extras"]
     return tuple(found.values())

@@ -420,7 +420,7 @@ BUSY = {
 WORDS = "the machine was disturbed: gige-2: others used 38 % of the CPUs"
 LATENCY = {
     **{"criterion": "reference", "level": "inconclusive", "where": "it", "value": 6.0},
-    **{"why": "it: latency_us is 6 us (95% interval 5 to 7)", "bound": 5.5, "interval": [5, 7]},
+    **{"reason": "latency_us is 6 us (95% interval 5 to 7)", "bound": 5.5, "interval": [5, 7]},
     "variable": "latency_us",
 }
 
