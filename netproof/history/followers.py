@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from copy import deepcopy
 from dataclasses import replace
 from operator import attrgetter
 
@@ -33,8 +34,6 @@ from netproof.history.past import (
     FollowedState,
     OpenStep,
     SeriesPast,
-    plain_past,
-    read_past,
 )
 
 _ARRAYS = (
@@ -141,7 +140,7 @@ class Followers:
         for name in _ESTIMATES:
             for number, array in enumerate(attrgetter(name)(self).arrays):
                 arrays[f"{name}.{number}"] = array
-        past = {number: plain_past(one) for number, one in enumerate(self.past) if one != NO_PAST}
+        past = {number: one for number, one in enumerate(self.past) if one != NO_PAST}
         return FollowedState(self.logs, accepted, arrays, past)
 
     def go_on_from(self, state: FollowedState, places: Numbers) -> None:
@@ -164,7 +163,7 @@ class Followers:
         self.level.values[mine] = np.where(nights != NO_NIGHT, values, np.nan)
         for number, place in zip(mine.tolist(), its.tolist(), strict=True):
             if place in state.past:
-                self.past[number] = read_past(state.past[place])
+                self.past[number] = deepcopy(state.past[place])
 
     def _sort_in(self, there: Numbers, night: int) -> None:
         """Add a night to the others, or set it aside if it is far off and unlike the one before."""
