@@ -27,7 +27,7 @@ from netproof.site.partition import ScoreBaseline
 from netproof.store import Store
 from netproof.store.columns import KEY
 
-FORMAT = 5
+FORMAT = 6
 """Raised when detection finds other changes in the same nights, or this file changes."""
 
 HEAD = b"netproof-followed "
