@@ -24,7 +24,7 @@ from netproof.measurement.cpu_use import cost_in_words
 from netproof.measurement.disturbance import disturbed
 from netproof.measurement.payload import Payload
 from netproof.session.again import MeasuredAgain
-from netproof.session.measured import Crash, Launch, Measured, Peer
+from netproof.session.measured import Launch, Measured, Peer
 from netproof.session.reference_findings import CRITERION
 from netproof.verdict import limits
 from netproof.verdict.limits import Limits
@@ -245,11 +245,11 @@ class LaunchCount:
 
 
 def launched(
-    subjects: Iterable[Subject], around: Mapping[tuple, tuple[int, tuple[Crash, ...]]]
+    subjects: Iterable[Subject], repeats: Mapping[tuple, MeasuredAgain]
 ) -> tuple[LaunchCount, ...]:
     """Count launches and crashes for each configuration of ``subjects``, in their order.
 
-    ``around``: launches around flagged sizes by the case's key, from ``again.starts``.
+    ``repeats``: around flagged sizes, by the case's key.
     """
     by_place: dict[tuple[str, str], list[Subject]] = defaultdict(list)
     peers: dict[tuple[str, str], list[Peer]] = defaultdict(list)
@@ -258,22 +258,22 @@ def launched(
         for peer in (peer for launch in subject.measured.launches for peer in launch.peers):
             peers[subject.case.partition, peer.environment].append(peer)
     found = []
-    for (partition, environment), several in by_place.items():
-        again = [around[key] for one in several if (key := one.case.key()) in around]
+    for place, several in by_place.items():
+        again = [repeats[key] for one in several if (key := one.case.key()) in repeats]
         crashes = [crash for one in several for crash in one.measured.crashes]
         count = len(crashes) + sum(len(one.measured.launches) for one in several)
-        count += sum(made for made, _ in again)
-        crashes += [crash for _, these in again for crash in these]
-        paired = [crash for peer in peers[partition, environment] for crash in peer.crashes]
-        count += len(peers[partition, environment]) + len(paired)
-        crashes += paired
-        crashed = len(crashes)
-        settings, where = several[0].settings.crash, f"{partition} {environment}"
-        finding = criteria.crash_share(crashed, count, where=where, settings=settings)
-        words = " | ".join(dict.fromkeys(crash.said for crash in crashes))
+        count += sum(one.made for one in again)
+        crashes += [crash for one in again for crash in one.crashes]
+        of_peers = [crash for peer in peers[place] for crash in peer.crashes]
+        count += len(peers[place]) + len(of_peers)
+        crashes += of_peers
+        finding = criteria.crash_share(
+            len(crashes), count, where=" ".join(place), settings=several[0].settings.crash
+        )
         if finding.level in FLAGS:
+            words = " | ".join(dict.fromkeys(crash.said for crash in crashes))
             finding = dataclasses.replace(finding, reason=f"{finding.reason}: {words}")
-        found.append(LaunchCount(partition, environment, count, crashed, finding))
+        found.append(LaunchCount(*place, count, len(crashes), finding))
     return tuple(found)
 
 

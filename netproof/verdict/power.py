@@ -22,7 +22,6 @@ from netproof.session.session import Session
 from netproof.site.matrix import Matrix
 from netproof.verdict import case_rulings, group_rulings, limits, rejudge
 from netproof.verdict.judge import cases_of, subject
-from netproof.verdict.references import NotThere
 from netproof.verdict.subject import Subject
 
 SURE = 0.95
@@ -53,10 +52,9 @@ class Degradation(StrEnum):
 class Smallest:
     """The mildest change of one kind that fails a case.
 
-    ``factor``: on the time per byte, on the latency, or on the messages of one size; None where
-    even the last of ``FACTORS`` passes. ``by``: the criterion that fails; ``size``: bytes, of a
-    spike, where it is hardest to find; ``sure``: the factor that is found with the probability
-    ``SURE``, None where the noise is not known, with a single launch.
+    ``factor``: on the time per byte, the latency, or one size's messages; None where even the last
+    of ``FACTORS`` passes; ``by``: the criterion that fails; ``size``: bytes, of a spike where it is
+    hardest to find; ``sure``: found with the probability ``SURE``, None with a single launch.
     """
 
     change: Degradation
@@ -150,10 +148,7 @@ class Examined:
     def _failing(self, one: Subject) -> str:
         """Return the first criterion that fails a case, or empty."""
         key = one.case.key()
-        try:
-            bounds = limits.of_references(self._references(one.case))
-        except NotThere:
-            bounds = {}
+        bounds = limits.of_case(self._references, one.case)
         findings = [
             *case_rulings.references(one, bounds).values(),
             *case_rulings.smoothness(one),

@@ -27,7 +27,6 @@ from made_sessions import (
 
 from netproof.criteria import Finding, Level
 from netproof.diagnosis.causes import CAUSES
-from netproof.diagnosis.culprits import Began, Culprit
 from netproof.diagnosis.diagnosis import (
     INCONCLUSIVE,
     NOTHING_WRONG,
@@ -38,8 +37,7 @@ from netproof.diagnosis.diagnosis import (
     diagnose,
     status,
 )
-from netproof.diagnosis.evidence import PlaceKind, Sure
-from netproof.diagnosis.evidence_for import CauseName
+from netproof.diagnosis.evidence import Began, CauseName, Culprit, PlaceKind, Sure
 from netproof.errors import NetproofError
 from netproof.localization.accused import State
 from netproof.localization.recovery import Recovery
@@ -604,7 +602,8 @@ def streaming(share: float, on: tuple[str, str]):
     case = dataclasses.replace(one.case, benchmark="imb", function="Uniband")
     line = one.measured.line_rate_mb_s
     marks = dataclasses.replace(one.measured.landmarks, asymptotic_mb_s=share * line)
-    measured = dataclasses.replace(one.measured, case=case, landmarks=marks)
+    measured = dataclasses.replace(one.measured, case=case)
+    vars(measured)["landmarks"] = marks
     return judged_case(dataclasses.replace(one, measured=measured))
 
 
