@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from netproof.errors import NetproofError
-from netproof.intake import json_reading, loading
+from netproof.intake import loading
 
 MOST_BYTES = 20_000_000_000
 """Size limit of all lines: 100,000 cases with all their launches."""
