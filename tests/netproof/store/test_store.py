@@ -165,7 +165,7 @@ def test_what_it_costs_the_cpu_is_kept_and_can_be_asked_for(store, tmp_path):
         for cost in measured.cpu_costs
     ]
     assert all(s_per_gb > 0 for _, _, s_per_gb, _ in costs)
-    nightly, _ = following.nightly(store, [done.stored], None)
+    nightly = following.nightly(store, [done.stored], None)
     followed = set(nightly.column("cpu_s_per_gb").to_pylist()) - {None}
     assert followed == {max(cost.s_per_gb for cost in measured.cpu_costs)}
 
