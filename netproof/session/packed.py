@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from netproof.errors import NetproofError
-from netproof.intake import json_reading
+from netproof.intake import json_reading, loading
 
 MOST_BYTES = 20_000_000_000
 """Size limit of all lines: 100,000 cases with all their launches."""
@@ -36,7 +36,7 @@ def unpacked(content: bytes, place: object, most_bytes: int = MOST_BYTES) -> Ite
     """
     import pyarrow as pa
 
-    longest, total = json_reading.JSON_LIMITS.characters, 0
+    longest, total = loading.most_bytes(), 0
     try:
         with io.BufferedReader(pa.CompressedInputStream(pa.py_buffer(content), "zstd")) as file:
             while line := file.readline(longest + 2):

@@ -51,11 +51,10 @@ def judge(
 ) -> Verdict:
     """Judge a session by its expected matrix, and by all criteria.
 
-    ``earlier``: sessions of the same system, whose configurations must not have vanished;
-    ``alongside``: stored results for envelope and score; ``references``: by which every complete
-    case is rejudged, None for the findings of the run; ``made``: the session's provenance, None
-    where it cannot be read. Raises NetproofError for an empty matrix, and for results of another
-    system than the matrix asks for.
+    ``earlier``: sessions of the system, whose configurations must not have vanished; ``alongside``:
+    stored results for envelope and score; ``references``: by which complete cases are rejudged,
+    None for the findings of the run; ``made``: the provenance, None where it cannot be read. Raises
+    NetproofError for an empty matrix, and for results of another system.
     """
     if not matrix.cases:
         raise NetproofError("nothing was to be measured, so there is nothing to pass")
@@ -198,7 +197,7 @@ def complete(result: CheckResult) -> Measured | None:
     """Return the measurement of a case; None where it was not complete."""
     if not result.measured or result.contradiction is not None:
         return None
-    return Measured.from_json(result.measured)
+    return result.measurement
 
 
 def left_of(session: Session, matrix: Matrix) -> tuple[LeftCase, ...]:
@@ -222,7 +221,7 @@ def subject(result: CheckResult, matrix: Matrix, measured_on: str = "") -> Subje
     The link is the one that it was measured over. ``measured_on``: the day, if another session than
     the judged one measured it.
     """
-    measured = Measured.from_json(result.measured)
+    measured = result.measurement
     extras, environment = result.measured["partition_extras"], result.measured["environment_extras"]
     as_it_was = Subject.of_extras(measured, extras, environment, measured_on)
     here = matrix.partitions.get(measured.case.partition)
@@ -243,11 +242,7 @@ def rulings_along(subjects: Sequence[Subject], session: Session) -> dict[tuple, 
 
 def measured_again(session: Session) -> Mapping[tuple, MeasuredAgain]:
     """Return the repeats at single sizes of a session's cases, by their keys."""
-    return again.by_case(
-        MeasuredAgain.from_json(values)
-        for result in session.results
-        for values in result.again or ()
-    )
+    return again.by_case(one for result in session.results for one in result.repeats)
 
 
 def _vanished(matrix: Matrix, earlier: Sequence[Session]) -> list[str]:
@@ -470,8 +465,7 @@ class Unsettled:
     """Open questions of a measured case: it makes no reference, no baseline and no change.
 
     ``inconclusive``: a sentence each, without the case; ``disturbed``: what else the nodes did in
-    launches that had to count, since too few were undisturbed; ``failed``: whether a part of the
-    case failed all the same.
+    launches that had to count; ``failed``: whether a part failed all the same.
     """
 
     inconclusive: tuple[str, ...]
@@ -517,7 +511,7 @@ def _own_subject(session: Session, result: CheckResult) -> Subject:
     where = f"{session.path}: {result.case}"
     try:
         extras, others = result.measured["partition_extras"], result.measured["environment_extras"]
-        own = Subject.of_extras(Measured.from_json(result.measured), extras, others)
+        own = Subject.of_extras(result.measurement, extras, others)
     except (KeyError, TypeError, AttributeError, ValueError) as error:
         raise NetproofError(f"{where}: cannot be judged: {error!r}") from error
     if own.case != result.case:
