@@ -23,7 +23,7 @@ from ci.missed_faults.judging import judge, not_judged
 from ci.missed_faults.kinds import DERIVING, kind_of
 from ci.missed_faults.records import Found, Judged, Result, Run, Settings, read
 from netproof.session import session
-from netproof.verdict.derivable import LEAST_SESSIONS
+from netproof.verdict.derive import LEAST_SESSIONS
 
 TOPOLOGY = ROOT / "ci" / "testbed" / "topology.yaml"
 PARTITION = "gige"
@@ -83,7 +83,7 @@ def agreed_by(folder: Path, results: Sequence[Result]) -> Agreed:
             f" {LEAST_SESSIONS}; begin a campaign with a larger --deriving"
         )
     latencies = [
-        result.measured["landmarks"]["latency_us"]
+        result.measurement.landmarks.latency_us
         for report in reports
         for result in session.load(report).results
         if result.case is not None and result.case.function == "mpi" and result.measured

@@ -30,11 +30,11 @@ from netproof.run.jobs import (
 )
 from netproof.run.mixins import Launched, OnPartition, RecordedTest, Referenced
 from netproof.run.system_here import baseline_of_system, rank_counts
-from netproof.session import again, reference_findings
+from netproof.session import reference_findings
 from netproof.session.job_files import Incomplete
 from netproof.site.partition import fewest_ranks_feature, ranks_feature
 from netproof.site.site_file import JUDGE_ENVIRONMENT
-from netproof.verdict import comparing, confirming, judgement, limits
+from netproof.verdict import case_rulings, group_rulings, limits
 from netproof.verdict.subject import Ruling, Subject
 
 
@@ -140,7 +140,7 @@ class Check(JudgeOfJob, Referenced, RecordedTest):
         subject = Subject.of_extras(
             self.measured, self.current_partition.extras, self.current_environ.extras
         )
-        findings = judgement.references(subject, limits.of_references(bounds))
+        findings = case_rulings.references(subject, limits.of_references(bounds))
         self.write_record(
             netproof_references=[
                 reference_findings.as_json(name, finding) for name, finding in findings.items()
@@ -245,12 +245,12 @@ class Curves(JudgeOfJob):
         measured_again = repeats.measured_again()
         rulings = [
             ruling
-            for subject, findings in judgement.along_all(subjects).items()
-            for ruling in confirming.rule_all(
+            for subject, findings in case_rulings.along_all(subjects).items()
+            for ruling in case_rulings.rule_all(
                 subject, findings, measured_again.get(subject.case.key())
             )
         ]
-        for one in judgement.launched(subjects, again.starts(measured_again)):
+        for one in case_rulings.launched(subjects, measured_again):
             rulings.append(Ruling(one.finding, one.finding.level, one.finding.reason))
         return hold(rulings)
 
@@ -325,7 +325,7 @@ class Configurations(Judge):
         ]
         if not subjects:
             raise SanityError("no case is complete, so there is nothing to compare")
-        rulings = comparing.across(subjects, baseline_of_system())
+        rulings = group_rulings.across(subjects, baseline_of_system())
         return hold([ruling for several in rulings.values() for ruling in several])
 
 

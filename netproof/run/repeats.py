@@ -20,7 +20,7 @@ from netproof.run.repeat_cases import RepeatCase
 from netproof.run.system_here import baseline_of_system, rank_counts
 from netproof.session import again, job_files, job_scripts, measured, plan, session
 from netproof.site.partition import ranks_feature
-from netproof.verdict import limits, references
+from netproof.verdict import limits, rejudge
 from netproof.verdict.subject import Subject
 
 
@@ -159,7 +159,7 @@ class Repeat(Steps, Reader, RecordedTest):
 def _asked(job: Job, subjects: Sequence[Subject]) -> list[RepeatCase]:
     """Return cases of a job with the limits of their references."""
     prefix = runtime().get_option("general/0/reference_prefix")
-    found = references.ReferenceFile(Path(prefix) / f"{job.current_system.name}.yaml")
+    found = rejudge.of_file(Path(prefix), job.current_system.name)
     return [
         RepeatCase(one, limits.of_case(found, one.case), job.current_partition.extras)
         for one in subjects

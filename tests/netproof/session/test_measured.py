@@ -10,6 +10,7 @@ import pytest
 
 from netproof import criteria
 from netproof.benchmarks import registry
+from netproof.criteria.rate import line_rate
 from netproof.measurement.case import Case
 from netproof.measurement.landmarks import LANDMARK_NAMES
 from netproof.session import job_files, measured, session
@@ -131,7 +132,7 @@ def test_a_collective_keeps_its_fastest_rank_and_the_mean_and_pingpong_has_neith
     assert values["launches"][0]["curve"]["time_min_us"] == list(curve.time_min_us)
     assert measured.Measured.from_json(values) == sendrecv
     pingpong = imb(imb_job, "PingPong", partition).as_json()
-    assert set(pingpong["curve"]) == {"sizes", "time_us", "bandwidth_mb_s"}
+    assert set(pingpong["launches"][0]["curve"]) == {"sizes", "time_us", "bandwidth_mb_s"}
 
 
 @pytest.mark.parametrize("name", ["healthy", "two-switches", "sick", "repeated-1"])
@@ -141,15 +142,15 @@ def test_each_landmark_of_a_report_is_defined_or_says_why_not(name):
     for result in loaded.results:
         if result.measured is None:
             continue
-        found = result.measured["landmarks"]
-        undefined = dict(found["undefined"])
+        whole = result.measurement
+        found = whole.landmarks
+        undefined = dict(found.undefined)
         for landmark in LANDMARK_NAMES:
-            assert (found[landmark] is None) == (landmark in undefined), landmark
-        if found["line_rate_share"] is not None:
+            assert (getattr(found, landmark) is None) == (landmark in undefined), landmark
+        if found.line_rate_share is not None:
             defined += 1
-            share = found["asymptotic_mb_s"] / result.measured["line_rate_mb_s"]
-            assert found["line_rate_share"] == pytest.approx(share)
-        whole = measured.Measured.from_json(result.measured)
+            share = found.asymptotic_mb_s / whole.line_rate_mb_s
+            assert found.line_rate_share == pytest.approx(share)
         assert measured.Measured.from_json(json.loads(json.dumps(whole.as_json()))) == whole
     assert defined >= 4
 
@@ -164,7 +165,7 @@ def test_a_healthy_link_whose_short_messages_read_above_its_rate_is_within_it():
         whole = measured.Measured.from_json(result.measured)
         if whole.curve.bandwidth_mb_s is None:
             continue
-        found = criteria.line_rate(whole.landmarks, whole.line_rate_mb_s, where="it")
+        found = line_rate(whole.landmarks, whole.line_rate_mb_s, where="it")
         assert found.level is criteria.Level.PASS, found.why
         judged += max(whole.curve.bandwidth_mb_s) > 1.02 * whole.line_rate_mb_s
     assert judged >= 4
