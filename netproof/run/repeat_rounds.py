@@ -59,7 +59,7 @@ def netpipe_rounds(
     order = 0
     for number in range(1, max(one.rounds() for one in asked) + 1):
         units: dict[tuple, list[tuple[str, str, tuple, plan.SizeSweep]]] = {}
-        alongside: dict[str, list[PeerEnvironment]] = {}
+        paired: dict[str, list[PeerEnvironment]] = {}
         for one in asked:
             case, key = one.case, one.key
             variant = (case.function, case.path, case.direction)
@@ -68,7 +68,7 @@ def netpipe_rounds(
             if key in whole:
                 sweep = plan.whole_sweep(partition)
                 units.setdefault(variant[1:], []).append((one.step, one.step, variant, sweep))
-                alongside[one.step] = [peer for peer in peers if peer.name in one.paired]
+                paired[one.step] = [peer for peer in peers if peer.name in one.paired]
             if key in around:
                 units[(key,)] = [
                     (f"{one.step}{DENSE}", plan.sweep_subject(one.step, sweep), variant, sweep)
@@ -85,7 +85,7 @@ def netpipe_rounds(
             if not label.endswith(DENSE) and plan.has_twin(partition, ranks_per_node):
                 own.append((label, plan.twin_step(step, variant[2], partition)))
             others = []
-            for peer in alongside.get(subject, ()):
+            for peer in paired.get(subject, ()):
                 place = (subject + peer.suffix, number, variant, sweep, order, partition)
                 others.append((label, peer.step(plan.netpipe_step(*place, peer.srun))))
                 order += 1
@@ -121,8 +121,8 @@ def imb_rounds(
                 steps = plan.function_steps(*place, srun, seed, suffix=behind, sizes=sizes)
                 for step in steps:
                     # The twin runs before it, since the compared environments run after it.
-                    alongside = () if suffix else plan.twin_of(step, function, ranks, partition)
-                    together[step.launch] += [(label, one) for one in (*alongside, step)]
+                    twins = () if suffix else plan.twin_of(step, function, ranks, partition)
+                    together[step.launch] += [(label, one) for one in (*twins, step)]
             for peer in peers if not suffix else ():
                 if peer.name not in one.paired:
                     continue
@@ -253,14 +253,12 @@ def _with_peers(
         case = dataclasses.replace(asked.case, environment=name)
         step = f"{asked.step}{plan.peer_suffix(places.index(name))}.{launch.number}"
         sizes, reader = launch.curve.sizes, job_files.reader(folder, case)
-        alongside = job_files.read_launch(
-            folder, step, launch.number, recorded, case, sizes, reader
-        )
-        job_files.insist_on_pace(alongside, folder, step, case, partition)
+        paired = job_files.read_launch(folder, step, launch.number, recorded, case, sizes, reader)
+        job_files.insist_on_pace(paired, folder, step, case, partition)
         crashed = job_files.crashes(folder, step, launch.number, recorded)
-        peers.append(Peer(name, alongside.curve, crashed, alongside.counters))
-        loads.append(alongside.loads)
-        paces += alongside.paces
+        peers.append(Peer(name, paired.curve, crashed, paired.counters))
+        loads.append(paired.loads)
+        paces += paired.paces
     noisiest = max(loads, key=others_share)
     return dataclasses.replace(launch, peers=tuple(peers), loads=noisiest, paces=tuple(paces))
 

@@ -224,21 +224,21 @@ class ComparedRepeat(rfm.RegressionTestPlugin):
     @run_after("init")
     def wait_for_job(self) -> None:
         """Depend on the jobs of all partitions."""
-        for waited_for in (self.launched_by, self.launched_further_by):
+        for waited_for in (self.launched_by, self.repeated_by):
             self.depends_on(name_of(waited_for, **self.parameters()), udeps.fully)
 
     def asked_cases(self) -> list[RepeatCase]:
         """Return own cases, with first repeat launches, that a comparison leaves undecided."""
         jobs, repeats = (
             tests_of(self, name_of(kind, **self.parameters()))
-            for kind in (self.launched_by, self.launched_further_by)
+            for kind in (self.launched_by, self.repeated_by)
         )
         everyone = []
         for where, job in jobs.items():
             around = repeats[where].measured_again()
             asked = _asked(job, self.complete(job, repeats[where]))
             everyone += [dataclasses.replace(one, again=around.get(one.key)) for one in asked]
-        repeat = self.getdep(name_of(self.launched_further_by, **self.parameters()))
+        repeat = self.getdep(name_of(self.repeated_by, **self.parameters()))
         own = _asked(self.job_of, self.complete(self.job_of, repeat))
         return repeat_cases.compared(everyone, own, baseline_of_system())
 
