@@ -40,8 +40,6 @@ def environments(asked: Iterable[RepeatCase]) -> tuple[str, ...]:
 
 def netpipe_rounds(
     asked: Sequence[RepeatCase],
-    whole: Iterable[tuple],
-    around: Iterable[tuple],
     srun: Sequence[str],
     seed: int,
     partition: Partition,
@@ -49,11 +47,10 @@ def netpipe_rounds(
 ) -> list[list[tuple[str, Step]]]:
     """Return the steps of each round for cases of NetPIPE, each with the label that closes it.
 
-    ``whole`` and ``around``: keys of the cases to repeat whole or around sizes. In a round, TCP
-    and MPI of one path and direction alternate, and the rest is shuffled by ``seed``. ``peers``:
-    environments interleaved with launches of whole curves, before them in every other round.
+    In a round, TCP and MPI of one path and direction alternate, and the rest is shuffled by
+    ``seed``. ``peers``: environments interleaved with launches of whole curves, before them in
+    every other round.
     """
-    whole, around = set(whole), set(around)
     shuffle = random.Random(seed)
     rounds: list[list[tuple[str, Step]]] = []
     order = 0
@@ -61,16 +58,16 @@ def netpipe_rounds(
         units: dict[tuple, list[tuple[str, str, tuple, plan.SizeSweep]]] = {}
         paired: dict[str, list[PeerEnvironment]] = {}
         for one in asked:
-            case, key = one.case, one.key
+            case = one.case
             variant = (case.function, case.path, case.direction)
             if number > one.rounds():
                 continue
-            if key in whole:
+            if one.whole:
                 sweep = plan.whole_sweep(partition)
                 units.setdefault(variant[1:], []).append((one.step, one.step, variant, sweep))
                 paired[one.step] = [peer for peer in peers if peer.name in one.paired]
-            if key in around:
-                units[(key,)] = [
+            if one.around:
+                units[(one.key,)] = [
                     (f"{one.step}{DENSE}", plan.sweep_subject(one.step, sweep), variant, sweep)
                     for sweep in one.sweeps()
                 ]
@@ -96,8 +93,6 @@ def netpipe_rounds(
 
 def imb_rounds(
     asked: Sequence[RepeatCase],
-    whole: Iterable[tuple],
-    around: Iterable[tuple],
     srun: Sequence[str],
     seed: int,
     partition: Partition,
@@ -107,9 +102,9 @@ def imb_rounds(
     """Return the steps of each round for IMB on a job's ``ranks``, as ``netpipe_rounds``."""
     most = max(one.rounds() for one in asked)
     rounds: list[list[list[tuple[str, Step]]]] = [[] for _ in range(most)]
-    for keys, suffix in ((set(whole), ""), (set(around), DENSE)):
+    for suffix in ("", DENSE):
         for one in asked:
-            if one.key not in keys:
+            if not (one.around if suffix else one.whole):
                 continue
             label = one.step + suffix
             function = registry.function_of(one.case)
@@ -136,22 +131,16 @@ def imb_rounds(
     return [[step for unit in units for step in unit] for units in rounds]
 
 
-def imb_files(
-    asked: Sequence[RepeatCase],
-    whole: Iterable[tuple],
-    around: Iterable[tuple],
-    peers: Sequence[PeerEnvironment] = (),
-) -> dict[str, str]:
+def imb_files(asked: Sequence[RepeatCase], peers: Sequence[PeerEnvironment] = ()) -> dict[str, str]:
     """Return name to text of the message size lists that the steps of ``imb_rounds`` need."""
-    whole_keys, around_keys = set(whole), set(around)
     sizes: dict[str, Sequence[int]] = {}
     for one in asked:
         curve = one.subject.measured.curve
-        if one.key in whole_keys and curve.sizes != (0,):
+        if one.whole and curve.sizes != (0,):
             sizes[one.step] = curve.sizes
             here = [peer for peer in peers if peer.name in one.paired]
             sizes |= {one.step + peer.suffix: curve.sizes for peer in here}
-        if one.key in around_keys:
+        if one.around:
             sizes |= dict(one.dense())
     return plan.size_files(sizes)
 
@@ -180,8 +169,6 @@ def read(
     folder: Path,
     asked: RepeatCase,
     *,
-    whole: bool,
-    around: bool,
     jobid: str,
     running: bool = False,
     places: Sequence[str] = (),
@@ -196,15 +183,16 @@ def read(
     try:
         recorded = job_files.records(folder)
     except Incomplete as error:
-        none = MeasuredAgain(case, (), error.reasons, (), jobid) if around else None
-        return dataclasses.replace(asked, again=none, faults=error.reasons if whole else ())
+        none = MeasuredAgain(case, (), error.reasons, (), jobid) if asked.around else None
+        faults = error.reasons if asked.whole else ()
+        return dataclasses.replace(asked, again=none, faults=faults)
     path = folder / CLOSED_FILE
     closed = set(path.read_text().split("\n")) - {""} if path.exists() else set()
     partition = Partition.model_validate(asked.extras)
     launches: list[Launch] = []
     faults: list[str] = []
     crashes: list[Crash] = []
-    if whole:
+    if asked.whole:
         wanted = _made(asked, asked.step, recorded, closed, running=running)
         for number in wanted:
             step = f"{asked.step}.{number}"
@@ -221,7 +209,7 @@ def read(
             except (NetproofError, OSError) as error:
                 faults.append(str(error))
     measured_again = None
-    if around:
+    if asked.around:
         parts = asked.dense()
         label = asked.step + DENSE
         wanted = _made(asked, label, recorded, closed, parts[-1][0], running=running)
@@ -291,10 +279,12 @@ def decide(folder: Path) -> None:
     asked = [RepeatCase.from_json(values) for values in document["cases"]]
     jobid = os.environ["SLURM_JOB_ID"]
     places = environments(asked)
-    so_far = {"whole": True, "jobid": jobid, "running": True, "places": places}
-    still = undecided([read(folder, one, around=bool(one.dense()), **so_far) for one in asked])
-    lines = [one.step for one in asked if one.key not in still.whole]
-    lines += [one.step + DENSE for one in asked if one.key not in still.around]
+    every = [dataclasses.replace(one, whole=True, around=bool(one.dense())) for one in asked]
+    still = undecided(
+        [read(folder, one, jobid=jobid, running=True, places=places) for one in every]
+    )
+    lines = [one.step for one in still if not one.whole]
+    lines += [one.step + DENSE for one in still if not one.around]
     (folder / CLOSED_FILE).write_text("".join(f"{line}\n" for line in lines))
 
 
