@@ -28,7 +28,7 @@ from netproof.measurement.readings import LandmarkSettings
 from netproof.session.rank_use import RankUse, Start, by_node
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Crash:
     """An attempt at a launch that died before its first figure, and after which came another.
 
@@ -60,7 +60,7 @@ class Crash:
         )
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Peer:
     """A launch of the same case in another environment, made next to a launch on its nodes.
 
@@ -75,7 +75,7 @@ class Peer:
     counters: Counters | None = None
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Launch:
     """One launch as it went: its place in the job's order (from 1), when, where, and its curve.
 
