@@ -6,7 +6,7 @@ import json
 import stat
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -172,11 +172,15 @@ class _Again:
 
 @dataclass(frozen=True)
 class Session:
-    """A session's report: where it is, what ReFrame says of the session, and its test cases."""
+    """A session's report: where it is, what ReFrame says of the session, and its test cases.
+
+    ``document``: as ``document_of`` read it, None of a stored session.
+    """
 
     path: Path
     info: dict[str, Any]
     results: tuple[CheckResult, ...]
+    document: Mapping[str, Any] | None = field(default=None, repr=False, compare=False)
 
     def labels(self) -> dict[str, str]:
         """What the session was told of itself, by ``reframe --session-extras``."""
@@ -255,7 +259,7 @@ def of_document(path: Path, document: dict[str, Any]) -> Session:
         raise NetproofError(
             f"{path}: reports {len(results)} test cases, and its header counts others"
         )
-    return Session(path, document["session_info"], tuple(results))
+    return Session(path, document["session_info"], tuple(results), document)
 
 
 def document_of(path: Path) -> dict[str, Any]:

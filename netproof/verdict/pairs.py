@@ -22,12 +22,9 @@ from netproof.criteria.paths import path
 from netproof.localization import recovery
 from netproof.localization.accusation import judge as judge_observations
 from netproof.localization.accused import Judgement, State
-from netproof.localization.choosing import Mode
-from netproof.localization.observations import Pair, PairObservation, PairQuantity
-from netproof.localization.pair_table import LEAST_NODES
-from netproof.localization.recovery import Alone
-from netproof.localization.rounds import tournament
-from netproof.localization.streams import SlowWay, Stream, slow_ways
+from netproof.localization.observations import LEAST_NODES, Pair, PairObservation, PairQuantity
+from netproof.localization.recovery import Alone, SlowWay, slow_ways
+from netproof.localization.rounds import Mode, tournament
 from netproof.localization.topology import Topology
 from netproof.measurement import interval
 from netproof.measurement.disturbance import (
@@ -228,12 +225,11 @@ def _lone(
 class JudgedPairs:
     """The rounds of one job, judged.
 
-    ``judgement``: what becomes of each node; ``alone``: of suspects that were measured while all
-    others were silent; ``alongside``: what else ran on a node, of each that was never undisturbed;
-    ``bisection``: what pairs get while all of them send, None where no round tells it, and
-    ``least``: the share of the line rate that the site asks of it; ``path``: which interfaces
-    carried what they sent, None where nothing was counted; ``lone``: what each pair says by itself,
-    empty unless there are too few nodes to compare pairs.
+    ``alone``: suspects that were measured while all others were silent; ``alongside``: what else
+    ran on each node that was never undisturbed; ``bisection``: None where no round shows it, and
+    ``least``: the share of the line rate that it has to have; ``path``: which interfaces carried
+    what was sent, None where not counted; ``lone``: pairs by themselves, if too few nodes to
+    compare.
     """
 
     rounds: PairRounds
@@ -406,7 +402,13 @@ class JudgedPairs:
     ) -> tuple[SlowWay, ...]:
         """Of accused nodes that are slow in one direction only, which it is."""
         several = [
-            Stream(*pair.nodes, pair.rate_mb_s, bool(disturbed(one.loads, disturbance)))
+            PairObservation(
+                one.round,
+                pair.nodes,
+                rate_mb_s=pair.rate_mb_s,
+                alone=True,
+                disturbed=bool(disturbed(one.loads, disturbance)),
+            )
             for one in self.rounds.launches
             if one.stream
             for pair in one.pairs

@@ -6,8 +6,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from netproof.criteria import Level
-from netproof.diagnosis.culprits import NO_EARLIER, Culprit
 from netproof.diagnosis.diagnosis import Diagnosis
+from netproof.diagnosis.evidence import NO_EARLIER, Culprit
 from netproof.measurement.case import Case
 from netproof.present.diagnosis import headline, rows
 from netproof.present.html import content

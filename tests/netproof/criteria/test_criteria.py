@@ -10,24 +10,25 @@ from netproof.criteria import (
     Level,
     ScoreSettings,
     above_envelope,
-    cpu_cost,
     crash_share,
-    dropout,
     envelope,
-    inversion,
-    jump,
-    line_rate,
     loss,
-    losses,
-    mpi_loss,
     resampled_medians,
-    roughness,
     score,
 )
-from netproof.criteria.launches import CPU_COST
-from netproof.criteria.rate import MPI_LOSS, LineRateSettings
+from netproof.criteria.launches import CPU_COST, cpu_cost
+from netproof.criteria.rate import MPI_LOSS, LineRateSettings, line_rate, losses, mpi_loss
 from netproof.criteria.rate import MPI_LOSS_AT_A_SIZE as AT_A_SIZE
-from netproof.criteria.shape import DROPOUT, INVERSION, JUMP, ROUGHNESS
+from netproof.criteria.shape import (
+    DROPOUT,
+    INVERSION,
+    JUMP,
+    ROUGHNESS,
+    dropout,
+    inversion,
+    jump,
+    roughness,
+)
 from netproof.criteria.slower import ENVELOPE
 from netproof.errors import NetproofError
 from netproof.measurement import interval
@@ -174,7 +175,7 @@ class TestEnvelopeIntervals:
         assert (slow.level, slow.value) == (Level.PASS, pytest.approx(7))
         assert slow.interval == pytest.approx((7, 7))
         assert "7.7 µs at 4 bytes is 7 times" in slow.why
-        assert "the 1.1 µs of fast, in 3 pairs of launches next to each other" in slow.why
+        assert "the 1.1 µs of fast, in 3 interleaved pairs of launches" in slow.why
         assert alongside(**launches)["slow"].level is Level.INCONCLUSIVE
         # One pair has no interval, and is no reason to forget the rest.
         found = above_envelope(curves, launches=launches, pairs={("slow", "fast"): pairs[:1]})

@@ -27,7 +27,6 @@ from made_sessions import (
 
 from netproof.criteria import Finding, Level
 from netproof.diagnosis.causes import CAUSES
-from netproof.diagnosis.culprits import Began, Culprit
 from netproof.diagnosis.diagnosis import (
     INCONCLUSIVE,
     NOTHING_WRONG,
@@ -38,8 +37,7 @@ from netproof.diagnosis.diagnosis import (
     diagnose,
     status,
 )
-from netproof.diagnosis.evidence import PlaceKind, Sure
-from netproof.diagnosis.evidence_for import CauseName
+from netproof.diagnosis.evidence import Began, CauseName, Culprit, PlaceKind, Sure
 from netproof.errors import NetproofError
 from netproof.localization.accused import State
 from netproof.localization.recovery import Recovery

@@ -349,7 +349,7 @@ def test_a_damaged_session_is_said_and_the_next_one_taken(tmp_path):
         tmp_path, report(tmp_path, "whole", "gige", -9), report(tmp_path, "torn", "gige", -2)
     )
     newest = Store(store).sessions("testbed")[-1]
-    (Store(store).path(newest) / "curves.parquet").write_bytes(b"PAR1")
+    (Store(store).path(newest) / "session.jsonl.zst").write_bytes(b"PAR1")
     result = judged(report(tmp_path, "new", "fast-ethernet"), store)
     assert len(result.unread) == 1
     assert newest.name in result.unread[0]
