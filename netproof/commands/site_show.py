@@ -1,10 +1,9 @@
-"""The body of ``netproof site show``: the matrix that will run, and how long it should take."""
+"""The matrix of a system that will run, and how long it should take."""
 
 from __future__ import annotations
 
 import dataclasses
 import math
-import sys
 from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -25,7 +24,6 @@ from netproof.site.partition import Partition, pair_environments, time_limit_s
 from netproof.store import Store
 from netproof.store.durations import Expected, Past, expected_seconds, past, session_seconds
 from netproof.verdict import judging
-from netproof.verdict.exit_status import CANNOT_JUDGE, PASSED
 
 
 @dataclass(frozen=True)
@@ -60,25 +58,6 @@ class ShownMatrix:
     def seconds(self) -> float | None:
         """Return how long all should take in seconds, None where the time of a job is not known."""
         return session_seconds(self.expected, self.matrix)
-
-
-def run(asked: str | None, *, store: Path | None, full: bool, as_json: bool) -> int:
-    """Show what will run and return the exit status: 0 shown, 2 not possible.
-
-    ``asked``: SYSTEM or SYSTEM:PARTITION, None for the one that this is a login node of; ``store``:
-    of past sessions, or None.
-    """
-    try:
-        with tables.working("looking at past sessions"):
-            found = shown(asked, store, full=full)
-    except NetproofError as error:
-        say(tables.console(stderr=True), f"netproof: cannot show: {error}", "red")
-        return CANNOT_JUDGE
-    if as_json:
-        documents.write(document(found), sys.stdout)
-    else:
-        print_matrix(found, tables.console())
-    return PASSED
 
 
 def shown(asked: str | None, store: Path | None, *, full: bool) -> ShownMatrix:

@@ -6,7 +6,7 @@ import dataclasses
 import random
 import shlex
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -349,3 +349,28 @@ def own_values(folder: Path) -> tuple[str, ...]:
 def of_report(path: Path) -> list[Sweep]:
     """Return the sweeps in a report of ReFrame's; NetproofError without a complete one."""
     return labelled.of_report(path, KEY, Sweep.from_json, "sweep")
+
+
+def newest(
+    folder: Path, system: str, settings: Collection[str]
+) -> tuple[list[tuple[Sweep, Tuned]], dict[str, str]]:
+    """Return the newest sweep of each setting and case of a system, with its result.
+
+    The second value is, by setting, why its newest report has no result. ``folder``: of reports of
+    sweeps; may be missing.
+    """
+    found: dict[tuple[object, ...], tuple[Sweep, Tuned]] = {}
+    faults: dict[str, str] = {}
+    for name in settings:
+        # Reports are named by setting and time, so the newest sorts last.
+        for path in sorted(folder.glob(f"run-{name}-*.json")):
+            try:
+                several = [(one, one.tuned()) for one in of_report(path)]
+            except NetproofError as error:
+                faults[name] = str(error)
+                continue
+            faults.pop(name, None)
+            for one, result in several:
+                if one.case.system == system and one.parameter == name:
+                    found[(name, *one.case.key())] = (one, result)
+    return list(found.values()), faults

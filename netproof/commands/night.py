@@ -1,25 +1,33 @@
-"""The body of ``netproof nightly``: one night from its lock to its hook, with an exit status."""
+"""One night: the checks run, and their session is stored, judged, reported and sent to people.
+
+A lock keeps nights of one store and system apart, nothing of ReFrame outlives the night, and what
+happened in it is in its summary, in JUnit's XML and in its exit status. cron calls
+``netproof nightly``.
+"""
 
 from __future__ import annotations
 
+import ctypes
+import fcntl
 import os
+import shutil
 import signal
+import socket
 import subprocess
 import sys
 import tempfile
+import time
 import traceback
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 from types import FrameType
+from typing import Any
 
-from netproof.commands import entry
-from netproof.commands.nightly import budget, conditions, junit, lock, measuring, summary
-from netproof.commands.nightly.budget import minutes
-from netproof.commands.nightly.measuring import Ended
-from netproof.commands.nightly.summary import Night
+from netproof.commands import entry, night_results
+from netproof.commands.night_results import Night, minutes
 from netproof.errors import NetproofError, shortened
 from netproof.history import judging as history
 from netproof.intake import trust
@@ -28,10 +36,11 @@ from netproof.session import left, session
 from netproof.session.left import Left
 from netproof.session.session import Session
 from netproof.site import module_path, shipped, site, slurm
-from netproof.site.jobs import PlannedJob, jobs
+from netproof.site.jobs import PlannedJob, domain_of, jobs, nodes_of
 from netproof.site.matrix import Matrix, matrix
 from netproof.site.module_path import LOGIN_SHELL
 from netproof.store import Store, durations
+from netproof.store.durations import Expected, Past
 from netproof.verdict import judging
 from netproof.verdict.exit_status import CANNOT_JUDGE, PASSED
 from netproof.verdict.keeping import ingest
@@ -51,6 +60,21 @@ _NOT_SUBMITTED = ("startup", "setup", "compile", "compile_complete", "run")
 _MOST_REASONS = 3
 
 _SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
+ENDING_S = 120
+"""Seconds that ReFrame has to cancel its jobs when the night has to end."""
+IN_VAIN_S = 10
+"""The same where slurmctld does not answer."""
+WATCH_S = 15
+"""Seconds between checks that slurmctld still answers."""
+LINES = 6
+"""Lines of ReFrame's output that are quoted where it left no report."""
+EXPANDED, SPLIT = "$`", " \t\n'\"\\"
+"""Characters that ReFrame expands or runs in a path, and those that split a job script's path."""
+_DEATH_SIGNAL = 1
+"""PR_SET_PDEATHSIG of prctl(2)."""
+ANSWER_S = 60.0
+"""Seconds that a night waits for nodes that do not answer slurmctld, where jobs need them."""
+_LOOK_AGAIN_S = 1.0
 
 
 @dataclass(frozen=True)
@@ -99,8 +123,8 @@ def run(plan: NightPlan) -> int:
     night.ended = datetime.now().astimezone()
     if plan.junit:
         with _noting(night):
-            junit.write(night, plan.junit)
-    text = summary.text(night)
+            night_results.write_junit(night, plan.junit)
+    text = night_results.summary(night)
     _say(text)
     status = night.status
     if plan.hook:
@@ -155,8 +179,8 @@ def _go(plan: NightPlan, night: Night) -> None:
     checks, reports = _checks(), judging.reports_folder()
     prefix = Path(os.environ.get("RFM_PREFIX") or checks.parent)
     for folder, unfit, variable in (
-        (reports, measuring.EXPANDED, "RFM_REPORT_FILE"),
-        (prefix, measuring.EXPANDED + measuring.SPLIT, "RFM_PREFIX"),
+        (reports, EXPANDED, "RFM_REPORT_FILE"),
+        (prefix, EXPANDED + SPLIT, "RFM_PREFIX"),
     ):
         if set(str(folder)) & set(unfit):
             raise NetproofError(
@@ -167,14 +191,14 @@ def _go(plan: NightPlan, night: Night) -> None:
     for folder in (reports, plan.reports):
         trust.insist(folder, "the folder of reports", data=True)
     trust.insist_on_command(plan.hook, HOOK)
-    with lock.held(lock.alongside(plan.store, name), night.started) as held:
-        conditions.enough_room((plan.store, reports, plan.reports, prefix), plan.least_free_mb)
+    with held(lock_of(plan.store, name), night.started) as lock:
+        enough_room((plan.store, reports, plan.reports, prefix), plan.least_free_mb)
         slurm.answers()
         store = Store.create(plan.store)
         leaving = _choose(plan, expected, configuration, store)
         stem = f"run-nightly-{name}-{night.started:%Y%m%dT%H%M%S}"
         report, night.log = reports / f"{stem}.json", reports / f"{stem}.log"
-        _measure(plan, expected, leaving, checks, report, night.log, held)
+        _measure(plan, expected, leaving, checks, report, night.log, lock)
         _insist_on_a_job(session.load(report))
         _judge(plan, night, store, report, partial=bool(leaving or partition))
 
@@ -200,7 +224,7 @@ def _choose(
     plan: NightPlan, expected: Matrix, configuration: Mapping[str, object], store: Store
 ) -> dict[PlannedJob, Left]:
     """Return the jobs not measured tonight, since nodes or time are short, and print them."""
-    leaving = conditions.cannot_run(jobs(expected), expected, configuration)
+    leaving = cannot_run(jobs(expected), expected, configuration)
     known = durations.past(store, expected)
     for sentence in known.unread:
         _err(sentence)
@@ -212,7 +236,7 @@ def _choose(
         )
     times = durations.expected_seconds(possible, known)
     if plan.budget_min is not None:
-        leaving |= budget.left_for_another_night(times, known, expected, 60 * plan.budget_min)
+        leaving |= left_for_another_night(times, known, expected, 60 * plan.budget_min)
     tonight = {job: one for job, one in times.items() if job not in leaving}
     seconds = durations.session_seconds(tonight, expected)
     takes = "as long as nobody knows yet" if seconds is None else f"about {minutes(seconds)}"
@@ -230,7 +254,7 @@ def _measure(
     checks: Path,
     report: Path,
     log: Path,
-    held: int,
+    lock: int,
 ) -> None:
     with tempfile.TemporaryDirectory(prefix="netproof-night-") as folder:
         settings = {}
@@ -246,7 +270,7 @@ def _measure(
                 },
             )
         extras = [part for label in plan.labels for part in ("--session-extras", label)]
-        measuring.measure(
+        measure(
             [
                 *("--nocolor", "--system", plan.system, "-c", str(checks)),
                 *(["-R"] if plan.full else []),
@@ -258,7 +282,7 @@ def _measure(
             report=report,
             log=log,
             settings=settings,
-            lock=held,
+            lock=lock,
             patience_s=60 * plan.patience_min,
         )
 
@@ -338,3 +362,250 @@ def _err(text: str) -> None:
     # Where standard error cannot be written either, the status is all that is left.
     with suppress(OSError):
         print(visible(f"nightly: {text}"), file=sys.stderr, flush=True)
+
+
+def lock_of(store: Path, system: str) -> Path:
+    """Return the lock's file, beside the store, which several machines may share."""
+    return store.with_name(f"{store.name}.{system}.lock")
+
+
+@contextmanager
+def held(path: Path, started: datetime) -> Iterator[int]:
+    """Hold the lock, which says who has it since when, and yield its descriptor.
+
+    Whoever inherits the descriptor holds it too, and when the last of them ends, however it ends,
+    the lock is free. Raises NetproofError at once where another night has it, or everybody can
+    write the place, and OSError where the file cannot be written.
+    """
+    path.parent.mkdir(parents=True, exist_ok=True)
+    trust.insist(path, "the lock", data=True)
+    descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o664)
+    try:
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            owner = os.pread(descriptor, 1024, 0).decode(errors="replace").strip()
+            raise NetproofError(
+                "another night is still running, and goes on untouched:"
+                f" {owner or 'it does not say which'} ({path})"
+            ) from None
+        since = f"{started:%Y-%m-%d %H:%M:%S %Z}"
+        os.ftruncate(descriptor, 0)
+        os.pwrite(
+            descriptor,
+            f"process {os.getpid()} on {socket.gethostname()} since {since}\n".encode(),
+            0,
+        )
+        yield descriptor
+    finally:
+        os.close(descriptor)
+
+
+def enough_room(folders: Iterable[Path], least_mb: int) -> None:
+    """Check that every folder's file system has ``least_mb`` MB (10⁶ bytes) free.
+
+    Folders may be missing yet. Raises NetproofError naming the fullest, of several on one file
+    system the first, and OSError where one cannot be asked.
+    """
+    # Each file system is asked once: between two answers others write to it.
+    first: dict[int, Path] = {}
+    for folder in folders:
+        first.setdefault(_there(folder).stat().st_dev, folder)
+    free = {folder: shutil.disk_usage(_there(folder)).free / 1e6 for folder in first.values()}
+    fullest = min(free, key=free.__getitem__)
+    if free[fullest] < least_mb:
+        raise NetproofError(
+            f"{fullest}: the file system is too full: {free[fullest]:.0f} MB are free, and a night"
+            f" needs {least_mb} (--least-free); nothing was measured, what was there is untouched"
+        )
+
+
+def _there(folder: Path) -> Path:
+    return next(path for path in (folder, *folder.parents) if path.exists())
+
+
+def cannot_run(
+    several: Iterable[PlannedJob],
+    matrix: Matrix,
+    configuration: dict[str, Any],
+    *,
+    wait_s: float = ANSWER_S,
+) -> dict[PlannedJob, Left]:
+    """Return the jobs that Slurm cannot run now, and why: partitions not up, too few nodes.
+
+    Where a job only lacks nodes that do not answer, Slurm is asked again for ``wait_s`` seconds: a
+    node that somebody has just resumed is ``idle*`` until slurmctld has asked it. ``configuration``
+    as ``site.gather`` returns it: its ``access`` names Slurm's partition. If it names none, or one
+    unknown to Slurm, Slurm itself refuses the job. Raises NetproofError where Slurm does not
+    answer.
+    """
+    system = matrix.cases[0].system
+    (entries,) = [s["partitions"] for s in configuration["systems"] if s["name"] == system]
+    access = {entry["name"]: slurm.names_in(entry.get("access", [])) for entry in entries}
+    needed = {job: nodes_of(job, matrix) for job in several}
+    ends = time.monotonic() + wait_s
+    while True:
+        known = slurm.partitions()
+        found, soon = {}, False
+        for job, nodes in needed.items():
+            named = [known[name] for name in access[job.partition] if name in known]
+            reasons = [one.cannot_run(nodes) for one in named]
+            if reasons and all(reasons):
+                found[job] = Left("; ".join(reasons), planned=False)
+                soon |= any(one.may_soon_run(nodes) for one in named)
+        if not soon or time.monotonic() >= ends:
+            return found
+        time.sleep(_LOOK_AGAIN_S)
+
+
+def left_for_another_night(
+    expected: Mapping[PlannedJob, Expected], past: Past, matrix: Matrix, budget_s: float
+) -> dict[PlannedJob, Left]:
+    """Return the jobs in ``expected`` that do not fit into ``budget_s`` seconds, and why.
+
+    Jobs of a contention domain run one after the other and domains in parallel, so each domain has
+    all of the budget. The jobs that ran longest ago come first; never is longest. A job that does
+    not fit makes room for later ones. The first job runs in any case, also where it takes more than
+    the budget, or an unknown time, and then alone.
+    """
+    domains: dict[str, list[PlannedJob]] = {}
+    for job in expected:
+        domains.setdefault(domain_of(job, matrix), []).append(job)
+    left: dict[PlannedJob, Left] = {}
+    for several in domains.values():
+        room_s = budget_s
+        for turn, job in enumerate(sorted(several, key=lambda job: _turn(job, expected, past))):
+            seconds = expected[job].seconds
+            if turn == 0:
+                room_s = 0.0 if seconds is None else room_s - seconds
+            elif seconds is None or seconds > room_s:
+                left[job] = Left(_why(job, seconds, room_s, past), planned=True)
+            else:
+                room_s -= seconds
+    return left
+
+
+def _turn(
+    job: PlannedJob, expected: Mapping[PlannedJob, Expected], past: Past
+) -> tuple[datetime, bool]:
+    # Among jobs that never ran, one of unknown duration comes first.
+    return past.tried.get(job, datetime.min), expected[job].seconds is not None
+
+
+def _why(job: PlannedJob, seconds: float | None, room_s: float, past: Past) -> str:
+    last = past.measured.get(job)
+    when = f"last measured {last:%Y-%m-%d}" if last else "never measured"
+    if seconds is None:
+        return f"{job.what()}, {when}; nobody knows yet how long it takes"
+    room = max(room_s, 0.0)
+    return f"{job.what()}, {when}; takes about {minutes(seconds)}, and {minutes(room)} were left"
+
+
+class Ended(Exception):
+    """A signal ended the night; its text names the signal."""
+
+
+def measure(
+    arguments: Sequence[str],
+    *,
+    folder: Path,
+    report: Path,
+    log: Path,
+    settings: Mapping[str, str],
+    lock: int,
+    patience_s: float,
+) -> None:
+    """Run ReFrame in ``folder`` until it ends, its output in ``log``; check that it left a report.
+
+    ``settings`` are added to the environment. It keeps ``lock`` open, so that no other night begins
+    while it runs, and ends with this process: on SIGTERM, which it gets too where this process is
+    killed, ReFrame cancels its jobs. The verdict judges its results. Raises NetproofError where
+    slurmctld did not answer for ``patience_s`` seconds, or does not at the end, and with the end of
+    its output where ReFrame left no ``report``; OSError where ``log`` cannot be written.
+    """
+    log.parent.mkdir(parents=True, exist_ok=True)
+    with log.open("wb") as output:
+        process = subprocess.Popen(
+            [str(Path(sys.executable).with_name("reframe")), *arguments],
+            cwd=folder,
+            env={**os.environ, **settings, "RFM_REPORT_FILE": str(report)},
+            stdin=subprocess.DEVNULL,
+            stdout=output,
+            stderr=subprocess.STDOUT,
+            # A signal to the terminal's processes would reach it twice.
+            start_new_session=True,
+            preexec_fn=ending_with_this_process(),
+            pass_fds=(lock,),
+        )
+        try:
+            _watch(process, patience_s)
+        except NetproofError:
+            _end(process, IN_VAIN_S)
+            raise
+        finally:
+            if process.poll() is None:
+                _end(process, ENDING_S)
+    try:
+        slurm.answers()
+    except NetproofError as error:
+        # Failures meanwhile say nothing of a network.
+        kept = f"what was measured until then is in {report}" if report.is_file() else "no report"
+        raise NetproofError(f"{error}, and did when the night began; {kept}") from None
+    if not report.is_file():
+        raise NetproofError(
+            f"ReFrame left no report (exit status {process.returncode}); its output {log} ends:"
+            f" {_end_of(log)}"
+        )
+
+
+def ending_with_this_process() -> Callable[[], None]:
+    """Return what a child runs before its program, to get SIGTERM when this process is killed."""
+    library = ctypes.CDLL(None, use_errno=True)
+    mine = os.getpid()
+
+    def ask() -> None:
+        library.prctl(_DEATH_SIGNAL, signal.SIGTERM)
+        if os.getppid() != mine:
+            os._exit(1)
+
+    return ask
+
+
+def _watch(process: subprocess.Popen[bytes], patience_s: float) -> None:
+    """Wait for ReFrame, which would wait forever for a lost slurmctld."""
+    silent_from = None
+    while True:
+        try:
+            process.wait(min(WATCH_S, patience_s))
+            return
+        except subprocess.TimeoutExpired:
+            pass
+        asked = time.monotonic()
+        try:
+            slurm.answers()
+            silent_from = None
+        except NetproofError as error:
+            silent_from = asked if silent_from is None else silent_from
+            if time.monotonic() - silent_from >= patience_s:
+                raise NetproofError(
+                    f"{error}, not for {minutes(time.monotonic() - silent_from)} (--patience); the"
+                    " night was ended. Slurm may still have its jobs when it is back: squeue"
+                    " shows them, named netproof-…"
+                ) from None
+
+
+def _end(process: subprocess.Popen[bytes], seconds: float) -> None:
+    process.terminate()
+    try:
+        with suppress(subprocess.TimeoutExpired):
+            process.wait(seconds)
+    finally:
+        # Also where a signal ends the night while it waits.
+        if process.poll() is None:
+            os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
+
+
+def _end_of(log: Path) -> str:
+    lines = [line.strip() for line in log.read_text(errors="replace").splitlines() if line.strip()]
+    return " | ".join(lines[-LINES:]) or "it is empty"

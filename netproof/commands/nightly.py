@@ -1,4 +1,4 @@
-"""The arguments of ``netproof nightly``."""
+"""The verb ``nightly``; ``night`` has what it does."""
 
 from __future__ import annotations
 
@@ -7,10 +7,11 @@ from typing import Annotated
 
 import typer
 
-from netproof.commands.options import StoreOption
+from netproof.commands.options import StoreOption, verb
 from netproof.errors import NetproofError
 
 
+@verb("")
 def nightly(
     system: Annotated[
         str,
@@ -65,13 +66,13 @@ def nightly(
             metavar="[-- OPTION...]", help="Options of reframe, after --.", show_default=False
         ),
     ] = None,
-) -> None:
+) -> int:
     """Measure, judge, report and notify people, for one night.
 
     Exit 0: passed, 1: something failed or got worse, 2: it could not be judged. docs/nightly.md has
     the rest.
     """
-    from netproof.commands.nightly.command import NightPlan, run
+    from netproof.commands.night import NightPlan, run
     from netproof.session.labels import label_of
     from netproof.verdict import judging
 
@@ -84,20 +85,18 @@ def nightly(
             raise typer.BadParameter(
                 f"{given!r} is no KEY=VALUE without a comma", param_hint="--label"
             )
-    raise typer.Exit(
-        run(
-            NightPlan(
-                system=system,
-                store=store.resolve(),
-                reports=(report or judging.reports_folder() / "nightly").resolve(),
-                junit=junit.resolve() if junit else None,
-                hook=hook,
-                budget_min=budget,
-                labels=label or (),
-                full=full,
-                least_free_mb=least_free,
-                patience_min=patience,
-                arguments=arguments or (),
-            )
+    return run(
+        NightPlan(
+            system=system,
+            store=store.resolve(),
+            reports=(report or judging.reports_folder() / "nightly").resolve(),
+            junit=junit.resolve() if junit else None,
+            hook=hook,
+            budget_min=budget,
+            labels=label or (),
+            full=full,
+            least_free_mb=least_free,
+            patience_min=patience,
+            arguments=arguments or (),
         )
     )
