@@ -11,6 +11,7 @@ import dataclasses
 import gzip
 import io
 import json
+import typing
 import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -19,9 +20,10 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from netproof import codec
 from netproof.criteria import Finding, Level
 from netproof.errors import NetproofError
-from netproof.intake import json_reading, records
+from netproof.intake import json_reading
 from netproof.localization.accused import Judgement
 from netproof.localization.recovery import Alone
 from netproof.session.session import Session
@@ -148,15 +150,13 @@ class Kept:
         return verdict
 
     def _others(self) -> dict[str, Any]:
-        known = records.hints(Verdict)
+        known = typing.get_type_hints(Verdict)
         names = known.keys() - set(_APART)
         if missing := names - self.others.keys():
             raise KeptContradiction(f"it says nothing of {', '.join(sorted(missing))}")
         if odd := self.others.keys() - names:
             raise KeptContradiction(f"it says something of {sorted(odd)[0]!r}, which nobody knows")
-        return {
-            name: records.from_json(known[name], value, name) for name, value in self.others.items()
-        }
+        return {name: codec.decode(known[name], value, name) for name, value in self.others.items()}
 
     def _judged_pairs(self, session: Session) -> Iterator[JudgedPairs]:
         """Yield the verdicts on rounds of pairs, with the session's rounds."""
@@ -296,7 +296,7 @@ def made(
         ),
         tuple(unread),
         {
-            one.name: records.as_json(getattr(verdict, one.name))
+            one.name: codec.encode(getattr(verdict, one.name))
             for one in dataclasses.fields(verdict)
             if one.name not in _APART
         },
@@ -326,7 +326,7 @@ def made(
             for one in verdict.pairs
         ),
     )
-    text = json.dumps(records.as_json(kept), allow_nan=False, separators=(",", ":"))
+    text = json.dumps(codec.encode(kept), allow_nan=False, separators=(",", ":"))
     return gzip.compress(text.encode(), mtime=0)
 
 
@@ -361,7 +361,7 @@ def read(store: Store, stored: StoredSession) -> Kept | None:
             raise KeptContradiction(
                 f"it is of format {document['format']}, and this netproof reads {FORMAT}"
             )
-        kept = records.from_json(Kept, document, VERDICT)
+        kept = codec.decode(Kept, document, VERDICT)
         if not kept.bounds.matrix.cases:
             raise KeptContradiction("nothing was to run by it")
         if kept.report_sha256 != report_sha256(store, stored):
