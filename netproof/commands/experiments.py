@@ -229,12 +229,13 @@ def load(
     _insist_on_one(where, report, environment)
     if 0 < nodes < 4:
         raise typer.BadParameter("--nodes: give 4 at least, or 0 for all")
-    from netproof.congestion import causes, loaded
+    from netproof.congestion import causes
+    from netproof.congestion.loaded import Loaded
     from netproof.present import load as presenter
 
     if report is None:
         report = _measured_load(Where.of(where, environment), victims, aggressors, nodes, rounds)
-    several = [(one, causes.findings(one)) for one in loaded.of_report(report)]
+    several = [(one, causes.findings(one)) for one in Loaded.of_report(report)]
     show(several, report, presenter, presenter.print_load, html, as_json)
     if any(found.beyond() for _, found in several):
         return BEYOND
@@ -281,7 +282,7 @@ def tails(
     """Time every call of a long PingPong between two nodes, name its pauses and when they were."""
     _insist_on_one(where, report, environment)
     from netproof.congestion import percentiles
-    from netproof.congestion.tails import FOLDER, of_report
+    from netproof.congestion.tails import FOLDER, Tail
     from netproof.present import tails as presenter
 
     if report is None:
@@ -295,7 +296,7 @@ def tails(
         settings = {"tails_seconds": f"{seconds:g}", "tails_bytes": size}
         what = f"single calls of {size} bytes for {seconds:g} s"
         report = place.measure("load.py", settings, FOLDER, place.partition, what)
-    several = [(one, percentiles.figures(one)) for one in of_report(report)]
+    several = [(one, percentiles.figures(one)) for one in Tail.of_report(report)]
     show(several, report, presenter, presenter.print_tail, html, as_json)
     if any(found.beyond for _, found in several):
         return BEYOND
@@ -319,12 +320,12 @@ def gpcnet(
     _insist_on_one(where, report, environment)
     if 0 < nodes < 10:
         raise typer.BadParameter("--nodes: give 10 at least, or 0 for all")
-    from netproof.congestion.gpcnet import impacts, of_report
+    from netproof.congestion.gpcnet import GpcnetRuns, impacts
     from netproof.present import gpcnet as presenter
 
     if report is None:
         report = _measured_gpcnet(Where.of(where, environment), rounds, nodes)
-    several = [(one, impacts(one)) for one in of_report(report)]
+    several = [(one, impacts(one)) for one in GpcnetRuns.of_report(report)]
     show(several, report, presenter, presenter.print_gpcnet, None, as_json)
     if any(found.beyond() for _, found in several):
         return BEYOND

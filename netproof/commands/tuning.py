@@ -137,9 +137,9 @@ def tune(
 
 def results_in(report: Path) -> list[tuple[Sweep, Tuned]]:
     """Return the sweeps of a report with their results. Raise NetproofError without one."""
-    from netproof.tuning import sweep
+    from netproof.tuning.sweep import Sweep
 
-    several = sweep.of_report(report)
+    several = Sweep.of_report(report)
     try:
         return [(one, one.tuned()) for one in several]
     except NetproofError as error:
@@ -151,9 +151,9 @@ def winners_in(report: Path) -> list[tuple[AlgorithmSweep, Winners]]:
 
     Raise NetproofError, with the report's path, where one has no table.
     """
-    from netproof.tuning import algorithm_sweep
+    from netproof.tuning.algorithm_sweep import AlgorithmSweep
 
-    several = sorted(algorithm_sweep.of_report(report), key=lambda one: one.sweep.case.ranks)
+    several = sorted(AlgorithmSweep.of_report(report), key=lambda one: one.sweep.case.ranks)
     try:
         return [(one, one.winners()) for one in several]
     except NetproofError as error:

@@ -6,7 +6,6 @@ draws the launches, and writes them as a plan and as lines of the script.
 
 from __future__ import annotations
 
-import dataclasses
 import json
 import os
 import shlex
@@ -14,13 +13,14 @@ import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
+from netproof import codec
 from netproof.benchmarks.registry import OF_PAIRS
-from netproof.congestion.turns import Aggressor, Victim, VictimPlace, VictimTurn, turns
+from netproof.congestion.turns import Aggressor, Victim, VictimTurn, turns
 from netproof.errors import NetproofError
-from netproof.intake import json_reading
 from netproof.session import job_scripts, node_facts, plan
+from netproof.session.labelled import Question, read_json
+from netproof.session.labelled import write_question as write_question
 from netproof.site.partition import Partition
 
 QUESTION_FILE = "load.json"
@@ -47,11 +47,11 @@ ONE_CALL = ("-iter", "1")
 
 
 @dataclass(frozen=True)
-class LoadQuestion:
+class LoadQuestion(Question):
     """The task of a job: where, with what, how often, started by ``srun``."""
 
-    where: tuple[str, str, str]
-    extras: Mapping[str, Any]
+    FILE = QUESTION_FILE
+
     leaves: Mapping[str, tuple[str, ...]]
     victims: tuple[Victim, ...]
     aggressors: tuple[Aggressor, ...]
@@ -59,59 +59,15 @@ class LoadQuestion:
     seed: int
     srun: tuple[str, ...]
 
-    @property
-    def partition(self) -> Partition:
-        """Return the partition as checks see it."""
-        return Partition.model_validate(self.extras)
-
-
-def write_question(folder: Path, question: LoadQuestion) -> None:
-    """Write the task to the job's folder."""
-    (folder / QUESTION_FILE).write_text(json.dumps(dataclasses.asdict(question)) + "\n")
-
-
-def read_question(folder: Path) -> LoadQuestion:
-    """Read what ``write_question`` wrote; NetproofError where it is damaged."""
-    path = folder / QUESTION_FILE
-    try:
-        values = json_reading.json_file(path)
-        return LoadQuestion(
-            tuple(values["where"]),
-            values["extras"],
-            {leaf: tuple(nodes) for leaf, nodes in values["leaves"].items()},
-            tuple(map(Victim, values["victims"])),
-            tuple(map(Aggressor, values["aggressors"])),
-            values["rounds"],
-            values["seed"],
-            tuple(values["srun"]),
-        )
-    except (OSError, KeyError, TypeError, ValueError, AttributeError) as error:
-        raise NetproofError(f"{path}: cannot be read: {error!r}") from error
-
 
 def read_turns(folder: Path) -> tuple[VictimTurn, ...]:
     """Read the drawn launches; NetproofError where there are none, or the file is damaged."""
     path = folder / TURNS_FILE
-    try:
-        return tuple(map(turn_of, json_reading.json_file(path)))
-    except FileNotFoundError:
-        said = f"{path}: the job did not come to draw its launches; see {folder}'s *.err"
-        raise NetproofError(said) from None
-    except (OSError, KeyError, TypeError, ValueError) as error:
-        raise NetproofError(f"{path}: cannot be read: {error!r}") from error
-
-
-def turn_of(values: Mapping[str, Any]) -> VictimTurn:
-    """Return the launch of plain values by field; KeyError, ValueError for other ones."""
-    return VictimTurn(
-        values["round"],
-        VictimPlace(values["place"]),
-        Victim(values["victim"]),
-        Aggressor(values["aggressor"]),
-        values["beside"],
-        tuple(values["nodes"]),
-        tuple(values["others"]),
-    )
+    if not path.exists():
+        raise NetproofError(
+            f"{path}: the job did not come to draw its launches; see {folder}'s *.err"
+        )
+    return read_json(tuple[VictimTurn, ...], path)
 
 
 def script(partition: Partition, folder: Path) -> str:
@@ -197,7 +153,7 @@ def write_turns(folder: Path, jobid: str) -> None:
 
     Raise NetproofError for too few nodes or damaged files.
     """
-    question = read_question(folder)
+    question = LoadQuestion.read(folder)
     nodes = node_facts.nodes_of_job(folder, jobid)
     drawn = turns(
         nodes,
@@ -212,7 +168,7 @@ def write_turns(folder: Path, jobid: str) -> None:
         if turn.beside:
             (folder / f"{turn.aggressor_step}.nodes").write_text(_listed(turn.others))
     (folder / LINES_FILE).write_text(lines(drawn, question))
-    document = json.dumps([dataclasses.asdict(turn) for turn in drawn], indent=1)
+    document = json.dumps(codec.encode(drawn), indent=1)
     (folder / TURNS_FILE).write_text(document + "\n")
 
 

@@ -1,8 +1,9 @@
 """The winning value at each message size, compared with the default at the same time.
 
 The gain of each launch is as in ``gains``, size by size. Each interval is so wide that all
-questions of a table, its values times its sizes, together err as often as one would; see
-``moderated``.
+questions of a table, its values times its sizes, together err as often as one would. With five
+rounds the variance of one value at one size is so uncertain that Student's intervals for a whole
+table are hardly ever narrow enough: variances inform each other.
 """
 
 from __future__ import annotations
@@ -10,10 +11,12 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from statistics import fmean, variance
 
 from netproof.errors import NetproofError
-from netproof.measurement.variances import Variance
+from netproof.measurement.variances import Variance, in_common, moderated
 from netproof.tuning.gains import (
+    ERROR,
     LEAST_ROUNDS,
     Gain,
     Made,
@@ -22,7 +25,9 @@ from netproof.tuning.gains import (
     drift_of,
     interval_of_difference,
 )
-from netproof.tuning.moderated import common, gain_with
+
+LEAST_VARIANCE = 1e-12
+"""Least variance of logarithms: times within a millionth are equal."""
 
 
 @dataclass(frozen=True)
@@ -119,3 +124,31 @@ def _row(
         if value != best and low <= 0:
             as_good[value] = max(0.0, math.exp(min(high, 700)) - 1)
     return SizeWinner(size, best, as_good, gains)
+
+
+def common(logs: Mapping[str, Sequence[Mapping[int, float]]]) -> Variance:
+    """Return the common variance of all values at all sizes.
+
+    ``logs``: by value, for each launch the logarithm of its gain by size in bytes. Sizes of a
+    launch share its pace and are not independent: the common variance has at most the weight of the
+    launches of all values but one, and none with one value.
+    """
+    own = {value: len(several) - 1 for value, several in logs.items()}
+    spreads = [
+        _variance([one[size] for one in several])
+        for several in logs.values()
+        for size in several[0]
+    ]
+    return in_common(spreads, sum(own.values()) - max(own.values()))
+
+
+def gain_with(logs: Sequence[float], shared: Variance, questions: int) -> Gain:
+    """Return a gain, its interval so wide that all questions together err as often as one would."""
+    spread = moderated(_variance(logs), shared)
+    half = spread.half_width(ERROR / questions, 1 / len(logs))
+    middle = fmean(logs)
+    return Gain(math.exp(middle), (math.exp(middle - half), math.exp(min(middle + half, 700))))
+
+
+def _variance(logs: Sequence[float]) -> Variance:
+    return Variance(max(variance(logs), LEAST_VARIANCE), len(logs) - 1)

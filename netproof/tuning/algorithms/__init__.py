@@ -1,1 +1,1 @@
-"""Algorithms of collectives that each MPI library offers: a file for each library."""
+"""Algorithms of collectives that each MPI library offers."""

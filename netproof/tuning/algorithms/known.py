@@ -1,20 +1,14 @@
-"""All libraries with known algorithms, and the values that a sweep of one function tries."""
+"""The values that a sweep of one function tries with an MPI library."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from netproof.declared import declared
 from netproof.errors import NetproofError
 from netproof.tuning import parameters
-from netproof.tuning.algorithms.interface import FUNCTIONS, MpiLibrary
+from netproof.tuning.algorithms.libraries import FUNCTIONS, LIBRARIES
 from netproof.tuning.parameters import Told
-
-LIBRARIES: tuple[MpiLibrary, ...] = declared(
-    "netproof.tuning.algorithms", "LIBRARY", not_asked=("interface", "known")
-)
-"""Libraries that have a file here, MVAPICH2 before MVAPICH."""
 
 
 @dataclass(frozen=True)

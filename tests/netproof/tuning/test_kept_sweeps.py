@@ -25,7 +25,7 @@ class OneSweep:
 def folder(tmp_path, monkeypatch):
     for name in ("run-mtu-20260101T000000", "run-mtu-20260102T000000", "run-other-20260103T000000"):
         (tmp_path / f"{name}.json").write_text("{}")
-    monkeypatch.setattr(sweep, "of_report", lambda path: [OneSweep(path, "testbed")])
+    monkeypatch.setattr(sweep.Sweep, "of_report", lambda path: [OneSweep(path, "testbed")])
     return tmp_path
 
 
@@ -49,7 +49,7 @@ def test_why_the_newest_says_nothing_is_told_alongside_an_older_one(folder, monk
             raise NetproofError(f"{path}: has no sweep that is whole")
         return [OneSweep(path, "testbed")]
 
-    monkeypatch.setattr(sweep, "of_report", of_report)
+    monkeypatch.setattr(sweep.Sweep, "of_report", of_report)
     ((found, _),), faults = sweep.newest(folder, "testbed", ("mtu",))
     assert found.path.name == "run-mtu-20260101T000000.json"
     assert faults == {

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from netproof.errors import NetproofError
-from netproof.tuning.algorithms import intel_mpi, known
-from netproof.tuning.algorithms.interface import FUNCTIONS
+from netproof.tuning.algorithms import known
+from netproof.tuning.algorithms.libraries import FUNCTIONS, INTEL_PRESETS
 
 SAID = Path(__file__).resolve().parents[3] / "data" / "algorithms"
 
@@ -43,7 +43,7 @@ def test_presets_of_intel_mpi_are_as_many_as_impi_info_says():
     text = (SAID / "intelmpi-2021.18.1.txt").read_text()
     printed = re.findall(r"I_MPI_ADJUST_(\w+).*?range: 0-(\d+)", text, re.DOTALL)
     assert {name: int(last) for name, last in printed} == {
-        function.upper(): last for function, last in intel_mpi.PRESETS.items()
+        function.upper(): last for function, last in INTEL_PRESETS.items()
     }
     assert known.choice("Intel MPI 2021.18.1", "Allgather").values == tuple("123456")
 
