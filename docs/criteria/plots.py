@@ -8,6 +8,8 @@ The criteria themselves judge what is drawn: marks, bounds and subtitles are the
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import altair as alt
 import session_plots
 from drawing import (
@@ -29,6 +31,9 @@ from drawing import (
 from netproof import criteria
 from netproof.benchmarks import netpipe_reading
 from netproof.criteria import Bounds, Finding
+from netproof.criteria.launches import CPU_COST
+from netproof.criteria.rate import MPI_LOSS
+from netproof.criteria.shape import JUMP
 from netproof.measurement.landmarks import landmarks
 from netproof.measurement.launches import median_curve
 from netproof.measurement.units import line_rate_mb_s
@@ -92,7 +97,7 @@ def confirm() -> None:
     sides = []
     for label, case, colour in (("gige", "gige-tcp", PASSES), ("sick gige", "sick-tcp", FAILS)):
         again = launches(f"{case}-again")
-        said = criteria.confirm(flagged, again, bounds=criteria.JumpSettings())
+        said = criteria.confirm(flagged, again, bounds=JUMP)
         curves = {f"launch {number}": curve for number, curve in enumerate(again, 1)}
         chart = lines(curves, SHADES[colour], rate=False)
         sides.append(panel(chart, f"measured again on {label}", [said.why]))
@@ -116,7 +121,7 @@ def line_rate() -> None:
 
 def mpi_loss() -> None:
     """Open MPI beside TCP, with default socket buffers, and with the least of the kernel."""
-    settings = criteria.MpiLossSettings(least_size=FROM_BURSTS_UP)
+    settings = replace(MPI_LOSS, least_size=FROM_BURSTS_UP)
     tcp = median_curve(launches("gige-tcp"))
     sides = []
     for label, case, colour in (
@@ -160,7 +165,7 @@ def landmark() -> None:
 
 def cpu_cost() -> None:
     """Use of a core during launches: TCP sleeps in the kernel, Open MPI polls."""
-    settings: Bounds = criteria.CpuCostSettings(warn=0.9)
+    settings: Bounds = replace(CPU_COST, warn=0.9)
     rows, sentences = [], []
     for label, case in (("TCP", "gige-tcp-1"), ("Open MPI", "gige-open-mpi-1")):
         used, elapsed = cpu_seconds(case)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import dataclasses
 import json
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -17,12 +18,13 @@ from drawing import FAILS, HERE, OTHER, PASSES, SHADES, launches, lines, marks, 
 
 from netproof import criteria
 from netproof.benchmarks import registry
-from netproof.criteria import counted as counted_criterion
-from netproof.criteria.directions import directions
+from netproof.criteria.consistency import AGREEMENT, GROWTH, GUIDELINE
+from netproof.criteria.counters import sent_again
 from netproof.criteria.interface import CaseCurves, Companion, CountedLaunch
-from netproof.criteria.paths import CRITERION as PATH
-from netproof.criteria.paths import path_of
+from netproof.criteria.paths import directions, path_of
+from netproof.criteria.registry import BY_FINDING
 from netproof.criteria.settings import Settings
+from netproof.criteria.slower import FLOOR
 from netproof.measurement.case import Case
 from netproof.measurement.counter_readings import counters
 from netproof.measurement.counters import Counters
@@ -107,7 +109,7 @@ def early_rendezvous() -> None:
 
 def guidelines() -> None:
     """Alltoall beside the messages that do its work, both of MPICH on 4 ranks."""
-    bounds = criteria.GuidelineSettings(least_size=FROM_THE_LINK)
+    bounds = replace(GUIDELINE, least_size=FROM_THE_LINK)
     sides = []
     for label, name, colour in SWITCHES:
         cases = session(name)
@@ -135,7 +137,7 @@ def guidelines() -> None:
 
 def agreement() -> None:
     """IMB's PingPong beside NetPIPE over the same library and the same two nodes."""
-    bounds = criteria.AgreementSettings(least_size=FROM_THE_LINK)
+    bounds = replace(AGREEMENT, least_size=FROM_THE_LINK)
     sides = []
     for label, name, colour in SWITCHES:
         cases = session(name)
@@ -149,7 +151,7 @@ def agreement() -> None:
 
 def growth() -> None:
     """Alltoall on 2 and on 4 ranks."""
-    bounds = criteria.GrowthSettings(least_size=FROM_THE_LINK)
+    bounds = replace(GROWTH, least_size=FROM_THE_LINK)
     sides = []
     for label, name, colour in SWITCHES:
         cases = session(name)
@@ -170,7 +172,7 @@ def growth() -> None:
 
 def floor() -> None:
     """Open MPI with default socket buffers beside MPICH, and with the least beside the default."""
-    bounds = criteria.FloorSettings(least_size=FROM_THE_LINK)
+    bounds = replace(FLOOR, least_size=FROM_THE_LINK)
     cases = session("healthy")
     mpich, intel = (cases[name, "Alltoall", 4] for name in ("mpich", "intelmpi"))
     usual, least = launches("gige-open-mpi"), launches("gige-open-mpi-least-buffers")
@@ -214,11 +216,11 @@ def retransmissions() -> None:
         case = CaseCurves(label, None, None, (), None, counted=counted, rails=(RAIL,))
         found = [
             one
-            for one in counted_criterion.CRITERION.judge(case, settings)
+            for one in BY_FINDING["retransmissions"].judge(case, settings)
             if one.criterion == "retransmissions"
         ]
         shares = [
-            counted_criterion.sent_again(launch.counters, node.node)
+            sent_again(launch.counters, node.node)
             for launch in counted
             for node in launch.counters.nodes
         ]
@@ -241,7 +243,7 @@ def ways() -> None:
             {"name": f"from {node.node}", "value": share.value}
             for launch in counted
             for node in launch.counters.nodes
-            for share in [counted_criterion.sent_again(launch.counters, node.node)]
+            for share in [sent_again(launch.counters, node.node)]
         ]
         chart = bars(rows, "segments sent again", colour)
         sides.append(panel(chart, f"directions: {found.level.value}", [found.why]))
@@ -255,10 +257,8 @@ def path() -> None:
     for label, job, colour in (("gige", "healthy", PASSES), ("set wrongly", "management", FAILS)):
         launch = _recorded_step(JOBS / f"counters-{job}")
         case = CaseCurves(label, None, None, (), None, counted=(launch,), rails=(RAIL,))
-        (found,) = PATH.judge(case, settings)
+        (found,) = BY_FINDING["path"].judge(case, settings)
         carried = path_of(launch, (RAIL,))
-        if isinstance(carried, str):
-            raise SystemExit(f"{job}: {carried}")
         sent = {RAIL: carried.on_rails, **carried.elsewhere}
         rows = [{"name": name, "value": count / carried.payload} for name, count in sent.items()]
         chart = bars(rows, "sent, as a share of the payload", colour)

@@ -197,7 +197,7 @@ def _insist_on_one(where: str | None, report: Path | None, environment: str | No
         raise typer.BadParameter("say with what: --environment")
 
 
-@verb("cannot tell of load")
+@verb("load is inconclusive")
 def load(
     where: WhereOption = None,
     environment: EnvironmentOption = None,
@@ -265,7 +265,7 @@ def _measured_load(where: Where, victims: str, aggressors: str, nodes: int, roun
     return where.measure("load.py", settings, FOLDER, where.partition, what)
 
 
-@verb("cannot tell of tails")
+@verb("tails are inconclusive")
 def tails(
     where: WhereOption = None,
     environment: EnvironmentOption = None,
@@ -303,7 +303,7 @@ def tails(
     return UNDECIDED if any(found.undecided for _, found in several) else SHOWN
 
 
-@verb("cannot tell of GPCNeT")
+@verb("GPCNeT is inconclusive")
 def gpcnet(
     where: WhereOption = None,
     environment: EnvironmentOption = None,

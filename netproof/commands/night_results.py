@@ -19,6 +19,7 @@ from netproof.intake import writing
 from netproof.measurement.case import Case
 from netproof.present.characters import visible
 from netproof.present.wording import outcome
+from netproof.session.slurm_nodes import labelled
 from netproof.verdict.counts import counts
 from netproof.verdict.exit_status import CANNOT_JUDGE, FAILED, PASSED
 from netproof.verdict.failures import failures
@@ -86,7 +87,7 @@ def summary(night: Night) -> str:
         lines += [f"coverage: {one}" for one in verdict.coverage]
         lines += [f"pairs: {one}" for one in verdict.pairs]
         lines += _some("WARN ", verdict.node_warnings)
-        lines += _some("nodes differ: ", night.judged.beyond_nodes)
+        lines += _some("", [labelled(one) for one in night.judged.beyond_nodes])
         for planned in (False, True):
             of_kind = [one for one in verdict.left if one.left.planned == planned]
             lines += _some("", sentences_of_left(of_kind))

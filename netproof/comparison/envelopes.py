@@ -6,7 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from netproof import criteria
-from netproof.criteria import Envelope, EnvelopeSettings
+from netproof.criteria import Envelope
+from netproof.criteria.slower import ENVELOPE
 from netproof.site.matrix import Matrix
 from netproof.verdict.judged import Borrowed, Judged
 
@@ -31,7 +32,7 @@ def of_cases(cases: Mapping[str, Judged | Borrowed], matrix: Matrix) -> Envelope
     }
     first = next(one.case for one in cases.values() if isinstance(one, Judged))
     partition = matrix.partitions.get(first.partition)
-    settings = EnvelopeSettings() if partition is None else partition.settings().envelope
+    settings = ENVELOPE if partition is None else partition.settings().envelope
     unlike = first.path != "inside" and _links(cases, matrix) > 1
     return EnvelopeOfCases(criteria.envelope(curves, settings), unlike)
 

@@ -1,16 +1,21 @@
-"""Findings of criteria, the bounds that they are compared with, and their sentences."""
+"""Findings of criteria, the bounds that they are compared with, and the curves that they read."""
 
 from __future__ import annotations
 
 import math
 import operator
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
-from typing import ClassVar
+from functools import wraps
+from typing import Any, ClassVar
 
 from netproof.errors import NetproofError
+from netproof.measurement.curve import Curve
 from netproof.measurement.units import mbit_s
+
+READABLE = (1e-15, 1e24)
+"""Least and largest time in µs or bandwidth in MB/s that enters a ratio."""
 
 
 class Level(StrEnum):
@@ -26,6 +31,9 @@ class Level(StrEnum):
     FAIL = "fail"
     INCONCLUSIVE = "inconclusive"
     UNDEFINED = "undefined"
+
+
+FLAGGED = (Level.WARN, Level.FAIL)
 
 
 @dataclass(frozen=True)
@@ -131,18 +139,24 @@ class Bounds:
 
     def __post_init__(self) -> None:
         """Check the values as the class describes."""
-        name = type(self).__name__
         for bound in (self.warn, self.fail):
             if bound is not None and not math.isfinite(bound):
-                raise NetproofError(f"{name}: {bound} is no bound: give a number, or None")
-        if self.warn is not None and self.fail is not None:
-            milder = self.fail != self.warn and not self.reached(self.fail, self.warn)
-            if milder:
-                raise NetproofError(
-                    f"{name}: fail={self.fail} is milder than warn={self.warn}: exchange them"
-                )
+                raise NetproofError(f"{bound} is no bound: give a number, or None")
+        both = None not in (self.warn, self.fail) and self.fail != self.warn
+        if both and not self.reached(self.fail, self.warn):
+            raise NetproofError(f"fail={self.fail} is milder than warn={self.warn}: exchange them")
         if self.least_size < 1:
-            raise NetproofError(f"{name}: least_size={self.least_size}: it is 1 byte or more")
+            raise NetproofError(f"least_size={self.least_size}: it is 1 byte or more")
+
+    @property
+    def asserted(self) -> bool:
+        """Whether a value can be flagged at all."""
+        return (self.warn, self.fail) != (None, None)
+
+    @property
+    def flags_small(self) -> bool:
+        """Whether small values are flagged, and not large ones."""
+        return self.reached(0.0, 1.0)
 
     def level(
         self, value: float, interval: tuple[float, float] | None = None
@@ -162,6 +176,62 @@ class Bounds:
         nearest = self.warn if self.warn is not None else self.fail
         return (Level.SHOWN, None) if nearest is None else (Level.PASS, nearest)
 
+    def finding(
+        self,
+        criterion: str,
+        where: str,
+        value: float,
+        reason: str,
+        advice: str = "",
+        *,
+        interval: tuple[float, float] | None = None,
+        decided: tuple[Level, float | None] | None = None,
+        **more: Any,
+    ) -> Finding:
+        """Return the finding on a value: ``reason``, the bound that decided, and ``advice``.
+
+        The advice stands only where the value is flagged. ``decided``: level and bound, where
+        these are not those of ``level``; ``more``: further fields of the finding.
+        """
+        level, bound = decided or self.level(value, interval)
+        side = "below" if self.flags_small else "above"
+        held = "" if bound is None else f" ({level.value}: {side} {bound:g} is flagged)"
+        advised = f"; {advice}" if advice and level in FLAGGED else ""
+        if level is Level.INCONCLUSIVE:
+            advised = "; the interval contains that bound, and more launches would make it shorter"
+        return Finding(
+            criterion,
+            level,
+            where,
+            f"{reason}{held}{advised}",
+            value=value,
+            bound=bound,
+            interval=interval,
+            **more,
+        )
+
+
+class Above(Bounds):
+    """Bounds above which a value is flagged."""
+
+    reached = operator.gt
+
+
+class Below(Bounds):
+    """Bounds below which a value is flagged."""
+
+    reached = operator.lt
+
+
+@dataclass(frozen=True)
+class AboveByLaunches(Above):
+    """Bounds that take ``launches`` of both sides that are compared.
+
+    Both are of different jobs, and are not repeated.
+    """
+
+    launches: int = 3
+
 
 @dataclass(frozen=True)
 class AtSize:
@@ -177,53 +247,103 @@ def greatest(values: Sequence[AtSize]) -> AtSize:
     return max(values, key=lambda found: found.value)
 
 
-def common_sizes(sizes: Sequence[int]) -> CommonSizes:
-    """Return the summary of increasing sizes in bytes, one at least."""
-    return CommonSizes(len(sizes), sizes[0], sizes[-1])
+def common_sizes(sizes: Iterable[int]) -> CommonSizes:
+    """Return the summary of sizes in bytes, one at least."""
+    different = sorted({*sizes})
+    return CommonSizes(len(different), different[0], different[-1])
 
 
-def finding_at(
-    criterion: str,
-    level: Level,
-    bound: float | None,
-    where: str,
-    found: AtSize,
-    reason: str,
-    advice: str,
-    *,
-    below: bool = False,
-) -> Finding:
-    """Return a finding at a size: ``reason``, with the bound that decided, and ``advice``.
-
-    ``below``: values under the bound are flagged. The advice stands only where one is flagged.
-    """
-    advised = f"; {advice}" if level in (Level.WARN, Level.FAIL) else ""
-    if level is Level.INCONCLUSIVE:
-        advised = "; the interval contains that bound, and more launches would make it shorter"
-    return Finding(
-        criterion,
-        level,
-        where,
-        f"{reason}{bound_in_words(level, bound, below=below)}{advised}",
-        size=found.size,
-        value=found.value,
-        bound=bound,
-        compared_sizes=found.compared,
-    )
-
-
-def bound_in_words(level: Level, bound: float | None, *, below: bool = False) -> str:
-    """Return the words for the bound of a value, empty where nothing was asserted."""
-    if bound is None:
-        return ""
-    side = "below" if below else "above"
-    return f" ({level.value}: {side} {bound:g} is flagged)"
-
-
-def undefined(criterion: str, where: str, reason: str) -> Finding:
+def undefined(criterion: str, where: str, reason: str, **more: Any) -> Finding:
     """Return the finding of a criterion that cannot judge, with the reason."""
     sentence = f"{criterion} undefined: {reason}"
-    return Finding(criterion, Level.UNDEFINED, where, sentence, why_undefined=reason)
+    return Finding(criterion, Level.UNDEFINED, where, sentence, why_undefined=reason, **more)
+
+
+class CannotJudgeError(NetproofError):
+    """Reason for which a criterion cannot judge a curve."""
+
+
+def undefined_if_unreadable(criterion: str, *, several: bool = False) -> Callable:
+    """Let a function return an undefined finding where it raises CannotJudgeError.
+
+    ``several``: the function returns a tuple of findings.
+    """
+
+    def decorated(judge: Callable) -> Callable:
+        @wraps(judge)
+        def judged(*args: Any, where: str, **rest: Any) -> Any:
+            try:
+                return judge(*args, where=where, **rest)
+            except CannotJudgeError as error:
+                found = undefined(criterion, where, str(error))
+                return (found,) if several else found
+
+        return judged
+
+    return decorated
+
+
+def times_of(curve: Curve, settings: Bounds, at_least: int = 1, of: str = "") -> dict[int, float]:
+    """Return times in µs by size.
+
+    Raises CannotJudgeError where fewer than ``at_least`` sizes can be judged; ``of``: what the
+    curve is of, at the beginning of the reason.
+    """
+    return _points(curve, curve.time_us, "µs", settings, at_least, of)
+
+
+def bandwidths_of(
+    curve: Curve, settings: Bounds, at_least: int = 1, of: str = ""
+) -> dict[int, float]:
+    """Return bandwidths in MB/s by size, as ``times_of``; there may be none for a benchmark."""
+    if curve.bandwidth_mb_s is None:
+        raise CannotJudgeError(f"{of}the benchmark defines no bandwidth")
+    return _points(curve, curve.bandwidth_mb_s, "MB/s", settings, at_least, of)
+
+
+def times_of_each(
+    launches: Sequence[Curve], settings: Bounds, of: str = ""
+) -> list[dict[int, float]]:
+    """Return ``times_of`` several launches."""
+    return [
+        times_of(curve, settings, of=f"in launch {number}{of}, ")
+        for number, curve in enumerate(launches, 1)
+    ]
+
+
+def _points(
+    curve: Curve, values: Sequence[float], unit: str, settings: Bounds, at_least: int, of: str
+) -> dict[int, float]:
+    points = {}
+    for size, value in zip(curve.sizes, values, strict=True):
+        if size < settings.least_size:
+            continue
+        if not READABLE[0] <= value <= READABLE[1]:
+            raise CannotJudgeError(
+                f"{of}{value:g} {unit} at {size} bytes is no reading: measure it again"
+            )
+        points[size] = value
+    if len(points) < at_least:
+        raise CannotJudgeError(
+            f"{of}it has {len(points)} sizes of {settings.least_size} bytes or more, and this takes"
+            f" {at_least}"
+        )
+    return points
+
+
+def in_common(several: Iterable[Mapping[int, float]]) -> list[int]:
+    """Return the sizes that all have, increasing."""
+    return sorted(set.intersection(*(set(one) for one in several)))
+
+
+def interval_in_words(interval: tuple[float, float] | None, form: str = ".3g") -> str:
+    """Return a 95% interval in words, empty without one."""
+    return "" if interval is None else f"95% interval {interval[0]:{form}} to {interval[1]:{form}}"
+
+
+def in_brackets(words: str) -> str:
+    """Return words in brackets with a space before them, empty without any."""
+    return f" ({words})" if words else ""
 
 
 def rate_in_words(bandwidth_mb_s: float) -> str:

@@ -7,7 +7,6 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from netproof.criteria.findings import AtSize, Bounds, Finding
-from netproof.criteria.points import Points
 from netproof.measurement.counters import Counters
 from netproof.measurement.curve import Curve
 from netproof.measurement.landmarks import Landmarks
@@ -68,6 +67,11 @@ class CaseCurves:
     ranks_per_node: int = 1
     ping_pong: bool = False
 
+    @property
+    def has_sizes(self) -> bool:
+        """Whether its benchmark sends messages of sizes."""
+        return self.curve.sizes != (0,)
+
 
 @dataclass(frozen=True)
 class AgainAtSizes:
@@ -76,22 +80,14 @@ class AgainAtSizes:
     ``sentence``: the meaning of a value, ``{}`` being the value.
     """
 
-    read: Callable[..., Points]
-    at_sizes: Callable[[Points], list[AtSize]]
+    read: Callable[..., dict[int, float]]
+    at_sizes: Callable[[Mapping[int, float]], list[AtSize]]
     sentence: str
-
-
-def _no_others(operation: str) -> tuple[str, ...]:
-    return ()
-
-
-def _rests_on_itself(operation: str, finding: Finding) -> tuple[str, ...]:
-    return ()
 
 
 @dataclass(frozen=True)
 class Criterion:
-    """A criterion, which a module of this folder declares as ``CRITERION``.
+    """A criterion, one of the ``CRITERIA`` of its family's module.
 
     ``number``: its section in docs/criteria.md, by which criteria are ordered; ``settings``: the
     default of each key that a site may change; ``findings``: their names, each with the key of its
@@ -100,8 +96,10 @@ class Criterion:
     launches, with intervals, and is decided by more of them. Otherwise it flags sizes of the first
     launches, which are measured again if it has ``again``. ``of_counters``: it judges the nodes'
     counters, whatever else ran there, and no repeat decides it; a missing counter is reported once
-    per session, and fails where its settings say so. ``others``: the operations that an operation
-    is compared with; ``rests_on``: the operations whose launches a finding on one rests on.
+    per session, and fails where its settings say so. ``of_measurement``: a flag is an error of
+    measurement, which no known flaw excuses, and an undefined value is only shown. ``others``: the
+    operations that an operation is compared with; ``rests_on``: the operations whose launches a
+    finding on one rests on.
     """
 
     number: int
@@ -110,6 +108,7 @@ class Criterion:
     judge: Callable[[CaseCurves, Any], Iterable[Finding]] | None = None
     of_launches: bool = False
     of_counters: bool = False
+    of_measurement: bool = False
     again: AgainAtSizes | None = None
-    others: Callable[[str], Iterable[str]] = _no_others
-    rests_on: Callable[[str, Finding], Iterable[str]] = _rests_on_itself
+    others: Callable[[str], Iterable[str]] = lambda operation: ()
+    rests_on: Callable[[str, Finding], Iterable[str]] = lambda operation, finding: ()

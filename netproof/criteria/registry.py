@@ -1,13 +1,14 @@
-"""All criteria, each found by its module; adding a file to this room adds a criterion."""
+"""All criteria, from the modules of their families."""
 
 from __future__ import annotations
 
+from netproof.criteria import consistency, counters, launches, paths, protocol, rate, shape, slower
 from netproof.criteria.interface import Criterion
-from netproof.declared import declared
 
-# Modules that are not asked import this one.
-CRITERIA: tuple[Criterion, ...] = declared(
-    "netproof.criteria", "CRITERION", not_asked=("confirming", "refining", "registry", "settings")
+FAMILIES = (slower, shape, rate, launches, counters, paths, consistency, protocol)
+
+CRITERIA: tuple[Criterion, ...] = tuple(
+    sorted((one for family in FAMILIES for one in family.CRITERIA), key=lambda one: one.number)
 )
 """Every criterion, in the order of docs/criteria.md."""
 

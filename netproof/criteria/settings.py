@@ -10,9 +10,8 @@ from typing import Any, get_type_hints
 
 from pydantic import ValidationError, create_model
 
-from netproof.criteria.confirming import ConfirmSettings
-from netproof.criteria.mpi_losses import MpiLossSettings
-from netproof.criteria.refining import RefineSettings
+from netproof.criteria.confirming import ConfirmSettings, RefineSettings
+from netproof.criteria.rate import MPI_LOSS
 from netproof.criteria.registry import CRITERIA
 from netproof.errors import NetproofError
 from netproof.intake.models import Written, faults
@@ -51,8 +50,8 @@ class Settings(_Fields):
         ``line_rate_from_bytes``: the least size for the loss of MPI where the changes give none.
         Raises NetproofError naming the criterion and the setting.
         """
-        least_size = max(line_rate_from_bytes, MpiLossSettings.least_size)
-        settings = cls(mpi_loss=MpiLossSettings(least_size=least_size))
+        least_size = max(line_rate_from_bytes, MPI_LOSS.least_size)
+        settings = cls(mpi_loss=dataclasses.replace(MPI_LOSS, least_size=least_size))
         for name, values in changes.items():
             settings = settings._with(name, values)
         return settings
@@ -70,7 +69,10 @@ class Settings(_Fields):
         except ValidationError as error:
             fault = next(faults(model, error))
             raise NetproofError(f"{name!r}: {fault.steps[0]!r}: {fault.reason}") from None
-        return dataclasses.replace(self, **{name: dataclasses.replace(old, **values)})
+        try:
+            return dataclasses.replace(self, **{name: dataclasses.replace(old, **values)})
+        except NetproofError as error:
+            raise NetproofError(f"{name!r}: {error}") from error
 
 
 @cache

@@ -43,7 +43,7 @@ class Cause:
     ``headline``: with ``{place}`` and ``{detail}``; ``rule``: the function that finds it;
     ``advice``: the next step, and ``rules_out``: what would rule it out, a sentence each, with
     ``{node}``; ``explains``: causes at the same place that count as its evidence; ``alike``:
-    causes at the same place that are as likely, so both are named; ``tells_apart``: the
+    causes at the same place that are as likely, so both are named; ``distinguish_by``: the
     measurement that distinguishes them; ``residual``: whether only red cases without another
     explanation are examined; ``of_network``: whether it leaves traffic within a node unaffected.
     """
@@ -55,7 +55,7 @@ class Cause:
     rules_out: str
     explains: frozenset[CauseName] = frozenset()
     alike: frozenset[CauseName] = frozenset()
-    tells_apart: str = ""
+    distinguish_by: str = ""
     residual: bool = False
     of_network: bool = True
 
@@ -138,7 +138,7 @@ CAUSES: tuple[Cause, ...] = (
         f"set it on {{node}} as on the others, or list it in 'may_differ', and run {PAIRS_AGAIN}",
         "the same setting on all nodes, and the same figures",
         alike=_EFFECTS | {CauseName.CPU_TAKEN},
-        tells_apart=f"set it as on the other nodes and run {PAIRS_AGAIN}",
+        distinguish_by=f"set it as on the other nodes and run {PAIRS_AGAIN}",
         of_network=False,
     ),
     Cause(
@@ -148,7 +148,7 @@ CAUSES: tuple[Cause, ...] = (
         "see 'top' on {node}, end what does not belong there, and measure again",
         "a run on {node} in which nothing else uses its CPUs and that is as slow",
         alike=_EFFECTS,
-        tells_apart=f"measure again while nothing else runs there: {PAIRS_AGAIN}",
+        distinguish_by=f"measure again while nothing else runs there: {PAIRS_AGAIN}",
         of_network=False,
     ),
     Cause(
@@ -159,7 +159,7 @@ CAUSES: tuple[Cause, ...] = (
         f" swap ports and run {PAIRS_AGAIN}",
         "as many segments sent again by the other nodes",
         alike=_SLOWER,
-        tells_apart="read the switch port's error and discard counters: a port that is only slow"
+        distinguish_by="read the switch port's error and discard counters: a port that is only slow"
         " discards, a bad cable damages",
     ),
     Cause(

@@ -6,6 +6,7 @@ import dataclasses
 from collections.abc import Iterator, Sequence
 
 from netproof.criteria import Level
+from netproof.criteria.paths import PATH
 from netproof.diagnosis import from_counters, from_loads, from_nodes, from_pairs
 from netproof.diagnosis.evidence import Collected, Evidence, EvidenceSource, RedCase, Sign
 from netproof.diagnosis.partition_view import PartitionView, count_of
@@ -57,7 +58,7 @@ def _collected(view: PartitionView) -> Collected:
         tuple(_ruled_out(view, evidence)),
         tuple(_not_known(view)),
         tuple(_incomplete(view)),
-        tuple(_to_tell(view)),
+        tuple(_next_steps(view)),
     )
 
 
@@ -139,7 +140,7 @@ def _ruled_out(view: PartitionView, evidence: Sequence[Evidence]) -> Iterator[st
             yield f"no node sent more than {share}"
         else:
             yield f"no segment was sent again ({count_of(len(again), 'node')})"
-    paths = [one for one in view.findings_of("path") if one.level is Level.PASS]
+    paths = [one for one in view.findings_of(PATH) if one.level is Level.PASS]
     rounds = any(one.path is not None and one.path.level is Level.PASS for one in view.pairs)
     if (paths or rounds) and Sign.OTHER_PATH not in signs:
         where = [f"in {count_of(len(paths), 'case')}"] if paths else []
@@ -233,7 +234,7 @@ def _judges_nothing(view: PartitionView) -> bool:
     return all(one.lone and one.least is None for one in view.pairs)
 
 
-def _to_tell(view: PartitionView) -> Iterator[str]:
+def _next_steps(view: PartitionView) -> Iterator[str]:
     """Yield the steps that would make the diagnosis conclusive, a sentence each."""
     again = f"netproof diagnose {view.name} --measure"
     if any(one.alongside for one in view.pairs):

@@ -63,7 +63,7 @@ class Culprit:
     """A fault at one place.
 
     ``headline``, ``advice``, ``rules_out``: a sentence each; ``evidence``: that of the cause first;
-    ``alternatives``: other explanations, and ``tells_apart`` the measurement that distinguishes
+    ``alternatives``: other explanations, and ``distinguish_by`` the measurement that distinguishes
     them; ``consequences``: failed cases that it explains.
     """
 
@@ -74,7 +74,7 @@ class Culprit:
     why: str
     evidence: tuple[Evidence, ...]
     alternatives: tuple[str, ...]
-    tells_apart: str
+    distinguish_by: str
     advice: str
     rules_out: str
     consequences: int = 0
@@ -94,7 +94,7 @@ class _Suspect:
     found: Found
     evidence: list[Evidence]
     alternatives: list[str]
-    tells_apart: str
+    distinguish_by: str
     red: list[RedCase]
 
 
@@ -102,7 +102,12 @@ def find_culprits(seen: Collected) -> tuple[Culprit, ...]:
     """Return the culprits of a partition, worst first, one for each place."""
     suspects = [
         _Suspect(
-            cause, one, list(one.evidence), list(one.alternatives), one.tells_apart, list(one.red)
+            cause,
+            one,
+            list(one.evidence),
+            list(one.alternatives),
+            one.distinguish_by,
+            list(one.red),
         )
         for cause in CAUSES
         if not cause.residual
@@ -123,7 +128,7 @@ def find_culprits(seen: Collected) -> tuple[Culprit, ...]:
                     one,
                     list(one.evidence),
                     list(one.alternatives),
-                    one.tells_apart,
+                    one.distinguish_by,
                     list(one.red),
                 )
             )
@@ -144,7 +149,7 @@ def _merged(suspects: Sequence[_Suspect]) -> list[_Suspect]:
         elif alike is not None:
             alike.evidence += [e for e in one.evidence if e not in alike.evidence]
             alike.alternatives.append(_headline(one))
-            alike.tells_apart = alike.tells_apart or alike.cause.tells_apart
+            alike.distinguish_by = alike.distinguish_by or alike.cause.distinguish_by
         else:
             kept.append(one)
     return kept
@@ -234,7 +239,7 @@ def _culprit(suspect: _Suspect) -> Culprit:
         suspect.found.why,
         tuple(suspect.evidence),
         tuple(dict.fromkeys(suspect.alternatives)),
-        suspect.tells_apart,
+        suspect.distinguish_by,
         cause.advice.format(node=node),
         cause.rules_out.format(node=node),
         len(suspect.red),

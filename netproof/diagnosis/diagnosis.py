@@ -15,7 +15,7 @@ from netproof.diagnosis.evidence import EvidenceSource
 from netproof.errors import NetproofError
 from netproof.verdict.judging import JudgedSession
 
-NOTHING_WRONG, SOMETHING_WRONG, CANNOT_TELL = 0, 1, 2
+NOTHING_WRONG, SOMETHING_WRONG, INCONCLUSIVE = 0, 1, 2
 """Exit statuses of a diagnosis."""
 
 
@@ -24,7 +24,7 @@ class DiagnosisOutcome(StrEnum):
 
     NOTHING = "nothing wrong"
     FOUND = "something found"
-    UNKNOWN = "cannot be told"
+    INCONCLUSIVE = "inconclusive"
 
 
 @dataclass(frozen=True)
@@ -32,8 +32,8 @@ class Diagnosis:
     """A partition's culprits, worst first, what was ruled out, and what is not known.
 
     ``cases``, ``passed``, ``red``: counts of cases measured, passed and failed; ``asked``: sources
-    that have evidence; ``incomplete``: why the partition cannot be declared healthy; ``to_tell``:
-    steps that would settle it.
+    that have evidence; ``incomplete``: why the partition cannot be declared healthy;
+    ``next_steps``: what would settle it.
     """
 
     partition: str
@@ -45,14 +45,14 @@ class Diagnosis:
     ruled_out: tuple[str, ...]
     not_known: tuple[str, ...]
     incomplete: tuple[str, ...]
-    to_tell: tuple[str, ...] = ()
+    next_steps: tuple[str, ...] = ()
 
     @property
     def outcome(self) -> DiagnosisOutcome:
         """Outcome by the culprits found and the evidence missing."""
         if self.culprits:
             return DiagnosisOutcome.FOUND
-        return DiagnosisOutcome.UNKNOWN if self.incomplete else DiagnosisOutcome.NOTHING
+        return DiagnosisOutcome.INCONCLUSIVE if self.incomplete else DiagnosisOutcome.NOTHING
 
 
 @dataclass(frozen=True)
@@ -118,7 +118,9 @@ def status(diagnoses: Sequence[Diagnosis]) -> int:
     outcomes = {one.outcome for one in diagnoses}
     if DiagnosisOutcome.FOUND in outcomes:
         return SOMETHING_WRONG
-    return CANNOT_TELL if DiagnosisOutcome.UNKNOWN in outcomes or not outcomes else NOTHING_WRONG
+    return (
+        INCONCLUSIVE if DiagnosisOutcome.INCONCLUSIVE in outcomes or not outcomes else NOTHING_WRONG
+    )
 
 
 def _of(judged: JudgedSession, partition: str) -> Diagnosis:
@@ -134,7 +136,7 @@ def _of(judged: JudgedSession, partition: str) -> Diagnosis:
         seen.ruled_out,
         seen.not_known,
         seen.incomplete,
-        seen.to_tell,
+        seen.next_steps,
     )
 
 

@@ -136,7 +136,7 @@ class Collected:
     segments per node; ``loses_from``, ``loses_much_from``: shares that warn and fail; ``cleared``:
     nodes cleared by rounds of pairs, in the quantities ``cleared_by``; ``ruled_out``,
     ``not_known``: a sentence each; ``incomplete``: why the partition cannot be declared healthy;
-    ``to_tell``: steps that would settle it.
+    ``next_steps``: steps that would settle it.
     """
 
     partition: str
@@ -155,7 +155,7 @@ class Collected:
     ruled_out: tuple[str, ...]
     not_known: tuple[str, ...]
     incomplete: tuple[str, ...]
-    to_tell: tuple[str, ...]
+    next_steps: tuple[str, ...]
 
     def of(self, *signs: Sign) -> tuple[Evidence, ...]:
         """Return the evidence of these signs."""

@@ -26,7 +26,7 @@ from netproof.localization.searching import Kind
 from netproof.measurement.case import Case
 from netproof.site.hostlist import fold
 
-TELLS_PORTS_APART = "run a collective on all nodes: 'reframe -c checks/imb.py -r'"
+DISTINGUISHES_PORTS = "run a collective on all nodes: 'reframe -c checks/imb.py -r'"
 
 MODE_FULL = "measure every pair: 'reframe -c checks/pairs.py -S mode=full -r'"
 
@@ -61,7 +61,7 @@ class Found:
     """Result of a rule at a place: the evidence, its confidence and why.
 
     ``detail``: text for the headline; ``alternatives``: equally likely causes, in words;
-    ``tells_apart``: the measurement that distinguishes them; ``red``: cases explained by it.
+    ``distinguish_by``: the measurement that distinguishes them; ``red``: cases explained by it.
     """
 
     place: Place
@@ -70,7 +70,7 @@ class Found:
     why: str
     detail: str = ""
     alternatives: tuple[str, ...] = ()
-    tells_apart: str = ""
+    distinguish_by: str = ""
     red: tuple[RedCase, ...] = ()
 
 
@@ -157,8 +157,8 @@ def loss(seen: Collected) -> Iterator[Found]:
     found = seen.of(Sign.LOSS, Sign.DAMAGED)
     for one in _by_place(found):
         several = tuple(dict.fromkeys(name for each in one.evidence for name in each.alternatives))
-        apart = TELLS_PORTS_APART if several else ""
-        yield dataclasses.replace(one, alternatives=several, tells_apart=apart)
+        apart = DISTINGUISHES_PORTS if several else ""
+        yield dataclasses.replace(one, alternatives=several, distinguish_by=apart)
     lose = any(share >= seen.loses_much_from for share in seen.losing.values())
     if found or len(seen.losing) != 2 or not lose:
         return
@@ -181,7 +181,7 @@ def loss(seen: Collected) -> Iterator[Found]:
         counted.sure,
         counted.why,
         alternatives=tuple(f"the port of {node}" for node in losing),
-        tells_apart=TELLS_PORTS_APART,
+        distinguish_by=DISTINGUISHES_PORTS,
     )
 
 
@@ -259,7 +259,8 @@ def slow_uplink(seen: Collected) -> Iterator[Found]:
             one.why,
             one.detail,
             (*one.alternatives, "oversubscribed: slow only while others send"),
-            one.tells_apart or "measure a pair across it alone, while all other nodes are silent",
+            one.distinguish_by
+            or "measure a pair across it alone, while all other nodes are silent",
         )
 
 

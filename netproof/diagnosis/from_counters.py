@@ -6,6 +6,8 @@ from collections import defaultdict
 from collections.abc import Iterator
 
 from netproof.criteria import Finding, Level
+from netproof.criteria.counters import DAMAGE
+from netproof.criteria.paths import PATH
 from netproof.diagnosis.evidence import Evidence, EvidenceSource, Place, PlaceKind, Sign, Sure
 from netproof.diagnosis.partition_view import PartitionView, count_of
 
@@ -25,7 +27,7 @@ def of_counters(view: PartitionView) -> Iterator[Evidence]:
                 Sure.SEEN,
                 "the kernel counted it",
             )
-    for finding in _flagged(view, "interface errors", "drops"):
+    for finding in _flagged(view, *DAMAGE):
         yield Evidence(
             EvidenceSource.COUNTERS,
             Sign.DAMAGED,
@@ -84,7 +86,7 @@ def of_paths(view: PartitionView) -> Iterator[Evidence]:
     for one in view.ran:
         for ruling in one.rulings:
             finding = ruling.finding
-            if finding.criterion == "path" and ruling.level is Level.FAIL:
+            if finding.criterion == PATH and ruling.level is Level.FAIL:
                 went[finding.interface or ""][one.case.environment].append(finding)
     rounds = {one.rounds.environment: one.path for one in view.pairs if one.path is not None}
     for environment, finding in rounds.items():

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from netproof.criteria import Finding, Level
+from netproof.criteria.paths import PATH
 from netproof.diagnosis.evidence import Place, PlaceKind
 from netproof.measurement.disturbance import NodeLoad
 from netproof.session.node_facts import Node
@@ -93,7 +94,7 @@ class PartitionView:
     def paths(self) -> list[Finding]:
         """Return the findings on the path of messages, of cases and of rounds of pairs."""
         of_pairs = [one.path for one in self.pairs if one.path is not None]
-        return [*self.findings_of("path"), *of_pairs]
+        return [*self.findings_of(PATH), *of_pairs]
 
     def line_rate_mb_s(self, environment: str) -> float:
         """Return the line rate in MB/s of one link of a node for MPI of an environment."""

@@ -35,7 +35,7 @@ LEAST_LAUNCHES = 3
 """Fewer launches do not tell what a port does from what happened once."""
 
 LEAST_NODES = 3
-"""Between two nodes it cannot be told whose port loses."""
+"""Losses between two nodes do not show whose port loses."""
 
 
 @dataclass(frozen=True)

@@ -28,7 +28,7 @@ _LABEL = 12
 _STYLES = {
     DiagnosisOutcome.NOTHING: "green",
     DiagnosisOutcome.FOUND: "bold red",
-    DiagnosisOutcome.UNKNOWN: "bold yellow",
+    DiagnosisOutcome.INCONCLUSIVE: "bold yellow",
 }
 
 
@@ -81,7 +81,7 @@ def headline(diagnosis: Diagnosis) -> str:
 def _word(diagnosis: Diagnosis) -> str:
     if diagnosis.outcome is DiagnosisOutcome.NOTHING:
         return "nothing wrong was found"
-    if diagnosis.outcome is DiagnosisOutcome.UNKNOWN:
+    if diagnosis.outcome is DiagnosisOutcome.INCONCLUSIVE:
         return "inconclusive"
     return f"something is wrong at {counted(len(diagnosis.culprits), 'place')}"
 
@@ -93,8 +93,8 @@ def _lines(diagnosis: Diagnosis, detail: _Detail) -> Iterator[tuple[str, str]]:
         if number <= detail.whole:
             for label, sentence in rows(culprit, detail.evidence):
                 yield from _wrapped(f"  {label}", sentence, detail.lines)
-    if diagnosis.outcome is DiagnosisOutcome.UNKNOWN and diagnosis.to_tell:
-        yield from _wrapped("do", "; ".join(diagnosis.to_tell), detail.lines)
+    if diagnosis.outcome is DiagnosisOutcome.INCONCLUSIVE and diagnosis.next_steps:
+        yield from _wrapped("do", "; ".join(diagnosis.next_steps), detail.lines)
     for label, sentences in (
         ("ruled out", diagnosis.ruled_out),
         ("not known", diagnosis.not_known),
@@ -120,7 +120,12 @@ def rows(culprit: Culprit, evidence: int | None = None) -> Iterator[tuple[str, s
         yield "explains", counted(culprit.consequences, "failed case")
     if culprit.alternatives:
         others = f"{'; or '.join(culprit.alternatives)}"
-        yield "or", f"{others}. To tell: {culprit.tells_apart}" if culprit.tells_apart else others
+        yield (
+            "or",
+            f"{others}. To distinguish them: {culprit.distinguish_by}"
+            if culprit.distinguish_by
+            else others,
+        )
     yield "do", culprit.advice
     if culprit.rules_out:
         yield "clears it", culprit.rules_out
@@ -164,7 +169,7 @@ def of_diagnosis(diagnosis: Diagnosis) -> dict[str, Any]:
         "ruled_out": list(diagnosis.ruled_out),
         "not_known": list(diagnosis.not_known),
         "incomplete": list(diagnosis.incomplete),
-        "to_tell": list(diagnosis.to_tell),
+        "next_steps": list(diagnosis.next_steps),
     }
 
 
@@ -183,7 +188,7 @@ def _culprit(culprit: Culprit) -> dict[str, Any]:
         "why": culprit.why,
         "evidence": [_evidence(one) for one in culprit.evidence],
         "alternatives": list(culprit.alternatives),
-        "tells_apart": culprit.tells_apart or None,
+        "distinguish_by": culprit.distinguish_by or None,
         "failed_cases": culprit.consequences,
         "since": {
             "began": since.began.value,

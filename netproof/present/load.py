@@ -84,7 +84,7 @@ def sentences(loaded: Loaded, findings: LoadFindings) -> tuple[str, ...]:
     ]
     whys = [factor.why for one in found.impacts for factor in one.factors.values() if factor.why]
     lines += [f"Not known: {why}." for why in dict.fromkeys(whys)]
-    lines += [f"Inconclusive: {why}." for why in findings.not_told]
+    lines += [f"Inconclusive: {why}." for why in findings.not_examined]
     refused = [
         f"{one.victim} alongside {one.aggressor}, {one.place}, {why}"
         for one in found.impacts
@@ -167,7 +167,7 @@ def document(several: Sequence[tuple[Loaded, LoadFindings]]) -> dict[str, Any]:
                 "beyond": findings.beyond(),
                 "undecided": findings.undecided(),
                 "causes": [dataclasses.asdict(one) for one in findings.causes],
-                "not_told": list(findings.not_told),
+                "not_examined": list(findings.not_examined),
                 "factors": [_impact(one) for one in findings.impacts.impacts],
             }
             for loaded, findings in several

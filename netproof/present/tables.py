@@ -20,6 +20,7 @@ from netproof.measurement.case import Case
 from netproof.measurement.units import mbit_s
 from netproof.present.characters import visible
 from netproof.present.wording import not_available, outcome
+from netproof.session.slurm_nodes import labelled
 from netproof.verdict.counts import counts
 from netproof.verdict.failures import Failure, failures
 from netproof.verdict.judged import Borrowed, Judged, Verdict, sentences_of_left
@@ -172,7 +173,7 @@ def print_alongside(verdict: Verdict, out: Console) -> None:
 def print_differences(differences: Sequence[str], out: Console) -> None:
     """Print the differences between nodes of a session; of very many, the number of the rest."""
     for difference in differences[:MOST_DIFFERENCES]:
-        say(out, f"nodes differ: {difference}", "yellow")
+        say(out, labelled(difference), "yellow")
     beyond = len(differences) - MOST_DIFFERENCES
     if beyond > 0:
         say(out, f"nodes differ in {beyond} more, which netproof report has", "yellow")

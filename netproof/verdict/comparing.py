@@ -9,7 +9,7 @@ from itertools import pairwise
 
 from netproof import criteria
 from netproof.benchmarks import registry
-from netproof.criteria import EnvelopeSettings, Finding, Level
+from netproof.criteria import Bounds, Finding, Level
 from netproof.criteria.findings import at_sizes
 from netproof.measurement.case import Case
 from netproof.site.partition import ScoreBaseline
@@ -178,7 +178,7 @@ def envelopes(members: Sequence[Subject], of: Subject | None = None) -> dict[Sub
         both = [text for side in sides for text in noise.get(side, ())]
         return rule(member, without_noise(finding, tuple(dict.fromkeys(both))), None)
 
-    by_label: dict[EnvelopeSettings, dict[str, list[Finding]]] = {}
+    by_label: dict[Bounds, dict[str, list[Finding]]] = {}
     for settings, several in found.items():
         by_label[settings] = defaultdict(list)
         for finding in several:

@@ -99,7 +99,7 @@ class Coverage:
     def short(self) -> bool:
         """Whether nodes that could not be had are what the site's share lacks.
 
-        Nothing is wrong then, and whether something is cannot be told.
+        The verdict is then inconclusive, and not failed.
         """
         return self.known and self.told and not self.failed and self._lacks(0)
 

@@ -203,8 +203,9 @@ class FailedTest:
 
     @property
     def where(self) -> str:
-        """Configuration and name."""
-        return f"{self.system}:{self.partition} {self.environment} {self.name}"
+        """Configuration and name; a run that was killed has no partition."""
+        where = ":".join(filter(None, (self.system, self.partition)))
+        return " ".join(filter(None, (where, self.environment, self.name)))
 
 
 @dataclass(frozen=True)

@@ -316,12 +316,17 @@ def rule(subject: Subject, finding: Finding, confirmation: Confirmation | None) 
     ruling = _rule(subject, finding, confirmation)
     flaw = subject.known_flaw()
     excused = ruling.level in FLAGS or ruling.level is Level.INCONCLUSIVE
-    if flaw is None or not excused or finding.criterion == "line rate":
+    if flaw is None or not excused or _of_measurement(finding):
         return ruling
     if finding.level is Level.UNDEFINED:
         return ruling
     reason = f"{ruling.reason}; known: {flaw}"
     return dataclasses.replace(ruling, level=Level.SHOWN, reason=reason, known=flaw)
+
+
+def _of_measurement(finding: Finding) -> bool:
+    criterion = BY_FINDING.get(finding.criterion)
+    return criterion is not None and criterion.of_measurement
 
 
 def _rule(subject: Subject, finding: Finding, confirmation: Confirmation | None) -> Ruling:
@@ -332,7 +337,7 @@ def _rule(subject: Subject, finding: Finding, confirmation: Confirmation | None)
             finding.criterion, subject.settings, inside=subject.case.path == "inside"
         )
         asserted = bounds.warn is not None or bounds.fail is not None
-        if finding.criterion == "line rate":
+        if _of_measurement(finding):
             # The end of a healthy network's curve may be no line, where a library changes its
             # protocol; a site that needs the share asks for it by a reference.
             asserted = False

@@ -7,8 +7,13 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from netproof.criteria import Level
-from netproof.criteria.counted import LOOPBACK, RetransmissionSettings, carrier_changes, finding_of
-from netproof.criteria.counted_shares import Share, sent_again
+from netproof.criteria.counters import (
+    LOOPBACK,
+    RetransmissionSettings,
+    Share,
+    carrier_changes,
+    sent_again,
+)
 from netproof.criteria.findings import Finding
 from netproof.criteria.interface import CountedLaunch
 from netproof.criteria.settings import Settings
@@ -183,7 +188,7 @@ def all_lose(several: Iterable[Seen]) -> tuple[Finding, ...]:
             continue
         least, most = _percent(min(lose)), _percent(max(lose))
         found.append(
-            finding_of(
+            Finding(
                 ALL_LOSE,
                 Level.FAIL,
                 f"pairs on {partition}",
@@ -247,7 +252,7 @@ def standing_out(several: Sequence[Seen]) -> tuple[Finding, ...]:
                 continue
             shown = f"{port.seen} of {port.launches} launches show it"
             either = f", or that of {', '.join(port.or_of)}" if port.or_of else ""
-            finding = finding_of(
+            finding = Finding(
                 LOSES if port.persists else LOST_ONCE,
                 Level.WARN,
                 f"{partition} {port.node} {interface}",

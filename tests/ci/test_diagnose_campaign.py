@@ -211,7 +211,7 @@ def test_on_a_healthy_testbed_whatever_is_named_is_false():
     assert judged(run) is Found.RIGHT
     assert judged(run, accused(CauseName.UNEXPLAINED, UNKNOWN, "1 red case")) is Found.FALSE
     unknown = judging.judge(run, 2, said(incomplete=("1 case inconclusive",)), "")
-    assert unknown == Judged(Found.RIGHT, ("inconclusive: 1 case inconclusive",), "cannot be told")
+    assert unknown == Judged(Found.RIGHT, ("inconclusive: 1 case inconclusive",), "inconclusive")
 
 
 @pytest.mark.slow

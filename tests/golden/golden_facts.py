@@ -68,7 +68,7 @@ FIGURES = {
 WORDS = {
     **FIGURES,
     **{"between": "inter-node", "inside": "intra-node", "oneway": "one way"},
-    **{"rate both ways": "bidirectional rate", "cannot be told": "inconclusive"},
+    **{"rate both ways": "bidirectional rate"},
     **{"astride": "contains the bound", "beyond": "outside the bound", "red": "failed"},
     **{"status": "exit status", "result.result": "result of ReFrame", "sure": "certainty"},
     **{"again.launches": "repeated launches", "all_crashes": "crashed attempts"},

@@ -1,5 +1,6 @@
 """The curves that docs/criteria.md shows are judged as it says."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -7,6 +8,8 @@ import pytest
 from netproof import criteria
 from netproof.benchmarks import netpipe_reading
 from netproof.criteria import Level
+from netproof.criteria.rate import MPI_LOSS
+from netproof.criteria.shape import JUMP
 from netproof.measurement.landmarks import landmarks
 from netproof.measurement.launches import median_curve
 from netproof.measurement.units import line_rate_mb_s
@@ -45,7 +48,7 @@ class TestEveryLaunch:
 
 def test_what_is_flagged_on_the_sick_switch_is_confirmed_there_and_not_on_the_healthy_one():
     flagged = criteria.jump(recorded("sick-tcp-1"), where="sick")
-    bounds = criteria.JumpSettings()
+    bounds = JUMP
     sick = criteria.confirm(flagged, launches("sick-tcp-again"), bounds=bounds)
     assert (sick.flagged, sick.launches, sick.level) == (3, 3, Level.FAIL)
     healthy = criteria.confirm(flagged, launches("gige-tcp-again"), bounds=bounds)
@@ -68,7 +71,7 @@ def test_the_score_hides_a_collapse_at_one_size_and_the_envelope_shows_it():
 
 
 def test_mpi_keeps_the_bandwidth_of_tcp_until_its_socket_buffers_are_taken_away():
-    settings = criteria.MpiLossSettings(least_size=FROM_BURSTS_UP)
+    settings = replace(MPI_LOSS, least_size=FROM_BURSTS_UP)
     tcp = median_curve(launches("gige-tcp"))
     for name, level in (("", Level.PASS), ("-least-buffers", Level.FAIL)):
         mpi = recorded(f"gige-open-mpi{name}-1")

@@ -55,10 +55,12 @@ def test_however_much_is_wrong_it_is_one_screen(count, words, sentences):
 
 
 def test_what_cannot_be_told_has_a_next_step_where_nothing_else_was_found():
-    other = dataclasses.replace(diagnosis(), incomplete=("a reason",), to_tell=("measure again",))
+    other = dataclasses.replace(
+        diagnosis(), incomplete=("a reason",), next_steps=("measure again",)
+    )
     lines = [line for line, _ in shown.lines(other)]
     assert "do          measure again" in lines
-    assert shown.of_diagnosis(other)["to_tell"] == ["measure again"]
+    assert shown.of_diagnosis(other)["next_steps"] == ["measure again"]
     found = dataclasses.replace(other, culprits=(culprit(),))
     assert not any("measure again" in line for line, _ in shown.lines(found))
 
@@ -74,7 +76,7 @@ def test_one_culprit_has_all_that_is_to_be_told_of_it():
         "  since     not known: there is no store",
         "  explains  7 failed cases",
         "  or        the cable",
-        "To tell: a swap",
+        "To distinguish them: a swap",
         "  do        look at node1",
         "  clears it a swap of ports",
         "ruled out   sentence 0",

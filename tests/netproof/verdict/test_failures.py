@@ -19,7 +19,7 @@ from netproof.site.matrix import Matrix
 from netproof.store import Store, questions
 from netproof.verdict.exit_status import CANNOT_JUDGE, FAILED
 from netproof.verdict.failures import Failure, FailureKind, excess, failures, listed, named
-from netproof.verdict.judged import Judged, Verdict
+from netproof.verdict.judged import FailedTest, Judged, Verdict
 from netproof.verdict.keeping import ingest
 from netproof.verdict.subject import Ruling
 from netproof.verdict.verdict import judge
@@ -229,3 +229,8 @@ def test_both_curves_stand_once_and_below_what_is_said_of_the_case():
     for one in flagged:
         places = [n for n, line in enumerate(lines) if f"{one.case} (switch" in line]
         assert max(places) + 1 in heads
+
+
+def test_a_run_that_was_killed_has_no_partition_and_no_environment_to_name():
+    assert FailedTest("ReFrame", "testbed", "", "", "was killed").where == "testbed ReFrame"
+    assert FailedTest("Job", "testbed", "gige", "mpich", "").where == "testbed:gige mpich Job"

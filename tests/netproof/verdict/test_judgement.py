@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import dataclasses
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from netproof.criteria import Finding, JumpSettings, Level, MpiLossSettings, ScoreSettings
+from netproof.criteria import Finding, Level, ScoreSettings
+from netproof.criteria.rate import MPI_LOSS
 from netproof.criteria.settings import Settings
+from netproof.criteria.shape import JUMP
 from netproof.measurement.disturbance import NodeLoad
 from netproof.measurement.links import Crossing, Link
 from netproof.measurement.transports import Transport
@@ -115,7 +118,7 @@ class TestAlong:
         assert not [one for one in judgement.along(subject) if "MPI loss" in one.criterion]
 
     def test_what_is_undefined_and_not_asserted_is_shown(self, sick):
-        subject = with_settings(sick["mpich mpi"], mpi_loss=MpiLossSettings(warn=None, fail=None))
+        subject = with_settings(sick["mpich mpi"], mpi_loss=replace(MPI_LOSS, warn=None, fail=None))
         loss = found(judgement.along(subject, None), "MPI loss at the peak")
         assert judgement.rule(subject, loss, None).level is Level.SHOWN
 
@@ -189,7 +192,7 @@ class TestRule:
         assert ruling.why.endswith("launch 2 hung; launch 3 hung")
 
     def test_a_warning_stays_one_whatever_closer_sizes_show(self, sick, measured_again):
-        subject = with_settings(sick["mpich tcp"], jump=JumpSettings(warn=4, fail=100))
+        subject = with_settings(sick["mpich tcp"], jump=replace(JUMP, warn=4, fail=100))
         jump = found(judgement.along(subject), "jump")
         assert jump.level is Level.WARN
         strict = dataclasses.replace(

@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from netproof.criteria import EnvelopeSettings, Level
+from netproof.criteria import Level
+from netproof.criteria.slower import ENVELOPE
 from netproof.errors import NetproofError
 from netproof.measurement.case import Case
 from netproof.session import session
@@ -301,7 +302,7 @@ def test_of_two_healthy_switches_the_slower_is_compared_with_what_its_link_expla
     assert any("would take over 100 Mbit/s with MTU 1500" in ruling.why for ruling in found)
     # Of their bare times 15 and 20, since the link of one has a tenth of the other's rate.
     # 4.5 is MPICH at 384 bytes compared with Intel MPI, on the same link.
-    assert max(ruling.finding.value for ruling in found) < EnvelopeSettings.fail / 2
+    assert max(ruling.finding.value for ruling in found) < ENVELOPE.fail / 2
     assert not [ruling.why for ruling in found if ruling.level is Level.FAIL]
 
 

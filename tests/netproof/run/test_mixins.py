@@ -5,7 +5,7 @@ from __future__ import annotations
 import reframe as rfm
 from reframe.core.builtins import variable
 
-from netproof.run.logged import Logged
+from netproof.run.mixins import OnPartition
 
 
 class Plain(rfm.RunOnlyRegressionTest):
@@ -13,7 +13,7 @@ class Plain(rfm.RunOnlyRegressionTest):
     own = variable(int, value=1, loggable=False)
 
 
-class Ours(rfm.RunOnlyRegressionTest, Logged):
+class Ours(rfm.RunOnlyRegressionTest, OnPartition):
     mine = variable(int, value=1)
     own = variable(int, value=1, loggable=False)
 

@@ -1,4 +1,4 @@
-"""Criterion 22: whether a library uses a rendezvous for short messages.
+"""A rendezvous for short messages (criterion 22).
 
 A message up to the eager limit is sent at once. A longer one is announced, and sent when the
 receiver has answered: two latencies more, so three instead of one. All libraries in common use send
@@ -9,13 +9,21 @@ long messages have their usual rate.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from statistics import median
 from typing import Any, NamedTuple
 
-from netproof.criteria.findings import AtSize, Bounds, Finding, Level, finding_at, undefined
+from netproof.criteria.findings import (
+    Bounds,
+    Finding,
+    Level,
+    in_brackets,
+    interval_in_words,
+    times_of,
+    times_of_each,
+    undefined_if_unreadable,
+)
 from netproof.criteria.interface import CaseCurves, Criterion
-from netproof.criteria.points import times_of
 from netproof.errors import NetproofError
 from netproof.measurement import interval as intervals
 from netproof.measurement.curve import Curve
@@ -24,8 +32,6 @@ NEAR = 8
 """Largest factor between a step and the sizes that are compared below and above it."""
 FEWEST = 3
 """Fewest sizes that are compared on either side."""
-
-ADVICE = "look at the library's eager limit: up to it a message is sent without asking first"
 
 
 @dataclass(frozen=True)
@@ -44,8 +50,7 @@ class EarlyRendezvousSettings(Bounds):
         super().__post_init__()
         if self.below <= FEWEST * self.least_size:
             raise NetproofError(
-                f"{type(self).__name__}: below={self.below} leaves no size from"
-                f" least_size={self.least_size} on"
+                f"below={self.below} leaves no size from least_size={self.least_size} on"
             )
 
 
@@ -63,6 +68,7 @@ class _Step(NamedTuple):
     shortest: tuple[int, ...]
 
 
+@undefined_if_unreadable("early rendezvous")
 def early_rendezvous(
     curve: Curve,
     launches: Sequence[Curve],
@@ -79,35 +85,29 @@ def early_rendezvous(
     skipped. The latency is the median time of the shortest messages. ``launches``: over the same
     sizes; ``curve``: their median, in which the step is found. The interval is that of the median.
     """
-    points = times_of(curve, settings)
-    if points.fault is not None:
-        return undefined("early rendezvous", where, points.fault)
-    steps = {step: _height(curve, step) for step in _steps(curve, tuple(points.at), settings)}
+    sizes = tuple(times_of(curve, settings))
+    steps = {step: _height(curve, step) for step in _steps(curve, sizes, settings)}
     if not steps:
         reason = (
             f"not judged, which takes {FEWEST} sizes up to one below {settings.below} bytes and"
             f" {FEWEST} longer ones whose bytes take less than a latency"
         )
         return Finding("early rendezvous", Level.SHOWN, where, reason)
+    times_of_each(launches, settings)
     step = max(steps, key=lambda one: steps[one])
-    for number, launch in enumerate(launches, 1):
-        if (fault := times_of(launch, settings).fault) is not None:
-            return undefined("early rendezvous", where, f"in launch {number}, {fault}")
-    within = intervals.of_median([_height(launch, step) for launch in launches])
-    level, bound = settings.level(steps[step], within)
-    spoken = "" if within is None else f" (95% interval {within[0]:.3g} to {within[1]:.3g})"
-    found = finding_at(
+    interval = intervals.of_median([_height(launch, step) for launch in launches])
+    return settings.finding(
         "early rendezvous",
-        level,
-        bound,
         where,
-        AtSize(step.above, steps[step], (step.below,)),
+        steps[step],
         f"from {step.below} to {step.above} bytes the time of a message goes from one latency to"
-        f" {steps[step]:.3g}{spoken}, without what its bytes take, and stays; the largest such step"
-        f" below {settings.below} bytes",
-        ADVICE,
+        f" {steps[step]:.3g}{in_brackets(interval_in_words(interval))}, without what its bytes"
+        f" take, and stays; the largest such step below {settings.below} bytes",
+        "look at the library's eager limit: up to it a message is sent without asking first",
+        interval=interval,
+        size=step.above,
+        compared_sizes=(step.below,),
     )
-    return replace(found, interval=within)
 
 
 def _steps(
@@ -158,10 +158,12 @@ def _judge(case: CaseCurves, settings: Any) -> tuple[Finding, ...]:
     return (early_rendezvous(case.curve, case.launches, where=case.where, settings=own),)
 
 
-CRITERION = Criterion(
-    22,
-    {"early_rendezvous": EarlyRendezvousSettings()},
-    {"early rendezvous": "early_rendezvous"},
-    _judge,
-    of_launches=True,
+CRITERIA = (
+    Criterion(
+        22,
+        {"early_rendezvous": EarlyRendezvousSettings()},
+        {"early rendezvous": "early_rendezvous"},
+        _judge,
+        of_launches=True,
+    ),
 )

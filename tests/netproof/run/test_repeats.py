@@ -18,9 +18,8 @@ from netproof.measurement.links import Link
 from netproof.measurement.pace import Pace
 from netproof.measurement.payload import Payload
 from netproof.measurement.transports import Transport
-from netproof.run import deciding, further_rounds
-from netproof.run.deciding import undecided
-from netproof.run.further_cases import Done, FurtherCase
+from netproof.run import repeat_cases, repeat_rounds
+from netproof.run.repeat_cases import RepeatCase, undecided
 from netproof.session import job_scripts, plan, session
 from netproof.session.again import MeasuredAgain, netpipe_sweeps
 from netproof.session.measured import Measured, Peer
@@ -45,9 +44,9 @@ def cases(name: str) -> list[Measured]:
     return [Measured.from_json(result.measured) for result in stored.results if result.measured]
 
 
-def asked(measured: Measured, limits: dict[str, Limits] | None = None, **criteria) -> FurtherCase:
+def asked(measured: Measured, limits: dict[str, Limits] | None = None, **criteria) -> RepeatCase:
     extras = {**EXTRAS, "criteria": criteria}
-    return FurtherCase(Subject.of_extras(measured, extras, {}), limits or {}, extras)
+    return RepeatCase(Subject.of_extras(measured, extras, {}), limits or {}, extras)
 
 
 @pytest.fixture(scope="module")
@@ -62,7 +61,7 @@ def sick() -> list[Measured]:
     return [one for one in cases("sick.json") if one.case.environment == "mpich"]
 
 
-def launched_on(one: FurtherCase, count: int, factor: float = 1.0, loads=()) -> Done:
+def launched_on(one: RepeatCase, count: int, factor: float = 1.0, loads=()) -> RepeatCase:
     """As often as ``count`` its first launch again, ``factor`` times as slow."""
     (first, *_) = one.subject.measured.launches
     rates = first.curve.bandwidth_mb_s
@@ -72,18 +71,17 @@ def launched_on(one: FurtherCase, count: int, factor: float = 1.0, loads=()) -> 
         bandwidth_mb_s=None if rates is None else tuple(rate / factor for rate in rates),
     )
     launch = dataclasses.replace(first, curve=curve, further=True, loads=loads)
-    return Done(one, (launch,) * count)
+    return dataclasses.replace(one, launches=(launch,) * count)
 
 
 class TestUndecided:
     def test_nothing_is_launched_on_for_a_healthy_case(self, pingpong):
-        assert not undecided([Done(asked(pingpong))])
+        assert not undecided([asked(pingpong)])
 
     def test_what_is_beyond_a_reference_is_launched_on_before_it_counts(self, pingpong):
         one = asked(pingpong, {"latency_us": Limits(0, pingpong.landmarks.latency_us / 10)})
-        found = undecided([Done(one)])
-        assert list(found.whole) == [pingpong.case.key()]
-        assert "and the reference is 0 to" in found.whole[pingpong.case.key()][0]
+        found = undecided([one])
+        assert found.whole == {pingpong.case.key()}
         assert undecided([launched_on(one, 2)])
         assert not undecided([launched_on(one, 3)])
 
@@ -104,14 +102,14 @@ class TestUndecided:
             if one.criterion == "retransmissions"
         )
         assert finding.level is Level.FAIL
-        assert undecided([Done(asked(pingpong, limits))]).whole
-        assert not undecided([Done(asked(lossy, limits))])
+        assert undecided([asked(pingpong, limits)]).whole
+        assert not undecided([asked(lossy, limits)])
 
     def test_what_turns_out_to_be_within_is_launched_no_more(self, pingpong):
         slow = pingpong.with_launches(pingpong.launches[:1])
         limits = {"latency_us": Limits(0, 0.9 * slow.landmarks.latency_us)}
         one = asked(slow, limits)
-        assert undecided([Done(one)]).whole
+        assert undecided([one]).whole
         assert undecided([launched_on(one, 2, factor=0.5)]).whole
         assert not undecided([launched_on(one, 11, factor=0.5)]).whole
 
@@ -121,10 +119,10 @@ class TestUndecided:
         one = asked(first, limits, confirm={"most_launches": 7})
         assert one.rounds() == 6
         faster, slower = (launched_on(one, 3, factor).launches for factor in (0.9, 1.1))
-        several = [Done(one, (*faster[:n], *slower[:n])) for n in (1, 2, 3)]
+        several = [dataclasses.replace(one, launches=(*faster[:n], *slower[:n])) for n in (1, 2, 3)]
         assert all(undecided([done]).whole for done in several[:2])
         assert not undecided(several[2:]).whole
-        (finding,) = judgement.references(several[2].subject(), one.limits).values()
+        (finding,) = judgement.references(several[2].repeated, one.limits).values()
         assert finding.level is Level.INCONCLUSIVE
 
     def test_alongside_a_case_that_has_failed_others_are_launched_as_often_as_confirming_takes(
@@ -136,7 +134,9 @@ class TestUndecided:
         other = dataclasses.replace(pingpong, case=case)
         beyond = asked(other, {"latency_us": Limits(0, pingpong.landmarks.latency_us / 10)})
         faster, slower = (launched_on(at_bound, 3, factor).launches for factor in (0.9, 1.1))
-        undecided_yet = [Done(at_bound, (*faster[:n], *slower[:n])) for n in (1, 2, 3)]
+        undecided_yet = [
+            dataclasses.replace(at_bound, launches=(*faster[:n], *slower[:n])) for n in (1, 2, 3)
+        ]
         red = launched_on(beyond, 3)
         assert not undecided([red]).whole
         for done in undecided_yet:
@@ -153,7 +153,7 @@ class TestUndecided:
         assert undecided([launched_on(one, 2, loads=(BUSY,))])
         last = launched_on(one, 3, loads=(BUSY,))
         assert not undecided([last])
-        (finding,) = judgement.references(last.subject(), one.limits).values()
+        (finding,) = judgement.references(last.repeated, one.limits).values()
         assert finding.level is Level.INCONCLUSIVE
         assert finding.why.endswith(
             "the machine was disturbed: gige-1: others used 40 % of the CPUs"
@@ -169,12 +169,12 @@ class TestUndecided:
         disturbed, undisturbed = launched_on(one, 2, loads=(BUSY,)), launched_on(one, 3)
         for count, wanted in ((1, True), (2, True), (3, False)):
             several = (*disturbed.launches, *undisturbed.launches[:count])
-            assert bool(undecided([Done(one, several)])) is wanted
+            assert bool(undecided([dataclasses.replace(one, launches=several)])) is wanted
 
     def test_a_twin_that_stays_too_slow_is_waited_for_no_more(self, pingpong):
         """One that is too slow only now and then is."""
 
-        def alongside(done: Done, shares: list[float]) -> Done:
+        def alongside(done: RepeatCase, shares: list[float]) -> RepeatCase:
             rate, launches = pingpong.line_rate_mb_s, []
             for launch, share in zip(done.launches, shares, strict=True):
                 times = {size: size / rate / share for size in (65536, 131072)}
@@ -188,7 +188,7 @@ class TestUndecided:
             first.with_launches([dataclasses.replace(launch, further=False)]),
             {"twin_share": Limits(0, 1000)},
         )
-        assert undecided([Done(one)])
+        assert undecided([one])
         assert undecided([alongside(launched_on(one, 2), [0.5, 0.5])])
         assert not undecided([alongside(launched_on(one, 3), [0.5, 0.5, 0.5])]).whole
         assert undecided([alongside(launched_on(one, 3), [0.5, 0.5, 0.9])]).whole
@@ -202,7 +202,7 @@ class TestUndecided:
         one = asked(bent, {"line_rate_share": Limits(50, 102)})
         (finding,) = judgement.references(one.subject, one.limits).values()
         assert finding.level is Level.UNDEFINED
-        assert undecided([Done(one)]).whole
+        assert undecided([one]).whole
         launches = tuple(dataclasses.replace(o, loads=(BUSY,)) for o in bent.launches)
         noisy = asked(dataclasses.replace(bent, launches=launches), dict(one.limits))
         (finding,) = judgement.references(noisy.subject, noisy.limits).values()
@@ -216,31 +216,31 @@ class TestUndecided:
         one = asked(noisy, {"latency_us": Limits(0, noisy.landmarks.latency_us / 10)})
         done = launched_on(one, 3)
         assert not undecided([done])
-        (finding,) = judgement.references(done.subject(), one.limits).values()
+        (finding,) = judgement.references(done.repeated, one.limits).values()
         assert finding.level is Level.FAIL
         assert "over 3 launches" in finding.why
 
     def test_what_mpi_loses_is_launched_on_on_both_sides(self, sick):
         both = [one for one in sick if one.case.direction == "oneway"]
         several = [asked(one, mpi_loss={"warn": None, "fail": -0.9}) for one in both]
-        found = undecided([Done(one) for one in several])
+        found = undecided([one for one in several])
         assert {key[4] for key in found.whole} == {"tcp", "mpi"}
 
     def test_a_flagged_size_is_launched_around(self, sick):
         flagged = [asked(one) for one in sick if asked(one).flags()]
         assert flagged
-        found = undecided([Done(one) for one in flagged])
-        assert set(found.around) == {one.case.key() for one in flagged}
+        found = undecided([one for one in flagged])
+        assert set(found.around) == {one.key for one in flagged}
 
     def test_launches_of_a_whole_curve_flag_no_size(self, sick):
         one = next(asked(one) for one in sick if asked(one).flags())
         done = launched_on(one, 5, factor=100.0)
-        assert judgement.smoothness(done.subject()) == judgement.smoothness(one.subject)
+        assert judgement.smoothness(done.repeated) == judgement.smoothness(one.subject)
 
 
 class TestSettled:
     @pytest.fixture
-    def flagged(self, sick) -> tuple[FurtherCase, MeasuredAgain]:
+    def flagged(self, sick) -> tuple[RepeatCase, MeasuredAgain]:
         """A flagged case and what was measured again of it in the same run: all show it again."""
         stored = session.load(SESSIONS / "sick.json")
         several = [MeasuredAgain.from_json(v) for r in stored.results for v in r.again or ()]
@@ -296,14 +296,14 @@ class TestSettled:
         one, again = flagged
         bounds = {"latency_us": Limits(0, 0.9 * one.subject.measured.landmarks.latency_us)}
         one = dataclasses.replace(one, limits=bounds)
-        key = one.case.key()
-        before = undecided([Done(one)])
+        key = one.key
+        before = undecided([one])
         assert key in before.around
         assert key in before.whole
         smooth = dataclasses.replace(again, launches=tuple(map(self.smooth, again.launches)))
-        assert key in undecided([Done(one, again=smooth)]).whole
-        assert key in undecided([Done(one, again=self.few(again, 0, 1))]).whole
-        assert not undecided([Done(one, again=again)])
+        assert key in undecided([dataclasses.replace(one, again=smooth)]).whole
+        assert key in undecided([dataclasses.replace(one, again=self.few(again, 0, 1))]).whole
+        assert not undecided([dataclasses.replace(one, again=again)])
 
     def test_a_case_that_failed_by_a_reference_is_launched_no_more_around_its_flags(self, flagged):
         one, again = flagged
@@ -311,7 +311,7 @@ class TestSettled:
         one = dataclasses.replace(one, limits=low)
         few = self.few(again, 0, 1)
         two, three = (dataclasses.replace(launched_on(one, n), again=few) for n in (2, 3))
-        assert one.case.key() in undecided([two]).around
+        assert one.key in undecided([two]).around
         assert not undecided([three])
 
     def test_what_only_disturbed_launches_confirm_is_inconclusive(self, flagged):
@@ -336,24 +336,21 @@ class TestSettled:
 class TestCloser:
     """Between the sizes of a curve, where its slopes disagree and nothing is flagged."""
 
-    def again(self, one: FurtherCase, count: int, time=lambda size: 20 + size / 100) -> Done:
+    def again(self, one: RepeatCase, count: int, time=lambda size: 20 + size / 100) -> RepeatCase:
         """Launches at closer sizes: those of a straight line, unless ``time`` says otherwise."""
         sizes = tuple(sorted({size for _, part in one.dense() for size in part}))
         times = tuple(map(time, sizes))
         rates = tuple(size / taken for size, taken in zip(sizes, times, strict=True))
         again = MeasuredAgain(one.case, (Curve(sizes, times, rates),) * count, (), (), "7")
-        return Done(one, again=again)
+        return dataclasses.replace(one, again=again)
 
     def test_it_is_launched_around_as_often_as_confirming_takes_and_no_more(self, pingpong):
-        assert not undecided([Done(asked(pingpong))])
+        assert not undecided([asked(pingpong)])
         one = asked(pingpong, refine={"slopes": 1})
-        key = one.case.key()
         assert not one.flags()
-        found = undecided([Done(one)])
+        found = undecided([one])
         assert not found.whole
-        assert found.around[key][0] == (
-            f"{one.subject}: the slopes next to 4096 bytes differ by 1.6"
-        )
+        assert one.places()[0].why == "the slopes next to 4096 bytes differ by 1.6"
         assert undecided([self.again(one, 2)]).around
         assert not undecided([self.again(one, 3)])
 
@@ -363,7 +360,7 @@ class TestCloser:
         (size,) = {size for _, part in one.dense() for size in part if 4096 < size < 6000}
         done = self.again(one, 3, lambda at: (20 + at / 100) * (30 if at == size else 1))
         assert undecided([self.again(one, 3)]).whole
-        assert deciding.failed(done, {})
+        assert repeat_cases.failed(done, {})
         assert not undecided([done])
 
     def test_a_case_that_has_failed_is_not_launched_there(self, pingpong):
@@ -376,8 +373,8 @@ class TestCloser:
         one = asked(pingpong, refine={"slopes": 1, "most": 1})
         sizes = (2048, 2580, 3251, 4096, 5161, 6502, 8192)
         assert one.dense() == (("PingPong-dense", sizes),)
-        key = one.case.key()
-        files = further_rounds.imb_files([one], [], [key])
+        key = one.key
+        files = repeat_rounds.imb_files([one], [], [key])
         assert files == {
             "sizes-PingPong-dense.txt": "".join(f"{size}\n" for size in sizes),
         }
@@ -386,7 +383,7 @@ class TestCloser:
         parts = [part for _, part in omb.dense()]
         assert parts[0] == (2048, 4096, 8192)
         assert sorted(size for part in parts for size in part) == list(sizes)
-        rounds = further_rounds.imb_rounds([omb], [], [omb.case.key()], SRUN, 7, PARTITION, 2)
+        rounds = repeat_rounds.imb_rounds([omb], [], [omb.key], SRUN, 7, PARTITION, 2)
         assert len(rounds[0]) == len(parts)
         assert {label for label, _ in rounds[0]} == {f"{omb.step}-dense"}
 
@@ -405,7 +402,7 @@ class TestCloser:
         assert [(sweep.lower, sweep.upper) for sweep in alone] == [
             (size, size) for size in (4689, 5367, 6762, 7443)
         ]
-        rounds = further_rounds.netpipe_rounds([one], [], [one.case.key()], SRUN, 7, PARTITION)
+        rounds = repeat_rounds.netpipe_rounds([one], [], [one.key], SRUN, 7, PARTITION)
         assert [step.subject for _, step in rounds[0]] == [subject for subject, _ in one.dense()]
 
     def test_netpipe_goes_through_no_sizes_between_places_far_apart(self, sick):
@@ -431,7 +428,7 @@ class TestCloser:
 
     def test_the_job_s_own_word_of_it_survives_its_file(self, pingpong):
         one = asked(pingpong, refine={"slopes": 1})
-        back = FurtherCase.from_json(json.loads(json.dumps(one.as_json())))
+        back = RepeatCase.from_json(json.loads(json.dumps(one.as_json())))
         assert back.places() == one.places()
         assert back.dense() == one.dense()
 
@@ -439,7 +436,7 @@ class TestCloser:
 class TestCompared:
     def configurations(
         self, pingpong: Measured, *factors: float, floor: float | None = None
-    ) -> list[FurtherCase]:
+    ) -> list[RepeatCase]:
         """The case as several environments would have it, each so many times as slow."""
         criteria = {"floor": {"warn": None, "fail": floor}}
         several = []
@@ -451,7 +448,7 @@ class TestCompared:
             several.append(asked(made, **criteria))
         return several
 
-    def elsewhere(self, one: FurtherCase) -> FurtherCase:
+    def elsewhere(self, one: RepeatCase) -> RepeatCase:
         """The case as it would be on another partition."""
         measured = one.subject.measured
         case = dataclasses.replace(measured.case, partition="other")
@@ -460,7 +457,7 @@ class TestCompared:
             moved, subject=dataclasses.replace(moved.subject, switch="other")
         )
 
-    def next_to(self, done: Done, *factors: float) -> Done:
+    def next_to(self, done: RepeatCase, *factors: float) -> RepeatCase:
         """Pair each launch with one whose times are divided by the factors, in rotation."""
         launches = []
         for number, launch in enumerate(done.launches):
@@ -473,13 +470,13 @@ class TestCompared:
 
     def test_what_is_flagged_is_launched_next_to_what_it_was_compared_with(self, pingpong):
         slow, fast, between = several = self.configurations(pingpong, 20.0, 1.0, 3.0)
-        everyone = [Done(one) for one in several]
-        (kept,) = deciding.compared(everyone, [slow], None)
+        everyone = [one for one in several]
+        (kept,) = repeat_cases.compared(everyone, [slow], None)
         assert (kept.paired, kept.elsewhere) == (("mpi-1",), False)
         assert {str(peer) for peer in kept.peers} == {str(fast.subject), str(between.subject)}
-        assert deciding.compared(everyone, [fast], None) == []
-        assert deciding.compared(everyone, [between], None) == []
-        assert undecided([Done(kept)]).whole
+        assert repeat_cases.compared(everyone, [fast], None) == []
+        assert repeat_cases.compared(everyone, [between], None) == []
+        assert undecided([kept]).whole
         # Three pairs may agree by chance, where a machine has two paces.
         assert undecided([self.next_to(launched_on(kept, 3), 20.0)]).whole
         # All of the ratio is above ten times, or all of it below: nothing is open any more.
@@ -489,8 +486,8 @@ class TestCompared:
 
     def test_a_floor_is_decided_by_launches_next_to_each_other_too(self, pingpong):
         slow, fast = several = self.configurations(pingpong, 5.0, 1.0, floor=0.25)
-        everyone = [Done(one) for one in several]
-        (kept,) = deciding.compared(everyone, several, None)
+        everyone = [one for one in several]
+        (kept,) = repeat_cases.compared(everyone, several, None)
         assert (kept.case, kept.paired, kept.elsewhere) == (slow.case, ("mpi-1",), False)
         assert undecided([self.next_to(launched_on(kept, 5), 5.0)]).whole
         for factors in ((5.0, 5.1), (1.1, 1.2)):
@@ -498,26 +495,26 @@ class TestCompared:
         assert undecided([self.next_to(launched_on(kept, 6), 3.0, 5.0)]).whole
         levels = {}
         for factor in (5.0, 1.1):
-            subject = self.next_to(launched_on(kept, 6), factor).subject()
+            subject = self.next_to(launched_on(kept, 6), factor).repeated
             levels[factor] = comparing.floors([subject, fast.subject])[subject].level
         assert levels == {5.0: Level.FAIL, 1.1: Level.PASS}
 
     def test_what_was_in_the_way_of_pairs_is_no_failure_and_asks_for_more(self, pingpong):
         """A launch was disturbed, so that too few pairs are left: those made apart do not count."""
         slow, _ = several = self.configurations(pingpong, 20.0, 1.0)
-        (kept,) = deciding.compared([Done(one) for one in several], [slow], None)
+        (kept,) = repeat_cases.compared([one for one in several], [slow], None)
         done = self.next_to(launched_on(kept, 7), 20.0)
         noisy = [
             dataclasses.replace(one, loads=(BUSY,)) if at < 2 else one
             for at, one in enumerate(done.launches)
         ]
         assert undecided([dataclasses.replace(done, launches=tuple(noisy))]).whole
-        subject = dataclasses.replace(done, launches=tuple(noisy)).subject()
+        subject = dataclasses.replace(done, launches=tuple(noisy)).repeated
         (ruling, *_) = comparing.envelopes([subject, *kept.peers])[subject]
         assert ruling.level is Level.INCONCLUSIVE
         assert "5 of 7 pairs were undisturbed, and a failure takes 6: " in ruling.why
         assert "others used 40 %" in ruling.why
-        more = dataclasses.replace(done, launches=(*noisy, done.launches[-1])).subject()
+        more = dataclasses.replace(done, launches=(*noisy, done.launches[-1])).repeated
         (ruling, *_) = comparing.envelopes([more, *kept.peers])[more]
         assert ruling.level is Level.FAIL
 
@@ -536,7 +533,7 @@ class TestCompared:
                     Pace("mpi-1", other),
                 )
                 launches.append(dataclasses.replace(launch, curve=curve, paces=read))
-            subject = dataclasses.replace(done, launches=tuple(launches)).subject()
+            subject = dataclasses.replace(done, launches=tuple(launches)).repeated
             return comparing.envelopes([subject, fast.subject])[subject][0]
 
         alike, apart = (25.0, 26.0), (150.0, 25.0)
@@ -574,7 +571,7 @@ class TestCompared:
                         paces=tuple(paces) if distances else (),
                     )
                 )
-            subject = dataclasses.replace(done, launches=tuple(launches)).subject()
+            subject = dataclasses.replace(done, launches=tuple(launches)).repeated
             return comparing.envelopes([subject, fast.subject])[subject][0]
 
         found = ruled(moved)
@@ -591,11 +588,11 @@ class TestCompared:
         self, pingpong
     ):
         slow, fast = self.configurations(pingpong, 20.0, 1.0)
-        (kept,) = deciding.compared([Done(slow), Done(fast)], [slow], None)
+        (kept,) = repeat_cases.compared([slow, fast], [slow], None)
         alone = dataclasses.replace(kept, paired=())
         assert kept.rounds() == 3 * alone.rounds()
 
-        def made(count: int, *ratios: float, moved: float = 25.0) -> Done:
+        def made(count: int, *ratios: float, moved: float = 25.0) -> RepeatCase:
             """Pairs of these ratios in rotation; the CPUs so far apart at the end of one side."""
             done = self.next_to(launched_on(kept, count), *ratios)
             paces = (Pace("mpi-0", 25.0), Pace("mpi-0", moved), *[Pace("mpi-1", 25.0)] * 2)
@@ -609,9 +606,9 @@ class TestCompared:
 
     def test_alongside_other_work_there_are_no_more_rounds_than_of_a_case_alone(self, pingpong):
         slow, fast = self.configurations(pingpong, 20.0, 1.0)
-        (kept,) = deciding.compared([Done(slow), Done(fast)], [slow], None)
+        (kept,) = repeat_cases.compared([slow, fast], [slow], None)
 
-        def made(count: int, busy: int) -> Done:
+        def made(count: int, busy: int) -> RepeatCase:
             done = self.next_to(launched_on(kept, count), 5.0, 20.0)
             loads = [(BUSY,)] * busy + [()] * (count - busy)
             pairs = zip(done.launches, loads, strict=True)
@@ -626,12 +623,12 @@ class TestCompared:
 
     def test_one_launch_that_was_slowed_unseen_does_not_decide_from_nine_pairs_on(self, pingpong):
         slow, fast = self.configurations(pingpong, 20.0, 1.0)
-        (kept,) = deciding.compared([Done(slow), Done(fast)], [slow], None)
+        (kept,) = repeat_cases.compared([slow, fast], [slow], None)
         ratios = (*[5.0, 6.0, 5.5, 4.0, 6.5, 7.0], 18.0, *[5.0, 6.0])
         assert undecided([self.next_to(launched_on(kept, 8), *ratios)]).whole
         done = self.next_to(launched_on(kept, 9), *ratios)
         assert not undecided([done])
-        subject = done.subject()
+        subject = done.repeated
         (ruling, *_) = comparing.envelopes([subject, *kept.peers])[subject]
         assert (ruling.level, ruling.finding.interval) == (Level.PASS, pytest.approx((5.0, 7.0)))
 
@@ -647,7 +644,7 @@ class TestCompared:
         alone = [dataclasses.replace(launch, peers=()) for launch in launches]
         found = {}
         for name, several in (("pairs", launches), ("alone", alone)):
-            subject = Done(slow, tuple(several)).subject()
+            subject = dataclasses.replace(slow, launches=tuple(several)).repeated
             (ruling, *_) = comparing.envelopes([subject, fast.subject])[subject]
             found[name] = ruling.finding
         assert found["pairs"].interval == pytest.approx((7.0, 7.0))
@@ -657,23 +654,23 @@ class TestCompared:
     def test_what_is_compared_with_another_partition_is_launched_on_by_both_jobs(self, pingpong):
         slow, fast = self.configurations(pingpong, 20.0, 1.0)
         far = self.elsewhere(fast)
-        everyone = [Done(slow), Done(far)]
+        everyone = [slow, far]
         for one in (slow, far):
-            (kept,) = deciding.compared(everyone, [one], None)
+            (kept,) = repeat_cases.compared(everyone, [one], None)
             assert (kept.paired, kept.elsewhere) == ((), True)
-            assert undecided([Done(kept)]).whole
+            assert undecided([kept]).whole
             assert undecided([launched_on(kept, kept.rounds() - 1)]).whole
             assert not undecided([launched_on(kept, kept.rounds())])
-            assert set(further_rounds.decisions([kept], 9, Path("/nowhere"))) == {3}
+            assert set(repeat_rounds.decisions([kept], 9, Path("/nowhere"))) == {3}
 
     def test_the_launches_next_to_one_another_change_sides_and_have_files_of_their_own(
         self, pingpong, sick
     ):
         slow, fast = self.configurations(pingpong, 20.0, 1.0)
-        (kept,) = deciding.compared([Done(slow), Done(fast)], [slow], None)
+        (kept,) = repeat_cases.compared([slow, fast], [slow], None)
         peer = plan.PeerEnvironment("mpi-1", 0, ("srun", "--mpi=pmix"), ("export A=b",))
-        key = kept.case.key()
-        rounds = further_rounds.imb_rounds([kept], [key], [], SRUN, 7, PARTITION, 2, [peer])
+        key = kept.key
+        rounds = repeat_rounds.imb_rounds([kept], [key], [], SRUN, 7, PARTITION, 2, [peer])
         names = [[step.name for _, step in steps] for steps in rounds]
         assert names[:2] == [
             ["PingPong-twin.1", "PingPong.1", "PingPong-peer-0.1"],
@@ -682,12 +679,12 @@ class TestCompared:
         assert rounds[0][2][1].command.startswith(
             "bash ./peer.sh ./peer-0.sh srun --mpi=pmix --nodes=2"
         )
-        files = further_rounds.imb_files([kept], [key], [], [peer])
+        files = repeat_rounds.imb_files([kept], [key], [], [peer])
         assert sorted(files) == ["sizes-PingPong-peer-0.txt", "sizes-PingPong.txt"]
         assert (peer.file, peer.text()) == ("peer-0.sh", "export A=b\n")
         tcp = dataclasses.replace(asked(sick[0]), paired=("mpi-1",))
-        (first, second, *_) = further_rounds.netpipe_rounds(
-            [tcp], [tcp.case.key()], [], SRUN, 7, PARTITION, [peer]
+        (first, second, *_) = repeat_rounds.netpipe_rounds(
+            [tcp], [tcp.key], [], SRUN, 7, PARTITION, [peer]
         )
         steps = [step.name.partition(".")[0].removeprefix(tcp.step) for _, step in first]
         assert sorted(steps) == ["", "-peer-0", "-twin"]
@@ -698,21 +695,21 @@ class TestCompared:
 
     def test_nothing_is_launched_on_where_configurations_are_alike(self, pingpong):
         several = self.configurations(pingpong, 1.0, 1.1, 3.0)
-        assert deciding.compared([Done(one) for one in several], several, None) == []
+        assert repeat_cases.compared([one for one in several], several, None) == []
 
     def test_a_case_that_failed_by_itself_asks_for_no_comparison(self, pingpong):
         slow, fast = several = self.configurations(pingpong, 20.0, 1.0)
-        assert deciding.compared([Done(one) for one in several], [slow], None)
+        assert repeat_cases.compared([one for one in several], [slow], None)
         low = {"latency_us": Limits(0, slow.subject.measured.landmarks.latency_us / 10)}
         red = launched_on(dataclasses.replace(slow, limits=low), 3, 20.0)
-        red = Done(dataclasses.replace(red.asked, subject=red.subject()))
-        assert deciding.failed(red, None, ended=True)
-        assert deciding.compared([red, Done(fast)], [fast], None) == []
-        assert deciding.compared([red, Done(fast)], [red.asked], None) == []
+        red = dataclasses.replace(red, subject=red.repeated, launches=())
+        assert repeat_cases.failed(red, None, ended=True)
+        assert repeat_cases.compared([red, fast], [fast], None) == []
+        assert repeat_cases.compared([red, fast], [red], None) == []
 
     def test_comparing_ends_where_every_launch_was_disturbed(self, pingpong):
         several = self.configurations(pingpong, 20.0, 1.0)
-        (kept,) = deciding.compared([Done(one) for one in several], several[:1], None)
+        (kept,) = repeat_cases.compared([one for one in several], several[:1], None)
         busy = kept.subject.measured.with_launches(
             [dataclasses.replace(one, loads=(BUSY,)) for one in kept.subject.measured.launches]
         )
@@ -721,7 +718,7 @@ class TestCompared:
         busy = [self.next_to(launched_on(kept, n, loads=(BUSY,)), 5.0, 20.0) for n in (5, 6)]
         assert [bool(undecided([done])) for done in still_open] == [True, True]
         assert [bool(undecided([done])) for done in busy] == [True, False]
-        assert set(further_rounds.decisions([kept], 9, Path("/nowhere"))) == set(range(3, 10))
+        assert set(repeat_rounds.decisions([kept], 9, Path("/nowhere"))) == set(range(3, 10))
 
     def test_a_score_that_has_a_bound_is_measured_again_with_its_baseline(self, pingpong):
         slow, fast = (
@@ -729,13 +726,13 @@ class TestCompared:
             for one in self.configurations(pingpong, 1.2, 1.0)
         )
         baseline = ScoreBaseline("gige", "mpi-1")
-        everyone = [Done(slow), Done(fast)]
+        everyone = [slow, fast]
         for one in (slow, fast):
-            (kept,) = deciding.compared(everyone, [one], baseline)
-            back = FurtherCase.from_json(json.loads(json.dumps(kept.as_json())))
+            (kept,) = repeat_cases.compared(everyone, [one], baseline)
+            back = RepeatCase.from_json(json.loads(json.dumps(kept.as_json())))
             assert back.baseline == baseline
-            assert undecided([Done(back)]).whole
-        assert deciding.compared(everyone, [slow, fast], None) == []
+            assert undecided([back]).whole
+        assert repeat_cases.compared(everyone, [slow, fast], None) == []
 
     def test_a_slow_launch_of_three_is_outweighed_by_further_ones(self, pingpong):
         one, other = self.configurations(pingpong, 1.0, 1.0)
@@ -748,11 +745,11 @@ class TestCompared:
         )
         noisy = one.subject.measured.with_launches([hiccup, *rest])
         one = dataclasses.replace(one, subject=dataclasses.replace(one.subject, measured=noisy))
-        (kept,) = deciding.compared([Done(one), Done(other)], [one], None)
+        (kept,) = repeat_cases.compared([one, other], [one], None)
         done = launched_on(kept, 6)
         clean = [dataclasses.replace(launch, further=True) for launch in rest * 3]
-        settled = asked(dataclasses.replace(done, launches=tuple(clean)).subject().measured)
-        assert deciding.compared([Done(settled), Done(other)], [settled], None) == []
+        settled = asked(dataclasses.replace(done, launches=tuple(clean)).repeated.measured)
+        assert repeat_cases.compared([settled, other], [settled], None) == []
 
 
 def with_twins(launches: int) -> list[str]:
@@ -767,9 +764,9 @@ def with_twins(launches: int) -> list[str]:
 class TestRounds:
     def test_tcp_and_mpi_take_turns_and_no_two_steps_share_a_name_or_a_port(self, sick):
         several = [asked(one) for one in sick]
-        keys = [one.case.key() for one in several]
-        flagged = [one.case.key() for one in several if one.flags()]
-        rounds = further_rounds.netpipe_rounds(several, keys, flagged, SRUN, 7, PARTITION)
+        keys = [one.key for one in several]
+        flagged = [one.key for one in several if one.flags()]
+        rounds = repeat_rounds.netpipe_rounds(several, keys, flagged, SRUN, 7, PARTITION)
         assert len(rounds) == 9
         steps = [step for one in rounds for _, step in one]
         assert len({step.name for step in steps}) == len(steps)
@@ -782,12 +779,12 @@ class TestRounds:
 
     def test_imb_has_lists_of_sizes_for_whole_curves_and_for_what_is_around_flags(self, pingpong):
         one = asked(pingpong, jump={"warn": 1.01, "fail": 1.02})
-        key = one.case.key()
+        key = one.key
         assert one.flags()
-        rounds = further_rounds.imb_rounds([one], [key], [key], SRUN, 7, PARTITION, 2)
+        rounds = repeat_rounds.imb_rounds([one], [key], [key], SRUN, 7, PARTITION, 2)
         names = {step.name for steps in rounds for _, step in steps}
         assert {"PingPong.1", "PingPong-dense.1", "PingPong.9", "PingPong-dense.9"} <= names
-        files = further_rounds.imb_files([one], [key], [key])
+        files = repeat_rounds.imb_files([one], [key], [key])
         assert sorted(files) == ["sizes-PingPong-dense.txt", "sizes-PingPong.txt"]
         for steps in rounds:
             for label, step in steps:
@@ -796,8 +793,8 @@ class TestRounds:
     def test_the_script_launches_what_is_not_closed(self, tmp_path, pingpong):
         """Run for real by bash, but for the steps themselves, which note their names."""
         one = asked(pingpong, confirm={"most_launches": 6})
-        key = one.case.key()
-        rounds = further_rounds.imb_rounds([one], [key], [], SRUN, 7, PARTITION, 2)
+        key = one.key
+        rounds = repeat_rounds.imb_rounds([one], [key], [], SRUN, 7, PARTITION, 2)
         text = job_scripts.further_script(
             rounds, PARTITION, over_tcp=False, decisions={2: "decider ./close\ndecide 2"}
         )
@@ -825,9 +822,9 @@ class TestRounds:
 
     def test_where_nothing_can_decide_every_round_is_made(self, tmp_path, pingpong):
         one = asked(pingpong, confirm={"most_launches": 6})
-        key = one.case.key()
-        rounds = further_rounds.imb_rounds([one], [key], [], SRUN, 7, PARTITION, 2)
-        start = "decider /no/such/python -m netproof.run.further"
+        key = one.key
+        rounds = repeat_rounds.imb_rounds([one], [key], [], SRUN, 7, PARTITION, 2)
+        start = "decider /no/such/python -m netproof.run.repeat_rounds"
         never = {number: f"{start}\ndecide {number}" for number in (1, 2)}
         text = job_scripts.further_script(rounds, PARTITION, over_tcp=False, decisions=never)
         steps = (
@@ -853,7 +850,7 @@ def test_a_question_comes_back_from_its_file(pingpong):
         asked(other).subject, switch="other", link=Link(100, 4096, Transport.INFINIBAND)
     )
     one = dataclasses.replace(one, peers=(peer,), paired=("intelmpi",), elsewhere=True)
-    back = FurtherCase.from_json(json.loads(json.dumps(one.as_json())))
+    back = RepeatCase.from_json(json.loads(json.dumps(one.as_json())))
     assert (back.paired, back.elsewhere) == (("intelmpi",), True)
     assert (str(back.peers[0]), back.peers[0].link) == (str(peer), peer.link)
     assert back.limits == limits

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import dataclasses
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 import reframe as rfm
 import reframe.utility.udeps as udeps
@@ -14,18 +14,18 @@ from reframe.core.runtime import emit_loadenv_commands, runtime
 
 from netproof.errors import NetproofError
 from netproof.measurement.case import Case
-from netproof.run import deciding, further, further_cases, further_rounds
-from netproof.run.jobs import Steps, environments_of, name_of
-from netproof.run.reading import Reader, tests_of
-from netproof.run.recorded import RecordedTest
-from netproof.run.system_here import rank_counts
+from netproof.run import repeat_cases, repeat_rounds
+from netproof.run.jobs import Job, Reader, Steps, environments_of, name_of, tests_of
+from netproof.run.mixins import RecordedTest
+from netproof.run.repeat_cases import RepeatCase
+from netproof.run.system_here import baseline_of_system, rank_counts
 from netproof.session import again, job_files, job_scripts, measured, plan, session
-from netproof.site.partition import Partition, ScoreBaseline, ranks_feature, score_baseline
+from netproof.site.partition import ranks_feature
 from netproof.verdict import limits, references
 from netproof.verdict.subject import Subject
 
 
-class Further(Steps, Reader, RecordedTest):
+class Repeat(Steps, Reader, RecordedTest):
     """Repeat launches of a job's undecided cases on the same nodes; one test for each job.
 
     If nothing is undecided, no Slurm job is submitted. ``netproof_again``: launches around flagged
@@ -61,26 +61,18 @@ class Further(Steps, Reader, RecordedTest):
         # ReFrame writes a test's attributes as JSON, which has only text for keys.
         self.asked, self.open_whole, self.open_around = [], [], []
         if not self.is_dry_run():
-            self.asked = self.asked_of(self.complete_before())
-            found = self.undecided()
-            self.open_whole, self.open_around = list(found.whole), list(found.around)
+            self.asked = self.asked_cases()
+            found = repeat_cases.undecided(self.asked)
+            self.open_whole, self.open_around = sorted(found.whole), sorted(found.around)
         if not (self.open_whole or self.open_around):
             # By now ReFrame has made the run's job for Slurm.
             self.local = True
             self._setup_run_job()
             self.executable, self.executable_opts = "true", []
 
-    def complete_before(self) -> list[Subject]:
-        """Return the cases before this test's launches."""
-        return self.complete(self.job_of)
-
-    def undecided(self) -> deciding.Undecided:
-        """Return the cases to repeat."""
-        return deciding.undecided([further_cases.Done(one) for one in self.asked])
-
-    def asked_of(self, subjects: Sequence[Subject]) -> list[further_cases.FurtherCase]:
-        """Return the cases with the limits of their references."""
-        return _asked(subjects, self.current_system.name, self.current_partition.extras)
+    def asked_cases(self) -> list[RepeatCase]:
+        """Return the cases that may be repeated, before this test's launches."""
+        return _asked(self.job_of, self.complete(self.job_of))
 
     @run_before("run")
     def launch_on(self) -> None:
@@ -90,23 +82,22 @@ class Further(Steps, Reader, RecordedTest):
         self.num_tasks = self.job_of.num_tasks
         self.num_tasks_per_node = self.job_of.num_tasks_per_node
         self.job.pin_nodes = list(self.job_of.own_nodes())
-        partition = Partition.model_validate(self.current_partition.extras)
         stage = Path(self.stagedir)
-        srun = self.take_over_srun(partition)
+        srun = self.take_over_srun()
         peers = self.peer_environments(srun)
         rounds, files = self.rounds(srun, peers)
         files |= {peer.file: peer.text() for peer in peers}
-        decisions = further_rounds.decisions(self.asked, len(rounds), stage)
+        decisions = repeat_rounds.decisions(self.asked, len(rounds), stage)
         text = job_scripts.further_script(
-            rounds, partition, over_tcp=self.over_tcp, decisions=decisions
+            rounds, self.site_partition(), over_tcp=self.over_tcp, decisions=decisions
         )
-        further.write_question(stage, self.asked)
+        repeat_rounds.write_question(stage, self.asked)
         self.write_files(text, files, [step.name for steps in rounds for _, step in steps])
 
     def peer_environments(self, srun: Sequence[str]) -> list[plan.PeerEnvironment]:
         """Return the interleaved environments; ``srun``: the job's own command."""
         partition, found = self.current_partition, []
-        for place, name in enumerate(further_rounds.environments(self.asked)):
+        for place, name in enumerate(repeat_rounds.environments(self.asked)):
             environment = partition.environment(name)
             *command, _ = srun
             found.append(
@@ -125,13 +116,13 @@ class Further(Steps, Reader, RecordedTest):
     @sanity_function
     def keep_launches(self) -> bool:
         """Record the repeat launches."""
-        places = further_rounds.environments(self.asked)
+        places = repeat_rounds.environments(self.asked)
         done = [
-            further.read(
+            repeat_rounds.read(
                 Path(self.stagedir),
                 one,
-                whole=one.case.key() in self.open_whole,
-                around=one.case.key() in self.open_around,
+                whole=one.key in self.open_whole,
+                around=one.key in self.open_around,
                 jobid=str(self.job.jobid),
                 places=places,
             )
@@ -140,7 +131,7 @@ class Further(Steps, Reader, RecordedTest):
         ]
         self.netproof_further = {
             "format": session.MEASURED_FORMAT,
-            "cases": [one.as_json() for one in done if one.launches or one.faults],
+            "cases": [one.results() for one in done if one.launches or one.faults],
         }
         self.netproof_again = {
             "format": session.MEASURED_FORMAT,
@@ -173,23 +164,17 @@ class Further(Steps, Reader, RecordedTest):
         )
 
 
-def _asked(
-    subjects: Sequence[Subject], system: str, extras: Mapping[str, Any]
-) -> list[further_cases.FurtherCase]:
-    """Return cases of a partition with ``extras``, and the limits of their references."""
-    found = _references(system)
+def _asked(job: Job, subjects: Sequence[Subject]) -> list[RepeatCase]:
+    """Return cases of a job with the limits of their references."""
+    prefix = runtime().get_option("general/0/reference_prefix")
+    found = references.ReferenceFile(Path(prefix) / f"{job.current_system.name}.yaml")
     return [
-        further_cases.FurtherCase(subject, limits.of_case(found, subject.case), extras)
-        for subject in subjects
+        RepeatCase(one, limits.of_case(found, one.case), job.current_partition.extras)
+        for one in subjects
     ]
 
 
-def _references(system: str) -> references.ReferenceFile:
-    prefix = runtime().get_option("general/0/reference_prefix")
-    return references.ReferenceFile(Path(prefix) / f"{system}.yaml")
-
-
-class NetpipeFurther(Further):
+class NetpipeRepeat(Repeat):
     """Repeat launches of NetPIPE."""
 
     valid_systems = ["*"]
@@ -205,13 +190,11 @@ class NetpipeFurther(Further):
         self, srun: Sequence[str], peers: Sequence[plan.PeerEnvironment]
     ) -> tuple[list[list[tuple[str, plan.Step]]], dict[str, str]]:
         """Return the rounds of steps with their labels; NetPIPE needs no files."""
-        partition = Partition.model_validate(self.current_partition.extras)
-        where = (self.asked, self.open_whole, self.open_around)
-        rounds = further_rounds.netpipe_rounds(*where, srun, self.seed, partition, peers)
-        return rounds, {}
+        where = (self.asked, self.open_whole, self.open_around, srun, self.seed)
+        return repeat_rounds.netpipe_rounds(*where, self.site_partition(), peers), {}
 
 
-class MpiFurther(Further):
+class MpiRepeat(Repeat):
     """Repeat launches of a benchmark's functions."""
 
     ranks = parameter(rank_counts())
@@ -231,18 +214,19 @@ class MpiFurther(Further):
         self, srun: Sequence[str], peers: Sequence[plan.PeerEnvironment]
     ) -> tuple[list[list[tuple[str, plan.Step]]], dict[str, str]]:
         """Return the rounds of steps with their labels, and the lists of message sizes."""
-        partition = Partition.model_validate(self.current_partition.extras)
         where = (self.asked, self.open_whole, self.open_around)
-        rounds = further_rounds.imb_rounds(*where, srun, self.seed, partition, self.ranks, peers)
-        return rounds, further_rounds.imb_files(*where, peers)
+        rounds = repeat_rounds.imb_rounds(
+            *where, srun, self.seed, self.site_partition(), self.ranks, peers
+        )
+        return rounds, repeat_rounds.imb_files(*where, peers)
 
 
-class ComparedFurther(rfm.RegressionTestPlugin):
+class ComparedRepeat(rfm.RegressionTestPlugin):
     """Repeat launches of cases that comparing configurations leaves undecided, after every job.
 
     Each launch of a flagged case is interleaved with one in every environment of its partition
     that it is flagged against. For a comparison with another partition, or by a score, the tests
-    of both jobs make every round. It comes before a class of ``Further`` among the bases.
+    of both jobs make every round. It comes before a class of ``Repeat`` among the bases.
     """
 
     @run_after("init")
@@ -251,15 +235,20 @@ class ComparedFurther(rfm.RegressionTestPlugin):
         for waited_for in (self.launched_by, self.launched_further_by):
             self.depends_on(name_of(waited_for, **self.parameters()), udeps.fully)
 
-    def complete_before(self) -> list[Subject]:
-        """Return the cases with their first repeat launches."""
-        name = name_of(self.launched_further_by, **self.parameters())
-        return self.complete(self.job_of, self.getdep(name))
-
-    def undecided(self) -> deciding.Undecided:
-        """Return own cases on either side of a comparison that flags a case."""
-        self.asked = deciding.compared(_results_of(self), self.asked, baseline_of_system())
-        return deciding.undecided([further_cases.Done(one) for one in self.asked])
+    def asked_cases(self) -> list[RepeatCase]:
+        """Return own cases, with first repeat launches, that a comparison leaves undecided."""
+        jobs, repeats = (
+            tests_of(self, name_of(kind, **self.parameters()))
+            for kind in (self.launched_by, self.launched_further_by)
+        )
+        everyone = []
+        for where, job in jobs.items():
+            around = repeats[where].measured_again()
+            asked = _asked(job, self.complete(job, repeats[where]))
+            everyone += [dataclasses.replace(one, again=around.get(one.key)) for one in asked]
+        repeat = self.getdep(name_of(self.launched_further_by, **self.parameters()))
+        own = _asked(self.job_of, self.complete(self.job_of, repeat))
+        return repeat_cases.compared(everyone, own, baseline_of_system())
 
     def insist_on_launches(self) -> None:
         """Fail if a launch is not complete, since the checks of the cases are done by now."""
@@ -268,36 +257,13 @@ class ComparedFurther(rfm.RegressionTestPlugin):
             raise SanityError("\n".join(faults))
 
 
-class NetpipeComparedFurther(ComparedFurther, NetpipeFurther):
+class NetpipeComparedRepeat(ComparedRepeat, NetpipeRepeat):
     """Repeat launches of NetPIPE."""
 
     netproof_kind = "compared further"
 
 
-class MpiComparedFurther(ComparedFurther, MpiFurther):
+class MpiComparedRepeat(ComparedRepeat, MpiRepeat):
     """Repeat launches of a benchmark's functions."""
 
     netproof_kind = "compared further"
-
-
-def _results_of(test: ComparedFurther) -> list[further_cases.Done]:
-    """Return every case of every configuration that a test waits for, with its repeat launches."""
-    jobs = tests_of(test, name_of(test.launched_by, **test.parameters()))
-    repeats = tests_of(test, name_of(test.launched_further_by, **test.parameters()))
-    found = []
-    for where, job in jobs.items():
-        repeat = repeats[where]
-        around = repeat.measured_again()
-        subjects = test.complete(job, repeat)
-        asked = _asked(subjects, job.current_system.name, job.current_partition.extras)
-        found += [further_cases.Done(each, again=around.get(each.case.key())) for each in asked]
-    return found
-
-
-def baseline_of_system() -> ScoreBaseline | None:
-    """Return the configuration that scores of this system are relative to."""
-    partitions = [
-        {"name": partition.name, "extras": partition.extras}
-        for partition in runtime().system.partitions
-    ]
-    return score_baseline(partitions)
