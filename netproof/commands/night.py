@@ -150,7 +150,7 @@ def _noting(night: Night) -> Iterator[None]:
 def _ending() -> Iterator[None]:
     """Raise ``Ended`` in the block at the first signal to end, and ignore further ones."""
 
-    def end(number: int, frame: FrameType | None) -> None:
+    def end(number: int, _: FrameType | None) -> None:
         for other in _SIGNALS:
             signal.signal(other, signal.SIG_IGN)
         raise Ended(f"{signal.Signals(number).name} ended it before it was through")
@@ -256,28 +256,18 @@ def _measure(
     log: Path,
     lock: int,
 ) -> None:
+    arguments = ["--nocolor", "--system", plan.system, "-c", str(checks)]
+    arguments += ["-R"] if plan.full else []
+    arguments += [part for label in plan.labels for part in ("--session-extras", label)]
+    cases = {case: leaving[job] for job in leaving for case in jobs(expected)[job]}
     with tempfile.TemporaryDirectory(prefix="netproof-night-") as folder:
         settings = {}
-        if leaving:
-            settings[left.VARIABLE] = str(Path(folder) / "left.json")
-            left.write(
-                Path(folder) / "left.json",
-                {
-                    case: leaving[job]
-                    for job, cases in jobs(expected).items()
-                    if job in leaving
-                    for case in cases
-                },
-            )
-        extras = [part for label in plan.labels for part in ("--session-extras", label)]
+        if cases:
+            path = Path(folder) / "left.json"
+            settings[left.VARIABLE] = str(path)
+            left.write(path, cases)
         measure(
-            [
-                *("--nocolor", "--system", plan.system, "-c", str(checks)),
-                *(["-R"] if plan.full else []),
-                *extras,
-                *plan.arguments,
-                "-r",
-            ],
+            [*arguments, *plan.arguments, "-r"],
             folder=checks.parent,
             report=report,
             log=log,
@@ -408,20 +398,19 @@ def enough_room(folders: Iterable[Path], least_mb: int) -> None:
     system the first, and OSError where one cannot be asked.
     """
     # Each file system is asked once: between two answers others write to it.
-    first: dict[int, Path] = {}
+    free: dict[Path, float] = {}
+    asked: set[int] = set()
     for folder in folders:
-        first.setdefault(_there(folder).stat().st_dev, folder)
-    free = {folder: shutil.disk_usage(_there(folder)).free / 1e6 for folder in first.values()}
+        there = next(path for path in (folder, *folder.parents) if path.exists())
+        if there.stat().st_dev not in asked:
+            asked.add(there.stat().st_dev)
+            free[folder] = shutil.disk_usage(there).free / 1e6
     fullest = min(free, key=free.__getitem__)
     if free[fullest] < least_mb:
         raise NetproofError(
             f"{fullest}: the file system is too full: {free[fullest]:.0f} MB are free, and a night"
             f" needs {least_mb} (--least-free); nothing was measured, what was there is untouched"
         )
-
-
-def _there(folder: Path) -> Path:
-    return next(path for path in (folder, *folder.parents) if path.exists())
 
 
 def cannot_run(
@@ -468,37 +457,28 @@ def left_for_another_night(
     not fit makes room for later ones. The first job runs in any case, also where it takes more than
     the budget, or an unknown time, and then alone.
     """
-    domains: dict[str, list[PlannedJob]] = {}
-    for job in expected:
-        domains.setdefault(domain_of(job, matrix), []).append(job)
-    left: dict[PlannedJob, Left] = {}
-    for several in domains.values():
-        room_s = budget_s
-        for turn, job in enumerate(sorted(several, key=lambda job: _turn(job, expected, past))):
-            seconds = expected[job].seconds
-            if turn == 0:
-                room_s = 0.0 if seconds is None else room_s - seconds
-            elif seconds is None or seconds > room_s:
-                left[job] = Left(_why(job, seconds, room_s, past), planned=True)
-            else:
-                room_s -= seconds
-    return left
-
-
-def _turn(
-    job: PlannedJob, expected: Mapping[PlannedJob, Expected], past: Past
-) -> tuple[datetime, bool]:
+    deferred: dict[PlannedJob, Left] = {}
+    rooms_s: dict[str, float] = {}
     # Among jobs that never ran, one of unknown duration comes first.
-    return past.tried.get(job, datetime.min), expected[job].seconds is not None
-
-
-def _why(job: PlannedJob, seconds: float | None, room_s: float, past: Past) -> str:
-    last = past.measured.get(job)
-    when = f"last measured {last:%Y-%m-%d}" if last else "never measured"
-    if seconds is None:
-        return f"{job.what()}, {when}; nobody knows yet how long it takes"
-    room = max(room_s, 0.0)
-    return f"{job.what()}, {when}; takes about {minutes(seconds)}, and {minutes(room)} were left"
+    for job in sorted(
+        expected,
+        key=lambda job: (past.tried.get(job, datetime.min), expected[job].seconds is not None),
+    ):
+        domain, seconds = domain_of(job, matrix), expected[job].seconds
+        first, room_s = domain not in rooms_s, rooms_s.get(domain, budget_s)
+        if first and seconds is None:
+            rooms_s[domain] = 0.0
+        elif first or (seconds is not None and seconds <= room_s):
+            rooms_s[domain] = room_s - seconds
+        else:
+            last = past.measured.get(job)
+            when = f"last measured {last:%Y-%m-%d}" if last else "never measured"
+            takes = "nobody knows yet how long it takes"
+            if seconds is not None:
+                room = minutes(max(room_s, 0.0))
+                takes = f"takes about {minutes(seconds)}, and {room} were left"
+            deferred[job] = Left(f"{job.what()}, {when}; {takes}", planned=True)
+    return deferred
 
 
 class Ended(Exception):

@@ -17,14 +17,14 @@ Algorithms = Mapping[str, Mapping[str, str]]
 """Values by function, each with its name, empty where the value is the name."""
 
 
-def named(*names: str) -> dict[str, str]:
+def named(words: str) -> dict[str, str]:
     """Return algorithms chosen by name."""
-    return dict.fromkeys(names, "")
+    return dict.fromkeys(words.split(), "")
 
 
-def numbered(*names: str) -> dict[str, str]:
-    """Return algorithms chosen by a number from 1 on, in order."""
-    return {str(number): name for number, name in enumerate(names, 1)}
+def numbered(words: str, first: int = 1) -> dict[str, str]:
+    """Return algorithms chosen by number, in order."""
+    return {str(number): name for number, name in enumerate(words.split(), first)}
 
 
 @dataclass(frozen=True)
@@ -79,35 +79,17 @@ OPEN_MPI = MpiLibrary(
     ),
     algorithms={
         "Allreduce": numbered(
-            "basic_linear",
-            "nonoverlapping",
-            "recursive_doubling",
-            "ring",
-            "segmented_ring",
-            "rabenseifner",
+            "basic_linear nonoverlapping recursive_doubling ring segmented_ring rabenseifner"
         ),
-        "Alltoall": numbered("linear", "pairwise", "modified_bruck", "linear_sync", "two_proc"),
+        "Alltoall": numbered("linear pairwise modified_bruck linear_sync two_proc"),
         "Bcast": numbered(
-            "basic_linear",
-            "chain",
-            "pipeline",
-            "split_binary_tree",
-            "binary_tree",
-            "binomial",
-            "knomial",
-            "scatter_allgather",
-            "scatter_allgather_ring",
+            "basic_linear chain pipeline split_binary_tree binary_tree "
+            "binomial knomial scatter_allgather scatter_allgather_ring"
         ),
-        "Allgather": numbered(
-            "linear", "bruck", "recursive_doubling", "ring", "neighbor", "two_proc", "sparbit"
-        ),
-        "Reduce": numbered(
-            "linear", "chain", "pipeline", "binary", "binomial", "in-order_binary", "rabenseifner"
-        ),
-        "Reduce_scatter": numbered("non-overlapping", "recursive_halving", "ring", "butterfly"),
-        "Barrier": numbered(
-            "linear", "double_ring", "recursive_doubling", "bruck", "two_proc", "tree"
-        ),
+        "Allgather": numbered("linear bruck recursive_doubling ring neighbor two_proc sparbit"),
+        "Reduce": numbered("linear chain pipeline binary binomial in-order_binary rabenseifner"),
+        "Reduce_scatter": numbered("non-overlapping recursive_halving ring butterfly"),
+        "Barrier": numbered("linear double_ring recursive_doubling bruck two_proc tree"),
     },
     since={("Allgather", "7"): 5},
 )
@@ -122,42 +104,21 @@ MPICH = MpiLibrary(
     setting=lambda function: Told({f"MPIR_CVAR_{function.upper()}_INTRA_ALGORITHM": VALUE}),
     algorithms={
         "Allreduce": named(
-            "nb",
-            "smp",
-            "recursive_doubling",
-            "recursive_multiplying",
-            "reduce_scatter_allgather",
-            "tree",
-            "recexch",
-            "ring",
-            "k_reduce_scatter_allgather",
+            "nb smp recursive_doubling recursive_multiplying "
+            "reduce_scatter_allgather tree recexch ring "
+            "k_reduce_scatter_allgather"
         ),
-        "Alltoall": named(
-            "brucks", "k_brucks", "nb", "pairwise", "pairwise_sendrecv_replace", "scattered"
-        ),
+        "Alltoall": named("brucks k_brucks nb pairwise pairwise_sendrecv_replace scattered"),
         "Bcast": named(
-            "binomial",
-            "nb",
-            "smp",
-            "scatter_recursive_doubling_allgather",
-            "scatter_ring_allgather",
-            "pipelined_tree",
-            "tree",
+            "binomial nb smp scatter_recursive_doubling_allgather "
+            "scatter_ring_allgather pipelined_tree tree"
         ),
         "Allgather": named(
-            "brucks",
-            "k_brucks",
-            "nb",
-            "recursive_doubling",
-            "ring",
-            "recexch_doubling",
-            "recexch_halving",
+            "brucks k_brucks nb recursive_doubling ring recexch_doubling recexch_halving"
         ),
-        "Reduce": named("binomial", "nb", "smp", "reduce_scatter_gather"),
-        "Reduce_scatter": named(
-            "nb", "noncommutative", "pairwise", "recursive_doubling", "recursive_halving"
-        ),
-        "Barrier": named("nb", "smp", "k_dissemination", "recexch"),
+        "Reduce": named("binomial nb smp reduce_scatter_gather"),
+        "Reduce_scatter": named("nb noncommutative pairwise recursive_doubling recursive_halving"),
+        "Barrier": named("nb smp k_dissemination recexch"),
     },
     heard={"MPIR_CVAR_COLLECTIVE_FALLBACK": "print"},
     fell_back="User set collective algorithm is not usable",
@@ -202,16 +163,9 @@ MVAPICH2 = MpiLibrary(
     name="MVAPICH2",
     setting=lambda function: Told({MVAPICH2_VARIABLES[function]: VALUE}),
     algorithms={
-        "Allreduce": numbered("recursive_doubling", "reduce_scatter_allgather"),
-        "Alltoall": {
-            "0": "bruck",
-            "1": "recursive_doubling",
-            "2": "scatter_dest",
-            "3": "pairwise",
-        },
-        "Allgather": numbered(
-            "recursive_doubling_allgather_comm", "recursive_doubling", "bruck", "ring"
-        ),
+        "Allreduce": numbered("recursive_doubling reduce_scatter_allgather"),
+        "Alltoall": numbered("bruck recursive_doubling scatter_dest pairwise", 0),
+        "Allgather": numbered("recursive_doubling_allgather_comm recursive_doubling bruck ring"),
     },
 )
 """Up to 2.3: variables that override its tuning tables.
