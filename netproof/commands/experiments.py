@@ -244,7 +244,7 @@ def load(
 
 def _measured_load(where: Where, victims: str, aggressors: str, nodes: int, rounds: int) -> Path:
     from netproof.congestion.loaded import FOLDER
-    from netproof.congestion.turns import LEAST_NODES, Aggressor, Victim, chosen
+    from netproof.congestion.planning import LEAST_NODES, Aggressor, Victim, chosen
 
     measured, congesting = chosen(Victim, victims), chosen(Aggressor, aggressors)
     where.insist_on_pairs()

@@ -262,9 +262,8 @@ def measured_algorithms(
     """
     from netproof.benchmarks import imb, registry
     from netproof.site.partition import absences
-    from netproof.tuning import restoring, sweep
+    from netproof.tuning import algorithms, restoring, sweep
     from netproof.tuning.algorithm_sweep import PARAMETER
-    from netproof.tuning.algorithms import known
 
     benchmark = imb.BENCHMARK.name
     where = Where.of(option, environment, full=True)
@@ -277,7 +276,7 @@ def measured_algorithms(
     there = sorted({case.environment for case in cases if case.benchmark == benchmark})
     why = absences(named.get(environment, {})).get(benchmark)
     where.insist(there, registry.named(benchmark).label, f", whose site says: {why}" if why else "")
-    choice = known.choice(named[environment]["mpi"], function, values)
+    choice = algorithms.choice(named[environment]["mpi"], function, values)
     counts = sorted({one.ranks for one in cases if one.function == function})
     if ranks is not None and ranks not in counts:
         raise NetproofError(

@@ -10,7 +10,7 @@ from statistics import median
 from netproof.benchmarks.outputs import text_of
 from netproof.benchmarks.registry import OF_PAIRS
 from netproof.congestion import planning
-from netproof.congestion.turns import VictimTurn
+from netproof.congestion.planning import VictimTurn
 from netproof.errors import NetproofError, shortened
 from netproof.measurement.case import Case
 from netproof.measurement.curve import Curve

@@ -20,10 +20,9 @@ from netproof.run.on_demand import DemandedJob, JobRead, OnDemand
 from netproof.run.system_here import rank_counts
 from netproof.session import plan
 from netproof.site.partition import ranks_feature
-from netproof.tuning import algorithm_sweep, parameters, restoring
+from netproof.tuning import algorithm_sweep, algorithms, parameters, restoring
 from netproof.tuning.algorithm_sweep import AlgorithmSweep
-from netproof.tuning.algorithms import known
-from netproof.tuning.algorithms.known import Choice
+from netproof.tuning.algorithms import Choice
 from netproof.tuning.parameters import Parameter, Told
 from netproof.tuning.sweep import Sweep, SweepTurn, hooked_script, of_job, own_values, steps, turns
 
@@ -197,7 +196,7 @@ class AlgorithmLaunches(DemandedJob, Swept):
     def choice(self) -> Choice:
         """Return the algorithms and how to select them; raise NetproofError for unknown ones."""
         given = self.swept_algorithms.split(",") if self.swept_algorithms else ()
-        return known.choice(self.current_environ.extras["mpi"], self.swept_function, given)
+        return algorithms.choice(self.current_environ.extras["mpi"], self.swept_function, given)
 
     def sequence(self) -> tuple[SweepTurn, ...]:
         """Return the launches in their order."""

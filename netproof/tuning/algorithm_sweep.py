@@ -18,7 +18,7 @@ from netproof.session.labelled import JobRecord
 from netproof.session.measured import Launch
 from netproof.session.plan import Step
 from netproof.site.partition import Partition
-from netproof.tuning.algorithms.known import Choice
+from netproof.tuning.algorithms import Choice
 from netproof.tuning.parameters import Told
 from netproof.tuning.sweep import Sweep, SweepTurn, assigned, left_by_job
 from netproof.tuning.winners import Winners, winners

@@ -185,39 +185,32 @@ def by_its_size(value: str) -> tuple[bool, int, str]:
 def alongside_the_default(value: str, made: Sequence[Made]) -> list[dict[int, float]]:
     """Return the logarithm of the gain by size in bytes, for each launch with a value."""
     found = []
-    for one in made:
-        if one.value != value:
-            continue
-        defaults = [each for each in made if each.value is None and each.round == one.round]
-        before = max(
-            (each for each in defaults if each.order < one.order),
-            key=lambda each: each.order,
-            default=None,
-        )
-        behind = min(
-            (each for each in defaults if each.order > one.order),
-            key=lambda each: each.order,
-            default=None,
-        )
-        if before is None or behind is None:
+    defaults = sorted((one for one in made if one.value is None), key=lambda one: one.order)
+    for one in (one for one in made if one.value == value):
+        of_round = [each for each in defaults if each.round == one.round]
+        before = [each for each in of_round if each.order < one.order]
+        behind = [each for each in of_round if each.order > one.order]
+        if not before or not behind:
             raise NetproofError(
                 f"{value} of round {one.round} does not stand between two launches of the default"
             )
-        if one.undisturbed and before.undisturbed and behind.undisturbed:
-            found.append(_logs(one.curve, before.curve, behind.curve))
+        both = before[-1], behind[0]
+        if one.undisturbed and all(each.undisturbed for each in both):
+            found.append(_logs(one.curve, *(each.curve for each in both)))
     return found
 
 
 def _logs(curve: Curve, before: Curve, behind: Curve) -> dict[int, float]:
     if not curve.sizes == before.sizes == behind.sizes:
         raise NetproofError("launches of a sweep have different sizes")
-    rows = zip(curve.sizes, curve.time_us, before.time_us, behind.time_us, strict=True)
     logs = {}
-    for size, *times in rows:
+    for size, *times in zip(
+        curve.sizes, curve.time_us, before.time_us, behind.time_us, strict=True
+    ):
         if min(times) <= 0:
             raise NetproofError(f"a time of {min(times):g} µs at {size} bytes is no reading")
-        time, one, other = times
-        logs[size] = (math.log(one) + math.log(other)) / 2 - math.log(time)
+        time, one, other = map(math.log, times)
+        logs[size] = (one + other) / 2 - time
     return logs
 
 

@@ -43,8 +43,7 @@ from netproof.session import job_files, pair_rounds
 from netproof.site import site
 from netproof.site.partition import Partition
 from netproof.store import Store
-from netproof.tuning import algorithm_sweep, gains, sweep, winners
-from netproof.tuning.algorithms import known
+from netproof.tuning import algorithm_sweep, algorithms, gains, sweep, winners
 from netproof.verdict import deriving, files, judging, keeping, pairs, verdict
 from netproof.verdict.options import AlongsideOptions
 from netproof.verdict.references import ReferenceFile
@@ -459,7 +458,7 @@ def tuning() -> Iterator[Fact]:
     """Judge a recorded sweep of algorithms, and sweeps with known gains."""
     folder, case = DATA / "jobs" / "algorithms", Case(*GIGE, "imb", "Allreduce", 4, 1)
     values = ("ring", "reduce_scatter_allgather", "nonsense")
-    choice = known.choice("MPICH 5.0.2", case.function, values)
+    choice = algorithms.choice("MPICH 5.0.2", case.function, values)
     turns = sweep.turns(choice.values, 3, json.loads((folder / "plan.json").read_text())["seed"])
     left = algorithm_sweep.of_job(folder, case, testbed(), turns, choice)
     yield from facts("recorded", left, "refused fell_back")

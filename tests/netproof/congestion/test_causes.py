@@ -19,7 +19,7 @@ from netproof import codec
 from netproof.congestion import causes, loaded
 from netproof.congestion.causes import CauseKind, LoadFindings
 from netproof.congestion.loaded import Aggression, Loaded, VictimRun
-from netproof.congestion.turns import Victim, VictimTurn
+from netproof.congestion.planning import Victim, VictimTurn
 from netproof.measurement.counters import TCP, Counters, CounterSource, NodeCounters
 
 DATA = Path(__file__).resolve().parents[2] / "data"

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from netproof.congestion import planning
-from netproof.congestion.turns import Aggressor, Victim, turns
+from netproof.congestion.planning import Aggressor, Victim, turns
 from netproof.errors import NetproofError
 from netproof.session import node_facts
 

@@ -14,15 +14,16 @@ from netproof.measurement.case import Case
 from netproof.session.job_files import Incomplete
 from netproof.site import site
 from netproof.site.partition import Partition
-from netproof.tuning import algorithm_sweep
+from netproof.tuning import algorithm_sweep, algorithms
 from netproof.tuning.algorithm_sweep import AlgorithmSweep
-from netproof.tuning.algorithms import known
 from netproof.tuning.sweep import Sweep, turns
 
 ROOT = Path(__file__).resolve().parents[3]
 JOB = ROOT / "tests" / "data" / "jobs" / "algorithms"
 CASE = Case("testbed", "gige", "mpich", "imb", "Allreduce", 4, 1)
-CHOICE = known.choice("MPICH 5.0.2", "Allreduce", ("ring", "reduce_scatter_allgather", "nonsense"))
+CHOICE = algorithms.choice(
+    "MPICH 5.0.2", "Allreduce", ("ring", "reduce_scatter_allgather", "nonsense")
+)
 SEVERAL = turns(CHOICE.values, 3, json.loads((JOB / "plan.json").read_text())["seed"])
 SRUN = ["srun", "--mpi=pmi2"]
 
@@ -104,7 +105,7 @@ def test_what_was_refused_is_named_with_what_it_said_and_spoils_no_other(partiti
 
 
 def test_a_value_that_the_library_says_to_ignore_is_refused(partition, job):
-    choice = known.choice("Intel MPI 2021.18.1", "Allreduce", ("1", "99"))
+    choice = algorithms.choice("Intel MPI 2021.18.1", "Allreduce", ("1", "99"))
     assert choice.ignored
     several = turns(choice.values, 3, 1)
     ring = [turn.step for turn in SEVERAL if turn.value == "ring"]

@@ -1,14 +1,14 @@
-"""Algorithms of collectives that each MPI library offers, and the variables that choose one."""
+"""Algorithms of collectives that MPI libraries offer, and the values that a sweep of one tries."""
 
 from __future__ import annotations
 
 import dataclasses
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from netproof.errors import NetproofError
-from netproof.tuning.parameters import VALUE, Told
+from netproof.tuning.parameters import VALUE, Told, insist_on_values
 
 FUNCTIONS = ("Allreduce", "Alltoall", "Bcast", "Allgather", "Reduce", "Reduce_scatter", "Barrier")
 """Functions of IMB whose algorithms are swept; Barrier has no message."""
@@ -45,10 +45,6 @@ class MpiLibrary:
     heard: Mapping[str, str] = field(default_factory=dict)
     ignored: str = ""
     fell_back: str = ""
-
-    def is_called(self, library: str) -> bool:
-        """Check whether the site's name of a library is of this one."""
-        return library.lower().startswith(self.name.lower())
 
     def values(self, function: str, library: str) -> dict[str, str]:
         """Return values of a function and their names, for the version in the site's name.
@@ -190,3 +186,58 @@ that begin with ``osu_``.
 
 LIBRARIES = (OPEN_MPI, MPICH, INTEL_MPI, MVAPICH2, MVAPICH)
 """The first one matches whose name begins a site's: MVAPICH2 is before MVAPICH."""
+
+
+@dataclass(frozen=True)
+class Choice:
+    """The values of a sweep with their names, and how to set them.
+
+    ``library``: as the site names it; ``heard``, ``ignored``, ``fell_back``: as in ``MpiLibrary``.
+    """
+
+    library: str
+    function: str
+    names: Mapping[str, str]
+    told: Told
+    heard: Mapping[str, str]
+    ignored: str
+    fell_back: str
+
+    @property
+    def values(self) -> tuple[str, ...]:
+        """Return the values, in the library's order."""
+        return tuple(self.names)
+
+    @property
+    def title(self) -> str:
+        """Return the name of the setting."""
+        return f"{self.function} algorithm"
+
+
+def choice(library: str, function: str, given: Sequence[str] = ()) -> Choice:
+    """Return the values that a sweep of a function tries with a library as its site names it.
+
+    ``given``: names or values in place of all; unknown ones are passed on, since other versions
+    have others. Raise NetproofError for a function or a library without algorithms.
+    """
+    if function not in FUNCTIONS:
+        raise NetproofError(
+            f"{function!r} is no function whose algorithms are swept; those are"
+            f" {', '.join(FUNCTIONS)}"
+        )
+    called = [one for one in LIBRARIES if library.lower().startswith(one.name.lower())]
+    if not called:
+        raise NetproofError(
+            f"choosing an algorithm is not known for {library}, only for"
+            f" {', '.join(known.name for known in LIBRARIES)}: name its environment variable"
+            " instead, with --values and --protocol mpi"
+        )
+    one = called[0]
+    names = one.values(function, library)
+    if given:
+        by_name = {name: value for value, name in names.items() if name}
+        values = [by_name.get(word, word) for word in given]
+        insist_on_values(values)
+        names = {value: names.get(value, "") for value in values}
+    setting = one.setting(function)
+    return Choice(library, function, names, setting, one.heard, one.ignored, one.fell_back)
