@@ -335,14 +335,9 @@ def gpcnet(
 def _measured_gpcnet(where: Where, rounds: int, nodes: int) -> Path:
     from netproof.congestion.gpcnet import FEATURE, FOLDER, LEAST_NODES
     from netproof.congestion.gpcnet_output import PROGRAM
+    from netproof.site.matrix import partitions_in
 
-    (environments,) = (
-        one["environs"]
-        for system in where.configuration["systems"]
-        if system["name"] == where.system
-        for one in system["partitions"]
-        if one["name"] == where.partition
-    )
+    environments = partitions_in(where.configuration, where.system)[where.partition]["environs"]
     having = {
         one["name"]
         for one in where.configuration["environments"]

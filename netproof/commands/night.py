@@ -37,7 +37,7 @@ from netproof.session.left import Left
 from netproof.session.session import Session
 from netproof.site import module_path, shipped, site, slurm
 from netproof.site.jobs import PlannedJob, domain_of, jobs, nodes_of
-from netproof.site.matrix import Matrix, matrix
+from netproof.site.matrix import Matrix, matrix, partitions_in
 from netproof.site.module_path import LOGIN_SHELL
 from netproof.store import Store, durations
 from netproof.store.durations import Expected, Past
@@ -428,9 +428,8 @@ def cannot_run(
     unknown to Slurm, Slurm itself refuses the job. Raises NetproofError where Slurm does not
     answer.
     """
-    system = matrix.cases[0].system
-    (entries,) = [s["partitions"] for s in configuration["systems"] if s["name"] == system]
-    access = {entry["name"]: slurm.names_in(entry.get("access", [])) for entry in entries}
+    entries = partitions_in(configuration, matrix.cases[0].system)
+    access = {name: slurm.names_in(entry.get("access", [])) for name, entry in entries.items()}
     needed = {job: nodes_of(job, matrix) for job in several}
     ends = time.monotonic() + wait_s
     while True:

@@ -32,7 +32,7 @@ from netproof.session.measured import line_rate_of_case
 from netproof.site import module_path, site, slurm
 from netproof.site.faults import SiteError
 from netproof.site.jobs import jobs, nodes_of
-from netproof.site.matrix import Matrix, matrix
+from netproof.site.matrix import Matrix, environments_in, matrix, partitions_in
 from netproof.site.partition import Partition, time_limit_s
 from netproof.verdict import deriving, judging
 from netproof.verdict.references import NotThere, ReferenceFile
@@ -111,13 +111,12 @@ def check(asked: str | None, *, full: bool = False) -> CheckedSite:
         )
         return checked
     path = found.paths[name]
-    (system,) = (one for one in found.configuration["systems"] if one["name"] == name)
-    partitions = [one for one in system["partitions"] if one["name"] in expected.partitions]
+    entries = partitions_in(found.configuration, name)
+    partitions = [entries[one] for one in entries if one in expected.partitions]
     environments = {
-        one["name"]: one
-        for one in found.configuration["environments"]
-        if any(one["name"] in entry["environs"] for entry in partitions)
-        and name in one["target_systems"]
+        one: entry
+        for one, entry in environments_in(found.configuration, name).items()
+        if any(one in partition["environs"] for partition in partitions)
     }
     if not expected.cases:
         checked.wrong(
@@ -132,7 +131,7 @@ def check(asked: str | None, *, full: bool = False) -> CheckedSite:
             f"{path}: {_count(len(partitions), 'partition')},"
             f" {_count(len(environments), 'environment')}, {_count(len(expected.cases), 'case')}"
         )
-    _twins(checked, path, name, system["partitions"])
+    _twins(checked, path, name, entries.values())
     _environments(checked, path, environments)
     no_modules = module_path.missing(found.configuration, name, expected)
     if no_modules and shutil.which("sinfo"):

@@ -176,16 +176,11 @@ def _restore(option: str) -> int:
 def _restored(where: Where) -> tuple[NotRestored, ...]:
     """Restore what an earlier sweep left changed on a partition; NetproofError if not possible."""
     from netproof.present import tables
+    from netproof.site.matrix import partitions_in
     from netproof.tuning import restoring
     from netproof.verdict import judging
 
-    (access,) = (
-        entry["access"]
-        for one in where.configuration["systems"]
-        if one["name"] == where.system
-        for entry in one["partitions"]
-        if entry["name"] == where.partition
-    )
+    access = partitions_in(where.configuration, where.system)[where.partition]["access"]
     record = restoring.record_of(judging.reports_folder(), where.system, where.partition)
     restored = restoring.restore(record, where.settings.tuning_hook, access)
     for one in restored:
@@ -209,6 +204,7 @@ def measured_setting(
     where ReFrame leaves no report.
     """
     from netproof.benchmarks import netpipe, registry
+    from netproof.site.matrix import environments_in
     from netproof.tuning import parameters, restoring, sweep
 
     for given, known in ((protocol, netpipe.PROTOCOLS), (path, netpipe.PATHS)):
@@ -220,12 +216,8 @@ def measured_setting(
         sorted({one.environment for one in cases if registry.of(one).by_protocol}), "NetPIPE"
     )
     turned = parameters.found(parameter, values)
-    (library,) = (
-        entry["extras"]["mpi"]
-        for entry in where.configuration["environments"]
-        if entry["name"] == environment and where.system in entry["target_systems"]
-    )
-    turned.told(protocol, library, path)
+    there = environments_in(where.configuration, where.system)
+    turned.told(protocol, there[environment]["extras"]["mpi"], path)
     tried = tuple(values) or turned.values_on(where.settings.rails)
     parameters.insist_on_values(tried)
     if turned.by_hook and not where.settings.tuning_hook:
@@ -261,22 +253,19 @@ def measured_algorithms(
     Raise NetproofError as ``measured_setting``.
     """
     from netproof.benchmarks import imb, registry
+    from netproof.site.matrix import environments_in
     from netproof.site.partition import absences
     from netproof.tuning import algorithms, restoring, sweep
     from netproof.tuning.algorithm_sweep import PARAMETER
 
     benchmark = imb.BENCHMARK.name
     where = Where.of(option, environment, full=True)
-    named = {
-        one["name"]: one["extras"]
-        for one in where.configuration["environments"]
-        if where.system in one["target_systems"]
-    }
+    named = environments_in(where.configuration, where.system)
     cases = where.matrix.cases
     there = sorted({case.environment for case in cases if case.benchmark == benchmark})
-    why = absences(named.get(environment, {})).get(benchmark)
+    why = absences(named.get(environment, {}).get("extras", {})).get(benchmark)
     where.insist(there, registry.named(benchmark).label, f", whose site says: {why}" if why else "")
-    choice = algorithms.choice(named[environment]["mpi"], function, values)
+    choice = algorithms.choice(named[environment]["extras"]["mpi"], function, values)
     counts = sorted({one.ranks for one in cases if one.function == function})
     if ranks is not None and ranks not in counts:
         raise NetproofError(
