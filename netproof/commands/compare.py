@@ -32,17 +32,10 @@ _NOT_COMPARED = "none"
 def compare(
     first: Annotated[
         Path | None,
-        typer.Argument(
-            help="Session report, or a session's name in the store.",
-            show_default=False,
-            readable=False,
-        ),
+        typer.Argument(help="Session report, or a session's name in the store.", readable=False),
     ] = None,
     second: Annotated[
-        Path | None,
-        typer.Argument(
-            help="Another one; the same if left out.", show_default=False, readable=False
-        ),
+        Path | None, typer.Argument(help="Another one; the same if left out.", readable=False)
     ] = None,
     store: SessionStoreOption = None,
     label: Annotated[
@@ -51,20 +44,15 @@ def compare(
             "--label",
             metavar="A B",
             help="KEY=VALUE of each side: the store's newest session with that label.",
-            show_default=False,
         ),
     ] = None,
     partition: Annotated[
         tuple[str, str] | None,
-        typer.Option(
-            "--partition", metavar="A B", help="Partition of each side.", show_default=False
-        ),
+        typer.Option("--partition", metavar="A B", help="Partition of each side."),
     ] = None,
     environment: Annotated[
         tuple[str, str] | None,
-        typer.Option(
-            "--environment", metavar="A B", help="Environment of each side.", show_default=False
-        ),
+        typer.Option("--environment", metavar="A B", help="Environment of each side."),
     ] = None,
     by: Annotated[
         str | None,
@@ -72,12 +60,10 @@ def compare(
             "--by",
             help="All values of one dimension compared with the first: partition, environment, or"
             " label=KEY over the store.",
-            show_default=False,
         ),
     ] = None,
     folder: Annotated[
-        Path | None,
-        typer.Option("--out", help="Folder to write a page on it into, too.", show_default=False),
+        Path | None, typer.Option("--out", help="Folder to write a page on it into, too.")
     ] = None,
     as_json: JsonOption = False,
 ) -> int:

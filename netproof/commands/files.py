@@ -51,7 +51,6 @@ def judge(
             "--as",
             metavar="PATTERN",
             help="What a path says of its configuration: '{system}-{mpi}/{benchmark}'.",
-            show_default=False,
         ),
     ] = None,
     names: Annotated[
@@ -59,28 +58,18 @@ def judge(
         typer.Option(
             "--names",
             help="CSV with a column file, and columns that name its configuration.",
-            show_default=False,
             readable=False,
         ),
     ] = None,
     baseline: Annotated[
-        str | None,
-        typer.Option(
-            "--baseline", help="Configuration that scores are relative to.", show_default=False
-        ),
+        str | None, typer.Option("--baseline", help="Configuration that scores are relative to.")
     ] = None,
     link: Annotated[
-        str | None,
-        typer.Option("--link", metavar="RATE", help="Link of a node: 100G.", show_default=False),
+        str | None, typer.Option("--link", metavar="RATE", help="Link of a node: 100G.")
     ] = None,
     mtu: Annotated[
         int | None,
-        typer.Option(
-            "--mtu",
-            min=100,
-            help="With --link: bytes; InfiniBand 4096, else 1500.",
-            show_default=False,
-        ),
+        typer.Option("--mtu", min=100, help="With --link: bytes; InfiniBand 4096, else 1500."),
     ] = None,
     transport: Annotated[
         Transport, typer.Option("--transport", help="With --link: what carries MPI.")
@@ -88,9 +77,7 @@ def judge(
     bidirectional: BidirectionalOption = False,
     folder: Annotated[
         Path | None,
-        typer.Option(
-            "--report", metavar="FOLDER", help="Also write a page with charts.", show_default=False
-        ),
+        typer.Option("--report", metavar="FOLDER", help="Also write a page with charts."),
     ] = None,
     as_json: JsonOption = False,
 ) -> int:

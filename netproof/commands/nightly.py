@@ -14,8 +14,7 @@ from netproof.errors import NetproofError
 @verb("")
 def nightly(
     system: Annotated[
-        str,
-        typer.Option(envvar="RFM_SYSTEM", help="SYSTEM or SYSTEM:PARTITION, as for reframe."),
+        str, typer.Option(envvar="RFM_SYSTEM", help="SYSTEM or SYSTEM:PARTITION, as for reframe.")
     ],
     store: StoreOption,
     report: Annotated[
@@ -23,32 +22,24 @@ def nightly(
         typer.Option(
             envvar="NETPROOF_PAGES",
             help="Folder of the reports; by default nightly/ where sessions have theirs.",
-            show_default=False,
         ),
     ] = None,
-    junit: Annotated[
-        Path | None, typer.Option(help="File for JUnit's XML.", show_default=False)
-    ] = None,
+    junit: Annotated[Path | None, typer.Option(help="File for JUnit's XML.")] = None,
     hook: Annotated[
         str,
         typer.Option(
             envvar="NETPROOF_HOOK",
             help="Shell command that gets the summary on its standard input.",
-            show_default=False,
         ),
     ] = "",
     budget: Annotated[
         float | None,
         typer.Option(
-            metavar="MINUTES",
-            min=0,
-            help="Measure what fits, what waited longest first.",
-            show_default=False,
+            metavar="MINUTES", min=0, help="Measure what fits, what waited longest first."
         ),
     ] = None,
     label: Annotated[
-        list[str] | None,
-        typer.Option(metavar="KEY=VALUE", help="Label of the session.", show_default=False),
+        list[str] | None, typer.Option(metavar="KEY=VALUE", help="Label of the session.")
     ] = None,
     full: Annotated[bool, typer.Option("--full", help="All IMB functions (reframe -R).")] = False,
     least_free: Annotated[
@@ -62,9 +53,7 @@ def nightly(
     ] = 10,
     arguments: Annotated[
         list[str] | None,
-        typer.Argument(
-            metavar="[-- OPTION...]", help="Options of reframe, after --.", show_default=False
-        ),
+        typer.Argument(metavar="[-- OPTION...]", help="Options of reframe, after --."),
     ] = None,
 ) -> int:
     """Measure, judge, report and notify people, for one night.

@@ -20,13 +20,11 @@ from netproof.verdict.options import EARLIER_SESSIONS, MAX_AGE_DAYS, AlongsideOp
 JsonOption = Annotated[bool, typer.Option("--json", help="Print the same as JSON.")]
 
 WhereOption = Annotated[
-    str | None,
-    typer.Option("--system", metavar="SYSTEM:PARTITION", help="Where.", show_default=False),
+    str | None, typer.Option("--system", metavar="SYSTEM:PARTITION", help="Where.")
 ]
 
 EnvironmentOption = Annotated[
-    str | None,
-    typer.Option("--environment", "-p", help="Environment to use.", show_default=False),
+    str | None, typer.Option("--environment", "-p", help="Environment to use.")
 ]
 
 EarlierReportOption = Annotated[
@@ -34,23 +32,16 @@ EarlierReportOption = Annotated[
     typer.Option(
         "--report",
         help="Measure nothing, and read the report of an earlier session.",
-        show_default=False,
         readable=False,
     ),
 ]
 
 PageOption = Annotated[
-    Path | None,
-    typer.Option(
-        "--html", metavar="FOLDER", help="Also write a page with charts.", show_default=False
-    ),
+    Path | None, typer.Option("--html", metavar="FOLDER", help="Also write a page with charts.")
 ]
 
 SystemOption = Annotated[
-    str | None,
-    typer.Option(
-        "--system", help="SYSTEM or SYSTEM:PARTITION, as for reframe.", show_default=False
-    ),
+    str | None, typer.Option("--system", help="SYSTEM or SYSTEM:PARTITION, as for reframe.")
 ]
 
 FullOption = Annotated[
@@ -73,7 +64,6 @@ SessionStoreOption = Annotated[
         "--store",
         envvar="NETPROOF_STORE",
         help="Folder of the store, for a session's name.",
-        show_default=False,
         readable=False,
     ),
 ]
@@ -130,10 +120,7 @@ StoreOption = Annotated[
 ]
 
 OutOption = Annotated[
-    Path | None,
-    typer.Option(
-        "--out", help="Folder to write; next to the session if left out.", show_default=False
-    ),
+    Path | None, typer.Option("--out", help="Folder to write; next to the session if left out.")
 ]
 
 OutputsArgument = Annotated[

@@ -175,7 +175,6 @@ def report(
             "--switch",
             metavar="PARTITION",
             help="Compare this one with the others on a page; default: the one measured alone.",
-            show_default=False,
         ),
     ] = None,
     power: PowerOption = False,
@@ -244,8 +243,7 @@ def _command(
 @verb("cannot diagnose")
 def diagnose(
     partition: Annotated[
-        str | None,
-        typer.Argument(help="Only this partition; all that were measured if left out."),
+        str | None, typer.Argument(help="Only this partition; all that were measured if left out.")
     ] = None,
     session: Annotated[
         Path | None,
@@ -253,7 +251,6 @@ def diagnose(
             "--session",
             metavar="NAME|PATH",
             help="Session report, or a session's name in the store; else the newest report.",
-            show_default=False,
             readable=False,
         ),
     ] = None,
@@ -263,22 +260,17 @@ def diagnose(
             "--store",
             envvar="NETPROOF_STORE",
             help="Folder of the store, for a session's name and for since when.",
-            show_default=False,
             readable=False,
         ),
     ] = None,
     back: Annotated[
         int,
         typer.Option(
-            "--back",
-            min=0,
-            metavar="N",
-            help="Look into up to N earlier sessions for since when.",
+            "--back", min=0, metavar="N", help="Look into up to N earlier sessions for since when."
         ),
     ] = EARLIER_SESSIONS,
     measure: Annotated[
-        bool,
-        typer.Option("--measure", help="First measure all nodes of the partition in pairs."),
+        bool, typer.Option("--measure", help="First measure all nodes of the partition in pairs.")
     ] = False,
     system: SystemOption = None,
     as_json: JsonOption = False,

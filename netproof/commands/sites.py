@@ -18,7 +18,6 @@ SiteArgument = Annotated[
     typer.Argument(
         metavar="[SYSTEM[:PARTITION]]",
         help="As for reframe --system; left out, the one this is a login node of.",
-        show_default=False,
     ),
 ]
 

@@ -28,14 +28,9 @@ ROUNDS = 5
 
 @verb("")
 def literature(
-    study: Annotated[
-        str | None, typer.Argument(help="Name of a study; all if left out.", show_default=False)
-    ] = None,
+    study: Annotated[str | None, typer.Argument(help="Name of a study; all if left out.")] = None,
     report: Annotated[
-        Path | None,
-        typer.Option(
-            "--session", help="Session report to show alongside the studies.", show_default=False
-        ),
+        Path | None, typer.Option("--session", help="Session report to show alongside the studies.")
     ] = None,
 ) -> int:
     """Show the figures of earlier studies. Exit 0: shown, 2: cannot be shown."""
@@ -64,7 +59,6 @@ def study(
             "--sweep",
             metavar="REPORT",
             help="Report of a sweep; the newest of each setting if left out.",
-            show_default=False,
             readable=False,
         ),
     ] = None,
@@ -75,14 +69,10 @@ def study(
             "--measure",
             metavar="SYSTEM:PARTITION",
             help="Measure what the study did first, on this partition.",
-            show_default=False,
         ),
     ] = None,
     environment: Annotated[
-        str | None,
-        typer.Option(
-            "--environment", "-p", help="With --measure: of the sweeps.", show_default=False
-        ),
+        str | None, typer.Option("--environment", "-p", help="With --measure: of the sweeps.")
     ] = None,
 ) -> int:
     """Write a page that redoes an earlier study. Exit 0: written, 2: cannot be written."""

@@ -33,8 +33,7 @@ def tune(
         str | None,
         typer.Argument(
             help="What to turn: socket-buffer, eager-limit, rails, mtu, coalescing, algorithm, or"
-            " an environment variable.",
-            show_default=False,
+            " an environment variable."
         ),
     ] = None,
     where: WhereOption = None,
@@ -42,10 +41,7 @@ def tune(
     protocol: Annotated[
         str | None,
         typer.Option(
-            "--protocol",
-            metavar="tcp|mpi",
-            help="Over what NetPIPE measures; tcp unless given.",
-            show_default=False,
+            "--protocol", metavar="tcp|mpi", help="Over what NetPIPE measures; tcp unless given."
         ),
     ] = None,
     path: Annotated[
@@ -54,30 +50,22 @@ def tune(
             "--path",
             metavar="between|inside",
             help="Between two nodes, unless given, or inside one.",
-            show_default=False,
         ),
     ] = None,
     function: Annotated[
         str | None,
         typer.Option(
-            "--function",
-            help="Of algorithm: the collective of IMB, Allreduce for instance.",
-            show_default=False,
+            "--function", help="Of algorithm: the collective of IMB, Allreduce for instance."
         ),
     ] = None,
     ranks: Annotated[
         int | None,
         typer.Option(
-            "--ranks",
-            help="Of algorithm: one rank count of the partition instead of all.",
-            show_default=False,
+            "--ranks", help="Of algorithm: one rank count of the partition instead of all."
         ),
     ] = None,
     values: Annotated[
-        str | None,
-        typer.Option(
-            "--values", metavar="A,B,...", help="Instead of its own values.", show_default=False
-        ),
+        str | None, typer.Option("--values", metavar="A,B,...", help="Instead of its own values.")
     ] = None,
     rounds: Annotated[
         int, typer.Option("--rounds", min=3, help="How often each value is launched.")
@@ -87,7 +75,6 @@ def tune(
         typer.Option(
             "--report",
             help="Measure nothing, and read the report of an earlier sweep.",
-            show_default=False,
             readable=False,
         ),
     ] = None,
