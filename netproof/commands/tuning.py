@@ -21,10 +21,9 @@ from netproof.errors import NetproofError
 
 if TYPE_CHECKING:
     from netproof.tuning.algorithm_sweep import AlgorithmSweep
-    from netproof.tuning.gains import Tuned
+    from netproof.tuning.gains import Tuned, Winners
     from netproof.tuning.restoring import NotRestored
     from netproof.tuning.sweep import Sweep
-    from netproof.tuning.winners import Winners
 
 
 @verb("cannot tune")

@@ -19,9 +19,9 @@ from netproof.session.measured import Launch
 from netproof.session.plan import Step
 from netproof.site.partition import Partition
 from netproof.tuning.algorithms import Choice
+from netproof.tuning.gains import Winners, winners
 from netproof.tuning.parameters import Told
 from netproof.tuning.sweep import Sweep, SweepTurn, assigned, left_by_job
-from netproof.tuning.winners import Winners, winners
 
 PARAMETER = "algorithm"
 """The command's name of the setting."""

@@ -43,7 +43,7 @@ from netproof.session import job_files, pair_rounds
 from netproof.site import site
 from netproof.site.partition import Partition
 from netproof.store import Store
-from netproof.tuning import algorithm_sweep, algorithms, gains, sweep, winners
+from netproof.tuning import algorithm_sweep, algorithms, gains, sweep
 from netproof.verdict import deriving, files, judging, keeping, pairs, verdict
 from netproof.verdict.options import AlongsideOptions
 from netproof.verdict.references import ReferenceFile
@@ -471,7 +471,7 @@ def tuning() -> Iterator[Fact]:
         "nothing wins": test_winners.made(),
     }
     for name, made in several.items():
-        table, tuned = winners.winners(made), gains.tuned(made)
+        table, tuned = gains.winners(made), gains.tuned(made)
         yield from facts(name, table, "drift rounds disturbed")
         yield from facts(name, tuned, "recommended.value recommended.best_in")
         yield from facts_of_each(name, table.rows, "winner as_good", "size")
