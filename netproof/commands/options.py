@@ -7,12 +7,14 @@ at once.
 from __future__ import annotations
 
 import functools
+import traceback
 from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
+from netproof.commands import entry
 from netproof.errors import NetproofError
 from netproof.verdict.exit_status import CANNOT_JUDGE
 from netproof.verdict.options import EARLIER_SESSIONS, MAX_AGE_DAYS, AlongsideOptions
@@ -156,6 +158,8 @@ def refused(cannot: str, error: object) -> int:
     """Print why a verb cannot do what was asked; return its exit status."""
     from netproof.present import tables
 
+    if entry.debugging():
+        traceback.print_exc()
     text = f"netproof: {cannot}{': ' if cannot else ''}{error}"
     tables.say(tables.console(stderr=True), text, "red")
     return CANNOT_JUDGE
