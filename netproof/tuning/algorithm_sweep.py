@@ -15,7 +15,6 @@ from netproof.measurement.case import Case
 from netproof.session import job_scripts, plan, session
 from netproof.session.job_files import Incomplete
 from netproof.session.labelled import JobRecord
-from netproof.session.measured import Launch
 from netproof.session.plan import Step
 from netproof.site.partition import Partition
 from netproof.tuning.algorithms import Choice
@@ -106,27 +105,21 @@ def script(several: Sequence[SweepTurn], planned: Sequence[Step], partition: Par
     return "\n".join(lines) + "\n"
 
 
-@dataclass(frozen=True)
-class Tried:
-    """A job's result of a sweep: the accepted algorithms' turns with their launches.
-
-    ``refused``, ``fell_back``: as in ``AlgorithmSweep``.
-    """
-
-    turns: tuple[SweepTurn, ...]
-    launches: tuple[Launch, ...]
-    refused: tuple[Remark, ...]
-    fell_back: tuple[Remark, ...]
-
-
 def of_job(
-    folder: Path, case: Case, partition: Partition, several: Sequence[SweepTurn], choice: Choice
-) -> Tried:
+    folder: Path,
+    jobid: str,
+    case: Case,
+    extras: Mapping[str, Any],
+    several: Sequence[SweepTurn],
+    choice: Choice,
+    seed: int,
+) -> AlgorithmSweep:
     """Return the result of a job in ``folder``, without the algorithms that the library refused.
 
-    Raise Incomplete where a launch of the default failed, where the job ended before its last
-    launch, and where no algorithm is left, each with its reason.
+    ``extras``: of the partition. Raise Incomplete where a launch of the default failed, where the
+    job ended before its last launch, and where no algorithm is left, each with its reason.
     """
+    partition = Partition.model_validate(extras)
     made, failed, not_begun = left_by_job(folder, case, partition, several)
     said = {
         value: reasons[0].replace(f"{folder}/", "")
@@ -148,16 +141,16 @@ def of_job(
     if len(said) == len(choice.values):
         raise Incomplete([f"{value}: {reason}" for value, reason in said.items()])
     accepted = {turn: launch for turn, launch in made.items() if turn.value not in said}
-    return Tried(
+    sweep = Sweep(
+        *(case, PARAMETER, choice.title, choice.told, jobid, seed, extras),
         tuple(accepted),
         tuple(accepted.values()),
-        _remarks(choice, said),
-        _remarks(choice, _saying(choice.fell_back, folder, accepted)),
     )
-
-
-def _remarks(choice: Choice, said: Mapping[str, str]) -> tuple[Remark, ...]:
-    return tuple(Remark(value, said[value]) for value in choice.values if value in said)
+    refused, fell_back = (
+        tuple(Remark(value, about[value]) for value in choice.values if value in about)
+        for about in (said, _saying(choice.fell_back, folder, accepted))
+    )
+    return AlgorithmSweep(sweep, choice.library, choice.names, refused, fell_back)
 
 
 def _saying(pattern: str, folder: Path, turns: Iterable[SweepTurn]) -> dict[str, str]:

@@ -459,10 +459,11 @@ def tuning() -> Iterator[Fact]:
     folder, case = DATA / "jobs" / "algorithms", Case(*GIGE, "imb", "Allreduce", 4, 1)
     values = ("ring", "reduce_scatter_allgather", "nonsense")
     choice = algorithms.choice("MPICH 5.0.2", case.function, values)
-    turns = sweep.turns(choice.values, 3, json.loads((folder / "plan.json").read_text())["seed"])
-    left = algorithm_sweep.of_job(folder, case, testbed(), turns, choice)
+    seed = json.loads((folder / "plan.json").read_text())["seed"]
+    turns, extras = sweep.turns(choice.values, 3, seed), testbed().model_dump()
+    left = algorithm_sweep.of_job(folder, "1", case, extras, turns, choice, seed)
     yield from facts("recorded", left, "refused fell_back")
-    launches = enumerate(zip(left.turns, left.launches, strict=True), 1)
+    launches = enumerate(zip(left.sweep.turns, left.sweep.launches, strict=True), 1)
     several = {
         "recorded": [
             gains.Made(turn.value, turn.round, n, one.curve) for n, (turn, one) in launches
