@@ -18,8 +18,7 @@ from netproof.diagnosis.diagnosis import (
     SOMETHING_WRONG,
     DiagnosisOutcome,
 )
-from netproof.diagnosis.evidence import PlaceKind
-from netproof.diagnosis.evidence_for import CauseName
+from netproof.diagnosis.evidence import CauseName, PlaceKind
 from netproof.localization.topology import UPLINK_OF
 from netproof.present import documents
 

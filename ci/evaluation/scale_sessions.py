@@ -46,6 +46,7 @@ class Recorded:
         for test in (test for run in document["runs"] for test in run["testcases"]):
             if test.get(RECORD):
                 record = json.loads((report.parent / test[RECORD]["path"]).read_text())
+                record.pop("sha256", None)
             else:
                 record = _split(test, len(self.tests))
             self.tests.append((test, record))
@@ -71,7 +72,8 @@ def _split(test: dict[str, Any], number: int) -> dict[str, Any] | None:
     values = {key: test.pop(key) for key in IN_RECORDS if test.get(key)}
     if not values:
         return None
-    test[RECORD] = {"path": f"session-recorded/{test['unique_name']}.json"}
+    name = "+".join([test["unique_name"], test["partition"], test["environ"], "1.json"])
+    test[RECORD] = {"path": f"session-recorded/{name}"}
     names = ("display_name", "unique_name", "system", "partition", "environ", "job_nodelist")
     own = {**{key: test[key] for key in names}, "outputdir": "", "stagedir": ""}
     own["netproof_kind"] = test.get("netproof_kind", "check")
@@ -117,7 +119,7 @@ def make(folder: Path, recorded: Recorded, count: int, references: Path) -> Sess
     records.mkdir()
     header = {"format": 1, "hostname": "generated", "user": "generated", "cmdline": "reframe -r"}
     header |= {key: recorded.info[key] for key in ("time_start_unix", "workdir")}
-    (records / "session.json").write_text(json.dumps(header))
+    (records / "session.json").write_text(_sealed(json.dumps(header)))
     tests = len(recorded.tests) * copies
     info = {**recorded.info, "num_cases": tests}
     with (folder / "reports" / "run-1.json").open("w") as report:
@@ -127,10 +129,8 @@ def make(folder: Path, recorded: Recorded, count: int, references: Path) -> Sess
             for number, (test, record) in enumerate(recorded.tests):
                 own = dict(test)
                 if record:
-                    text = _copied(record, recorded.partitions, copy)
+                    text = _sealed(_copied(record, recorded.partitions, copy))
                     name = _named(Path(test[RECORD]["path"]).name, recorded.partitions, copy)
-                    if copy and name == Path(test[RECORD]["path"]).name:
-                        name = f"copy{copy}_{name}"
                     (records / name).write_text(text)
                     sha256 = hashlib.sha256(text.encode()).hexdigest()
                     own[RECORD] = {"path": f"{begun}/{name}", "sha256": sha256}
@@ -158,6 +158,12 @@ def _copied(values: dict[str, Any], partitions: set[str], copy: int, **form: Any
     return re.sub(
         r'("jobid": ")(\d+)"', lambda found: f'{found[1]}{int(found[2]) + copy * JOBS}"', text
     )
+
+
+def _sealed(text: str) -> str:
+    """Return the JSON of a record with its own SHA-256, as a run writes it."""
+    text = text.removesuffix("}")
+    return f'{text},"sha256":"{hashlib.sha256(text.encode()).hexdigest()}"}}\n'
 
 
 def _earlier(folder: Path, days: int, begun: str, info: dict[str, Any]) -> None:

@@ -32,8 +32,15 @@ from netproof import criteria
 from netproof.benchmarks import netpipe_reading
 from netproof.criteria import Bounds, Finding
 from netproof.criteria.launches import CPU_COST
+from netproof.criteria.launches import cpu_cost as find_cpu_cost
 from netproof.criteria.rate import MPI_LOSS
+from netproof.criteria.rate import line_rate as find_line_rate
+from netproof.criteria.rate import mpi_loss as find_mpi_loss
 from netproof.criteria.shape import JUMP
+from netproof.criteria.shape import dropout as find_dropout
+from netproof.criteria.shape import inversion as find_inversion
+from netproof.criteria.shape import jump as find_jump
+from netproof.criteria.shape import roughness as find_roughness
 from netproof.measurement.landmarks import landmarks
 from netproof.measurement.launches import median_curve
 from netproof.measurement.units import line_rate_mb_s
@@ -93,7 +100,7 @@ def score() -> None:
 
 def confirm() -> None:
     """The jump of the sick switch measured again there, and on the healthy one."""
-    flagged = criteria.jump(recorded("sick-tcp-1"), where="flagged on sick gige")
+    flagged = find_jump(recorded("sick-tcp-1"), where="flagged on sick gige")
     sides = []
     for label, case, colour in (("gige", "gige-tcp", PASSES), ("sick gige", "sick-tcp", FAILS)):
         again = launches(f"{case}-again")
@@ -112,7 +119,7 @@ def line_rate() -> None:
         ("in a node", "in-a-node-tcp", FAILS),
     ):
         curve = recorded(case)
-        found = criteria.line_rate(landmarks(curve, GIGE_MB_S), GIGE_MB_S, where=label)
+        found = find_line_rate(landmarks(curve, GIGE_MB_S), GIGE_MB_S, where=label)
         chart = lines({label: curve}, [colour], rate=True) + level_line(GIGE_MB_S)
         chart += marks(curve, [found], rate=True)
         sides.append(panel(chart, f"line rate: {found.level.value}", [found.why]))
@@ -129,7 +136,7 @@ def mpi_loss() -> None:
         ("the least buffers", "gige-open-mpi-least-buffers", FAILS),
     ):
         mpi = median_curve(launches(case))
-        peak, _ = criteria.mpi_loss(mpi, tcp, where=label, settings=settings)
+        peak, _ = find_mpi_loss(mpi, tcp, where=label, settings=settings)
         chart = lines({f"Open MPI, {label}": mpi, "TCP": tcp}, [colour, OTHER], rate=True)
         chart += marks(mpi, [peak], rate=True)
         sides.append(panel(chart, f"MPI loss: {peak.level.value}", [peak.why]))
@@ -169,7 +176,7 @@ def cpu_cost() -> None:
     rows, sentences = [], []
     for label, case in (("TCP", "gige-tcp-1"), ("Open MPI", "gige-open-mpi-1")):
         used, elapsed = cpu_seconds(case)
-        (found,) = criteria.cpu_cost({"gige-1": used}, elapsed, where=label, settings=settings)
+        (found,) = find_cpu_cost({"gige-1": used}, elapsed, where=label, settings=settings)
         rows.append({"case": label, "value": found.value, "level": found.level.value})
         sentences.append(found.why)
     bars = (
@@ -190,10 +197,10 @@ def cpu_cost() -> None:
 
 def main() -> None:
     """Draw them all."""
-    along("inversion", criteria.inversion)
-    along("jump", criteria.jump)
-    along("roughness", criteria.roughness)
-    along("dropout", criteria.dropout, rate=True)
+    along("inversion", find_inversion)
+    along("jump", find_jump)
+    along("roughness", find_roughness)
+    along("dropout", find_dropout, rate=True)
     for plot in (envelope, score, confirm, line_rate, mpi_loss, landmark, cpu_cost):
         plot()
     session_plots.draw()

@@ -19,9 +19,12 @@ from drawing import FAILS, HERE, OTHER, PASSES, SHADES, launches, lines, marks, 
 from netproof import criteria
 from netproof.benchmarks import registry
 from netproof.criteria.consistency import AGREEMENT, GROWTH, GUIDELINE
+from netproof.criteria.consistency import guidelines as find_guidelines
 from netproof.criteria.counters import sent_again
 from netproof.criteria.interface import CaseCurves, Companion, CountedLaunch
+from netproof.criteria.launches import launch_spread as find_launch_spread
 from netproof.criteria.paths import directions, path_of
+from netproof.criteria.protocol import early_rendezvous as find_early_rendezvous
 from netproof.criteria.registry import BY_FINDING
 from netproof.criteria.settings import Settings
 from netproof.criteria.slower import FLOOR
@@ -83,7 +86,7 @@ def launch_spread() -> None:
     sides = []
     for label, case, colour in (("gige", "gige-tcp", PASSES), ("sick gige", "sick-tcp", FAILS)):
         several = launches(case)
-        found = criteria.launch_spread(several, where=label)
+        found = find_launch_spread(several, where=label)
         curves = {f"{label}, launch {number}": one for number, one in enumerate(several, 1)}
         chart = lines(curves, SHADES[colour], rate=False)
         highest = max(several, key=lambda one: one.time_us[one.sizes.index(found.size)])
@@ -100,7 +103,7 @@ def early_rendezvous() -> None:
         one = next(case for case in recorded[which] if case["direction"] == "oneway")
         several = _curves(one)
         own = median_curve(several)
-        found = criteria.early_rendezvous(own, several, where=f"Open MPI, {which}")
+        found = find_early_rendezvous(own, several, where=f"Open MPI, {which}")
         chart = lines({f"NetPIPE over Open MPI, {which}": own}, [colour], rate=False)
         chart += marks(own, [found], rate=False)
         sides.append(panel(chart, f"early rendezvous: {found.level.value}", [found.why]))
@@ -115,7 +118,7 @@ def guidelines() -> None:
         cases = session(name)
         own = cases["mpich", "Alltoall", 4].companion
         alongside = {"Sendrecv": cases["mpich", "Sendrecv", 4].companion}
-        found = criteria.guidelines(
+        found = find_guidelines(
             own.curve,
             own.launches,
             alongside,

@@ -73,14 +73,13 @@ def compare(
             raise typer.BadParameter("takes one session, and no --label", param_hint="--by")
         return _by_dimension(by, first, store, partition, environment, folder, as_json)
     from netproof.comparison import comparison
-    from netproof.comparison.sides import sides
     from netproof.present import documents, tables
     from netproof.present.compared_documents import document
     from netproof.present.compared_tables import print_comparison
 
     with tables.working("reading the sessions"):
         sessions = _sessions(first, second, store, label)
-    pair = sides(*sessions, partition, environment, label)
+    pair = comparison.sides(*sessions, partition, environment, label)
     compared = comparison.compare(*pair, lambda cases: tables.tracked(cases, "comparing"))
     title = f"{compared.second.name} against {compared.first.name}"
     page = _page(title, [compared], folder)
@@ -120,7 +119,7 @@ def _sessions(
 
         opened = Store(store)
         return tuple(
-            questions.opened(opened, questions.with_label(opened, label)) for label in labels
+            questions.load(opened, questions.with_label(opened, label)) for label in labels
         )
     if first is None:
         raise NetproofError("name a session, or two with --label")
@@ -205,7 +204,7 @@ def _labelled(label: str, name: Path | None, store: Path | None) -> dict[str, Se
 
     opened = Store(store)
     return {
-        f"{label}={value}": questions.opened(opened, stored)
+        f"{label}={value}": questions.load(opened, stored)
         for value, stored in questions.labelled(opened, label).items()
     }
 
@@ -217,8 +216,7 @@ def _against_first(
     environments: Pair | None,
 ) -> tuple[list[Comparison], dict[str, str]]:
     """Return each value's comparison with the first, and why others have none."""
-    from netproof.comparison.comparison import compare as compare_sides
-    from netproof.comparison.sides import sides
+    from netproof.comparison import comparison
 
     first, *others = sessions
     found: list[Comparison] = []
@@ -232,7 +230,7 @@ def _against_first(
             names = (first, value)
         both = sessions[first], sessions[value]
         try:
-            found.append(compare_sides(*sides(*both, *sides_by.values(), names)))
+            found.append(comparison.compare(*comparison.sides(*both, *sides_by.values(), names)))
         except NetproofError as error:
             failed[value] = str(error)
     if not found:

@@ -20,11 +20,10 @@ from netproof.measurement.case import Case
 from netproof.present.characters import visible
 from netproof.present.wording import outcome
 from netproof.session.slurm_nodes import labelled
-from netproof.verdict.counts import counts
 from netproof.verdict.exit_status import CANNOT_JUDGE, FAILED, PASSED
-from netproof.verdict.failures import failures
-from netproof.verdict.judged import Judged, Verdict, sentences_of_left
+from netproof.verdict.explain import counts, failures
 from netproof.verdict.judging import JudgedSession
+from netproof.verdict.verdict import Judged, Verdict, sentences_of_left
 
 SENTENCES = 20
 """Sentences of a kind that are listed; the report has all."""

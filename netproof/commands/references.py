@@ -15,7 +15,7 @@ from netproof.errors import NetproofError
 
 if TYPE_CHECKING:
     from netproof.session.session import Session
-    from netproof.verdict.deriving import DerivedCase
+    from netproof.verdict.derive import DerivedCase
     from netproof.verdict.references import ReferenceFile
 
 SessionsArgument = Annotated[list[Path], typer.Argument(help="Session reports, at least three.")]
@@ -56,9 +56,8 @@ def derive(
     """Derive references and show what changes. Exit 0: derived, 2: not, or not all of them."""
     from netproof.intake import writing
     from netproof.present import tables
-    from netproof.verdict import deriving
-    from netproof.verdict.reference_edits import edited
-    from netproof.verdict.replacing import diff
+    from netproof.verdict import derive as deriving
+    from netproof.verdict.references import diff, edited
 
     given = {"risk": risk, "floor": floor, "spread_limit": spread_limit}
     settings = deriving.DerivingSettings(
@@ -119,8 +118,7 @@ def _loaded(
 ) -> tuple[list[Session], ReferenceFile, str, str | None]:
     """Return sessions and references, and the names of system and partition (None: all)."""
     from netproof.session import session
-    from netproof.verdict.derivable import system_of
-    from netproof.verdict.deriving import reference_folder
+    from netproof.verdict.derive import reference_folder, system_of
     from netproof.verdict.references import ReferenceFile
 
     sessions = [session.load(report) for report in reports]
@@ -167,16 +165,16 @@ def risk(
 ) -> int:
     """Print what buyer and seller risk by each bound. Exit 0: all of it, 2: not, or not all."""
     from netproof.present import documents, risks, tables
-    from netproof.verdict import reference_risks
+    from netproof.verdict.risk import risks_of_sessions
 
     with tables.working(f"simulating acceptances by {len(sessions)} sessions"):
-        found, without = reference_risks.of_sessions(*_loaded(sessions, system), margin)
+        found, without = risks_of_sessions(*_loaded(sessions, system), margin)
     if as_json:
         document = {
             "format": documents.FORMAT,
             "margin": margin,
             "risks": [{**documents.of_case(one.case), **risks.of_risk(one)} for one in found],
-            "without": [{**documents.of_case(one.case), "why": one.reason} for one in without],
+            "without": [{**documents.of_case(case), "why": why} for case, why in without.items()],
         }
         documents.write(document, sys.stdout)
     else:

@@ -65,7 +65,7 @@ def verdict(
 
     with tables.working("judging the session"):
         judged = judging.judge_session(
-            judging.find(session, store),
+            judging.find(session, store, lazily=not (as_json or power)),
             system=system,
             full=full,
             asked=asked,
@@ -106,7 +106,7 @@ def _print_changed(judged: JudgedSession, out: Console) -> None:
 
     changed = judged.changed
     if changed is None:
-        say(out, "no verdict is kept of what was asked for, so this one is the first")
+        say(out, "no verdict is stored of what was asked for, so this one is the first")
         return
     kept = changed.kept
     bounds = f"other bounds: {'; '.join(kept.differs)}" if kept.differs else "the same bounds"
@@ -280,7 +280,7 @@ def diagnose(
         raise typer.BadParameter("--measure makes a session of its own: leave --session out")
     if measure and partition is None:
         raise typer.BadParameter("--measure takes a PARTITION")
-    from netproof.diagnosis import before, diagnosis
+    from netproof.diagnosis import diagnosis
     from netproof.present import diagnosis as shown
     from netproof.present import documents, tables
     from netproof.verdict import judging
@@ -292,7 +292,7 @@ def diagnose(
     known = None if by_default and not store.exists() else store
     with tables.working("judging the session"):
         judged = judging.judge_session(judging.find(session, store), system=system, fold=0)
-        earlier = before.sessions_before(judged, known, back)
+        earlier = diagnosis.sessions_before(judged, known, back)
         found = diagnosis.diagnose(judged, partition, earlier)
     if as_json:
         documents.write(shown.document(judged, found), sys.stdout)

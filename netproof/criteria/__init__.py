@@ -19,12 +19,11 @@ from netproof.criteria.confirming import (
     needed_sizes,
     regions,
 )
-from netproof.criteria.consistency import agreement, growth, guidelines, monotony
+from netproof.criteria.consistency import agreement, growth, monotony
 from netproof.criteria.findings import READABLE, Bounds, CommonSizes, Finding, Level
-from netproof.criteria.launches import cpu_cost, crash_share, launch_spread
-from netproof.criteria.protocol import early_rendezvous
-from netproof.criteria.rate import line_rate, loss, losses, mpi_loss
-from netproof.criteria.shape import dropout, inversion, jump, roughness, rounded_to_zero
+from netproof.criteria.launches import crash_share
+from netproof.criteria.rate import loss
+from netproof.criteria.shape import rounded_to_zero
 from netproof.criteria.slower import (
     Envelope,
     ScoreSettings,
@@ -52,31 +51,20 @@ __all__ = [
     "agreement",
     "closer_sizes",
     "confirm",
-    "cpu_cost",
     "crash_share",
     "dense_sizes",
-    "dropout",
-    "early_rendezvous",
     "envelope",
     "floor",
     "found_closer",
     "growth",
-    "guidelines",
-    "inversion",
-    "jump",
     "kinks",
-    "launch_spread",
-    "line_rate",
     "loss",
-    "losses",
     "measured_closer",
     "monotony",
-    "mpi_loss",
     "needed_sizes",
     "percentile_interval",
     "regions",
     "resampled_medians",
-    "roughness",
     "rounded_to_zero",
     "score",
 ]

@@ -18,7 +18,7 @@ from netproof.criteria.findings import (
     sizes_in_words,
     times_of,
 )
-from netproof.criteria.interface import AgainAtSizes
+from netproof.criteria.interface import Criterion
 from netproof.criteria.registry import BY_FINDING, CONFIRMED_BY_MEASURING
 from netproof.errors import NetproofError
 from netproof.measurement.curve import Curve
@@ -33,10 +33,8 @@ class ConfirmSettings:
 
     ``launches``: at least so many repeats; ``most_launches``: at most so many of a case, the first
     ones included; ``sizes``: at least so many between half and twice the flagged size;
-    ``element_bytes``: the unit of a size, 4 for the reductions of IMB, which rounds 1023 up to
-    1024; ``least_bytes``: the smallest message to measure; ``most_bytes``: the largest one, but for
-    the neighbour of a flagged size, None for no limit. Raises NetproofError for fewer than 3
-    launches, fewer at most, fewer than 8 sizes, elements below 1 byte and messages below 8 bytes.
+    ``element_bytes``: the unit of a size, 4 for IMB's reductions; ``least_bytes``, ``most_bytes``:
+    the messages to measure, but for a flagged size's neighbour. Raises NetproofError.
     """
 
     launches: int = 3
@@ -62,11 +60,9 @@ class ConfirmSettings:
 
 @dataclass(frozen=True)
 class Confirmation:
-    """Result of measuring a flagged size again.
+    """Result of measuring a flagged size again: what ``flagged`` of ``launches`` usable ones show.
 
-    ``level``: what most launches reached again; ``SHOWN`` where the flag is unconfirmed,
-    ``UNDEFINED`` where too few launches could be used. ``flagged`` of ``launches`` usable ones
-    were flagged again; ``reason``: one sentence.
+    ``level``: ``SHOWN`` where the flag is unconfirmed, ``UNDEFINED`` with too few launches.
     """
 
     finding: Finding
@@ -89,23 +85,16 @@ class Confirmation:
 def dense_sizes(flagged: Finding, settings: ConfirmSettings = ConfirmSettings()) -> tuple[int, ...]:
     """Return the sizes in bytes at which a flagged size is measured again (criterion 7).
 
-    From half to twice the flagged size s, evenly spaced in log s, with s and its neighbours
-    s ± 1 (± ``element_bytes``) among them, and the sizes that it was compared with, wherever
-    they lie. At least ``settings.sizes`` between s/2 and 2s (or ``settings.most_bytes``), or all
-    multiples of ``element_bytes`` there where there are fewer (7 at 4 bytes). Raises
-    NetproofError for a finding without a size.
+    From half to twice the flagged size, evenly spaced in their logarithms, with its neighbours and
+    the sizes that it was compared with. Raises NetproofError for a finding without a size.
     """
-    size, element = _flagged_size(flagged), settings.element_bytes
-    window = _window(size, settings)
-    neighbours = _neighbours(size, window)
-    wanted = min(settings.sizes, len(window))
-    steps = settings.sizes
+    window, neighbours = _around(flagged, settings)
+    least, element, steps = flagged.size / 2, settings.element_bytes, settings.sizes
     while True:
-        grid = {
-            round(size / 2 * 4 ** (step / (steps - 1)) / element) * element for step in range(steps)
-        }
-        dense = {one for one in grid if one in window} | neighbours
-        if len(dense) >= wanted:
+        powers = (4 ** (step / (steps - 1)) for step in range(steps))
+        dense = {round(least * power / element) * element for power in powers}
+        dense = {one for one in dense if one in window} | neighbours
+        if len(dense) >= min(settings.sizes, len(window)):
             return tuple(sorted(dense | set(flagged.compared_sizes)))
         steps += settings.sizes
 
@@ -115,13 +104,29 @@ def needed_sizes(
 ) -> tuple[range, frozenset[int]]:
     """Return the window and the sizes that a repeat needs where it cannot take ``dense_sizes``.
 
-    The window is from half to twice the flagged size, and ``settings.sizes`` of it are needed. All
-    of the sizes are: the flagged one, its neighbours and those that it was compared with. Raises
-    NetproofError for a finding without a size.
+    ``settings.sizes`` of the window are needed, and all of the sizes. Raises NetproofError for a
+    finding without a size.
     """
-    size = _flagged_size(flagged)
-    window = _window(size, settings)
-    return window, frozenset(_neighbours(size, window) | set(flagged.compared_sizes))
+    window, neighbours = _around(flagged, settings)
+    return window, frozenset(neighbours | set(flagged.compared_sizes))
+
+
+def _around(flagged: Finding, settings: ConfirmSettings) -> tuple[range, set[int]]:
+    """Return the multiples of an element from half to twice a flagged size, and its neighbours."""
+    size, element = flagged.size, settings.element_bytes
+    if size is None or size < 1:
+        raise NetproofError(
+            f"{flagged.criterion} of {flagged.where} is about no size to measure again"
+        )
+    if size % element:
+        raise NetproofError(f"{size} bytes is no multiple of an element of {element} bytes")
+    last = 2 * size
+    if settings.most_bytes is not None:
+        last = min(last, max(settings.most_bytes, size + element))
+    # A session from before this setting may have flagged a smaller one.
+    least = max(min(settings.least_bytes, size), size / 2)
+    window = range(max(1, math.ceil(least / element)) * element, last + 1, element)
+    return window, {one for one in (size - element, size, size + element) if one in window}
 
 
 def confirm(
@@ -133,21 +138,28 @@ def confirm(
 ) -> Confirmation:
     """Check whether launches measured again around a flagged size show it again (criterion 7).
 
-    ``flagged``: a finding of inversion, jump or dropout; ``launches``: curves over
-    ``dense_sizes`` or more; ``bounds``: the settings that the finding was made with. A launch
-    is flagged again if the same criterion reaches a bound at any size from half to twice the
-    flagged one; more than half of the usable launches confirm. Raises NetproofError for
-    another criterion.
+    ``launches``: curves over ``dense_sizes`` or more; ``bounds``: those of the finding. More than
+    half of the usable launches confirm, each at any size from half to twice the flagged one. Raises
+    NetproofError for another criterion than inversion, jump and dropout.
     """
-    size, how = _flagged_size(flagged), _again(flagged.criterion)
+    how, (window, needed) = _again(flagged.criterion), needed_sizes(flagged, settings)
     levels, unused = [], ""
     for number, curve in enumerate(launches, 1):
         try:
-            levels.append(_level_again(flagged, curve, bounds, settings, how))
+            _insist(curve, window, needed, settings)
+            points = how.read(curve, bounds, at_least=3)
         except CannotJudgeError as error:
             unused += f"; launch {number} could not be used: {error}"
+            continue
+        reached = {
+            bounds.level(found.value)[0]
+            for found in how.at_sizes(points)
+            if window[0] <= found.size <= window[-1]
+        }
+        worst = [level for level in (Level.FAIL, Level.WARN) if level in reached]
+        levels.append((*worst, Level.PASS)[0])
     again = sum(level in FLAGGED for level in levels)
-    counted = f"{again} of {len(levels)} launches around {size} bytes show it again"
+    counted = f"{again} of {len(levels)} launches around {flagged.size} bytes show it again"
     if len(levels) < settings.launches:
         level, verdict = Level.UNDEFINED, f"not judged, which takes {settings.launches}: {counted}"
     elif 2 * again <= len(levels):
@@ -155,69 +167,31 @@ def confirm(
     else:
         level = Level.FAIL if 2 * levels.count(Level.FAIL) > len(levels) else Level.WARN
         verdict = f"confirmed: {counted}"
-    reason = f"{flagged.criterion} at {size} bytes {verdict}{unused}"
+    reason = f"{flagged.criterion} at {flagged.size} bytes {verdict}{unused}"
     return Confirmation(flagged, level, again, len(levels), reason)
 
 
-def _again(criterion: str) -> AgainAtSizes:
-    """Return how a launch around a size is judged. Raises NetproofError for other criteria."""
+def _again(criterion: str) -> Criterion:
+    """Return a criterion of single sizes. Raises NetproofError for others."""
     if criterion not in CONFIRMED_BY_MEASURING:
         raise NetproofError(
             f"{criterion} is not confirmed by measuring again: only "
             f"{', '.join(CONFIRMED_BY_MEASURING)} are"
         )
-    return BY_FINDING[criterion].again
+    return BY_FINDING[criterion]
 
 
-def _level_again(
-    flagged: Finding,
-    curve: Curve,
-    bounds: Bounds,
-    settings: ConfirmSettings,
-    how: AgainAtSizes,
-) -> Level:
-    """Return the level that a repeated launch reaches near the flagged size."""
-    window, needed = needed_sizes(flagged, settings)
-    measured = [s for s in curve.sizes if s in window]
+def _insist(curve: Curve, window: range, needed: frozenset[int], settings: ConfirmSettings) -> None:
+    """Raise CannotJudgeError for a curve that lacks sizes around the flagged one."""
     missing = needed - set(curve.sizes)
     if missing:
         raise CannotJudgeError(f"it lacks {sizes_in_words(sorted(missing))}")
+    measured = sum(size in window for size in curve.sizes)
     wanted = min(settings.sizes, len(window))
-    if len(measured) < wanted:
+    if measured < wanted:
         raise CannotJudgeError(
-            f"it has {len(measured)} of {wanted} sizes from {window[0]} to {window[-1]} bytes"
+            f"it has {measured} of {wanted} sizes from {window[0]} to {window[-1]} bytes"
         )
-    levels = {
-        bounds.level(found.value)[0]
-        for found in how.at_sizes(how.read(curve, bounds, at_least=3))
-        if window[0] <= found.size <= window[-1]
-    }
-    return next((level for level in (Level.FAIL, Level.WARN) if level in levels), Level.PASS)
-
-
-def _flagged_size(flagged: Finding) -> int:
-    if flagged.size is None or flagged.size < 1:
-        raise NetproofError(
-            f"{flagged.criterion} of {flagged.where} is about no size to measure again"
-        )
-    return flagged.size
-
-
-def _window(size: int, settings: ConfirmSettings) -> range:
-    """Return the multiples of an element from half to twice a size, and from the least."""
-    element = settings.element_bytes
-    if size % element:
-        raise NetproofError(f"{size} bytes is no multiple of an element of {element} bytes")
-    last = 2 * size
-    if settings.most_bytes is not None:
-        last = min(last, max(settings.most_bytes, size + element))
-    # A session from before this setting may have flagged a smaller one.
-    least = max(min(settings.least_bytes, size), size / 2)
-    return range(max(1, math.ceil(least / element)) * element, last + 1, element)
-
-
-def _neighbours(size: int, window: range) -> set[int]:
-    return {one for one in (size - window.step, size, size + window.step) if one in window}
 
 
 @dataclass(frozen=True)
@@ -225,10 +199,8 @@ class RefineSettings:
     """Where a curve is measured at closer sizes.
 
     ``slopes``: from this disagreement of neighbouring slopes d(ln t)/d(ln n) on, None for nowhere;
-    a healthy latency and bandwidth reach 0.17 where sizes double. ``most``: places of a case at
-    most; ``sizes``: so many in the gap on either side; ``step``: sizes within this factor count as
-    one, since a slope over a short step is mostly noise; ``least_size``: smaller messages in bytes
-    are left out. Raises NetproofError for what would refine nothing or everything.
+    ``most``: places of a case at most; ``sizes``: so many in the gap on either side; ``step``:
+    sizes within this factor count as one, since a slope over a short step is mostly noise.
     """
 
     slopes: float | None = None
@@ -249,11 +221,7 @@ class RefineSettings:
 
 @dataclass(frozen=True)
 class Bend:
-    """A size in bytes where the slopes on its two sides disagree.
-
-    ``below`` and ``above``: the neighbours that the slopes were taken to; ``disagreement``: how
-    much the slope changes there, a pure number.
-    """
+    """A size in bytes where the slopes to its neighbours disagree, by a pure number."""
 
     below: int
     size: int
@@ -282,10 +250,8 @@ class Region:
 def kinks(launches: Sequence[Curve], settings: RefineSettings) -> tuple[Bend, ...]:
     """Return the sizes where the slopes on both sides disagree, the strongest first.
 
-    d(ln t)/d(ln n) above − the same below, over sizes at least ``settings.step`` apart, as more
-    than half of the launches reach it with the same sign; all have the same sizes. At most
-    ``settings.most`` from ``settings.slopes`` on are returned, none if a launch cannot be judged.
-    On t = t₀ + n/r it is 0.17 at most where sizes double, at n = t₀·r. After SKaMPI's refinement
+    By more than half of the launches, with the same sign; none if one cannot be judged. On
+    t = t₀ + n/r it is 0.17 at most where sizes double, at n = t₀·r. After SKaMPI's refinement
     (Reussner and others, EuroPVM/MPI 1998).
     """
     if settings.slopes is None or not launches:
@@ -328,10 +294,9 @@ def _apart(sizes: Sequence[int], step: float) -> list[int]:
 
 
 def closer_sizes(place: Bend, settings: RefineSettings, element_bytes: int = 1) -> tuple[int, ...]:
-    """Return the sizes in bytes to measure for a place, increasing.
+    """Return the sizes in bytes to measure for a place: its own, and those in the gaps beside it.
 
-    Its own three, and ``settings.sizes`` in the gap on either side, evenly spaced in their
-    logarithms: multiples of ``element_bytes``, fewer where the gap has fewer.
+    Multiples of ``element_bytes``, evenly spaced in their logarithms, increasing.
     """
     ends = {place.below, place.size, place.above}
     between = set()
@@ -372,10 +337,8 @@ def found_closer(
 ) -> Confirmation | None:
     """Return the worst finding that most launches show at the same size of a region, or None.
 
-    ``grid``: the sizes of the curve, to name the neighbours of that size; ``bounds``: by the name
-    of the finding, of inversion, jump and dropout. A criterion sees no size outside the region. Its
-    value at a size is reached or exceeded by more than half of ``launches`` there. All have the
-    same sizes, so a lasting fault shows again at the same size, and a passing one does not.
+    ``grid``: the sizes of the curve; ``bounds``: by the name of the finding. A criterion sees no
+    size outside the region. A lasting fault shows at the same size, and a passing one does not.
     """
     worst: list[tuple[bool, float, Confirmation]] = []
     for name, held in bounds.items():

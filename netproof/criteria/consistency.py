@@ -153,11 +153,9 @@ def agreement(
 ) -> Finding | None:
     """Return the largest ratio of a benchmark's time to another's for the same message.
 
-    A pure number, 1 where all take the same. ``others``: by the labels of their cases, of the same
-    configuration. A size fails where the whole interval of its ratio is above the bound, and is
-    shown where only a part of it is. All sizes together fail by the median of their ratios. With
-    too few launches, that median is inconclusive if its interval over the sizes is above the bound.
-    None without another benchmark.
+    ``others``: by the labels of their cases, of the same configuration. A size fails where the
+    whole interval is above the bound; all sizes together by the median of their ratios, which is
+    inconclusive with too few launches. None without another benchmark.
     """
     if not others:
         return None
@@ -197,8 +195,7 @@ def _over_sizes(
 ) -> Iterator[Finding]:
     """Yield the finding on the median ratio of two benchmarks over all sizes, if it is flagged.
 
-    Its interval is over launches. Where a side has too few, it is over sizes, which does not show
-    how launches differ: it is inconclusive, and not flagged with few sizes.
+    Where a side has few launches, its interval is over sizes, and it is inconclusive.
     """
     times_us = {one.size: one.times_us for one in compared}
 
@@ -256,9 +253,8 @@ def growth(
 ) -> Finding:
     """Return how much a collective's time grows on more ranks, over what the ranks explain.
 
-    A pure number, at most 1 where it grows as its work. ``fewer``: the same on fewer ranks, named
-    ``against``; ``explained``: by how much its work grows, 1 or more. A size fails where the whole
-    interval is above the bound, and is shown where only a part of it is.
+    ``fewer``: the same on fewer ranks, named ``against``; ``explained``: by how much its work
+    grows, 1 or more. A size fails where the whole interval is above the bound.
     """
 
     def words(worst: Ratio) -> str:
@@ -286,10 +282,9 @@ def monotony(
     against: str,
     settings: AboveByLaunches = GROWTH,
 ) -> Finding:
-    """Return the largest ratio of a collective's time to that on more ranks, of all sizes.
+    """Return the largest ratio of a collective's time to that on ``more`` ranks, of all sizes.
 
-    A pure number, at most 1 where time does not fall when ranks are added. ``more``: the same on
-    more ranks, named ``against``. A size fails as in ``growth``.
+    At most 1 where time does not fall when ranks are added. A size fails as in ``growth``.
     """
 
     def words(worst: Ratio) -> str:
@@ -346,9 +341,8 @@ def _to_each(ranks: int, a_node: int) -> int:
 class Call:
     """A call that does a part of the work.
 
-    ``size``: its message in bytes, from the judged operation's message and the ranks; None where no
-    such message exists. ``times``: how many follow each other, from the ranks and the ranks on a
-    node.
+    ``size``: its message in bytes, from the judged operation's message and the ranks, or None;
+    ``times``: how many follow each other, from the ranks and the ranks on a node.
     """
 
     operation: str
@@ -407,12 +401,9 @@ def guidelines(
 ) -> Finding | None:
     """Return the largest ratio of a collective's time to that of calls that do its work.
 
-    A pure number; at most 1 where the library meets the guideline. ``curve``, ``launches``: of the
-    ``operation`` on so many ``ranks``, of whom ``ranks_per_node`` share a node's link;
     ``alongside``: other operations of the same configuration and ranks, by name; ``messages``:
-    compare with single messages, which no choice of algorithm slows down, and else with other
-    collectives. A size fails where the whole interval of its ratio is above the bound. None where
-    no guideline has all of its calls measured.
+    compare with single messages, and else with other collectives. A size fails where the whole
+    interval is above the bound. None where no guideline has all of its calls measured.
     """
     sides = {
         name: calls

@@ -51,8 +51,7 @@ _INTERFACE_PACKETS = ("rx_packets", "tx_packets")
 class CountedSettings(Above):
     """Bounds of a share of packets; ``least``: fewer of them are no share.
 
-    ``not_known``: 1 fails a case whose counters are not known. Raises NetproofError for another
-    number than 0 or 1.
+    ``not_known``: 1 fails a case whose counters are not known, 0 does not.
     """
 
     least: int = 1
@@ -70,8 +69,7 @@ class RetransmissionSettings(CountedSettings):
     """Bounds of the share of segments that were sent again: one in 1,000 warns, one in 100 fails.
 
     TCP's bandwidth goes with one over the root of the share (Mathis et al. 1997). A node stands out
-    where its port loses ``beyond`` more in a session than the median of the other nodes of its
-    partition, and ``times`` as much.
+    where its port loses ``beyond`` more than the median of the others, and ``times`` as much.
     """
 
     warn: float | None = 1e-3

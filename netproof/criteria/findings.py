@@ -19,10 +19,9 @@ READABLE = (1e-15, 1e24)
 
 
 class Level(StrEnum):
-    """Meaning of a finding for the verdict.
+    """Meaning of a finding for the verdict; ``SHOWN``: measured, but nothing is asserted.
 
-    ``SHOWN``: measured, but nothing is asserted. ``INCONCLUSIVE``: neither passed nor failed, since
-    the interval still contains a bound after all repeats, or the launches were disturbed.
+    ``INCONCLUSIVE``: the interval contains a bound after all repeats, or nodes were disturbed.
     """
 
     PASS = "pass"
@@ -53,17 +52,13 @@ class CommonSizes:
 
 @dataclass(frozen=True)
 class Finding:
-    """Result of a criterion for a configuration, with its reason.
+    """Result of a criterion for a configuration, ``where``, with its reason in a sentence.
 
-    ``where``: the label of the configuration as the caller gave it; ``size``: bytes, None for
-    a finding about the whole curve; ``value`` and the ``bound`` it was compared with, in the
-    criterion's unit, None where undefined or not asserted; ``reason``: one sentence;
-    ``compared_sizes``: the other sizes that made the value; ``common``: where two curves met;
-    ``interval``: low and high end of the confidence interval of the value; ``against``: the label
-    of the configuration that it was compared with; ``disturbed``: what else the nodes did in
-    launches that the value rests on; ``node`` and ``interface``: whose counters it is about;
-    ``why_undefined``: the reason alone, as it is reported for many cases at once; ``variable``: of
-    a reference, which it is of.
+    ``size``: bytes, None for a whole curve; ``value`` and ``bound``: in the criterion's unit, None
+    where undefined or not asserted; ``compared_sizes``: the other sizes that made the value;
+    ``common``: where two curves met; ``against``: the configuration compared with; ``disturbed``:
+    what else the nodes did; ``node``, ``interface``: whose counters; ``why_undefined``: the reason
+    alone, reported for many cases at once; ``variable``: of a reference.
     """
 
     criterion: str
@@ -100,8 +95,7 @@ def at_sizes(findings: Sequence[Finding]) -> str:
 def folded(findings: Sequence[Finding]) -> list[Finding]:
     """Return one finding for each criterion and level: the one furthest from its bound.
 
-    Its sentence lists all sizes. In the order of the first of each; a finding about a whole curve
-    stands for itself.
+    Its sentence lists all sizes; a finding about a whole curve stands for itself.
     """
     kinds: dict[tuple[str, Level, int | None], list[Finding]] = {}
     for place, one in enumerate(findings):
@@ -127,9 +121,8 @@ def _from_its_bound(finding: Finding) -> float:
 class Bounds:
     """Bounds from which on a value is a warning and a failure; None asserts nothing.
 
-    ``least_size``: smaller messages in bytes are left out of every ratio, since benchmarks
-    print 0 µs there (4 bytes, after the GigE synthetic-benchmark report). Raises NetproofError
-    for a bound that is no number, and for a failure milder than the warning.
+    ``least_size``: smaller messages in bytes are left out, since benchmarks print 0 µs there (after
+    the GigE synthetic-benchmark report). Raises NetproofError for bounds that contradict.
     """
 
     warn: float | None = None
@@ -149,11 +142,6 @@ class Bounds:
             raise NetproofError(f"least_size={self.least_size}: it is 1 byte or more")
 
     @property
-    def asserted(self) -> bool:
-        """Whether a value can be flagged at all."""
-        return (self.warn, self.fail) != (None, None)
-
-    @property
     def flags_small(self) -> bool:
         """Whether small values are flagged, and not large ones."""
         return self.reached(0.0, 1.0)
@@ -163,9 +151,8 @@ class Bounds:
     ) -> tuple[Level, float | None]:
         """Return the level of a value, and the bound that decided it.
 
-        ``interval``: of the value. It fails where all of the interval is beyond the bound, and is
-        inconclusive where the interval contains it; with None the value alone decides. The value
-        alone decides whether it warns, since a warning stops nothing.
+        It fails where all of the ``interval`` is beyond the bound, and is inconclusive where the
+        interval contains it. The value alone decides whether it warns: a warning stops nothing.
         """
         if self.fail is not None:
             beyond = [self.reached(one, self.fail) for one in (value, *(interval or ()))]
@@ -284,10 +271,9 @@ def undefined_if_unreadable(criterion: str, *, several: bool = False) -> Callabl
 
 
 def times_of(curve: Curve, settings: Bounds, at_least: int = 1, of: str = "") -> dict[int, float]:
-    """Return times in µs by size.
+    """Return times in µs by size, ``of`` what begins the reason of a fault.
 
-    Raises CannotJudgeError where fewer than ``at_least`` sizes can be judged; ``of``: what the
-    curve is of, at the beginning of the reason.
+    Raises CannotJudgeError where fewer than ``at_least`` sizes can be judged.
     """
     return _points(curve, curve.time_us, "µs", settings, at_least, of)
 

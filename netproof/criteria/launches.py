@@ -61,10 +61,8 @@ def cpu_cost(
 ) -> tuple[Finding, ...]:
     """Return the CPU seconds per second of benchmark, a finding for each node (criterion 11).
 
-    ``cpu_seconds``: used by the job on each node; ``benchmark_seconds``: how long the benchmark
-    ran; ``notes``: what else is known of a node, by its name. 1 is one core all the time, as one
-    busy-polling rank shows. After the network-adapter page. Raises NetproofError for seconds that
-    are negative or no number.
+    1 is one core all the time; ``notes``: what else is known of a node, by its name. After the
+    network-adapter page. Raises NetproofError for seconds that are negative or no number.
     """
     for label, seconds in [*cpu_seconds.items(), (where, benchmark_seconds)]:
         if not math.isfinite(seconds) or seconds < 0:
@@ -89,10 +87,9 @@ def cpu_cost(
 def launch_spread(
     launches: Sequence[Curve], *, where: str, settings: Bounds = LAUNCH_SPREAD
 ) -> Finding:
-    """Return the largest ratio, of all sizes, of the slowest launch to the fastest one.
+    """Return the largest ratio of the slowest launch to the fastest one, of all sizes.
 
-    A pure number, 1 where all take the same. After the "erratic throughput" of the Myri-10G
-    report. ``launches``: of one case, over the same sizes. Undefined for fewer than two.
+    After the "erratic throughput" of the Myri-10G report. Undefined for fewer than two launches.
     """
     if len(launches) < 2:
         raise CannotJudgeError("one launch has no spread")
@@ -118,11 +115,7 @@ def launch_spread(
 def crash_share(
     crashed: int, launches: int, *, where: str, settings: CrashSettings = CrashSettings()
 ) -> Finding:
-    """Return the share of a configuration's launches that crashed before their first figure.
-
-    ``launches``: all attempts, with those that crashed. Raises NetproofError where more crashed
-    than were made.
-    """
+    """Return the share of a configuration's attempted launches that crashed before a figure."""
     if not 0 <= crashed <= launches:
         raise NetproofError(f"{where}: {crashed} of {launches} launches cannot have crashed")
     if launches == 0:

@@ -50,9 +50,8 @@ class PathSettings(CountedSettings):
 class DirectionSettings(CountedSettings):
     """``warn`` and ``fail`` above this difference of the shares that both ways lose.
 
-    It is flagged where the worse way lost ``least`` segments and ``times`` the other's share. By
-    default nothing fails: retransmissions have bounds of their own. Raises NetproofError for
-    ``times`` below 1.
+    It is flagged where the worse way lost ``least`` segments and ``times``, 1 or more, the other's
+    share. By default nothing fails: retransmissions have bounds of their own.
     """
 
     warn: float | None = 1e-3
@@ -68,11 +67,7 @@ class DirectionSettings(CountedSettings):
 
 @dataclass(frozen=True)
 class Path:
-    """Bytes that interfaces carried between the nodes of a launch.
-
-    ``payload``: bytes that it had to send; ``on_rails``: sent by the interfaces under test, with
-    headers; ``elsewhere``: sent by other interfaces, by name.
-    """
+    """Bytes that a launch had to send, ``payload``, and those that its nodes' interfaces sent."""
 
     payload: int
     on_rails: int
@@ -81,8 +76,7 @@ class Path:
     def share(self, bound: float) -> float:
         """Return the share of the payload on the interfaces under test, 1 at most.
 
-        A benchmark sends more than its payload. Where other interfaces sent as much as may be
-        missing, it is the share of all bytes sent.
+        Where others sent as much as may be missing, it is the share of all bytes sent.
         """
         share = self.on_rails / self.payload
         others = sum(self.elsewhere.values())
@@ -226,10 +220,9 @@ def directions(
 ) -> Finding | None:
     """Return how much more one way between two nodes loses than the other (criterion 21).
 
-    The difference of the shares of segments that both nodes sent again, over the undisturbed
-    launches if any; its ``node`` is the sender on the worse way. None for other than two nodes,
-    where one sent more than twice as many bytes over the ``rails`` as the other, and where a port
-    of RDMA retransmits by itself. Undefined where something was not counted.
+    The difference of the shares of segments sent again, over the undisturbed launches if any; its
+    ``node`` sends on the worse way. None for other than two nodes, where both do not send alike,
+    and where a port of RDMA retransmits by itself.
     """
     counted = [launch for launch in launches if launch.undisturbed] or list(launches)
     seen = [one for launch in counted for one in launch.counters.nodes]

@@ -38,8 +38,7 @@ FEWEST = 3
 class EarlyRendezvousSettings(Bounds):
     """``warn`` and ``fail`` from so many latencies on; a rendezvous takes three instead of one.
 
-    ``below``: size in bytes from which on a rendezvous is expected. Raises NetproofError where no
-    size is left below it.
+    ``below``: size in bytes from which on a rendezvous is expected.
     """
 
     fail: float | None = 2.5
@@ -55,11 +54,7 @@ class EarlyRendezvousSettings(Bounds):
 
 
 class _Step(NamedTuple):
-    """Step between two neighbouring sizes.
-
-    ``shorter`` and ``longer``: the sizes near it on either side; ``shortest``: the sizes whose time
-    is the latency.
-    """
+    """Step between two sizes; ``shortest``: sizes whose time is the latency; others near it."""
 
     below: int
     above: int
@@ -78,12 +73,9 @@ def early_rendezvous(
 ) -> Finding:
     """Return the largest step up in the time of short messages, as 1 plus its latencies.
 
-    A pure number, 1 without a step, 3 for a rendezvous. The step starts at the time of a size, or
-    the median time from an eighth of that size on if this is longer. It ends at the least time of
-    all sizes up to eight times as long, since no rendezvous can be faster. The time that bytes take
-    by the chord of the whole curve is subtracted; sizes whose bytes take longer than a latency are
-    skipped. The latency is the median time of the shortest messages. ``launches``: over the same
-    sizes; ``curve``: their median, in which the step is found. The interval is that of the median.
+    1 without a step, 3 for a rendezvous. The step is from the time of a size, or the median from an
+    eighth of that size on if longer, to the least time of all sizes up to eight times as long, less
+    what bytes take by the chord of the curve. ``launches``: whose median ``curve`` is.
     """
     sizes = tuple(times_of(curve, settings))
     steps = {step: _height(curve, step) for step in _steps(curve, sizes, settings)}

@@ -57,8 +57,7 @@ _ADVICE = "look at the library's TCP buffers and at copies that it makes"
 class LineRateSettings(Above):
     """``fail``: a share of the line rate above this is an error of measurement.
 
-    ``warn_below`` and ``fail_below``: a share below this is too small; None, the default, asserts
-    nothing. Raises NetproofError where these leave nothing that passes.
+    ``warn_below`` and ``fail_below``: a share below this is too small; by default nothing.
     """
 
     fail: float | None = 1.02
@@ -111,10 +110,8 @@ def line_rate(
 ) -> Finding:
     """Return the asymptotic bandwidth's share of the line rate (criterion 8).
 
-    ``found``: the landmarks of a curve of TCP, or MPI over TCP; ``line_rate_mb_s``:
-    ``units.line_rate_mb_s`` of the link, None where not known. A share above 1.02 is an error of
-    measurement. A bound is violated by the whole interval, else ``inconclusive``. Undefined
-    with its reason where r∞ is. Raises NetproofError for a line rate that is not positive.
+    ``found``: the landmarks of a curve; ``line_rate_mb_s``: of the link. A share above 1.02 is an
+    error of measurement. Raises NetproofError for a line rate that is not positive.
     """
     if line_rate_mb_s is None:
         raise CannotJudgeError("no line rate is known: give link rate and MTU")
@@ -147,8 +144,7 @@ def line_rate(
 def loss(mpi_mb_s: float, tcp_mb_s: float) -> float:
     """Return 1 - bw_MPI / bw_TCP, the share of TCP's bandwidth that MPI loses; negative is a gain.
 
-    Both in one unit. Raises NetproofError for a TCP bandwidth that is not positive and an MPI
-    bandwidth that is negative. After the e325 Opteron NetPIPE report.
+    After the e325 Opteron NetPIPE report. Raises NetproofError for what is no bandwidth.
     """
     if not (math.isfinite(tcp_mb_s) and tcp_mb_s > 0 and math.isfinite(mpi_mb_s) and mpi_mb_s >= 0):
         raise NetproofError(
@@ -180,11 +176,9 @@ def mpi_loss(
 ) -> tuple[Finding, Finding]:
     """Return MPI's loss of TCP's bandwidth, at the peaks and at the worst size (criterion 9).
 
-    Both curves are from the same two nodes in the same job, in the same direction. The first
-    finding compares the loss between the peaks, which may lie at different sizes, with
-    ``settings``; the second the largest loss at a common size with ``at_a_size``. ``launches``:
-    whose medians the curves are. A failure that only a part of an interval reaches is inconclusive,
-    and a size whose whole interval fails decides.
+    Both curves are from the same two nodes in the same job; ``launches``: whose medians they are.
+    ``settings`` holds for the peaks, which may lie at different sizes, ``at_a_size`` for the
+    largest loss at a common size, where a size whose whole interval fails decides.
     """
     try:
         at_sizes = losses(mpi, tcp, at_a_size)

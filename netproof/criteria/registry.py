@@ -16,6 +16,6 @@ BY_FINDING = {name: criterion for criterion in CRITERIA for name in criterion.fi
 """The criterion of each name of findings."""
 
 CONFIRMED_BY_MEASURING = tuple(
-    name for name, criterion in BY_FINDING.items() if criterion.again is not None
+    name for name, criterion in BY_FINDING.items() if criterion.at_sizes is not None
 )
 """Names of findings whose sizes are measured again before they count."""

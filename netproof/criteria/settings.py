@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import json
 from collections.abc import Mapping
 from dataclasses import make_dataclass
 from functools import cache
@@ -35,10 +36,8 @@ _Fields = make_dataclass(
 class Settings(_Fields):
     """The settings of every criterion by its keys, as a site may change them for a partition.
 
-    ``mpi_loss_inside`` is for two ranks of one node, where MPI copies through shared memory and TCP
-    through the kernel: asserted only where a site asks for it. ``confirm``, ``refine`` and
-    ``disturbance`` are no criteria: they say how often to repeat, where to measure at closer sizes,
-    and from where on a launch counts as disturbed.
+    ``confirm``, ``refine`` and ``disturbance`` are no criteria: how often to repeat, where to
+    measure at closer sizes, and from where on a launch counts as disturbed.
     """
 
     @classmethod
@@ -47,14 +46,10 @@ class Settings(_Fields):
     ) -> Settings:
         """Return the defaults with a partition's ``changes``: criterion to setting to value.
 
-        ``line_rate_from_bytes``: the least size for the loss of MPI where the changes give none.
-        Raises NetproofError naming the criterion and the setting.
+        Raises NetproofError; ``line_rate_from_bytes``: the least size of the loss of MPI by default.
         """
-        least_size = max(line_rate_from_bytes, MPI_LOSS.least_size)
-        settings = cls(mpi_loss=dataclasses.replace(MPI_LOSS, least_size=least_size))
-        for name, values in changes.items():
-            settings = settings._with(name, values)
-        return settings
+        # A session has few partitions, and each of its cases asks.
+        return _of_site(json.dumps(changes, default=repr), line_rate_from_bytes)
 
     def _with(self, name: str, values: Mapping[str, Any]) -> Settings:
         known = [field.name for field in dataclasses.fields(self)]
@@ -73,6 +68,15 @@ class Settings(_Fields):
             return dataclasses.replace(self, **{name: dataclasses.replace(old, **values)})
         except NetproofError as error:
             raise NetproofError(f"{name!r}: {error}") from error
+
+
+@cache
+def _of_site(changes: str, line_rate_from_bytes: int) -> Settings:
+    least_size = max(line_rate_from_bytes, MPI_LOSS.least_size)
+    settings = Settings(mpi_loss=dataclasses.replace(MPI_LOSS, least_size=least_size))
+    for name, values in json.loads(changes).items():
+        settings = settings._with(name, values)
+    return settings
 
 
 @cache

@@ -21,7 +21,7 @@ from netproof.criteria.findings import (
     undefined,
     undefined_if_unreadable,
 )
-from netproof.criteria.interface import AgainAtSizes, CaseCurves, Criterion
+from netproof.criteria.interface import CaseCurves, Criterion
 from netproof.measurement.curve import Curve
 
 INVERSION = Bounds(2.0, 10.0)
@@ -164,9 +164,8 @@ def roughness(curve: Curve, *, where: str, settings: Bounds = ROUGHNESS) -> Find
 def dropout(curve: Curve, *, where: str, settings: Bounds = DROPOUT) -> tuple[Finding, ...]:
     """Return the sizes whose bandwidth is far below what both sides reach (criterion 6).
 
-    bw(s) / min(best at smaller sizes, best at larger sizes), a pure number. One finding for
-    each size flagged, or one for the size that comes nearest; ``compared_sizes``: where the two
-    sides are at their best. After the dips of the e325 Opteron NetPIPE report.
+    bw(s) / min(best at smaller sizes, best at larger sizes): each size flagged, or the nearest;
+    ``compared_sizes``: where the sides are at their best. After the e325 Opteron NetPIPE report.
     """
     rates = bandwidths_of(curve, settings, at_least=3)
     findings = []
@@ -225,18 +224,16 @@ CRITERIA = (
         {"inversion": INVERSION},
         {"inversion": "inversion"},
         _of_first(inversion, "inversion"),
-        again=AgainAtSizes(
-            times_of, inversion_at_sizes, "a message took {} times as long as a larger one"
-        ),
+        at_sizes=inversion_at_sizes,
+        sentence="a message took {} times as long as a larger one",
     ),
     Criterion(
         4,
         {"jump": JUMP},
         {"jump": "jump"},
         _of_first(jump, "jump"),
-        again=AgainAtSizes(
-            times_of, jump_at_sizes, "time grew {} times more than the size from the one before"
-        ),
+        at_sizes=jump_at_sizes,
+        sentence="time grew {} times more than the size from the one before",
     ),
     Criterion(
         5,
@@ -249,8 +246,8 @@ CRITERIA = (
         {"dropout": DROPOUT},
         {"dropout": "dropout"},
         _dropouts,
-        again=AgainAtSizes(
-            bandwidths_of, dropout_at_sizes, "the bandwidth is {} of what both sides reach"
-        ),
+        read=bandwidths_of,
+        at_sizes=dropout_at_sizes,
+        sentence="the bandwidth is {} of what both sides reach",
     ),
 )

@@ -12,8 +12,10 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, cached_property
 from statistics import median
+from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from netproof.criteria.findings import (
     FLAGGED,
@@ -59,10 +61,9 @@ NO_INTERVAL = "no interval, which takes two launches of both"
 
 @dataclass(frozen=True)
 class ScoreSettings(Below):
-    """A score below ``warn`` or ``fail`` is flagged; by default nothing is asserted.
+    """Scores below ``warn`` or ``fail`` are flagged; by default nothing is asserted.
 
-    ``resamples`` bootstrap samples over the launches give the interval of ``confidence``;
-    ``random_seed`` makes it the same for the same launches.
+    ``resamples`` bootstrap samples over the launches give the interval of ``confidence``.
     """
 
     resamples: int = 2000
@@ -93,9 +94,7 @@ class Envelope:
 def envelope(curves: Mapping[str, Curve], settings: Above = ENVELOPE) -> Envelope | None:
     """Return the least time at each size, after the GigE synthetic-benchmark report.
 
-    ``curves``: the curve of each configuration, for the same function at the same ranks. None
-    where fewer than two configurations share a size. A curve that cannot be judged takes no
-    part.
+    ``curves``: by configuration, of one function at the same ranks. None where no two share a size.
     """
     holders: dict[int, list[tuple[float, str]]] = {}
     for label, curve in curves.items():
@@ -120,8 +119,8 @@ def _times_or_reason(curve: Curve, settings: Above) -> tuple[dict[int, float], s
 class _Side:
     """A configuration as the envelope compares it, or why it cannot be: ``fault``.
 
-    ``times``, and those of each launch: by size; ``crossed``: how many message sizes cross its
-    link; ``paired``: by the other configuration's label, its launches and the other's next to them.
+    ``crossed``: how many message sizes cross its link; ``paired``: by the other's label, launches
+    of both next to each other.
     """
 
     label: str
@@ -137,8 +136,7 @@ class _Side:
 class _Compared:
     """The ratio of two configurations at a size; ``added_us`` explains what links differ in.
 
-    ``own_us`` and ``other_us``: their times; ``ratios``: of launches next to each other, none where
-    all launches of both are compared.
+    ``ratios``: of launches next to each other, none where all launches of both are compared.
     """
 
     size: int
@@ -174,17 +172,11 @@ def above_envelope(
     """Return how many times as long as any other each configuration takes (criterion 1).
 
     At each size t over the least that another would take over this configuration's link: its time,
-    and what the slower link adds to it (``links.explained_us``). A pure number, 1 where nobody
-    takes less. Each size that is flagged or inconclusive has a finding of its own; a configuration
-    without one has a finding for the size where it comes nearest.
-
-    ``curves`` as in ``envelope``; ``launches``: those that a curve is the median of, for the
-    interval of the ratio, where both sides have two or more; ``crossings``: the link that a
-    configuration's messages cross, where they cross one; ``pairs``: launches of the first and the
-    second configuration made next to each other, two or more, by which alone the two are then
-    compared: the median of the pairs' ratios, with its interval. A size fails if the ratio to
-    any other fails with its whole interval; else the largest ratio decides. ``only``: of which
-    configuration findings are asked for, None for all.
+    and what the slower link adds to it (``links.explained_us``). Each size that is flagged or
+    inconclusive has a finding, else the size that comes nearest. ``crossings``: the link that
+    messages cross; ``pairs``: launches of two made next to each other, by which alone they are then
+    compared. A size fails if the ratio to any other fails with its whole interval; else the largest
+    ratio decides. ``only``: of which configuration findings are asked for.
     """
     all_sizes = replace(settings, least_size=1)
     sides = {}
@@ -208,13 +200,22 @@ def above_envelope(
         """Return what another link adds to a configuration's times; most have the same link."""
         return links.explained_us(sides[label].crossed, sides[label].crossing, slower)
 
+    @cache
+    def expected(size: int, crossing: Crossing | None) -> _Expected:
+        """Return what each configuration with the size would take over a link."""
+        able = [one for one in sides.values() if size in one.times]
+        more = [added(one.label, crossing).get(size, 0) for one in able]
+        times = [one.times[size] + us for one, us in zip(able, more, strict=True)]
+        places = {one.label: place for place, one in enumerate(able)}
+        return _Expected(able, more, np.array(times), places)
+
     findings = []
     for where, side in sides.items() if only is None else [(only, sides[only])]:
         if side.fault:
             findings.append(undefined("envelope", where, side.fault))
             continue
         others = [other for other in sides.values() if other is not side and not other.fault]
-        findings += _above(side, others, settings, added) or [
+        findings += _above(side, settings, expected) or [
             undefined("envelope", where, _why_no_envelope(where, others, sides))
         ]
     return tuple(findings)
@@ -230,32 +231,49 @@ def _why_no_envelope(where: str, others: Sequence[_Side], sides: Mapping[str, _S
     return f"no size was measured in two configurations: {alongside}"
 
 
-def _above(
-    side: _Side,
-    others: Sequence[_Side],
-    settings: Above,
-    added: Callable[[str, Crossing | None], Mapping[int, float]],
-) -> list[Finding]:
-    """Return a finding for each size that is flagged, or one for the largest ratio, if any.
+class _Expected(NamedTuple):
+    """The configurations that have a size, and what they would take over a link.
 
-    ``added``: of a configuration and a link, what the link adds to its times.
+    ``added_us``: what the link adds to their times; ``times_us``: with it; ``places``: by label.
     """
-    compared: dict[int, list[_Compared]] = {}
-    for other in others:
-        more = added(other.label, side.crossing)
-        for size in side.times.keys() & other.times.keys():
-            compared.setdefault(size, []).append(_compare(side, other, size, more.get(size, 0)))
-    if not compared:
-        return []
-    common = common_sizes(compared)
-    findings = []
-    for _, several in sorted(compared.items()):
-        decides = max(several, key=lambda c: c.value)
+
+    sides: list[_Side]
+    added_us: list[float]
+    times_us: NDArray[np.float64]
+    places: dict[str, int]
+
+
+def _above(
+    side: _Side, settings: Above, expected: Callable[[int, Crossing | None], _Expected]
+) -> list[Finding]:
+    """Return a finding for each size that is flagged, or one for the largest ratio, if any."""
+    decided: dict[int, _Compared] = {}
+    for size in sorted(side.times):
+        others = expected(size, side.crossing)
+        if len(others.sides) == 1:
+            continue
+
+        def compare(place: int, size: int = size, others: _Expected = others) -> _Compared:
+            return _compare(side, others.sides[place], size, others.added_us[place])
+
+        values = side.times[size] / others.times_us
+        values[others.places[side.label]] = -np.inf
+        for place in {others.places[other] for other in side.paired if other in others.places}:
+            values[place] = compare(place).value
+        decides = compare(int(np.argmax(values)))
         if settings.level(decides.value)[0] is Level.FAIL:
-            beyond = [c for c in several if settings.level(c.value)[0] is Level.FAIL]
+            beyond = [
+                compare(place)
+                for place, value in enumerate(values.tolist())
+                if settings.level(value)[0] is Level.FAIL
+            ]
             failing = [c for c in beyond if settings.level(c.value, c.interval)[0] is Level.FAIL]
-            decides = max(failing or several, key=lambda c: c.value)
-        findings.append(_of_envelope(decides, common, settings))
+            decides = max(failing or [decides], key=lambda c: c.value)
+        decided[size] = decides
+    if not decided:
+        return []
+    common = common_sizes(decided)
+    findings = [_of_envelope(one, common, settings) for one in decided.values()]
     flagged = [f for f in findings if f.level in (*FLAGGED, Level.INCONCLUSIVE)]
     return flagged or [max(findings, key=lambda finding: finding.value or 0)]
 
@@ -319,12 +337,9 @@ def score(
 ) -> Finding:
     """Return the geometric mean over the common sizes of t_baseline / t (criterion 2).
 
-    Above 1 is faster than the baseline. The curves compared are the medians of the launches; the
-    ``interval`` is the percentile bootstrap over the launches of both, which needs two or more of
-    each. Undefined without ``baseline_launches``. ``red_sizes``: those that ``above_envelope``
-    failed, which are named with the score. After the GigE synthetic-benchmark report.
-
-    Raises NetproofError where launches of one case differ in their sizes.
+    Above 1 is faster. The curves are the medians of the launches; the ``interval`` is the
+    percentile bootstrap over the launches of both. ``red_sizes``: those that ``above_envelope``
+    failed. Raises NetproofError where launches of one case differ in their sizes.
     """
     if not launches:
         raise CannotJudgeError("it has no launch")
@@ -380,10 +395,9 @@ _FEW = 6
 def resampled_medians(
     launches: np.ndarray, settings: ScoreSettings, random: np.random.Generator
 ) -> np.ndarray:
-    """Return the medians over the launches in bootstrap samples of them.
+    """Return the medians over the launches in bootstrap samples, in shape (resamples, sizes).
 
-    ``launches``: a row for each launch, a column for each size. Shape of the result: resamples,
-    sizes; in the unit of the values.
+    ``launches``: a row for each launch, a column for each size.
     """
     drawn = random.integers(0, len(launches), (settings.resamples, len(launches)))
     if len(launches) > _FEW:
@@ -414,12 +428,9 @@ def floor(
 ) -> Finding | None:
     """Return the lowest score of a case against other environments of its partition (criterion 20).
 
-    A pure number as in ``score``: the geometric mean over the common sizes of t_other / t, below 1
-    where the case is slower. ``others``: their launches, by the labels of their cases; ``pairs``:
-    interleaved launches of the case and of the other, which alone are compared if there are two or
-    more. It fails where the whole interval against any other is below the bound. ``weighed``:
-    adjusts a finding to what its launches are worth, before the worst is chosen. None without
-    another environment.
+    ``others``: their launches, by label; ``pairs``: interleaved launches of both, which alone are
+    compared if there are two. It fails where the whole interval against any other is below the
+    bound. ``weighed``: adjusts a finding to what its launches are worth.
     """
     if not others:
         return None

@@ -6,10 +6,9 @@ from collections import defaultdict
 from typing import Any
 
 from netproof.benchmarks import registry
-from netproof.comparison import nodes
+from netproof.comparison import comparison
 from netproof.comparison.compared_case import Outcome
-from netproof.comparison.comparison import Comparison
-from netproof.comparison.sides import ComparedSide
+from netproof.comparison.comparison import ComparedSide, Comparison
 from netproof.errors import NetproofError
 from netproof.measurement.case import Case
 from netproof.present.tables import benchmark_name
@@ -29,7 +28,7 @@ _MOST_OF_NODES = 12
 def node_diffs(compared: Comparison) -> list[str]:
     """Return the differences of nodes, which show whether anything else changed."""
     try:
-        found = nodes.differing(compared)
+        found = comparison.differing(compared)
     except NetproofError as error:
         return [f"nodes: {error}"]
     sentences = [

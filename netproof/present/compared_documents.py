@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 from typing import Any
 
-from netproof.comparison import nodes
+from netproof.comparison import comparison
 from netproof.comparison.comparison import ComparedSide, Comparison
 from netproof.errors import NetproofError
 from netproof.present import documents
@@ -17,7 +17,7 @@ def document(compared: Comparison) -> dict[str, Any]:
     first, second = compared.first, compared.second
     on_nodes, unknown = None, None
     try:
-        on_nodes = nodes.differing(compared)
+        on_nodes = comparison.differing(compared)
     except NetproofError as error:
         unknown = str(error)
     return {

@@ -6,7 +6,7 @@ from rich.console import Console
 
 from netproof.present.tables import TableColumn, benchmark_name, fitting, print_table, say
 from netproof.present.wording import counted
-from netproof.verdict.cpu_rows import CpuRow, CpuRows
+from netproof.verdict.explain import CpuRow, CpuRows
 
 LEGEND = (
     "of the node that it cost most, less starting and ending: cores: CPU seconds a second; user:"

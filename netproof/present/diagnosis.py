@@ -9,9 +9,8 @@ from typing import Any
 
 from rich.console import Console
 
-from netproof.diagnosis.culprits import Culprit
 from netproof.diagnosis.diagnosis import Diagnosis, DiagnosisOutcome
-from netproof.diagnosis.evidence import Evidence, Sure
+from netproof.diagnosis.evidence import Culprit, Evidence, Sure
 from netproof.localization.accused import Effect
 from netproof.present.documents import FORMAT
 from netproof.present.tables import say

@@ -15,13 +15,13 @@ from netproof.measurement.interval import Interval
 from netproof.session.measured import Measured
 from netproof.session.session import Session
 from netproof.site.matrix import Matrix
-from netproof.verdict.crossover import Crossover, crossovers, red_criteria, red_sizes
 from netproof.verdict.exit_status import CANNOT_JUDGE, FAILED, PASSED
-from netproof.verdict.judged import Alongside, Judged, Verdict, together
+from netproof.verdict.explain import Crossover, crossovers, red_criteria, red_sizes
 from netproof.verdict.judging import JudgedSession
+from netproof.verdict.recurring import NOTHING, Recurring
 from netproof.verdict.subject import Ruling
 from netproof.verdict.traffic import InterfaceTotals
-from netproof.verdict.usual import NOTHING, Usual
+from netproof.verdict.verdict import Alongside, Judged, Verdict, together
 
 FORMAT = 2
 """Format of all documents; raised when a key changes its meaning or goes."""
@@ -88,7 +88,7 @@ def of_verdict(
     verdict: Verdict,
     unread: Sequence[str],
     differences: Sequence[str],
-    usual: Usual = NOTHING,
+    usual: Recurring = NOTHING,
 ) -> dict[str, Any]:
     """Return a judged session. Sizes in bytes, times in µs, bandwidths in MB/s (10⁶ bytes/s).
 
@@ -298,7 +298,7 @@ def _case(judged: Judged) -> dict[str, Any]:
         "verdict": judged.level,
         "faults": list(judged.faults),
         "expected": judged.expected or None,
-        "failed_job": None if judged.result is None else judged.result.failed_job,
+        "failed_job": judged.failed_job,
         "score": _score(judged.score()),
         "measured": None if judged.measured is None else of_measured(judged.measured),
         "findings": [_ruling(ruling) for ruling in judged.rulings],

@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from rich.console import Console
 
+from netproof.measurement.case import Case
 from netproof.present.tables import TableColumn, benchmark_name, print_table, say
-from netproof.verdict.reference_risks import NoRisk, ReferenceRisk
-from netproof.verdict.risk import RISK
+from netproof.verdict.risk import RISK, ReferenceRisk
 
 
 def print_risks(
     risks: Sequence[ReferenceRisk],
-    without: Sequence[NoRisk],
+    without: Mapping[Case, str],
     margin: float,
     out: Console,
 ) -> None:
@@ -49,8 +49,8 @@ def print_risks(
         )
         print_table(columns, out)
         out.print()
-    for one in without:
-        say(out, f"{one.case}: nothing can be said: {one.reason}", "yellow")
+    for case, reason in without.items():
+        say(out, f"{case}: nothing can be said: {reason}", "yellow")
 
 
 def _planned(one: ReferenceRisk) -> str:

@@ -17,15 +17,15 @@ from rich.text import Text
 from netproof.benchmarks import registry
 from netproof.criteria import Level
 from netproof.measurement.case import Case
+from netproof.measurement.curve import Curve
 from netproof.measurement.units import mbit_s
 from netproof.present.characters import visible
 from netproof.present.wording import not_available, outcome
 from netproof.session.slurm_nodes import labelled
-from netproof.verdict.counts import counts
-from netproof.verdict.failures import Failure, failures
-from netproof.verdict.judged import Borrowed, Judged, Verdict, sentences_of_left
-from netproof.verdict.usual import NOTHING, Usual
-from netproof.verdict.usual import sentence as usual_sentence
+from netproof.verdict.explain import Failure, counts, failures
+from netproof.verdict.recurring import NOTHING, Recurring
+from netproof.verdict.recurring import sentence as recurring_sentence
+from netproof.verdict.verdict import Borrowed, Judged, Verdict, sentences_of_left
 
 MOST_DIFFERENCES = 10
 """Differences between nodes that are printed; the store and the report have all of them."""
@@ -199,7 +199,7 @@ def print_verdict(
     verdict: Verdict,
     out: Console,
     *,
-    usual: Usual = NOTHING,
+    usual: Recurring = NOTHING,
     differences: Sequence[str] = (),
     unread: Sequence[str] = (),
 ) -> None:
@@ -227,10 +227,10 @@ def print_verdict(
     say(out, outcome(counts(verdict)), "bold")
 
 
-def print_usual(usual: Usual, out: Console) -> None:
+def print_usual(usual: Recurring, out: Console) -> None:
     """Print the warnings that earlier sessions had too, in a line."""
     if usual.warnings:
-        say(out, usual_sentence(usual), "yellow")
+        say(out, recurring_sentence(usual), "yellow")
 
 
 def print_failures(several: Sequence[Failure], out: Console) -> None:
@@ -287,7 +287,7 @@ def _print_cases(verdict: Verdict, out: Console) -> None:
     out.width = width
 
 
-def _print_flags(verdict: Verdict, usual: Usual, out: Console) -> None:
+def _print_flags(verdict: Verdict, usual: Recurring, out: Console) -> None:
     """Print flags that did not fail, notes first, with both curves of repeated measurements."""
     for judged in verdict.cases:
         for ruling in judged.rulings:
@@ -307,16 +307,14 @@ def _print_flags(verdict: Verdict, usual: Usual, out: Console) -> None:
 
 
 def _print_both_curves(judged: Judged, out: Console) -> None:
-    if judged.flags() and judged.measured is not None and judged.again is not None:
-        out.print(_both_curves(judged))
+    if (curves := judged.repeated()) is not None:
+        out.print(_both_curves(judged, *curves))
 
 
-def _both_curves(judged: Judged) -> Table:
+def _both_curves(judged: Judged, curve: Curve, repeats: Sequence[Curve]) -> Table:
     """Return the flagged sizes and those around them: as first measured, and as repeated."""
-    first = dict(zip(judged.measured.curve.sizes, judged.measured.curve.time_us, strict=True))
-    launches = [
-        dict(zip(curve.sizes, curve.time_us, strict=True)) for curve in judged.again.launches
-    ]
+    first = dict(zip(curve.sizes, curve.time_us, strict=True))
+    launches = [dict(zip(one.sizes, one.time_us, strict=True)) for one in repeats]
     flagged = [ruling.finding.size for ruling in judged.flags()]
     sizes = sorted(
         size
@@ -332,7 +330,7 @@ def _both_curves(judged: Judged) -> Table:
         mark = "*" if size in flagged else " "
         table.add_row(
             f"{mark} {size}",
-            *("-" if size not in curve else f"{curve[size]:.1f}" for curve in [first, *launches]),
+            *("-" if size not in one else f"{one[size]:.1f}" for one in [first, *launches]),
         )
     return table
 
@@ -358,9 +356,9 @@ def say(out: Console, sentence: str, style: str = "") -> None:
 
 
 def _figures(judged: Judged | Borrowed) -> tuple[str, str, str, str]:
-    if judged.measured is None:
+    found = judged.landmarks
+    if found is None:
         return "-", "-", "-", "-"
-    found = judged.measured.landmarks
     latency, peak, share = found.latency_us, found.peak_mb_s, found.line_rate_share
     return (
         "-" if latency is None else f"{latency:.1f}",

@@ -19,7 +19,7 @@ from reframe.utility.sanity import make_performance_function
 
 from netproof.benchmarks import netpipe, registry
 from netproof.criteria import Level
-from netproof.errors import NetproofError
+from netproof.measurement.case import Case
 from netproof.run.jobs import (
     Reader,
     environments_of,
@@ -30,12 +30,11 @@ from netproof.run.jobs import (
 )
 from netproof.run.mixins import Launched, OnPartition, RecordedTest, Referenced
 from netproof.run.system_here import baseline_of_system, rank_counts
-from netproof.session import again, reference_findings
+from netproof.session import reference_findings
 from netproof.session.job_files import Incomplete
-from netproof.session.measured import Measured
 from netproof.site.partition import fewest_ranks_feature, ranks_feature
 from netproof.site.site_file import JUDGE_ENVIRONMENT
-from netproof.verdict import comparing, confirming, judgement, limits
+from netproof.verdict import case_rulings, group_rulings, limits
 from netproof.verdict.subject import Ruling, Subject
 
 
@@ -80,7 +79,8 @@ class Check(JudgeOfJob, Referenced, RecordedTest):
 
     Its output is the benchmark's text. ``netproof_case`` is the case to measure. Its record has
     whether the case is complete (``netproof_complete``), and the findings against its references,
-    repeat launches included (``netproof_references``).
+    repeat launches included (``netproof_references``). A subclass has ``subject()``, the stem of
+    the names of the function's steps, and ``case()`` in its job.
     """
 
     executable = "cat"
@@ -88,14 +88,6 @@ class Check(JudgeOfJob, Referenced, RecordedTest):
     ranks = variable(int, loggable=True)
     netproof_kind = variable(str, value="check", loggable=True)
     netproof_case = variable(dict, value={}, loggable=True)
-
-    def subject(self) -> str:
-        """Return the stem of the names of the function's steps."""
-        raise NetproofError(f"{type(self).__name__} names no function")
-
-    def read(self) -> Measured:
-        """Return the complete case as the job measured it, or raise Incomplete."""
-        raise NetproofError(f"{type(self).__name__} reads nothing")
 
     @run_after("setup")
     def show_output(self) -> None:
@@ -112,7 +104,7 @@ class Check(JudgeOfJob, Referenced, RecordedTest):
     def is_complete(self) -> bool:
         """Check that exactly the requested sizes and launches are there."""
         try:
-            self.measured = self.repeat_of.extend(self.read())
+            self.measured = self.repeat_of.extend(self.case_of(self.job_of, self.case()))
         except Incomplete as error:
             # ReFrame appends a cause's text to the error's own.
             raise SanityError("; ".join(error.reasons)) from None
@@ -148,7 +140,7 @@ class Check(JudgeOfJob, Referenced, RecordedTest):
         subject = Subject.of_extras(
             self.measured, self.current_partition.extras, self.current_environ.extras
         )
-        findings = judgement.references(subject, limits.of_references(bounds))
+        findings = case_rulings.references(subject, limits.of_references(bounds))
         self.write_record(
             netproof_references=[
                 reference_findings.as_json(name, finding) for name, finding in findings.items()
@@ -199,10 +191,9 @@ class NetpipeCheck(Check):
         """Return the stem of the names of the variant's steps."""
         return netpipe.subject(self.protocol, self.path, self.direction)
 
-    def read(self) -> Measured:
-        """Return the complete case, or raise Incomplete."""
-        variant = (self.protocol, self.path, self.direction)
-        return self.case_of(self.job_of, netpipe_case(self.job_of, *variant))
+    def case(self) -> Case:
+        """Return the case of the variant in the job."""
+        return netpipe_case(self.job_of, self.protocol, self.path, self.direction)
 
 
 class MpiCheck(OfRanks, Check):
@@ -233,10 +224,10 @@ class MpiCheck(OfRanks, Check):
         """Return the stem of the names of the function's steps."""
         return self.function
 
-    def read(self) -> Measured:
-        """Return the complete case, or raise Incomplete."""
+    def case(self) -> Case:
+        """Return the case of the function in the job."""
         function = registry.mpi(self.launched_by.benchmark).function(self.function)
-        return self.case_of(self.job_of, mpi_case(self.job_of, function))
+        return mpi_case(self.job_of, function)
 
 
 class Curves(JudgeOfJob):
@@ -254,12 +245,12 @@ class Curves(JudgeOfJob):
         measured_again = repeats.measured_again()
         rulings = [
             ruling
-            for subject, findings in judgement.along_all(subjects).items()
-            for ruling in confirming.rule_all(
+            for subject, findings in case_rulings.along_all(subjects).items()
+            for ruling in case_rulings.rule_all(
                 subject, findings, measured_again.get(subject.case.key())
             )
         ]
-        for one in judgement.launched(subjects, again.starts(measured_again)):
+        for one in case_rulings.launched(subjects, measured_again):
             rulings.append(Ruling(one.finding, one.finding.level, one.finding.reason))
         return hold(rulings)
 
@@ -298,15 +289,12 @@ class Configurations(Judge):
     """Criteria that compare configurations, over every job of one kind in the run.
 
     It runs once, in ReFrame's own environment and on the first partition, when all jobs are done.
-    A run narrowed to some environments or checks does not have it.
+    A run narrowed to some environments or checks does not have it. A subclass has ``features()``,
+    those of the environments that have such jobs.
     """
 
     valid_prog_environs = [JUDGE_ENVIRONMENT]
     netproof_kind = variable(str, value="configurations", loggable=True)
-
-    def features(self) -> Iterable[str]:
-        """Return the features of the environments that have such jobs."""
-        raise NetproofError(f"{type(self).__name__} compares no benchmark")
 
     @run_after("init")
     def wait_for_all(self) -> None:
@@ -337,7 +325,7 @@ class Configurations(Judge):
         ]
         if not subjects:
             raise SanityError("no case is complete, so there is nothing to compare")
-        rulings = comparing.across(subjects, baseline_of_system())
+        rulings = group_rulings.across(subjects, baseline_of_system())
         return hold([ruling for several in rulings.values() for ruling in several])
 
 

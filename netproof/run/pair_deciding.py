@@ -16,14 +16,14 @@ from typing import Any
 
 from netproof.intake import json_reading
 from netproof.localization.accusation import judge
-from netproof.localization.choosing import (
-    LEAST_ROUNDS,
+from netproof.localization.rounds import (
     MOST_BOTH_WAYS,
     both_ways_round,
     confirming_rounds,
     next_round,
     stream_rounds,
 )
+from netproof.localization.searching import LEAST_ROUNDS
 from netproof.run.answering import CLOSED_FILE, QUESTION_FILE, answer
 from netproof.session import node_facts, pair_plans, pair_rounds
 from netproof.session.pair_plans import SUBJECT, Planned, PlannedLaunch

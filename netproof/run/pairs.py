@@ -10,7 +10,7 @@ from reframe.core.builtins import parameter, run_after, run_before, sanity_funct
 from reframe.core.exceptions import ReframeError, SanityError
 
 from netproof.benchmarks.registry import OF_PAIRS
-from netproof.localization.choosing import Mode
+from netproof.localization.rounds import Mode
 from netproof.measurement.case import Case
 from netproof.run import pair_deciding
 from netproof.run.answering import CLOSED_FILE

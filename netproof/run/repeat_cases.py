@@ -20,11 +20,11 @@ from netproof.session import again, measured, plan
 from netproof.session.again import MeasuredAgain
 from netproof.session.measured import Crash, Launch, Measured
 from netproof.site.partition import ScoreBaseline
-from netproof.verdict import comparing, confirming, disturbing, judgement, limits, refining
-from netproof.verdict.judgement import Job
+from netproof.verdict import case_rulings, group_rulings, limits
+from netproof.verdict.case_rulings import Job
+from netproof.verdict.group_rulings import pairs_needed
 from netproof.verdict.limits import Limits
-from netproof.verdict.next_to_each_other import pairs_needed
-from netproof.verdict.subject import Ruling, Subject
+from netproof.verdict.subject import Ruling, Subject, never_calm
 
 AGAINST = (Level.FAIL, Level.INCONCLUSIVE)
 """Levels of rulings whose cases are measured again."""
@@ -81,26 +81,26 @@ class RepeatCase:
 
     def flags(self) -> tuple[Finding, ...]:
         """Return the findings to repeat around their sizes."""
-        return judgement.flagged(judgement.smoothness(self.subject))
+        return case_rulings.flagged(case_rulings.smoothness(self.subject))
 
     def places(self) -> tuple[Bend, ...]:
         """Return the unflagged places to measure at closer sizes."""
-        return refining.places(self.subject)
+        return case_rulings.places(self.subject)
 
     def sweeps(self) -> tuple[plan.SizeSweep, ...]:
         """Return the NetPIPE calls of one launch around flagged sizes and between sizes."""
-        closer = refining.closer_sizes(self.subject)
+        closer = case_rulings.closer_sizes(self.subject)
         return again.netpipe_sweeps(self.flags(), self.subject.confirm_settings(), closer)
 
     def dense(self) -> tuple[tuple[str, tuple[int, ...]], ...]:
         """Return the steps of one such launch, each with its sizes in bytes."""
-        flags, closer = self.flags(), refining.closer_sizes(self.subject)
+        flags, closer = self.flags(), case_rulings.closer_sizes(self.subject)
         if not flags and not closer:
             return ()
         if registry.of(self.case).by_protocol:
             sweeps = self.sweeps()
             return tuple((plan.sweep_subject(self.step, one), one.sizes()) for one in sweeps)
-        sizes = {*judgement.dense_sizes(self.subject, flags), *itertools.chain(*closer)}
+        sizes = {*case_rulings.dense_sizes(self.subject, flags), *itertools.chain(*closer)}
         parts = registry.mpi(self.case.benchmark).parts(tuple(sorted(sizes)))
         if len(parts) == 1:
             return ((self.step + DENSE, parts[0]),)
@@ -215,8 +215,9 @@ def undecided(asked: Sequence[RepeatCase]) -> Undecided:
     nodes' counters is too, and only its flagged sizes are repeated. Comparisons with such a case
     need nothing. Once a case of the job has failed, the others are repeated no more often than
     confirming takes: the job is red, however certain they are. In cases that have not failed,
-    ``confirming.settled`` decides flagged sizes, and ``refining.settled`` places between sizes. A
-    case compared with others of the job, such as TCP's or other functions', is repeated with them.
+    ``case_rulings.settled`` decides flagged sizes, and ``case_rulings.closer_settled`` places
+    between sizes. A case compared with others of the job, such as TCP's or other functions', is
+    repeated with them.
     """
     subjects = {one.key: one.repeated for one in asked}
     alone = [one for one in asked if not one.peers]
@@ -229,9 +230,9 @@ def undecided(asked: Sequence[RepeatCase]) -> Undecided:
         subject, flags = one.repeated, one.flags()
         confirm = subject.settings.confirm
         most = confirm.launches if red else one.rounds()
-        settled = not flags or confirming.settled(subject, flags, one.again, most)
+        settled = not flags or case_rulings.settled(subject, flags, one.again, most)
         if one.key not in red:
-            settled = settled and refining.settled(subject, one.again, most)
+            settled = settled and case_rulings.closer_settled(subject, one.again, most)
         if not settled:
             found.around.add(one.key)
         if one.key in red or len(one.launches) >= most:
@@ -243,8 +244,8 @@ def undecided(asked: Sequence[RepeatCase]) -> Undecided:
         for name, ruling in _of_whole(one, subjects):
             if ruling.level not in AGAINST:
                 continue
-            sides = (subject, *judgement.rests_on(subject, ruling.finding, subjects))
-            in_vain = any(map(disturbing.never_calm, sides)) or (
+            sides = (subject, *case_rulings.rests_on(subject, ruling.finding, subjects))
+            in_vain = any(map(never_calm, sides)) or (
                 name == "twin_share" and limits.twin_too_slow(subject.measured)
             )
             keys = {side.case.key() for side in sides}
@@ -263,7 +264,7 @@ def _comparison_is_open(one: RepeatCase) -> bool:
     subject, count = one.repeated, len(one.launches)
     confirm = subject.settings.confirm
     enough = count >= (pairs_needed(one.subject) if one.paired else confirm.launches)
-    in_vain = enough and (disturbing.never_calm(subject) or _mostly_disturbed(one))
+    in_vain = enough and (never_calm(subject) or _mostly_disturbed(one))
     if count >= one.rounds() or in_vain:
         return False
     if count and (one.elsewhere or not enough):
@@ -289,7 +290,7 @@ def _mostly_disturbed(one: RepeatCase) -> bool:
 
 def _fails_by_counters(subject: Subject) -> bool:
     """Check whether a case fails by its nodes' counters, which more launches do not change."""
-    return any(finding.level is Level.FAIL for finding in judgement.counted(subject))
+    return any(finding.level is Level.FAIL for finding in case_rulings.counted(subject))
 
 
 def failed(one: RepeatCase, job: Job, *, ended: bool = False) -> bool:
@@ -299,9 +300,9 @@ def failed(one: RepeatCase, job: Job, *, ended: bool = False) -> bool:
     """
     subject = one.repeated
     most = 0 if ended else one.rounds()
-    if confirming.failed(subject, one.flags(), one.again, most):
+    if case_rulings.failed(subject, one.flags(), one.again, most):
         return True
-    if refining.failed(subject, one.again, most):
+    if case_rulings.closer_failed(subject, one.again, most):
         return True
     repeats = sum(launch.further for launch in subject.measured.launches)
     # More launches may define an undefined value.
@@ -314,9 +315,9 @@ def failed(one: RepeatCase, job: Job, *, ended: bool = False) -> bool:
 def _of_whole(one: RepeatCase, job: Job) -> list[tuple[str, Ruling]]:
     """Return the rulings by all launches of whole curves, each with its reference's name or ''."""
     subject = one.repeated
-    findings = [("", finding) for finding in judgement.rates(subject, job)]
-    findings += judgement.references(subject, one.limits).items()
-    return [(name, judgement.rule(subject, finding, None)) for name, finding in findings]
+    findings = [("", finding) for finding in case_rulings.rates(subject, job)]
+    findings += case_rulings.references(subject, one.limits).items()
+    return [(name, case_rulings.rule(subject, finding, None)) for name, finding in findings]
 
 
 def _any_against(rulings: Iterable[Ruling]) -> bool:
@@ -328,12 +329,14 @@ def _comparing(
 ) -> list[Ruling]:
     """Return the rulings of envelope, floor and score with the case on either side."""
     label, members = str(subject), [subject, *peers]
-    rulings = [ruling for several in comparing.envelopes(members).values() for ruling in several]
-    rulings += comparing.floors(members).values()
+    rulings = [
+        ruling for several in group_rulings.envelopes(members).values() for ruling in several
+    ]
+    rulings += group_rulings.floors(members).values()
     if baseline is not None:
         rulings += [
             ruling
-            for several in comparing.across(members, baseline).values()
+            for several in group_rulings.across(members, baseline).values()
             for ruling in several
             if ruling.finding.criterion == "score"
         ]
@@ -359,10 +362,10 @@ def compared(
     groups: dict[tuple, list[Subject]] = {}
     for subject in by_key.values():
         if subject.measured.curve.sizes != (0,):
-            groups.setdefault(comparing.group(subject.case), []).append(subject)
+            groups.setdefault(group_rulings.group(subject.case), []).append(subject)
     found = []
     for one in own:
-        members = groups.get(comparing.group(one.case), [])
+        members = groups.get(group_rulings.group(one.case), [])
         peers = tuple(member for member in members if member.case.key() != one.key)
         if not peers:
             continue
@@ -394,5 +397,7 @@ def compared(
 def _above(subject: Subject, peer: Subject) -> bool:
     """Check whether envelope or floor of the two alone rules against ``subject``."""
     both = [subject, peer]
-    floor = comparing.floors(both).get(subject)
-    return _any_against([*comparing.envelopes(both)[subject], *([] if floor is None else [floor])])
+    floor = group_rulings.floors(both).get(subject)
+    return _any_against(
+        [*group_rulings.envelopes(both)[subject], *([] if floor is None else [floor])]
+    )

@@ -12,7 +12,6 @@ from reframe.core.builtins import parameter, run_after, run_before, sanity_funct
 from reframe.core.exceptions import SanityError
 from reframe.core.runtime import emit_loadenv_commands, runtime
 
-from netproof.errors import NetproofError
 from netproof.measurement.case import Case
 from netproof.run import repeat_cases, repeat_rounds
 from netproof.run.jobs import Job, Reader, Steps, environments_of, name_of, tests_of
@@ -21,7 +20,7 @@ from netproof.run.repeat_cases import RepeatCase
 from netproof.run.system_here import baseline_of_system, rank_counts
 from netproof.session import again, job_files, job_scripts, measured, plan, session
 from netproof.site.partition import ranks_feature
-from netproof.verdict import limits, references
+from netproof.verdict import limits, rejudge
 from netproof.verdict.subject import Subject
 
 
@@ -29,7 +28,9 @@ class Repeat(Steps, Reader, RecordedTest):
     """Repeat launches of a job's undecided cases on the same nodes; one test for each job.
 
     If nothing is undecided, no Slurm job is submitted. ``netproof_again``: launches around flagged
-    sizes; ``netproof_further``: launches of whole curves; its record has both.
+    sizes; ``netproof_further``: launches of whole curves; its record has both. A subclass has
+    ``rounds()``: of steps with their labels, for srun and the interleaved environments, and the
+    files that they need.
     """
 
     netproof_kind = variable(str, value="further", loggable=True)
@@ -39,15 +40,6 @@ class Repeat(Steps, Reader, RecordedTest):
     def parameters(self) -> dict[str, int]:
         """Return the parameters of the job to repeat."""
         return {}
-
-    def rounds(
-        self, srun: Sequence[str], peers: Sequence[plan.PeerEnvironment]
-    ) -> tuple[list[list[tuple[str, plan.Step]]], dict[str, str]]:
-        """Return the rounds of steps with their labels, and the files that they need.
-
-        ``peers``: the interleaved environments.
-        """
-        raise NetproofError(f"{type(self).__name__} launches nothing")
 
     @run_after("init")
     def wait_for_job(self) -> None:
@@ -167,7 +159,7 @@ class Repeat(Steps, Reader, RecordedTest):
 def _asked(job: Job, subjects: Sequence[Subject]) -> list[RepeatCase]:
     """Return cases of a job with the limits of their references."""
     prefix = runtime().get_option("general/0/reference_prefix")
-    found = references.ReferenceFile(Path(prefix) / f"{job.current_system.name}.yaml")
+    found = rejudge.of_file(Path(prefix), job.current_system.name)
     return [
         RepeatCase(one, limits.of_case(found, one.case), job.current_partition.extras)
         for one in subjects

@@ -18,12 +18,12 @@ from netproof.session.node_differences import NodeInJob
 from netproof.session.provenance import OfSession
 from netproof.session.session import CheckResult, Session
 from netproof.site.matrix import Matrix, matrix
-from netproof.verdict.comparing import group
-from netproof.verdict.disturbing import disturbances
-from netproof.verdict.judged import Alongside, Borrowed
-from netproof.verdict.judgement import companion_keys
+from netproof.verdict.case_rulings import companion_keys
+from netproof.verdict.group_rulings import group
+from netproof.verdict.judge import AGAINST, left_by, rulings_along, subject
 from netproof.verdict.options import AlongsideOptions
-from netproof.verdict.verdict import AGAINST, left_by, rulings_along, subject
+from netproof.verdict.subject import disturbances
+from netproof.verdict.verdict import Alongside, Borrowed
 
 if TYPE_CHECKING:
     from netproof.store import Store, StoredSession

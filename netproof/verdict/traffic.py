@@ -140,12 +140,9 @@ def of_rounds(several: Iterable[PairRounds], partitions: Mapping[str, Partition]
 
 def carriers_in_rounds(several: Iterable[Seen]) -> tuple[Finding, ...]:
     """Carriers that came or went while rounds of pairs ran, a finding each."""
-    by_partition: dict[str, list[Seen]] = defaultdict(list)
-    for seen in several:
-        by_partition[seen.partition].append(seen)
     return tuple(
         finding
-        for partition, launches in by_partition.items()
+        for partition, launches in _by_partition(several).items()
         for finding in carrier_changes(
             [
                 CountedLaunch(number, one.counters, Payload(0), one.calm)
@@ -165,18 +162,10 @@ def all_lose(several: Iterable[Seen]) -> tuple[Finding, ...]:
     Over undisturbed launches, each node beyond the bound that fails a case. No node stands out
     then, and what all are slowed by shows in no comparison of nodes.
     """
-    by_partition: dict[str, list[Seen]] = defaultdict(list)
-    for seen in several:
-        if seen.calm:
-            by_partition[seen.partition].append(seen)
     found = []
-    for partition, launches in sorted(by_partition.items()):
+    for partition, launches in sorted(_by_partition(one for one in several if one.calm).items()):
         bounds: RetransmissionSettings = launches[0].settings.retransmission
-        shares: dict[str, Share] = {}
-        for one in launches:
-            for node in one.counters.nodes:
-                share = sent_again(one.counters, node.node)
-                shares[node.node] = shares[node.node] + share if node.node in shares else share
+        shares = _shares_by_node(launches)
         lose = [
             one.value
             for one in shares.values()
@@ -202,28 +191,44 @@ def all_lose(several: Iterable[Seen]) -> tuple[Finding, ...]:
     return tuple(found)
 
 
-def totals(several: Iterable[Seen]) -> tuple[InterfaceTotals, ...]:
-    """The interfaces of all nodes, by partition, node and name; loopback and idle ones left out."""
-    counted: dict[tuple[str, str, str], dict[str, int | None]] = {}
-    rails: set[tuple[str, str, str]] = set()
-    again: dict[tuple[str, str], Share] = {}
-    for seen in several:
-        for node in seen.counters.nodes:
-            share, place = sent_again(seen.counters, node.node), (seen.partition, node.node)
-            again[place] = again[place] + share if place in again else share
-            for source in node.of_kind(INTERFACE):
-                key = (*place, source.name)
-                sums = counted.setdefault(key, dict.fromkeys(_COUNTERS, 0))
-                for name in _COUNTERS:
-                    value = seen.counters.of_source(source, name)
-                    sums[name] = _sum(sums[name], value)
-                if source.name in seen.rails:
-                    rails.add(key)
-    return tuple(
-        InterfaceTotals(*key, sums, key in rails, again[key[:2]])
-        for key, sums in sorted(counted.items())
-        if key in rails or (key[2] != LOOPBACK and any(value != 0 for value in sums.values()))
-    )
+def totals(several: Sequence[Seen]) -> tuple[InterfaceTotals, ...]:
+    """Return the interfaces of all nodes in order; without loopback and idle ones."""
+    found = []
+    for partition, launches in sorted(_by_partition(several).items()):
+        counted: dict[tuple[str, str], dict[str, int | None]] = {}
+        rails: set[tuple[str, str]] = set()
+        for seen in launches:
+            for node in seen.counters.nodes:
+                for source in node.of_kind(INTERFACE):
+                    place = (node.node, source.name)
+                    sums = counted.setdefault(place, dict.fromkeys(_COUNTERS, 0))
+                    rails |= {place} if source.name in seen.rails else set()
+                    for name in _COUNTERS:
+                        sums[name] = _sum(sums[name], seen.counters.of_source(source, name))
+        shares = _shares_by_node(launches)
+        found += [
+            InterfaceTotals(partition, *place, sums, place in rails, shares[place[0]])
+            for place, sums in sorted(counted.items())
+            if place in rails or (place[1] != LOOPBACK and any(one != 0 for one in sums.values()))
+        ]
+    return tuple(found)
+
+
+def _by_partition(several: Iterable[Seen]) -> dict[str, list[Seen]]:
+    found: dict[str, list[Seen]] = defaultdict(list)
+    for one in several:
+        found[one.partition].append(one)
+    return found
+
+
+def _shares_by_node(launches: Iterable[Seen]) -> dict[str, Share]:
+    """Return what TCP sent again on each node, over all launches."""
+    shares: dict[str, Share] = {}
+    for one in launches:
+        for node in one.counters.nodes:
+            share = sent_again(one.counters, node.node)
+            shares[node.node] = shares[node.node] + share if node.node in shares else share
+    return shares
 
 
 def standing_out(several: Sequence[Seen]) -> tuple[Finding, ...]:
@@ -234,11 +239,8 @@ def standing_out(several: Sequence[Seen]) -> tuple[Finding, ...]:
     the median of the other nodes', by ``beyond`` and ``times``. It warns, as LOSES where most
     launches show it, and as LOST_ONCE where it was a burst.
     """
-    by_partition: dict[str, list[Seen]] = defaultdict(list)
-    for seen in several:
-        by_partition[seen.partition].append(seen)
     found = []
-    for partition, launches in sorted(by_partition.items()):
+    for partition, launches in sorted(_by_partition(several).items()):
         calm = [one for one in launches if one.calm] or launches
         bounds: RetransmissionSettings = launches[0].settings.retransmission
         interface = ", ".join(launches[0].rails)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from netproof.present.html.html import Part
 from netproof.present.html.material import Report
-from netproof.verdict.judged import Alongside, Together
+from netproof.verdict.verdict import Alongside, Together
 
 
 @dataclass(frozen=True)

@@ -1,7 +1,7 @@
 """Content of a report as plain values: states, groups of cases, rows of charts.
 
 Nothing is computed here: times, bandwidths, envelopes, flags and scores are those of
-``netproof.session.measured``, ``netproof.verdict.verdict`` and ``netproof.comparison``.
+``netproof.session.measured``, ``netproof.verdict.judge`` and ``netproof.comparison``.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ from netproof.measurement.units import mbit_s
 from netproof.present.html.charts import NotDrawn
 from netproof.present.html.html import file_name
 from netproof.session.measured import Measured
-from netproof.verdict import comparing
-from netproof.verdict.judged import Borrowed, Judged, Verdict
+from netproof.verdict import group_rulings
 from netproof.verdict.subject import Ruling
+from netproof.verdict.verdict import Borrowed, Judged, Verdict
 
 
 class CaseState(Enum):
@@ -135,10 +135,10 @@ def groups(verdict: Verdict) -> tuple[Group, ...]:
     """
     several: dict[tuple, list[Judged]] = {}
     for judged in verdict.cases:
-        several.setdefault(comparing.group(judged.case), []).append(judged)
+        several.setdefault(group_rulings.group(judged.case), []).append(judged)
     stored: dict[tuple, list[Borrowed]] = {}
     for one in () if verdict.alongside is None else verdict.alongside.cases:
-        stored.setdefault(comparing.group(one.case), []).append(one)
+        stored.setdefault(group_rulings.group(one.case), []).append(one)
     found = []
     for key, members in several.items():
         case = members[0].case

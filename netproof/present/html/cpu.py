@@ -8,7 +8,7 @@ from netproof.present import cpu
 from netproof.present.html.html import DataTable, text_table
 from netproof.present.html.material import Report
 from netproof.present.tables import benchmark_name
-from netproof.verdict.cpu_rows import cpu_rows
+from netproof.verdict.explain import cpu_rows
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ from netproof.present.html.content import CaseState, Group
 from netproof.present.html.html import DataTable, Markup, number_table, render, script_json
 from netproof.present.html.looks import Looks
 from netproof.present.html.material import MAIN, Report
-from netproof.verdict.judged import Judged
+from netproof.verdict.verdict import Judged
 
 MAIN_NETPIPE = ("between", "oneway")
 """Path and direction whose charts are on the main page; the others are on NetPIPE's."""

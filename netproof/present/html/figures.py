@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from netproof.benchmarks import registry
-from netproof.comparison import envelopes
+from netproof.comparison import compared_case
 from netproof.measurement.case import Case
 from netproof.measurement.units import mbit_s
 from netproof.present.html import content
@@ -14,7 +14,7 @@ from netproof.present.html.charts import BANDS_AT_ONCE, ChartFigure, NotDrawn
 from netproof.present.html.content import Group
 from netproof.present.html.html import file_name
 from netproof.site.matrix import Matrix
-from netproof.verdict.judged import Judged, Verdict
+from netproof.verdict.verdict import Judged, Verdict
 
 BAND = "Bands: the median over launches ± its MAD."
 CROWDED_BAND = "Pick a configuration to see its band, the median over launches ± its MAD."
@@ -36,8 +36,9 @@ ALONE = "There is no envelope: no other configuration measured the same."
 def of_time(group: Group, matrix: Matrix) -> ChartFigure:
     """Return time over size of every configuration of a group."""
     cases = (*group.members, *group.stored)
-    compared = envelopes.of_cases({content.label(one): one for one in cases}, matrix)
-    envelope = content.envelope(compared.envelope)
+    by_label = {content.label(one): one for one in cases}
+    least, unlike_links = compared_case.envelope_of_cases(by_label, matrix)
+    envelope = content.envelope(least)
     rows = [row for one in cases for row in content.points(one)]
     flags = content.flags(group)
     again = content.again(group) if rows else []
@@ -45,7 +46,7 @@ def of_time(group: Group, matrix: Matrix) -> ChartFigure:
     sentences = [
         *([] if crowded else [BAND]),
         ENVELOPE if envelope else ALONE,
-        *([LINKS] if envelope and compared.unlike_links else []),
+        *([LINKS] if envelope and unlike_links else []),
         *([STORED] if group.stored else []),
         *([MARKS] if flags else []),
         *([AGAIN] if again else []),

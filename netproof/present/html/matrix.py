@@ -11,7 +11,7 @@ from netproof.present.html import content
 from netproof.present.html.content import CaseState, Group, state_of
 from netproof.present.html.material import Report
 from netproof.session.measured import Measured
-from netproof.verdict.judged import Borrowed, Judged
+from netproof.verdict.verdict import Borrowed, Judged
 
 
 @dataclass(frozen=True)

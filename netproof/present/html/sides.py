@@ -14,7 +14,7 @@ from netproof.present.html.charts import BANDS_AT_ONCE, ChartFigure
 from netproof.present.html.figures import BAND, CROWDED_BAND
 from netproof.present.html.html import file_name, render
 from netproof.present.html.looks import Looks
-from netproof.verdict.comparing import group
+from netproof.verdict.group_rulings import group
 
 _LOOKS = {Outcome.FASTER: "passed", Outcome.SLOWER: "warned"}
 

@@ -6,12 +6,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from netproof.benchmarks import registry
-from netproof.comparison.against import Against
+from netproof.comparison.comparison import Against
 from netproof.present.html import content, curves, sides
 from netproof.present.html.content import Group
 from netproof.present.html.html import render
 from netproof.present.html.material import MAIN, Report
-from netproof.verdict.crossover import Crossover, crossovers
+from netproof.verdict.explain import Crossover, crossovers
 
 
 @dataclass(frozen=True)

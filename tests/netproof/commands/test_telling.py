@@ -25,9 +25,9 @@ from netproof.site.partition import Partition
 from netproof.verdict import judging, pairs
 from netproof.verdict.coverage import Coverage
 from netproof.verdict.exit_status import CANNOT_JUDGE, FAILED, PASSED
-from netproof.verdict.node_findings import NodeFinding, NodeFindingKind
+from netproof.verdict.judge import judge
+from netproof.verdict.nodes import NodeFinding, NodeFindingKind
 from netproof.verdict.pairs import JudgedPairs
-from netproof.verdict.verdict import judge
 
 ROOT = Path(__file__).resolve().parents[3]
 RECORDED = ROOT / "tests" / "data" / "sessions"

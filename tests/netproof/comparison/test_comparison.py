@@ -12,8 +12,7 @@ from made_sides import of, with_results, with_times
 from rich.console import Console
 
 from netproof.comparison.compared_case import Outcome
-from netproof.comparison.comparison import compare
-from netproof.comparison.sides import sides
+from netproof.comparison.comparison import compare, sides
 from netproof.errors import NetproofError
 from netproof.present.compared_tables import print_comparison
 

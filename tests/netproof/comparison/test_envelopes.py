@@ -6,7 +6,7 @@ import dataclasses
 
 import pytest
 
-from netproof.comparison import envelopes
+from netproof.comparison import compared_case
 
 
 @pytest.fixture
@@ -28,12 +28,12 @@ def cases(judge):
 @pytest.mark.slow
 def test_it_has_the_least_time_at_each_size_and_whose_it_is(cases, judge):
     matrix = judge("two-switches.json").matrix
-    found = envelopes.of_cases(cases("tcp"), matrix)
+    found, _ = compared_case.envelope_of_cases(cases("tcp"), matrix)
     measured = {label: one.measured for label, one in cases("tcp").items() if one.measured}
     for size, time, label in zip(
-        found.envelope.curve.sizes,
-        found.envelope.curve.time_us,
-        found.envelope.fastest,
+        found.curve.sizes,
+        found.curve.time_us,
+        found.fastest,
         strict=True,
     ):
         at = {
@@ -46,15 +46,15 @@ def test_it_has_the_least_time_at_each_size_and_whose_it_is(cases, judge):
 def test_links_of_two_switches_differ_and_those_inside_a_node_are_none(cases, judge):
     matrix = judge("two-switches.json").matrix
     both = cases("tcp")
-    assert envelopes.of_cases(both, matrix).unlike_links
+    assert compared_case.envelope_of_cases(both, matrix)[1]
     one_switch = {label: one for label, one in both.items() if label.startswith("gige")}
-    assert not envelopes.of_cases(one_switch, matrix).unlike_links
-    assert not envelopes.of_cases(cases("tcp", path="inside"), matrix).unlike_links
+    assert not compared_case.envelope_of_cases(one_switch, matrix)[1]
+    assert not compared_case.envelope_of_cases(cases("tcp", path="inside"), matrix)[1]
 
 
 def test_a_case_alone_has_none(cases, judge):
     matrix = judge("two-switches.json").matrix
     alone = {"gige mpich": cases("tcp")["gige mpich"]}
-    assert envelopes.of_cases(alone, matrix).envelope is None
+    assert compared_case.envelope_of_cases(alone, matrix)[0] is None
     never = {"gige mpich": dataclasses.replace(alone["gige mpich"], measured=None)}
-    assert envelopes.of_cases(never, matrix).envelope is None
+    assert compared_case.envelope_of_cases(never, matrix)[0] is None

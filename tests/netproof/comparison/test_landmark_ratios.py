@@ -9,8 +9,7 @@ import numpy as np
 import pytest
 from made_sides import of, with_results, with_times
 
-from netproof.comparison.comparison import compare
-from netproof.comparison.sides import sides
+from netproof.comparison.comparison import compare, sides
 from netproof.measurement.landmarks import landmarks
 from netproof.measurement.launches import median_curve
 

@@ -8,10 +8,8 @@ import numpy as np
 import pytest
 from made_sides import of, with_results, with_times
 
-from netproof.comparison.compared_case import Outcome
-from netproof.comparison.comparison import compare
-from netproof.comparison.ranges import Range
-from netproof.comparison.sides import sides
+from netproof.comparison.compared_case import Outcome, Range
+from netproof.comparison.comparison import compare, sides
 
 
 def test_a_small_buffer_shows_as_slower_from_where_it_is_full(healthy, sick):

@@ -5,8 +5,7 @@ from __future__ import annotations
 import pytest
 from made_sides import with_results
 
-from netproof.comparison.comparison import compare
-from netproof.comparison.sides import sides
+from netproof.comparison.comparison import compare, sides
 from netproof.errors import NetproofError
 
 

@@ -10,24 +10,25 @@ from netproof.criteria import (
     Level,
     ScoreSettings,
     above_envelope,
-    cpu_cost,
     crash_share,
-    dropout,
     envelope,
-    inversion,
-    jump,
-    line_rate,
     loss,
-    losses,
-    mpi_loss,
     resampled_medians,
-    roughness,
     score,
 )
-from netproof.criteria.launches import CPU_COST
-from netproof.criteria.rate import MPI_LOSS, LineRateSettings
+from netproof.criteria.launches import CPU_COST, cpu_cost
+from netproof.criteria.rate import MPI_LOSS, LineRateSettings, line_rate, losses, mpi_loss
 from netproof.criteria.rate import MPI_LOSS_AT_A_SIZE as AT_A_SIZE
-from netproof.criteria.shape import DROPOUT, INVERSION, JUMP, ROUGHNESS
+from netproof.criteria.shape import (
+    DROPOUT,
+    INVERSION,
+    JUMP,
+    ROUGHNESS,
+    dropout,
+    inversion,
+    jump,
+    roughness,
+)
 from netproof.criteria.slower import ENVELOPE
 from netproof.errors import NetproofError
 from netproof.measurement import interval

@@ -11,11 +11,8 @@ from netproof.criteria import (
     Level,
     confirm,
     dense_sizes,
-    dropout,
-    inversion,
-    jump,
 )
-from netproof.criteria.shape import DROPOUT, INVERSION, JUMP
+from netproof.criteria.shape import DROPOUT, INVERSION, JUMP, dropout, inversion, jump
 from netproof.errors import NetproofError
 from netproof.measurement.curve import Curve
 

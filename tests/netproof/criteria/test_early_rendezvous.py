@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from netproof.criteria import Level, early_rendezvous
+from netproof.criteria import Level
 from netproof.criteria.interface import CaseCurves
-from netproof.criteria.protocol import EarlyRendezvousSettings
+from netproof.criteria.protocol import EarlyRendezvousSettings, early_rendezvous
 from netproof.criteria.registry import BY_FINDING
 from netproof.criteria.settings import Settings
 from netproof.errors import NetproofError

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from netproof.criteria import Level, guidelines
-from netproof.criteria.consistency import GUIDELINE, GUIDELINES
+from netproof.criteria import Level
+from netproof.criteria.consistency import GUIDELINE, GUIDELINES, guidelines
 from netproof.criteria.interface import Companion
 from netproof.criteria.registry import BY_FINDING
 from netproof.measurement.curve import Curve

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from netproof.criteria import Level, launch_spread
-from netproof.criteria.launches import LAUNCH_SPREAD
+from netproof.criteria import Level
+from netproof.criteria.launches import LAUNCH_SPREAD, launch_spread
 from netproof.measurement.curve import Curve
 
 SIZES = (1, 64, 4096)

@@ -27,7 +27,6 @@ from made_sessions import (
 
 from netproof.criteria import Finding, Level
 from netproof.diagnosis.causes import CAUSES
-from netproof.diagnosis.culprits import Began, Culprit
 from netproof.diagnosis.diagnosis import (
     INCONCLUSIVE,
     NOTHING_WRONG,
@@ -38,8 +37,7 @@ from netproof.diagnosis.diagnosis import (
     diagnose,
     status,
 )
-from netproof.diagnosis.evidence import PlaceKind, Sure
-from netproof.diagnosis.evidence_for import CauseName
+from netproof.diagnosis.evidence import Began, CauseName, Culprit, PlaceKind, Sure
 from netproof.errors import NetproofError
 from netproof.localization.accused import State
 from netproof.localization.recovery import Recovery
@@ -52,13 +50,13 @@ from netproof.session.pair_rounds import PairCurve
 from netproof.session.slurm_nodes import Requeued
 from netproof.site.slurm import SlurmNode
 from netproof.verdict import limits
+from netproof.verdict.case_rulings import LaunchCount
 from netproof.verdict.exit_status import PASSED
-from netproof.verdict.judged import FailedTest, Judged
-from netproof.verdict.judgement import LaunchCount
 from netproof.verdict.judging import JudgedSession
 from netproof.verdict.limits import Limits
 from netproof.verdict.pairs import path_of_rounds
 from netproof.verdict.subject import Ruling, Subject
+from netproof.verdict.verdict import FailedTest, Judged
 
 
 def of(**parts) -> Diagnosis:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from netproof.verdict.counts import counts
+from netproof.verdict.explain import counts
 
 
 @pytest.mark.parametrize(

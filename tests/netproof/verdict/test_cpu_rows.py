@@ -11,8 +11,8 @@ from made_starts import BYTES, START, with_starts
 from netproof.measurement.cpu_use import NO_STARTS
 from netproof.session import session
 from netproof.verdict import judging
-from netproof.verdict.cpu_rows import CpuRow, CpuRows, cpu_rows
-from netproof.verdict.judged import Judged, Verdict
+from netproof.verdict.explain import CpuRow, CpuRows, cpu_rows
+from netproof.verdict.verdict import Judged, Verdict
 
 ROOT = Path(__file__).resolve().parents[3]
 

@@ -9,9 +9,9 @@ import pytest
 from netproof.criteria import Finding, Level
 from netproof.session import session
 from netproof.verdict import judging
-from netproof.verdict.crossover import Crossover, crossovers
-from netproof.verdict.judged import Judged, Verdict
+from netproof.verdict.explain import Crossover, crossovers
 from netproof.verdict.subject import Ruling
+from netproof.verdict.verdict import Judged, Verdict
 
 pytestmark = pytest.mark.slow
 

@@ -21,7 +21,7 @@ from netproof.commands.cli import app
 from netproof.errors import NetproofError
 from netproof.measurement.curve import Curve
 from netproof.session.measured import Measured
-from netproof.verdict.deriving import (
+from netproof.verdict.derive import (
     DerivingSettings,
     Reference,
     derive,

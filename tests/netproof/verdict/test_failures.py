@@ -18,11 +18,11 @@ from netproof.session.session import Session
 from netproof.site.matrix import Matrix
 from netproof.store import Store, questions
 from netproof.verdict.exit_status import CANNOT_JUDGE, FAILED
-from netproof.verdict.failures import Failure, FailureKind, excess, failures, listed, named
-from netproof.verdict.judged import FailedTest, Judged, Verdict
-from netproof.verdict.keeping import ingest
+from netproof.verdict.explain import Failure, FailureKind, excess, failures, listed, named
+from netproof.verdict.judge import judge
+from netproof.verdict.judging import ingest
 from netproof.verdict.subject import Ruling
-from netproof.verdict.verdict import judge
+from netproof.verdict.verdict import FailedTest, Judged, Verdict
 
 SESSIONS = Path(__file__).resolve().parents[2] / "data" / "sessions"
 REFUSED = "sbatch: error: Batch job submission failed: Requested node configuration is gone"

@@ -7,16 +7,16 @@ from hypothesis import strategies as st
 
 from netproof.measurement.curve import Curve
 from netproof.measurement.pace import Pace
-from netproof.verdict.next_to_each_other import NOT_TOGETHER, OneOfTwo, paired
+from netproof.verdict.group_rulings import NOT_TOGETHER, InterleavedLaunch, paired
 
 MOST = 1.5
 NEAR, FAR = (25.0, 26.0), (150.0, 151.0)
 
 
-def one(time_us: float, distances: tuple[float, ...] = (), *noise: str) -> OneOfTwo:
+def one(time_us: float, distances: tuple[float, ...] = (), *noise: str) -> InterleavedLaunch:
     """A launch with one size, which its time identifies."""
     paces = tuple(Pace("mpi", ns) for ns in distances)
-    return OneOfTwo(Curve((64,), (time_us,)), paces, noise)
+    return InterleavedLaunch(Curve((64,), (time_us,)), paces, noise)
 
 
 def times(rounds) -> list[tuple[float, float]]:

@@ -10,9 +10,7 @@ from made_references import HEAD, PLACES, SHIPPED, looked_up, pingpong
 
 from netproof.errors import NetproofError
 from netproof.measurement.case import Case
-from netproof.verdict.reference_edits import edited
-from netproof.verdict.references import ReferenceFile
-from netproof.verdict.replacing import diff
+from netproof.verdict.references import ReferenceFile, diff, edited
 
 NEW = {"latency_us": [7.5, -0.1, 0.1, "us"], "time_us_4": [3, None, 1.0, "us"]}
 

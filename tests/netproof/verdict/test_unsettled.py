@@ -14,8 +14,8 @@ from netproof.commands.cli import app
 from netproof.session import session
 from netproof.session.measured import Measured
 from netproof.store import Store, questions
-from netproof.verdict import unsettled
-from netproof.verdict.keeping import ingest
+from netproof.verdict import judge
+from netproof.verdict.judging import ingest
 
 ROOT = Path(__file__).resolve().parents[3]
 SESSIONS = ROOT / "tests" / "data" / "sessions"
@@ -65,13 +65,13 @@ def report(folder: Path, number: int, change: Change = lambda test: None) -> Pat
     return path
 
 
-def of_case(path: Path) -> unsettled.Unsettled:
-    found = unsettled.of_session(session.load(path))
+def of_case(path: Path) -> judge.Unsettled:
+    found = judge.unsettled_of(session.load(path))
     return found["testbed", "gige", "mpich", "imb", "Barrier", 2, "between", "oneway"]
 
 
 def test_what_is_inconclusive_across_configurations_is_told_without_the_case():
-    found = unsettled.of_session(session.load(HEALTHY))
+    found = judge.unsettled_of(session.load(HEALTHY))
     assert len(found) == 16
     (why,) = found["testbed", "gige", "mpich", "imb", "PingPong", 2, "between", "oneway"].all
     assert why.startswith("12.98 µs at 256 bytes is 2.23 times (95% interval 0.221 to 14.3)")
@@ -92,7 +92,7 @@ def test_disturbed_launches_are_told_though_nothing_failed(tmp_path):
 
 
 def test_a_failure_is_one_whatever_else_is_inconclusive():
-    found = unsettled.of_session(session.load(SICK))
+    found = judge.unsettled_of(session.load(SICK))
     both = [one for one in found.values() if one.failed and one.inconclusive]
     assert both
     assert all(one.why_no_value == () for one in both)

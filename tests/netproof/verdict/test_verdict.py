@@ -16,8 +16,8 @@ from netproof.session.session import Session
 from netproof.site.matrix import Absence, Matrix
 from netproof.site.partition import ScoreBaseline
 from netproof.verdict.exit_status import CANNOT_JUDGE, FAILED, PASSED
-from netproof.verdict.judged import sentences_of_left
-from netproof.verdict.verdict import judge
+from netproof.verdict.judge import judge
+from netproof.verdict.verdict import sentences_of_left
 
 SESSIONS = Path(__file__).resolve().parents[2] / "data" / "sessions"
 

@@ -1,8 +1,8 @@
-"""Findings of the criteria along each measured case's curve.
+"""Findings and rulings along each measured case's curve.
 
 The same functions judge inside a run and over a stored session. ``along`` needs one case, and those
-of the same job that it is compared with; ``comparing.across`` needs every configuration that ran a
-function. ``rule`` turns a finding, with its confirmation, into a ruling of the verdict.
+of the same job that it is compared with; ``group_rulings.across`` needs every configuration that
+ran a function. ``rule`` turns a finding, with its confirmation, into a ruling of the verdict.
 """
 
 from __future__ import annotations
@@ -14,20 +14,29 @@ from dataclasses import dataclass
 
 from netproof import criteria
 from netproof.benchmarks import registry
-from netproof.criteria import Bounds, Confirmation, Finding, Level
+from netproof.criteria import Bend, Bounds, Confirmation, Finding, Level, Region
 from netproof.criteria.interface import CaseCurves, Companion, CountedLaunch
 from netproof.criteria.registry import BY_FINDING, CONFIRMED_BY_MEASURING, CRITERIA
 from netproof.criteria.settings import Settings
 from netproof.measurement.case import Case
+from netproof.measurement.counters import Counters
 from netproof.measurement.cpu_use import cost_in_words
 from netproof.measurement.disturbance import disturbed
 from netproof.measurement.payload import Payload
-from netproof.session.measured import Crash, Measured, Peer
+from netproof.session.again import MeasuredAgain
+from netproof.session.measured import Launch, Measured, Peer
 from netproof.session.reference_findings import CRITERION
 from netproof.verdict import limits
-from netproof.verdict.disturbing import disturbances, undisturbed, without_noise
 from netproof.verdict.limits import Limits
-from netproof.verdict.subject import FLAGS, Ruling, Subject
+from netproof.verdict.subject import (
+    FLAGS,
+    Ruling,
+    Subject,
+    disturbances,
+    undisturbed,
+    without_noise,
+    worst_of,
+)
 
 Job = Mapping[tuple, Subject]
 """The complete cases that were measured together, by their keys."""
@@ -58,15 +67,11 @@ def rates(subject: Subject, job: Job | None = None) -> tuple[Finding, ...]:
     ``job``: as in ``along``. Disturbed launches do not count if enough others are left; else a
     failure is inconclusive.
     """
-    alongside = companions(subject, job or {})
-    others = {operation: undisturbed(other) for operation, other in alongside.items()}
-    findings = _rates(undisturbed(subject), others)
+    job = job or {}
+    others = {name: undisturbed(other) for name, other in companions(subject, job).items()}
     weighed = []
-    for finding in findings:
-        sides = (
-            subject,
-            *(alongside[one] for one in _rests_on(subject, finding) if one in alongside),
-        )
+    for finding in _rates(undisturbed(subject), others):
+        sides = (subject, *rests_on(subject, finding, job))
         noise = dict.fromkeys(text for side in sides for text in disturbances(side))
         weighed.append(without_noise(finding, tuple(noise)))
     return tuple(weighed)
@@ -92,15 +97,12 @@ def companions(subject: Subject, job: Job) -> dict[str, Subject]:
 
 def rests_on(subject: Subject, finding: Finding, job: Job) -> tuple[Subject, ...]:
     """Return the other cases of a job that a finding on this one rests on."""
-    alongside = companions(subject, job)
-    return tuple(alongside[one] for one in _rests_on(subject, finding) if one in alongside)
-
-
-def _rests_on(subject: Subject, finding: Finding) -> tuple[str, ...]:
     criterion = BY_FINDING.get(finding.criterion)
     if criterion is None:
         return ()
-    return tuple(criterion.rests_on(registry.function_of(subject.case).operation, finding))
+    names = criterion.rests_on(registry.function_of(subject.case).operation, finding)
+    compared = companions(subject, job)
+    return tuple(compared[name] for name in names if name in compared)
 
 
 def counted(subject: Subject) -> tuple[Finding, ...]:
@@ -163,7 +165,13 @@ def _judged(
 def _curves(subject: Subject) -> CaseCurves:
     """Return the data of a case for the criteria, all its launches taken as first ones."""
     measured, case = subject.measured, subject.case
+    function = registry.function_of(case)
     used, seconds = _cpu_seconds(measured)
+
+    def counted(launch: Launch, counters: Counters, payload: Payload) -> CountedLaunch:
+        calm = not disturbed(launch.loads, subject.settings.disturbance)
+        return CountedLaunch(launch.number, counters, payload, calm)
+
     return CaseCurves(
         str(subject),
         measured.curve,
@@ -177,38 +185,28 @@ def _curves(subject: Subject) -> CaseCurves:
         seconds=seconds,
         cpu_notes={cost.node: cost_in_words(cost) for cost in measured.cpu_costs},
         counted=tuple(
-            CountedLaunch(
-                launch.number,
-                launch.counters,
-                launch.payload or Payload(None, "it was not recorded"),
-                not disturbed(launch.loads, subject.settings.disturbance),
-            )
-            for launch in measured.launches
-            if launch.counters is not None
+            counted(one, one.counters, one.payload or Payload(None, "it was not recorded"))
+            for one in measured.launches
+            if one.counters is not None
         ),
-        counted_alongside=tuple(
-            CountedLaunch(
-                launch.number,
-                peer.counters,
-                Payload(None, f"it is a launch of {peer.environment}"),
-                not disturbed(launch.loads, subject.settings.disturbance),
-            )
-            for launch in measured.launches
-            for peer in launch.peers
-            if peer.counters is not None
-        )
-        + tuple(
-            CountedLaunch(
-                crash.launch, crash.counters, Payload(None, "it crashed"), undisturbed=False
-            )
-            for crash in measured.all_crashes()
-            if crash.counters is not None
+        counted_alongside=(
+            *(
+                counted(one, peer.counters, Payload(None, f"it is a launch of {peer.environment}"))
+                for one in measured.launches
+                for peer in one.peers
+                if peer.counters is not None
+            ),
+            *(
+                CountedLaunch(crash.launch, crash.counters, Payload(None, "it crashed"), False)
+                for crash in measured.all_crashes()
+                if crash.counters is not None
+            ),
         ),
         rails=subject.rails,
-        operation=registry.function_of(case).operation,
+        operation=function.operation,
         ranks=case.ranks,
         ranks_per_node=case.ranks_per_node,
-        ping_pong=registry.function_of(case).ping_pong,
+        ping_pong=function.ping_pong,
     )
 
 
@@ -247,11 +245,11 @@ class LaunchCount:
 
 
 def launched(
-    subjects: Iterable[Subject], around: Mapping[tuple, tuple[int, tuple[Crash, ...]]]
+    subjects: Iterable[Subject], repeats: Mapping[tuple, MeasuredAgain]
 ) -> tuple[LaunchCount, ...]:
     """Count launches and crashes for each configuration of ``subjects``, in their order.
 
-    ``around``: launches around flagged sizes by the case's key, from ``again.starts``.
+    ``repeats``: around flagged sizes, by the case's key.
     """
     by_place: dict[tuple[str, str], list[Subject]] = defaultdict(list)
     peers: dict[tuple[str, str], list[Peer]] = defaultdict(list)
@@ -260,22 +258,22 @@ def launched(
         for peer in (peer for launch in subject.measured.launches for peer in launch.peers):
             peers[subject.case.partition, peer.environment].append(peer)
     found = []
-    for (partition, environment), several in by_place.items():
-        again = [around[key] for one in several if (key := one.case.key()) in around]
+    for place, several in by_place.items():
+        again = [repeats[key] for one in several if (key := one.case.key()) in repeats]
         crashes = [crash for one in several for crash in one.measured.crashes]
         count = len(crashes) + sum(len(one.measured.launches) for one in several)
-        count += sum(made for made, _ in again)
-        crashes += [crash for _, these in again for crash in these]
-        paired = [crash for peer in peers[partition, environment] for crash in peer.crashes]
-        count += len(peers[partition, environment]) + len(paired)
-        crashes += paired
-        crashed = len(crashes)
-        settings, where = several[0].settings.crash, f"{partition} {environment}"
-        finding = criteria.crash_share(crashed, count, where=where, settings=settings)
-        words = " | ".join(dict.fromkeys(crash.said for crash in crashes))
+        count += sum(one.made for one in again)
+        crashes += [crash for one in again for crash in one.crashes]
+        of_peers = [crash for peer in peers[place] for crash in peer.crashes]
+        count += len(peers[place]) + len(of_peers)
+        crashes += of_peers
+        finding = criteria.crash_share(
+            len(crashes), count, where=" ".join(place), settings=several[0].settings.crash
+        )
         if finding.level in FLAGS:
+            words = " | ".join(dict.fromkeys(crash.said for crash in crashes))
             finding = dataclasses.replace(finding, reason=f"{finding.reason}: {words}")
-        found.append(LaunchCount(partition, environment, count, crashed, finding))
+        found.append(LaunchCount(*place, count, len(crashes), finding))
     return tuple(found)
 
 
@@ -359,3 +357,226 @@ def _rule(subject: Subject, finding: Finding, confirmation: Confirmation | None)
     milder = Level.WARN if Level.WARN in (finding.level, confirmation.level) else finding.level
     level = milder if confirmation.confirmed else Level.SHOWN
     return Ruling(finding, level, reason, confirmation)
+
+
+REFINEMENT = "refinement"
+"""Name of the finding that closer sizes could not be judged."""
+
+
+def places(subject: Subject) -> tuple[Bend, ...]:
+    """Return where neighbouring slopes of a case's first launches disagree and nothing is flagged.
+
+    None where the site refines nothing, below the sizes that criteria judge, and from half to twice
+    a flagged size, where it is measured closer anyway.
+    """
+    settings = subject.settings.refine
+    if settings.slopes is None or subject.measured.curve.sizes == (0,):
+        return ()
+    held = _held(subject)
+    if not held:
+        return ()
+    judged_from = min(bounds.least_size for bounds in held.values())
+    settings = dataclasses.replace(settings, least_size=max(settings.least_size, judged_from))
+    first = [launch.curve for launch in subject.measured.first().launches]
+    found = criteria.kinks(first, dataclasses.replace(settings, most=len(first[0].sizes)))
+    flags = flagged(smoothness(subject))
+    free = [one for one in found if not any(_near_flag(one, flag) for flag in flags)]
+    return tuple(free[: settings.most])
+
+
+def closer_sizes(subject: Subject) -> tuple[tuple[int, ...], ...]:
+    """Return the sizes in bytes of a launch at closer sizes, increasing, by region."""
+    element, settings = subject.confirm_settings().element_bytes, subject.settings.refine
+    found = []
+    for region in criteria.regions(places(subject)):
+        several = [criteria.closer_sizes(place, settings, element) for place in region.places]
+        found.append(tuple(sorted({size for sizes in several for size in sizes})))
+    return tuple(found)
+
+
+def closer_rulings(subject: Subject, again: MeasuredAgain | None) -> tuple[Ruling, ...]:
+    """Return the rulings on closer sizes, one for each region with a finding.
+
+    A region that was not measured at closer sizes is shown; one with too few complete launches is
+    inconclusive.
+    """
+    found = (_closer_ruling(subject, region, again) for region in criteria.regions(places(subject)))
+    return tuple(ruling for ruling in found if ruling is not None)
+
+
+def closer_settled(subject: Subject, again: MeasuredAgain | None, most: int) -> bool:
+    """Check whether launches at closer sizes have decided, ``most`` at most.
+
+    As many as confirming takes are enough. More are needed where some are not complete, or only
+    disturbed ones show a failure.
+    """
+    if not places(subject):
+        return True
+    if again is None:
+        return False
+    made = len(again.launches) + len(again.faults)
+    if made >= most:
+        return True
+    if made < subject.settings.confirm.launches:
+        return False
+    undisturbed = again.calm(subject.settings.disturbance)
+    return not undisturbed or all(
+        ruling.level is not Level.INCONCLUSIVE for ruling in closer_rulings(subject, again)
+    )
+
+
+def closer_failed(subject: Subject, again: MeasuredAgain | None, most: int) -> bool:
+    """Check whether the rulings on closer sizes are settled, and fail the case."""
+    return closer_settled(subject, again, most) and any(
+        ruling.level is Level.FAIL for ruling in closer_rulings(subject, again)
+    )
+
+
+def _held(subject: Subject) -> dict[str, criteria.Bounds]:
+    """Return the bounds that criteria on single sizes assert."""
+    several = {name: bounds_of(name, subject.settings) for name in CONFIRMED_BY_MEASURING}
+    return {
+        name: bounds
+        for name, bounds in several.items()
+        if (bounds.warn, bounds.fail) != (None, None)
+    }
+
+
+def _near_flag(place: Bend, flag: Finding) -> bool:
+    return flag.size is not None and flag.size / 2 <= place.size <= 2 * flag.size
+
+
+def _closer_ruling(subject: Subject, region: Region, again: MeasuredAgain | None) -> Ruling | None:
+    grid, settings = subject.measured.first().curve.sizes, subject.settings
+    strongest = max(region.places, key=lambda place: place.disagreement)
+    looked_for = f"looked for since {strongest.why}"
+
+    def unknown(level: Level, why: str, *more: str) -> Ruling:
+        span = f"from {region.below} to {region.above} bytes {why}"
+        reason, size = "; ".join((span, looked_for, *more)), region.places[0].size
+        return rule(subject, Finding(REFINEMENT, level, str(subject), reason, size), None)
+
+    not_measured = "it was not measured at closer sizes"
+    if again is None:
+        return unknown(Level.SHOWN, not_measured)
+    loads = again.loads or ((),) * len(again.launches)
+    usable = [
+        (curve, load)
+        for curve, load in zip(again.launches, loads, strict=True)
+        if criteria.measured_closer(region, grid, curve)
+    ]
+    if not usable and (again.launches or not again.faults):
+        return unknown(Level.SHOWN, not_measured)
+    where = f" on {', '.join(again.nodes)}, job {again.jobid}"
+    wanted = settings.confirm.launches
+    if len(usable) < wanted:
+        counted = f"{len(usable)} launches at closer sizes{where}, and this takes {wanted}"
+        return unknown(Level.INCONCLUSIVE, counted, *again.faults)
+    calm = [curve for curve, load in usable if not disturbed(load, settings.disturbance)]
+    enough = len(calm) >= wanted
+    curves = calm if enough else [curve for curve, _ in usable]
+    shown = criteria.found_closer(region, grid, curves, _held(subject), where=str(subject))
+    if shown is None:
+        return None
+    level = shown.finding.level
+    why = [
+        f"{shown.flagged} of {shown.launches} launches at closer sizes show it{where}",
+        looked_for,
+        *again.faults,
+    ]
+    if not enough and len(calm) < len(usable):
+        noise = worst_of([load for _, load in usable], settings.disturbance)
+        why.append(f"the machine was disturbed: {'; '.join(noise)}")
+        if level is Level.FAIL:
+            level = Level.INCONCLUSIVE
+    confirmed = Confirmation(shown.finding, level, shown.flagged, shown.launches, "; ".join(why))
+    return rule(subject, shown.finding, confirmed)
+
+
+def settled(
+    subject: Subject, flags: Sequence[Finding], again: MeasuredAgain | None, most: int
+) -> bool:
+    """Check whether launches around flagged sizes have decided, ``most`` at most.
+
+    Each flag was seen again by all of enough launches, by none, or by so many that the launches to
+    come cannot change the majority. A flag is settled too if every launch was disturbed.
+    """
+    if again is None:
+        return False
+    to_come = most - len(again.launches) - len(again.faults)
+    return to_come <= 0 or all(_settled(subject, flag, again, to_come) for flag in flags)
+
+
+def _settled(subject: Subject, flag: Finding, again: MeasuredAgain, to_come: int) -> bool:
+    confirmed = confirmation(subject, flag, again)
+    if confirmed.level is Level.UNDEFINED:
+        return False
+    if confirmed.level is Level.INCONCLUSIVE:
+        return not again.calm(subject.settings.disturbance)
+    shown, launches = confirmed.flagged, confirmed.launches
+    sure = 2 * shown > launches + to_come or 2 * (shown + to_come) <= launches
+    return sure or shown in (0, launches)
+
+
+def failed(
+    subject: Subject, flags: Sequence[Finding], again: MeasuredAgain | None, most: int
+) -> bool:
+    """Check whether one of the flags is settled, as in ``settled``, and fails its case."""
+    if again is None:
+        return False
+    to_come = max(most - len(again.launches) - len(again.faults), 0)
+    return any(
+        _settled(subject, flag, again, to_come)
+        and rule(subject, flag, confirmation(subject, flag, again)).level is Level.FAIL
+        for flag in flags
+    )
+
+
+def confirmation(
+    subject: Subject, finding: Finding, again: MeasuredAgain | None
+) -> Confirmation | None:
+    """Return the confirmation of a flag; None where nothing was measured again.
+
+    Undisturbed launches decide if they are enough; else a failure that all confirm is inconclusive.
+    """
+    if again is None:
+        return None
+    settings = subject.confirm_settings()
+    undisturbed = again.calm(subject.settings.disturbance)
+    enough = len(undisturbed) >= settings.launches
+    confirmed = criteria.confirm(
+        finding,
+        undisturbed if enough else again.launches,
+        bounds=bounds_of(finding.criterion, subject.settings),
+        settings=settings,
+    )
+    where = f" on {', '.join(again.nodes)}, job {again.jobid}"
+    why = [confirmed.reason + where, *again.faults]
+    level = confirmed.level
+    if not enough and len(undisturbed) < len(again.launches):
+        noise = worst_of(again.loads, subject.settings.disturbance)
+        why.append(f"the machine was disturbed: {'; '.join(noise)}")
+        if level in (Level.FAIL, Level.UNDEFINED):
+            level = Level.INCONCLUSIVE
+    return dataclasses.replace(confirmed, level=level, reason="; ".join(why))
+
+
+def rule_all(
+    subject: Subject, findings: Sequence[Finding], again: MeasuredAgain | None
+) -> tuple[Ruling, ...]:
+    """Return the rulings on findings along a curve, with what was measured again.
+
+    Rulings on sizes between those of the curve follow, see ``closer_rulings``.
+    """
+    flags = flagged(findings)
+    rulings = tuple(
+        rule(subject, finding, confirmation(subject, finding, again) if finding in flags else None)
+        for finding in findings
+    )
+    rulings += closer_rulings(subject, again)
+    if again is None or not again.crashes:
+        return rulings
+    where = str(subject)
+    why = f"around flagged sizes {'; '.join(map(str, again.crashes))}"
+    crashes = Finding("crashes", Level.WARN, where, why, value=len(again.crashes))
+    return (*rulings, rule(subject, crashes, None))

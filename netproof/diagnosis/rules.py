@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
-from enum import StrEnum
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
+from typing import Any
 
 from netproof.diagnosis.evidence import (
-    OVER_TCP,
-    Collected,
+    Culprit,
     Evidence,
     EvidenceSource,
     Place,
@@ -19,6 +17,7 @@ from netproof.diagnosis.evidence import (
     Sign,
     Sure,
 )
+from netproof.diagnosis.partition_view import PartitionView, count_of
 from netproof.localization.accused import Effect
 from netproof.localization.observations import PairQuantity
 from netproof.localization.recovery import Recovery
@@ -30,51 +29,14 @@ DISTINGUISHES_PORTS = "run a collective on all nodes: 'reframe -c checks/imb.py 
 
 MODE_FULL = "measure every pair: 'reframe -c checks/pairs.py -S mode=full -r'"
 
+OVER_TCP = "tcp"
+"""NetPIPE's function without an MPI library."""
 
-class CauseName(StrEnum):
-    """Names of the causes, as documents have them."""
-
-    NODE_DIED = "node died"
-    LINK_DOWN = "link down"
-    LINK_FLAPPED = "link flapped"
-    OTHER_NETWORK = "messages took another network"
-    MTU = "MTU differs"
-    NO_TCP = "no TCP"
-    LINK_SETTING = "link rate or duplex differs"
-    SETTING = "setting differs"
-    CPU_TAKEN = "CPUs taken by something else"
-    LOSS = "packets lost"
-    CRASHES = "launches die on one node"
-    ONE_DIRECTION = "one direction slow"
-    SLOW_PORT = "port slower than the others"
-    OVERSUBSCRIBED = "oversubscribed"
-    SLOW_UPLINK = "uplink or leaf slow"
-    PAIR_ONLY = "one pair slow"
-    ENVIRONMENT = "one MPI environment only"
-    WHOLE = "the switch as a whole"
-    ONE_OR_TWO = "one or two nodes or what is between them"
-    UNEXPLAINED = "unexplained"
+TCP_RANKS = 2
+"""Ranks of NPtcp: it says nothing about traffic of more than two nodes."""
 
 
-@dataclass(frozen=True)
-class Found:
-    """Result of a rule at a place: the evidence, its confidence and why.
-
-    ``detail``: text for the headline; ``alternatives``: equally likely causes, in words;
-    ``distinguish_by``: the measurement that distinguishes them; ``red``: cases explained by it.
-    """
-
-    place: Place
-    evidence: tuple[Evidence, ...]
-    sure: Sure
-    why: str
-    detail: str = ""
-    alternatives: tuple[str, ...] = ()
-    distinguish_by: str = ""
-    red: tuple[RedCase, ...] = ()
-
-
-def _by_place(evidence: Iterable[Evidence]) -> Iterator[Found]:
+def _by_place(evidence: Iterable[Evidence]) -> Iterator[Culprit]:
     """Yield one finding for each place, with all its evidence."""
     together: dict[tuple[str, ...], list[Evidence]] = defaultdict(list)
     for one in evidence:
@@ -83,36 +45,30 @@ def _by_place(evidence: Iterable[Evidence]) -> Iterator[Found]:
     for several in together.values():
         # A port's own counters name the interface.
         first = next((one for one in several if one.asserted), several[0])
-        yield Found(first.place, tuple(several), first.sure, first.why)
+        yield Culprit(first.place, tuple(several), first.sure, first.why)
 
 
-def node_died(seen: Collected) -> Iterator[Found]:
-    """Find nodes that Slurm lost under a job."""
-    yield from _by_place(seen.of(Sign.DIED))
+def _by(evidence: Evidence, **more: Any) -> Culprit:
+    """Return what one observation shows."""
+    return Culprit(evidence.place, (evidence,), evidence.sure, evidence.why, **more)
 
 
-def link_down(seen: Collected) -> Iterator[Found]:
-    """Find interfaces that are missing, down or without carrier."""
-    yield from _by_place(seen.of(Sign.NO_CARRIER))
-
-
-def link_flapped(seen: Collected) -> Iterator[Found]:
-    """Find interfaces under test whose carrier changed."""
-    yield from _by_place(seen.of(Sign.CARRIER_CHANGED))
-
-
-def other_network(seen: Collected) -> Iterator[Found]:
+def other_network(seen: PartitionView) -> Iterator[Culprit]:
     """Find environments whose messages went over another interface."""
     for one in seen.of(Sign.OTHER_PATH):
-        over = one.place.interface or "no interface that is known"
-        yield Found(one.place, (one,), one.sure, one.why, detail=over)
+        yield _by(one, detail=one.place.interface or "no interface that is known")
 
 
-def _nodes_of(seen: Collected, *signs: Sign) -> set[str]:
+def _nodes_of(seen: PartitionView, *signs: Sign) -> set[str]:
     return {node for one in seen.of(*signs) for node in one.place.nodes}
 
 
-def _between_linked(seen: Collected, sign: Sign) -> list[Evidence]:
+def signs(*wanted: Sign) -> Callable[[PartitionView], Iterator[Culprit]]:
+    """Return the rule that finds each place with evidence of these signs."""
+    return lambda seen: _by_place(seen.of(*wanted))
+
+
+def _between_linked(seen: PartitionView, sign: Sign) -> list[Evidence]:
     """Return the evidence of a sign, except on pairs with a node whose carrier changed."""
     gone = _nodes_of(seen, Sign.CARRIER_CHANGED)
     return [
@@ -120,45 +76,35 @@ def _between_linked(seen: Collected, sign: Sign) -> list[Evidence]:
     ]
 
 
-def mtu(seen: Collected) -> Iterator[Found]:
+def mtu(seen: PartitionView) -> Iterator[Culprit]:
     """Find different MTUs, or links that drop packets of the MTU's size."""
     yield from _by_place(_between_linked(seen, Sign.MTU))
 
 
-def no_tcp(seen: Collected) -> Iterator[Found]:
+def no_tcp(seen: PartitionView) -> Iterator[Culprit]:
     """Find nodes that give or get no answer to TCP connections, or pairs that do not connect."""
     for one in _by_place(_between_linked(seen, Sign.NO_TCP)):
         first = next((each for each in one.evidence if each.asserted), one.evidence[0])
-        yield dataclasses.replace(one, detail=first.setting)
+        yield replace(one, detail=first.setting)
 
 
-def link_setting(seen: Collected) -> Iterator[Found]:
-    """Find a different link rate or duplex."""
-    yield from _by_place(seen.of(Sign.LINK))
-
-
-def setting(seen: Collected) -> Iterator[Found]:
+def setting(seen: PartitionView) -> Iterator[Culprit]:
     """Find different settings; those that only warn count if other evidence accuses the node."""
-    accused = {node for one in seen.of(Sign.SLOW, Sign.LOSS, Sign.CPU) for node in one.place.nodes}
+    accused = _nodes_of(seen, Sign.SLOW, Sign.LOSS, Sign.CPU)
     for one in _by_place(seen.of(Sign.SETTING)):
         if any(each.asserted for each in one.evidence) or {*one.place.nodes} & accused:
             names = list(dict.fromkeys(each.setting for each in one.evidence))
             more = f" and {len(names) - 1} more" if len(names) > 1 else ""
-            yield Found(one.place, one.evidence, one.sure, one.why, detail=f"{names[0]}{more}")
+            yield replace(one, detail=f"{names[0]}{more}")
 
 
-def cpu_taken(seen: Collected) -> Iterator[Found]:
-    """Find nodes whose CPUs are used by something else."""
-    yield from _by_place(seen.of(Sign.CPU))
-
-
-def loss(seen: Collected) -> Iterator[Found]:
+def loss(seen: PartitionView) -> Iterator[Culprit]:
     """Find nodes that damage packets or lose more than the others; of two nodes, either."""
     found = seen.of(Sign.LOSS, Sign.DAMAGED)
     for one in _by_place(found):
-        several = tuple(dict.fromkeys(name for each in one.evidence for name in each.alternatives))
+        several = _alternatives(one)
         apart = DISTINGUISHES_PORTS if several else ""
-        yield dataclasses.replace(one, alternatives=several, distinguish_by=apart)
+        yield replace(one, alternatives=several, distinguish_by=apart)
     lose = any(share >= seen.loses_much_from for share in seen.losing.values())
     if found or len(seen.losing) != 2 or not lose:
         return
@@ -166,26 +112,14 @@ def loss(seen: Collected) -> Iterator[Found]:
         return
     losing = tuple(seen.losing)
     shares = ", ".join(f"{node} {100 * share:.2g} %" for node, share in seen.losing.items())
-    place = Place(PlaceKind.PAIR, fold(losing), losing)
-    counted = Evidence(
-        EvidenceSource.COUNTERS,
-        Sign.LOSS,
-        place,
-        f"segments sent again: {shares}",
-        Sure.LIKELY,
-        "only two nodes were counted, and TCP counts losses at the sender",
-    )
-    yield Found(
-        place,
-        (counted,),
-        counted.sure,
-        counted.why,
-        alternatives=tuple(f"the port of {node}" for node in losing),
-        distinguish_by=DISTINGUISHES_PORTS,
-    )
+    place, sentence = Place(PlaceKind.PAIR, fold(losing), losing), f"segments sent again: {shares}"
+    why = "only two nodes were counted, and TCP counts losses at the sender"
+    either = tuple(f"the port of {node}" for node in losing)
+    counted = Evidence(EvidenceSource.COUNTERS, Sign.LOSS, place, sentence, Sure.LIKELY, why)
+    yield _by(counted, alternatives=either, distinguish_by=DISTINGUISHES_PORTS)
 
 
-def crashes(seen: Collected) -> Iterator[Found]:
+def crashes(seen: PartitionView) -> Iterator[Culprit]:
     """Find nodes on which launches die, unless a link or TCP explains it.
 
     If another node had no link, or two nodes cannot connect, MPI may give up on either node.
@@ -201,14 +135,18 @@ def crashes(seen: Collected) -> Iterator[Found]:
     )
 
 
-def one_direction(seen: Collected) -> Iterator[Found]:
+def one_direction(seen: PartitionView) -> Iterator[Culprit]:
     """Find nodes that are slow only when sending, or only when receiving."""
     for one in _by_place(seen.of(Sign.ONE_WAY)):
-        yield Found(one.place, one.evidence, one.sure, one.why, detail=one.evidence[0].setting)
+        yield replace(one, detail=one.evidence[0].setting)
 
 
-def _accused(seen: Collected, kinds: Sequence[Kind], *, recovers: bool) -> Iterator[Found]:
-    """Find accusations of these kinds by pairs that recover, or not, when all others are silent."""
+def accused(*kinds: Kind, recovers: bool = False) -> Callable[[PartitionView], Iterator[Culprit]]:
+    """Return the rule of accusations by pairs; ``recovers``: slow only while others send."""
+    return lambda seen: _accused(seen, kinds, recovers=recovers)
+
+
+def _accused(seen: PartitionView, kinds: Sequence[Kind], *, recovers: bool) -> Iterator[Culprit]:
     several = [
         one
         for one in seen.of(Sign.SLOW)
@@ -216,19 +154,22 @@ def _accused(seen: Collected, kinds: Sequence[Kind], *, recovers: bool) -> Itera
     ]
     for one in _by_place(several):
         first = one.evidence[0]
-        alternatives = tuple(
-            dict.fromkeys(other for each in one.evidence for other in each.alternatives)
-        )
-        apart = MODE_FULL if alternatives else ""
-        rounds = {each.environment for each in one.evidence}
-        cleared = [node for node in one.place.nodes if node in seen.cleared]
-        if first.kind is Kind.NODE and cleared:
-            alternatives += (f"only with {', '.join(sorted(rounds))}: other rounds clear it",)
-            apart = MODE_FULL
+        alternatives = _alternatives(one)
+        if first.kind is Kind.NODE and {*one.place.nodes} & {*seen.cleared}:
+            rounds = ", ".join(sorted({each.environment for each in one.evidence}))
+            alternatives += (f"only with {rounds}: other rounds clear it",)
         worst = max(first.effects, key=_slowness, default=None)
         alone = f"; alone it {first.recovery}" if first.recovery is not None else ""
-        detail = f"{worst}{alone}" if worst is not None else ""
-        yield Found(one.place, one.evidence, one.sure, one.why, detail, alternatives, apart)
+        yield replace(
+            one,
+            detail=f"{worst}{alone}" if worst is not None else "",
+            alternatives=alternatives,
+            distinguish_by=MODE_FULL if alternatives else "",
+        )
+
+
+def _alternatives(culprit: Culprit) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(one for each in culprit.evidence for one in each.alternatives))
 
 
 def _slowness(effect: Effect) -> float:
@@ -236,37 +177,14 @@ def _slowness(effect: Effect) -> float:
     return effect.ratio if effect.quantity is PairQuantity.LATENCY else 1 / effect.ratio
 
 
-def slow_port(seen: Collected) -> Iterator[Found]:
-    """Find nodes that are slow with every partner, and not only while others send."""
-    yield from _accused(seen, (Kind.NODE,), recovers=False)
-
-
-def oversubscribed(seen: Collected) -> Iterator[Found]:
-    """Find places that are slow only while others send."""
-    yield from _accused(seen, tuple(Kind), recovers=True)
-
-
-def slow_uplink(seen: Collected) -> Iterator[Found]:
+def slow_uplink(seen: PartitionView) -> Iterator[Culprit]:
     """Find leaves, uplinks or groups of nodes that are slow alone too, or were not tried alone."""
+    alone = "measure a pair across it alone, while all other nodes are silent"
     for one in _accused(seen, (Kind.SWITCH, Kind.UPLINK, Kind.GROUP), recovers=False):
-        if one.evidence[0].recovery is Recovery.STAYS:
-            yield one
-            continue
-        yield Found(
-            one.place,
-            one.evidence,
-            one.sure,
-            one.why,
-            one.detail,
-            (*one.alternatives, "oversubscribed: slow only while others send"),
-            one.distinguish_by
-            or "measure a pair across it alone, while all other nodes are silent",
-        )
-
-
-def pair_only(seen: Collected) -> Iterator[Found]:
-    """Find two nodes that are slow with each other and fine with others."""
-    yield from _accused(seen, (Kind.PAIR,), recovers=False)
+        if one.evidence[0].recovery is not Recovery.STAYS:
+            several = (*one.alternatives, "oversubscribed: slow only while others send")
+            one = replace(one, alternatives=several, distinguish_by=one.distinguish_by or alone)
+        yield one
 
 
 def _key(case: Case) -> tuple[object, ...]:
@@ -274,15 +192,11 @@ def _key(case: Case) -> tuple[object, ...]:
     return (case.benchmark, case.function, case.ranks, case.path, case.direction)
 
 
-TCP_RANKS = 2
-"""Ranks of NPtcp: it says nothing about traffic of more than two nodes."""
-
-
 def _of_tcp(case: Case) -> bool:
     return case.function == OVER_TCP
 
 
-def environment(seen: Collected) -> Iterator[Found]:
+def environment(seen: PartitionView) -> Iterator[Culprit]:
     """Find a single red environment where others, or TCP, pass the same cases."""
     red = [one for one in seen.red if one.measured]
     environments = sorted({one.case.environment for one in red})
@@ -305,20 +219,15 @@ def environment(seen: Collected) -> Iterator[Found]:
     else:
         return
     place = Place(PlaceKind.ENVIRONMENT, name, environments=(name,))
-    evidence = Evidence(
-        EvidenceSource.CURVES,
-        Sign.SLOW,
-        place,
-        f"{len(red)} red cases, all of {name}: {red[0].case.what()}: {red[0].why}",
-        Sure.LIKELY,
-        why,
-        name,
+    yield _by(
+        replace(_of_red(place, red, why), environment=name),
+        alternatives=alternatives,
+        distinguish_by="measure the same cases with another environment" if alternatives else "",
+        red=tuple(red),
     )
-    apart = "measure the same cases with another environment" if alternatives else ""
-    yield Found(place, (evidence,), evidence.sure, why, "", alternatives, apart, tuple(red))
 
 
-def _red_of_several(seen: Collected) -> list[RedCase]:
+def _red_of_several(seen: PartitionView) -> list[RedCase]:
     """Return red inter-node cases of several environments or TCP; none if a place is accused."""
     red = [one for one in seen.red if one.of_network]
     if any(one.asserted and one.sign is not Sign.SETTING for one in seen.evidence):
@@ -339,21 +248,20 @@ def _of_red(place: Place, red: Sequence[RedCase], why: str) -> Evidence:
     return Evidence(EvidenceSource.CURVES, Sign.SLOW, place, sentence, Sure.LIKELY, why)
 
 
-def whole(seen: Collected) -> Iterator[Found]:
+def whole(seen: PartitionView) -> Iterator[Culprit]:
     """Find a partition that is red as a whole: all nodes lose alike, or all are cleared.
 
-    Rounds of pairs clear nodes only in the quantities that they judge, and not if one or two
-    nodes are in all red cases.
+    Pairs clear nodes only in what they judge, and not if one or two nodes are in all red cases.
     """
     red = _red_of_several(seen)
     if not red:
         return
-    place = Place(PlaceKind.WHOLE, f"switch of {seen.partition}", seen.nodes)
+    place = Place(PlaceKind.WHOLE, f"switch of {seen.name}", seen.nodes)
     evidence = [_of_red(place, red, "")]
     shares = list(seen.losing.values())
     lose = len(shares) > 2 and min(shares) >= seen.loses_from
     cleared = (
-        bool(seen.nodes)
+        seen.nodes
         and {*seen.cleared} >= {*seen.nodes}
         and not _in_all(red)
         and any(one.quantity in seen.cleared_by for one in red)
@@ -373,19 +281,11 @@ def whole(seen: Collected) -> Iterator[Found]:
     else:
         return
     apart = "compare with a run over another switch, or after a change of the setting"
-    yield Found(
-        place,
-        tuple(evidence),
-        Sure.LIKELY,
-        why,
-        detail,
-        alternatives,
-        apart if alternatives else "",
-        tuple(red),
-    )
+    more = {"alternatives": alternatives, "distinguish_by": apart if alternatives else ""}
+    yield Culprit(place, tuple(evidence), Sure.LIKELY, why, detail, red=tuple(red), **more)
 
 
-def one_or_two(seen: Collected) -> Iterator[Found]:
+def one_or_two(seen: PartitionView) -> Iterator[Culprit]:
     """Find one or two nodes that are in all red cases, or a slow pair without any to compare.
 
     Nothing measured shows whether a node or the path between them is at fault.
@@ -405,26 +305,21 @@ def one_or_two(seen: Collected) -> Iterator[Found]:
             what = f"all {len(mine)} red cases between nodes ran there"
         between = "them" if nodes[1:] else "it and the others"
         detail = f"{' or '.join(nodes)} or what is between {between}: {what}"
-        yield dataclasses.replace(one, detail=detail, red=mine)
+        yield replace(one, detail=detail, red=mine)
 
 
-def unexplained(seen: Collected) -> Iterator[Found]:
+def unexplained(seen: PartitionView) -> Iterator[Culprit]:
     """Find failed jobs and cases that have no explanation."""
-    place = Place(PlaceKind.UNKNOWN, seen.partition)
-    evidence = [
-        Evidence(EvidenceSource.CURVES, Sign.SLOW, place, why, Sure.SEEN, "the job failed")
-        for why in seen.failed_jobs
-    ]
-    if seen.red:
-        first = seen.red[0]
-        sentence = f"{first.case.environment} {first.case.what()}: {first.why}"
-        evidence.append(
-            Evidence(EvidenceSource.CURVES, Sign.SLOW, place, sentence, Sure.SEEN, "it was judged")
+    place, jobs, cases = Place(PlaceKind.UNKNOWN, seen.name), len(seen.failed_jobs), len(seen.red)
+    said = [(sentence, "the job failed") for sentence in seen.failed_jobs]
+    for first in seen.red[:1]:
+        said.append((f"{first.case.environment} {first.case.what()}: {first.why}", "it was judged"))
+    if said:
+        evidence = tuple(
+            Evidence(EvidenceSource.CURVES, Sign.SLOW, place, sentence, Sure.SEEN, why)
+            for sentence, why in said
         )
-    if evidence:
-        cases = f"{len(seen.red)} red case{'' if len(seen.red) == 1 else 's'}" if seen.red else ""
-        jobs = len(seen.failed_jobs)
-        failed = f"{jobs} failed job{'' if jobs == 1 else 's'}" if jobs else ""
-        detail = " and ".join(filter(None, (cases, failed)))
+        counted = [count_of(cases, "red case")] if cases else []
+        counted += [count_of(jobs, "failed job")] if jobs else []
         why = "that it failed was seen; the cause was not"
-        yield Found(place, tuple(evidence), Sure.SEEN, why, detail, red=seen.red)
+        yield Culprit(place, evidence, Sure.SEEN, why, " and ".join(counted), red=seen.red)

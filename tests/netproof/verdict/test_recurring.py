@@ -17,9 +17,9 @@ from netproof.session import session
 from netproof.session.session import Session
 from netproof.site.matrix import Matrix
 from netproof.store import Store
-from netproof.verdict.keeping import ingest
-from netproof.verdict.usual import NOTHING, usual
-from netproof.verdict.verdict import judge
+from netproof.verdict.judge import judge
+from netproof.verdict.judging import ingest
+from netproof.verdict.recurring import NOTHING, recurring
 
 ROOT = Path(__file__).resolve().parents[3]
 HEALTHY = ROOT / "tests" / "data" / "sessions" / "healthy.json"
@@ -101,45 +101,45 @@ def without(stored: Session, **changes) -> Session:
 
 
 def test_a_warning_of_each_of_the_last_sessions_is_folded(cases, matrix, healthy):
-    found = usual(cases, matrix, [healthy] * 12)
+    found = recurring(cases, matrix, [healthy] * 12)
     assert found.sessions == 10
     (one,) = found.warnings
     assert (one.ruling.finding.criterion, one.ruling.finding.size) == ("inversion", 8)
-    assert usual(cases, matrix, [healthy] * 3).sessions == 3
+    assert recurring(cases, matrix, [healthy] * 3).sessions == 3
 
 
 def test_two_sessions_are_no_habit(cases, matrix, healthy):
-    assert usual(cases, matrix, [healthy] * 2) is NOTHING
-    assert usual(cases, matrix, [healthy] * 10, most=0) is NOTHING
+    assert recurring(cases, matrix, [healthy] * 2) is NOTHING
+    assert recurring(cases, matrix, [healthy] * 10, most=0) is NOTHING
 
 
 @pytest.mark.parametrize(("size", "folded"), [(8, 1), (16, 1), (4, 1), (17, 0), (3, 0), (None, 0)])
 def test_the_same_size_is_one_within_a_factor_of_two(cases, matrix, healthy, size, folded):
-    assert len(usual(moved(cases, size), matrix, [healthy] * 3).warnings) == folded
+    assert len(recurring(moved(cases, size), matrix, [healthy] * 3).warnings) == folded
 
 
 def test_another_criterion_is_news(cases, matrix, healthy):
-    assert usual(moved(cases, 8, "jump"), matrix, [healthy] * 3) is NOTHING
+    assert recurring(moved(cases, 8, "jump"), matrix, [healthy] * 3) is NOTHING
 
 
 def test_between_peaks_the_size_is_chance(matrix, healthy):
     bounds = {"mpi_loss": {"warn": -1, "fail": None}}
     stored = with_criteria(healthy, bounds | SPREAD_SHOWN)
     far = moved(judge(matrix, stored).cases, 4096)
-    found = usual(far, matrix, [stored] * 3)
+    found = recurring(far, matrix, [stored] * 3)
     assert {one.ruling.finding.criterion for one in found.warnings} == {"MPI loss at the peak"}
     assert len(found.warnings) == 4
 
 
 def test_a_session_without_the_warning_makes_it_news(cases, matrix, healthy):
     broken = without(healthy, measured=None, result="fail")
-    assert usual(cases, matrix, [*[healthy] * 5, broken]) is NOTHING
+    assert recurring(cases, matrix, [*[healthy] * 5, broken]) is NOTHING
 
 
 def test_a_session_that_did_not_have_the_case_says_nothing_of_it(cases, matrix, healthy):
     narrowed = without(healthy)
-    assert usual(cases, matrix, [narrowed, *[healthy] * 3]).sessions == 3
-    assert usual(cases, matrix, [narrowed, *[healthy] * 2]) is NOTHING
+    assert recurring(cases, matrix, [narrowed, *[healthy] * 3]).sessions == 3
+    assert recurring(cases, matrix, [narrowed, *[healthy] * 2]) is NOTHING
 
 
 class TestCommand:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import gzip
 import io
 import json
 import shutil
@@ -22,15 +21,17 @@ from netproof.errors import NetproofError
 from netproof.measurement.counters import CARRIER, INTERFACE, Counters, CounterSource, NodeCounters
 from netproof.present import documents, tables
 from netproof.present.traffic import print_traffic
-from netproof.session import pair_rounds, session
+from netproof.session import packed, pair_rounds, session
 from netproof.session.pair_rounds import PairCurve, PairLaunch, PairRounds
 from netproof.site.partition import Partition
 from netproof.store import Store, StoredSession, checksums, questions
 from netproof.store.folder import VERDICT
-from netproof.verdict import judging, kept
-from netproof.verdict import verdict as judging_anew
-from netproof.verdict.counts import counts
-from netproof.verdict.keeping import ingest
+from netproof.verdict import judge as judging_anew
+from netproof.verdict import judging
+from netproof.verdict import stored as stored_verdicts
+from netproof.verdict.explain import counts
+from netproof.verdict.judging import ingest
+from netproof.verdict.verdict import Judged, Verdict
 
 pytestmark = pytest.mark.slow
 
@@ -74,11 +75,14 @@ def said(judged: judging.JudgedSession) -> str:
 
 
 def changed(store: Store, place: StoredSession, change: Callable[[dict[str, Any]], None]) -> Path:
-    """Change a kept verdict as one who also mends the checksums would; its file."""
+    """Change a stored verdict as one who also corrects the checksums would; its file."""
     folder = store.path(place)
-    document = json.loads(gzip.decompress((folder / VERDICT).read_bytes()))
+    head, *cases = packed.unpacked((folder / VERDICT).read_bytes(), VERDICT)
+    document = {**head, "cases": cases}
     change(document)
-    (folder / VERDICT).write_bytes(gzip.compress(json.dumps(document).encode()))
+    cases = document["cases"]
+    document["cases"] = head["cases"]
+    (folder / VERDICT).write_bytes(packed.packed([document, *cases]))
     files = {name: (folder / name).read_bytes() for name in store.files(place)}
     (folder / checksums.NAME).write_bytes(checksums.of(files))
     return folder / VERDICT
@@ -108,14 +112,24 @@ def printed(judged: judging.JudgedSession) -> str:
     return out.file.getvalue()
 
 
+def insist_on_equal(one: Verdict, other: Verdict) -> None:
+    """Two verdicts, of which one may be stored, are the same in all parts."""
+    assert dataclasses.replace(one, cases=()) == dataclasses.replace(other, cases=())
+    names = [field.name for field in dataclasses.fields(Judged)]
+    names += ["level", "ran", "complete", "failed_job", "landmarks"]
+    for case, its in zip(one.cases, other.cases, strict=True):
+        assert [getattr(case, name) for name in names] == [getattr(its, name) for name in names]
+        assert case.repeated() == its.repeated()
+    assert one.status == other.status
+
+
 def insist_on_the_same(read: session.Session) -> judging.JudgedSession:
     """The stored verdict equals, in each form, the one that is judged now."""
     by_store, now = judging.judge_session(read), judging.judge_session(read, again=True)
     assert by_store.kept
     assert not by_store.kept.differs
     assert now.kept is None
-    assert by_store.verdict == now.verdict
-    assert by_store.verdict.status == now.verdict.status
+    insist_on_equal(by_store.verdict, now.verdict)
     assert said(by_store) == said(now)
     assert printed(by_store) == printed(now)
     assert (by_store.provenance, by_store.beyond_nodes) == (now.provenance, now.beyond_nodes)
@@ -125,7 +139,7 @@ def insist_on_the_same(read: session.Session) -> judging.JudgedSession:
 
 @pytest.mark.parametrize("name", WHOLE)
 def test_a_kept_verdict_is_byte_for_byte_what_judging_gives(store, name):
-    insist_on_the_same(questions.opened(store, stored(store, name)))
+    insist_on_the_same(questions.load(store, stored(store, name)))
 
 
 EXTRAS = json.loads((RECORDED / "question.json").read_text())["extras"]
@@ -225,14 +239,14 @@ def test_rounds_of_pairs_are_kept_with_what_they_accuse(
     report = with_pairs(site, change, faults)
     done = ingest(store, report)
     assert not done.not_judged
-    read, as_reported = questions.opened(store, done.stored), session.load(report)
+    read, as_reported = questions.load(store, done.stored), session.load(report)
     of_pairs = [result.pairs for result in as_reported.results if result.pairs]
     assert of_pairs
     assert [result.pairs for result in read.results if result.pairs] == of_pairs
     for one in (read, as_reported):
         assert [result.transport for result in one.results if result.transport] == [SAID]
     by_store = insist_on_the_same(read)
-    assert by_store.verdict == judging.judge_session(as_reported).verdict
+    insist_on_equal(by_store.verdict, judging.judge_session(as_reported).verdict)
     (judged,) = by_store.verdict.pairs
     assert judged.rounds == PairRounds.from_json(of_pairs[0])
     if status is not None:
@@ -245,7 +259,7 @@ def test_what_too_few_nodes_tell_is_kept_and_nothing_of_it_is_inconclusive(
 ):
     lenient(monkeypatch)
     place = ingest(store, with_pairs(site, nodes=NODES[:2])).stored
-    found = insist_on_the_same(questions.opened(store, place)).verdict
+    found = insist_on_the_same(questions.load(store, place)).verdict
     (judged,) = found.pairs
     assert [one.nodes for one in judged.lone] == [NODES[:2]]
     assert found.undecided == ()
@@ -254,11 +268,10 @@ def test_what_too_few_nodes_tell_is_kept_and_nothing_of_it_is_inconclusive(
 
 def test_rounds_alongside_other_work_stay_undecided(store, site):
     place = ingest(store, with_pairs(site)).stored
-    by_store = insist_on_the_same(questions.opened(store, place))
+    by_store = insist_on_the_same(questions.load(store, place))
     assert "something else ran alongside" in by_store.verdict.undecided[0]
-    # By the key of stores that are there already.
     said = []
-    changed(store, place, lambda kept: said.extend(kept["pairs"][0]["beside"].values()))
+    changed(store, place, lambda kept: said.extend(kept["pairs"][0]["alongside"].values()))
     assert all(one.startswith("in each of its launches something else ran") for one in said)
     assert said
 
@@ -267,16 +280,15 @@ OF_PAIRS: dict[str, Callable[[dict[str, Any]], object]] = {
     "no rounds": lambda kept: kept["pairs"].clear(),
     "no word of them": lambda kept: kept.pop("pairs"),
     "a node less": lambda kept: kept["pairs"][0]["judgement"]["nodes"].popitem(),
-    "no accusation": lambda kept: kept.update(
-        others={
-            **kept["others"],
-            "faults": [one for one in kept["others"]["faults"] if "fast-ethernet-3" not in one],
-        }
+    "no accusation": lambda kept: kept["verdict"].update(
+        faults=[one for one in kept["verdict"]["faults"] if "fast-ethernet-3" not in one],
     ),
-    "no coverage": lambda kept: kept["others"].pop("coverage"),
-    "another test failed": lambda kept: kept["others"].update(failed_tests=[]),
-    "nothing counted": lambda kept: kept["others"].pop("traffic"),
-    "something more": lambda kept: kept["others"].update(weather=[]),
+    "no coverage": lambda kept: kept["verdict"].pop("coverage"),
+    "no fault of a test": lambda kept: kept["verdict"].update(
+        faults=[one for one in kept["verdict"]["faults"] if "went away" not in one],
+    ),
+    "nothing counted": lambda kept: kept["verdict"].pop("traffic"),
+    "something more": lambda kept: kept["verdict"].update(weather=[]),
 }
 
 
@@ -291,10 +303,13 @@ def test_a_kept_verdict_that_lacks_a_part_or_its_fault_is_an_error(
     job |= {"result": "fail", "fail_phase": "run", "fail_reason": "the node went away"}
     report.write_text(json.dumps(document))
     place = ingest(store, report).stored
-    insist_on_the_same(questions.opened(store, place))
+    insist_on_the_same(questions.load(store, place))
     path = changed(store, place, change)
-    with pytest.raises(NetproofError, match=f"^{path}: the verdict that is kept cannot be used: "):
-        judging.judge_session(questions.opened(store, place))
+    (fault,) = check(store, place).faults
+    assert fault.startswith(f"{path}: ")
+    if change is not OF_PAIRS["no rounds"]:
+        with pytest.raises(NetproofError, match=f"^{path}: the stored verdict cannot be used: "):
+            judging.judge_session(questions.load(store, place))
 
 
 @pytest.mark.parametrize(
@@ -307,7 +322,7 @@ def test_a_kept_verdict_that_lacks_a_part_or_its_fault_is_an_error(
     ],
 )
 def test_what_nodes_are_judged_by_is_among_the_bounds(store, monkeypatch, extras, named):
-    read = questions.opened(store, stored(store))
+    read = questions.load(store, stored(store))
     configuration = judging.site.gather(judging.site_folder())
     (testbed,) = (one for one in configuration["systems"] if one["name"] == "testbed")
     (gige,) = (one for one in testbed["partitions"] if one["name"] == "gige")
@@ -317,7 +332,7 @@ def test_what_nodes_are_judged_by_is_among_the_bounds(store, monkeypatch, extras
 
 
 def test_where_pairs_are_measured_is_nothing_that_a_verdict_is_judged_by(store, monkeypatch):
-    read = questions.opened(store, stored(store))
+    read = questions.load(store, stored(store))
     configuration = judging.site.gather(judging.site_folder())
     (testbed,) = (one for one in configuration["systems"] if one["name"] == "testbed")
     for one in testbed["partitions"]:
@@ -326,24 +341,11 @@ def test_where_pairs_are_measured_is_nothing_that_a_verdict_is_judged_by(store, 
     assert judging.judge_session(read).kept.differs == ()
 
 
-def test_a_verdict_read_where_nodes_cannot_be_compared_fails(store, monkeypatch):
-    read = questions.opened(store, stored(store))
-
-    def unreadable(stored: session.Session) -> None:
-        raise NetproofError("the table of nodes is damaged")
-
-    monkeypatch.setattr(judging, "provenance_of", unreadable)
-    verdict = judging.judge_session(read).verdict
-    fault = "whether nodes differ is not known: the table of nodes is damaged"
-    assert verdict.faults[-1] == fault
-    assert verdict.status == 1
-
-
 def test_it_is_read_by_session_and_by_its_report_and_nothing_is_judged(store, monkeypatch):
     place = stored(store)
     never_judged(monkeypatch)
     report = session.load(SESSIONS / "healthy.json")
-    assert judging.judge_session(questions.opened(store, place)).kept
+    assert judging.judge_session(questions.load(store, place)).kept
     assert judging.judge_session(report, store=store.folder).kept
     with pytest.raises(AssertionError, match="was judged"):
         judging.judge_session(report)
@@ -357,7 +359,7 @@ def test_another_report_of_the_session_is_judged_for_itself(store, site):
 
 
 def test_who_asks_for_more_than_was_to_run_has_it_judged_now(store):
-    read = questions.opened(store, stored(store, system="testbed:gige"))
+    read = questions.load(store, stored(store, system="testbed:gige"))
     own = judging.judge_session(read)
     assert own.kept
     assert own.matrix.partitions.keys() == {"gige"}
@@ -367,12 +369,12 @@ def test_who_asks_for_more_than_was_to_run_has_it_judged_now(store):
 
 
 def test_a_bound_that_changes_is_reported_and_the_stored_verdict_stands(store, site):
-    read = questions.opened(store, stored(store, "passed"))
+    read = questions.load(store, stored(store, "passed"))
     before = judging.judge_session(read)
     bound_the_latency(site)
     after = judging.judge_session(read)
     assert after.kept.differs[0].startswith("the references of ")
-    assert after.verdict.cases == before.verdict.cases
+    assert [one.level for one in after.verdict.cases] == [one.level for one in before.verdict.cases]
     assert after.verdict.notes == (*before.verdict.notes, after.kept.sentence())
 
 
@@ -389,14 +391,14 @@ def bound_the_latency(site: Path) -> None:
 
 
 def test_a_file_of_references_that_says_the_same_otherwise_is_the_same(store, site):
-    read = questions.opened(store, stored(store))
+    read = questions.load(store, stored(store))
     path = site / "reference-values" / "testbed.yaml"
     path.write_text(f"# A comment.\n{path.read_text()}")
     assert judging.judge_session(read).kept.differs == ()
 
 
 def test_a_file_of_references_that_is_broken_leaves_no_verdict(store, site):
-    read = questions.opened(store, stored(store))
+    read = questions.load(store, stored(store))
     (site / "reference-values" / "testbed.yaml").write_text("{")
     with pytest.raises(NetproofError, match=r"testbed\.yaml"):
         judging.judge_session(read)
@@ -407,7 +409,7 @@ def test_a_file_of_references_that_is_broken_leaves_no_verdict(store, site):
     [({"switch": "new"}, "switch"), ({"criteria": {"inversion": {"fail": 99}}}, "inversion")],
 )
 def test_what_the_site_says_otherwise_is_named(store, monkeypatch, extras, named):
-    read = questions.opened(store, stored(store))
+    read = questions.load(store, stored(store))
     configuration = judging.site.gather(judging.site_folder())
     (testbed,) = (one for one in configuration["systems"] if one["name"] == "testbed")
     (gige,) = (one for one in testbed["partitions"] if one["name"] == "gige")
@@ -418,8 +420,8 @@ def test_what_the_site_says_otherwise_is_named(store, monkeypatch, extras, named
 
 
 def test_another_netproof_is_reported(store, monkeypatch):
-    read = questions.opened(store, stored(store))
-    monkeypatch.setattr(kept, "JUDGED_BY", kept.JUDGED_BY + 1)
+    read = questions.load(store, stored(store))
+    monkeypatch.setattr(stored_verdicts, "JUDGED_BY", stored_verdicts.JUDGED_BY + 1)
     (difference,) = judging.judge_session(read).kept.differs
     assert "judged it, and this is" in difference
 
@@ -447,14 +449,14 @@ def test_again_tells_case_by_case_what_differs(store, site):
 
 def test_again_of_what_was_never_kept_says_so(site):
     done = CliRunner().invoke(app, ["verdict", str(SESSIONS / "passed.json"), "--again"])
-    assert "no verdict is kept" in done.stdout
+    assert "no verdict is stored" in done.stdout
 
 
 def test_a_session_that_cannot_be_judged_is_stored_without_a_verdict(store, monkeypatch):
     monkeypatch.delenv("RFM_CONFIG_PATH")
     done = ingest(store, SESSIONS / "healthy.json")
     assert "RFM_CONFIG_PATH" in done.not_judged
-    assert store.verdict(done.stored) is None
+    assert not store.has_verdict(done.stored)
     assert not check(store, done.stored).faults
 
 
@@ -462,9 +464,10 @@ def test_a_session_that_was_stored_without_a_verdict_is_judged_when_it_is_opened
     place = stored(store)
     folder = store.path(place)
     (folder / VERDICT).unlink()
-    files = {path.name: path.read_bytes() for path in folder.iterdir() if path.suffix == ".parquet"}
+    files = {path.name: path.read_bytes() for path in folder.iterdir()}
+    del files[checksums.NAME]
     (folder / checksums.NAME).write_bytes(checksums.of(files))
-    judged = judging.judge_session(questions.opened(store, place))
+    judged = judging.judge_session(questions.load(store, place))
     assert judged.kept is None
     assert judged.verdict.cases
     assert not check(store, place).faults
@@ -478,7 +481,7 @@ def test_a_damaged_verdict_is_named_and_never_used(store, at):
     content[int(at * len(content))] ^= 4
     path.write_bytes(content)
     with pytest.raises(NetproofError, match=f"^{path}: is damaged: "):
-        judging.judge_session(questions.opened(store, place))
+        judging.judge_session(questions.load(store, place))
     assert any(one.startswith(f"{path}: is damaged") for one in check(store, place).faults)
     report = session.load(SESSIONS / "healthy.json")
     judged = judging.judge_session(report, store=store.folder)
@@ -492,11 +495,11 @@ def test_a_verdict_that_is_gone_or_came_from_elsewhere_is_damage(store):
     content = path.read_bytes()
     path.unlink()
     with pytest.raises(NetproofError, match="is damaged"):
-        judging.judge_session(questions.opened(store, place))
+        judging.judge_session(questions.load(store, place))
     path.write_bytes(content)
     (path.parent / checksums.NAME).unlink()
     with pytest.raises(NetproofError, match="is damaged"):
-        judging.judge_session(questions.opened(store, place))
+        judging.judge_session(questions.load(store, place))
 
 
 def _case(document: dict[str, Any], number: int = 0) -> dict[str, Any]:
@@ -509,7 +512,7 @@ def _ruled(document: dict[str, Any]) -> dict[str, Any]:
 
 CONTRADICTIONS: dict[str, Callable[[dict[str, Any]], object]] = {
     "a case less": lambda kept: kept["cases"].pop(),
-    "cases in another order": lambda kept: kept["cases"].reverse(),
+    "a case twice": lambda kept: kept["cases"].append(_case(kept)),
     "a level that its rulings have not": lambda kept: _case(kept).update(level="inconclusive"),
     "a case without its fault": lambda kept: next(
         one for one in kept["cases"] if one.get("faults")
@@ -524,7 +527,6 @@ CONTRADICTIONS: dict[str, Callable[[dict[str, Any]], object]] = {
     "no time": lambda kept: kept.pop("at"),
     "no format": lambda kept: kept.pop("format"),
     "another format": lambda kept: kept.update(format=kept["format"] + 1),
-    "nothing to run": lambda kept: kept["bounds"]["matrix"].update(cases=[]),
 }
 
 
@@ -533,17 +535,17 @@ def test_a_verdict_that_contradicts_its_session_is_an_error_with_its_file(store,
     place = stored(store, "faulty")
     path = changed(store, place, change)
     with pytest.raises(NetproofError) as error:
-        judging.judge_session(questions.opened(store, place))
-    assert str(error.value).startswith(f"{path}: the verdict that is kept cannot be used: ")
+        judging.judge_session(questions.load(store, place))
+    assert str(error.value).startswith(f"{path}: the stored verdict cannot be used: ")
     (fault,) = check(store, place).faults
     assert fault == str(error.value)
 
 
 def test_what_unpacks_to_very_much_is_refused(store, monkeypatch):
     place = stored(store)
-    monkeypatch.setattr(kept, "MOST_BYTES", 1000)
+    monkeypatch.setattr(stored_verdicts, "MOST_BYTES", 1000)
     with pytest.raises(NetproofError, match="more than 1000 bytes"):
-        kept.read(store, place)
+        stored_verdicts.read(store, place)
 
 
 def test_warnings_of_earlier_sessions_are_read_and_not_judged_again(store, site, monkeypatch):
@@ -557,7 +559,7 @@ def test_warnings_of_earlier_sessions_are_read_and_not_judged_again(store, site,
         document["session_info"]["time_start_unix"] += number * 86400
         report.write_text(json.dumps(document))
         places.append(ingest(store, report).stored)
-    read = questions.opened(store, places[-1])
+    read = questions.load(store, places[-1])
     now = judging.judge_session(read, again=True)
     never_judged(monkeypatch)
     by_store = judging.judge_session(read)

@@ -11,7 +11,7 @@ from netproof.benchmarks.registry import check_name
 from netproof.criteria import Level
 from netproof.measurement.case import Case
 from netproof.session.session import CheckResult
-from netproof.verdict import judgement, limits
+from netproof.verdict import case_rulings, limits
 from netproof.verdict.limits import TIME_AT, Limits
 from netproof.verdict.references import XFAIL, NotThere, ReferenceFile
 from netproof.verdict.subject import Ruling, Subject
@@ -102,7 +102,7 @@ def judge(subject: Subject, entries: Entries) -> Rejudged:
         if value is not None and not name.startswith(TIME_AT) and name not in found
     ]
     rulings = []
-    for finding in judgement.references(subject, limits.of_references(found)).values():
+    for finding in case_rulings.references(subject, limits.of_references(found)).values():
         level = Level.FAIL if finding.level is Level.UNDEFINED else finding.level
         rulings.append(Ruling(finding, level, finding.reason))
     expected = []

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from netproof.session import session
-from netproof.verdict import anew
+from netproof.verdict import rejudge
 
 SESSIONS = Path(__file__).resolve().parents[2] / "data" / "sessions"
 
@@ -28,24 +28,24 @@ def failed(result: session.CheckResult, reason: str, *levels: str) -> session.Ch
 
 
 def test_a_case_that_passed_is_rejudged(passed):
-    assert anew.concerns(passed)
+    assert rejudge.concerns(passed)
 
 
 @pytest.mark.parametrize("level", ["fail", "undefined", "inconclusive"])
 def test_so_is_what_a_reference_was_against(passed, level):
-    assert anew.concerns(failed(passed, "any words", "pass", level))
+    assert rejudge.concerns(failed(passed, "any words", "pass", level))
 
 
 def test_so_is_what_a_reference_failed_by_the_words_of_reframe_alone(passed):
     reason = "performance error: failed to meet reference(s): latency_us=9.5 us, expected 5"
-    assert anew.concerns(failed(passed, reason))
+    assert rejudge.concerns(failed(passed, reason))
 
 
 @pytest.mark.parametrize("levels", [(), ("pass", "pass")])
 def test_an_error_that_is_no_answer_of_the_references_stands(passed, levels):
     reason = "attribute error: 'NoneType' object has no attribute 'landmarks'"
-    assert not anew.concerns(failed(passed, reason, *levels))
+    assert not rejudge.concerns(failed(passed, reason, *levels))
 
 
 def test_what_failed_before_it_came_to_references_stands(passed):
-    assert not anew.concerns(dataclasses.replace(passed, result="fail", phase="sanity"))
+    assert not rejudge.concerns(dataclasses.replace(passed, result="fail", phase="sanity"))

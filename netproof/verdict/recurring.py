@@ -1,6 +1,6 @@
 """Warnings that every recent session of the system had too.
 
-A warning that comes with every session hides a new one. It is usual if the same criterion warned of
+A warning that comes with every session hides a new one. It recurs if the same criterion warned of
 the same case at the same size in each of the last sessions that ran the case, ``LEAST`` at least.
 An earlier session is rejudged from its curves by today's settings, unless a verdict by these is
 stored.
@@ -8,21 +8,26 @@ stored.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 from netproof.criteria import Level
+from netproof.errors import NetproofError
 from netproof.measurement.case import Case
+from netproof.session import session
 from netproof.session.session import Session
 from netproof.site.matrix import Matrix
-from netproof.verdict.judged import Judged
-from netproof.verdict.judgement import companion_keys
-from netproof.verdict.options import SESSIONS
+from netproof.verdict import stored
+from netproof.verdict.case_rulings import companion_keys
+from netproof.verdict.judge import rulings_along, subject
+from netproof.verdict.options import EARLIER_SESSIONS, SESSIONS
 from netproof.verdict.subject import Ruling
-from netproof.verdict.verdict import rulings_along, subject
+from netproof.verdict.verdict import Judged
 
 LEAST = 3
-"""Fewest sessions that make a warning usual."""
+"""Fewest sessions that make a warning recurring."""
 NEAR = 2.0
 """Sizes within this factor are the same: a finding can move by a step of the grid."""
 OF_PEAKS = ("MPI loss at the peak",)
@@ -30,7 +35,7 @@ OF_PEAKS = ("MPI loss at the peak",)
 
 
 @dataclass(frozen=True)
-class UsualWarning:
+class RecurringWarning:
     """A warning that earlier sessions had too."""
 
     judged: Judged
@@ -38,18 +43,18 @@ class UsualWarning:
 
 
 @dataclass(frozen=True)
-class Usual:
-    """Usual warnings of a session; ``sessions``: how many had them, the least of any."""
+class Recurring:
+    """Recurring warnings of a session; ``sessions``: how many had them, the least of any."""
 
     sessions: int
-    warnings: tuple[UsualWarning, ...]
+    warnings: tuple[RecurringWarning, ...]
 
     def has(self, ruling: Ruling) -> bool:
         """Check whether the ruling is one of them."""
         return any(one.ruling is ruling for one in self.warnings)
 
 
-NOTHING = Usual(0, ())
+NOTHING = Recurring(0, ())
 
 Warnings = Mapping[tuple, Sequence[Ruling]]
 """Warnings along the curves of a session's cases, by their keys."""
@@ -58,9 +63,57 @@ Earlier = Session | Warnings
 """An earlier session to be rejudged, or the warnings of its stored verdict."""
 
 
-def usual(
+def earlier_reports(read: Session, system: str) -> tuple[list[Session], list[str]]:
+    """Return the system's newest other sessions in the folder of reports, and reading errors."""
+    found, unread = [], []
+    folder = os.environ.get("RFM_REPORT_FILE") or None
+    if folder is None:
+        return found, unread
+    unread += session.left_out(Path(folder).parent)
+    for path in session.reports(Path(folder).parent):
+        if len(found) == EARLIER_SESSIONS:
+            break
+        if path.resolve() == read.path.resolve():
+            continue
+        try:
+            other = session.load(path)
+        except NetproofError as error:
+            unread.append(str(error))
+            continue
+        if any(result.system == system for result in other.results):
+            found.append(other)
+    return found, unread
+
+
+def sessions_before(
+    read: Session, bounds: stored.Bounds, earlier: Sequence[Session]
+) -> list[Earlier]:
+    """Return the sessions of the system that began before this one, the newest first.
+
+    They are from ``earlier``, which are reports, or from the store of a stored session. A stored
+    verdict is returned if its cases were judged by ``bounds``; else the session, to be rejudged.
+    Raise NetproofError where one cannot be read.
+    """
+    if read.path.is_dir():
+        from netproof.store import Store, questions
+
+        store, this = Store.holding(read.path)
+        before = [one for one in store.sessions(this.system) if one.start < this.start]
+        found: list[Earlier] = []
+        for one in reversed(before[-EARLIER_SESSIONS:]):
+            past = stored.read(store, one)
+            alike = past is not None and past.bounds.judge_cases_as(bounds)
+            found.append(past.warnings() if alike else questions.load(store, one))
+        return found
+    began = read.info.get("time_start_unix")
+    if began is None:
+        return []
+    return [one for one in earlier if one.info.get("time_start_unix", began) < began]
+
+
+def recurring(
     cases: Sequence[Judged], matrix: Matrix, earlier: Sequence[Earlier], most: int = SESSIONS
-) -> Usual:
+) -> Recurring:
     """Return the warnings that each of the earlier sessions which ran the case had too.
 
     ``earlier``: of the same system, the newest first; the ``most`` newest are read, and only if
@@ -87,9 +140,9 @@ def usual(
         if len(having) < LEAST:
             continue
         if all(any(_same(ruling, other) for other in several) for several in having):
-            found.append(UsualWarning(judged, ruling))
+            found.append(RecurringWarning(judged, ruling))
             fewest = min(fewest, len(having))
-    return Usual(fewest, tuple(found)) if found else NOTHING
+    return Recurring(fewest, tuple(found)) if found else NOTHING
 
 
 def _warnings(session: Session, matrix: Matrix, keys: set[tuple], needed: set[tuple]) -> Warnings:
@@ -117,9 +170,9 @@ def _same(ruling: Ruling, other: Ruling) -> bool:
     return high <= NEAR * low
 
 
-def sentence(found: Usual) -> str:
+def sentence(found: Recurring) -> str:
     """Return one line: how many warnings, of which criteria, where, and their values."""
-    together: dict[tuple[str, str], list[UsualWarning]] = {}
+    together: dict[tuple[str, str], list[RecurringWarning]] = {}
     for one in found.warnings:
         key = (one.ruling.finding.criterion, one.judged.case.what())
         together.setdefault(key, []).append(one)

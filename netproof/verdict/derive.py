@@ -10,9 +10,10 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from statistics import median, variance
+from typing import Any
 
 from netproof.errors import NetproofError
 from netproof.measurement import twin
@@ -20,17 +21,120 @@ from netproof.measurement.case import Case
 from netproof.measurement.interval import MAD_OF_NORMAL
 from netproof.measurement.landmark_table import LANDMARKS
 from netproof.measurement.variances import Variance, beyond_chance, in_common, moderated
+from netproof.session import session
+from netproof.session.measured import Measured
 from netproof.session.session import CheckResult, Session
-from netproof.verdict import unsettled
-from netproof.verdict.derivable import (
-    insist_on_sessions,
-    results_of,
-    unfit,
-    unsettled_in,
-    values_of,
-)
+from netproof.verdict import judge
+from netproof.verdict.limits import TIME_AT, variables
 from netproof.verdict.references import XFAIL, Entry, NotThere, ReferenceFile
 from netproof.verdict.risk import MEDIAN_TO_MEAN
+
+LEAST_SESSIONS = 3
+"""Fewest values for a median absolute deviation."""
+
+TWIN_ITSELF = "twin_mb_s"
+"""Bandwidth of the healthy twin, which belongs to the machine and gets no reference."""
+
+
+def insist_on_sessions(sessions: Sequence[Session]) -> None:
+    """Raise NetproofError for fewer than ``LEAST_SESSIONS`` sessions, or one given twice."""
+    seen: dict[Any, Path] = {}
+    for stored in sessions:
+        identity = stored.info.get("uuid", stored.path)
+        if identity in seen:
+            raise NetproofError(
+                f"{stored.path}: is the session of {seen[identity]} once more; each counts once"
+            )
+        seen[identity] = stored.path
+    if len(sessions) < LEAST_SESSIONS:
+        raise NetproofError(
+            f"{len(sessions)} of at least {LEAST_SESSIONS} sessions: fewer tell no spread; run"
+            " 'reframe -c checks -r' again, on another day or other nodes"
+        )
+
+
+def results_of(stored: Session, system: str, partition: str | None) -> dict[tuple, CheckResult]:
+    """Return a session's cases of a system, by key; the last run of each counts."""
+    found = {
+        result.case.key(): result
+        for result in stored.results
+        if result.case is not None
+        and result.system == system
+        and partition in (None, result.partition)
+    }
+    if not found:
+        where = f"{system}:{partition}" if partition else system
+        raise NetproofError(f"{stored.path}: has no case of {where}")
+    return found
+
+
+def unfit(sessions: Sequence[Session], results: Sequence[CheckResult | None]) -> str:
+    """Return why a case makes no references; empty where it does."""
+    for stored, result in zip(sessions, results, strict=True):
+        if result is None:
+            return f"{stored.path.name} does not have it"
+        if result.result not in session.GOOD_RESULTS:
+            phase = f" in {result.phase}" if result.phase else ""
+            return f"{result.result}{phase} in {stored.path.name}"
+        if result.measured is None:
+            return f"nothing was measured in {stored.path.name}"
+    first = results[0].measured
+    for stored, result in zip(sessions[1:], results[1:], strict=True):
+        for extras in ("partition_extras", "environment_extras"):
+            before, now = first[extras], result.measured[extras]
+            for key in sorted(before.keys() | now.keys()):
+                if before.get(key) != now.get(key):
+                    return (
+                        f"{key} was {before.get(key)!r} in"
+                        f" {sessions[0].path.name} and {now.get(key)!r} in {stored.path.name}"
+                    )
+    return ""
+
+
+def values_of(
+    measured: Sequence[Mapping[str, Any]], *, per_size: bool
+) -> tuple[dict[str, list[float]], dict[str, str]]:
+    """Return each variable's values by session; a reason for one that only some define."""
+    several = [_of_session(one, per_size=per_size) for one in measured]
+    values, left = {}, {}
+    for variable in dict.fromkeys(name for one in several for name in one):
+        found = [one[variable] for one in several if variable in one]
+        if len(found) == len(several):
+            values[variable] = found
+        else:
+            left[variable] = f"{len(found)} of {len(several)} sessions define it"
+    return values, left
+
+
+def _of_session(measured: Mapping[str, Any], *, per_size: bool) -> dict[str, float]:
+    """Return a session's variables of a case, without the twin's bandwidth."""
+    landmarks, curve = measured["landmarks"], measured["curve"]
+    values = {
+        name: 100 * landmarks[name] if one.per_cent else landmarks[name]
+        for name, one in LANDMARKS.items()
+        if name != TWIN_ITSELF and landmarks.get(name) is not None
+    }
+    if "launches" in measured:
+        of_case = variables(Measured.from_json(measured))
+        values |= {name: of_case[name][0] for name in twin.VARIABLES if name in of_case}
+    if per_size:
+        values |= {
+            f"{TIME_AT}{size}": time
+            for size, time in zip(curve["sizes"], curve["time_us"], strict=True)
+        }
+    return values
+
+
+def system_of(sessions: Sequence[Session]) -> str:
+    """Return the only system of sessions; NetproofError where there are several, or none."""
+    systems = {result.system for stored in sessions for result in stored.results}
+    if len(systems) != 1:
+        found = ", ".join(sorted(systems)) or "none"
+        raise NetproofError(
+            f"the sessions hold results of {len(systems)} systems ({found}); name one with --system"
+        )
+    return systems.pop()
+
 
 LEAST_VARIANCE = 1e-8
 """Least variance of logarithms: values with the same four printed digits are equal."""
@@ -254,72 +358,62 @@ def derived(
     """
     insist_on_sessions(sessions)
     results = [results_of(stored, system, partition) for stored in sessions]
-    left_open = [unsettled.of_session(stored) for stored in sessions]
+    unsettled = [judge.unsettled_of(stored) for stored in sessions]
     cases: dict[tuple, CheckResult] = {}
     for several in results:
-        for key, result in several.items():
-            cases.setdefault(key, result)
-    made: list[DerivedCase | None] = []
-    fit: list[_Fit] = []
+        cases |= {key: one for key, one in several.items() if key not in cases}
+    made: list[DerivedCase] = []
+    fit: dict[int, tuple[Mapping[str, Entry], Mapping[str, Sequence[float]]]] = {}
     for key, first in cases.items():
-        case, check = first.case, first.name.split()[0]
+        one = DerivedCase(first.name.split()[0], first.case)
         here = [several.get(key) for several in results]
-        reason = unfit(sessions, here) or unsettled_in(
-            sessions, [several[key].all if key in several else () for several in left_open]
-        )
+        reason = unfit(sessions, here)
+        for stored, open_questions in zip(sessions, unsettled, strict=True):
+            if not reason and key in open_questions and (why := open_questions[key].all):
+                more = f"; and {len(why) - 1} more" if len(why) > 1 else ""
+                reason = f"inconclusive in {stored.path.name}: {why[0]}{more}"
         if reason:
-            made.append(DerivedCase(check, case, reason=reason))
+            made.append(replace(one, reason=reason))
             continue
         try:
-            standing = references.find(check, case)
+            standing = references.find(one.check, one.case)
         except NotThere as error:
             reason = f"{error}; add it with null for bounds"
-            made.append(DerivedCase(check, case, reason=reason, outside=True))
+            made.append(replace(one, reason=reason, outside=True))
             continue
         for variable, stands in standing.items():
             unit = (stands[2] if stands[0] == XFAIL else stands)[3]
             if unit != _unit(variable):
                 raise NetproofError(
-                    f"{references.path}: {check}, {case}, {variable}: the unit is {unit!r}, and"
-                    f" the check reports {_unit(variable)!r}"
+                    f"{references.path}: {one.check}, {one.case}, {variable}: the unit is"
+                    f" {unit!r}, and the check reports {_unit(variable)!r}"
                 )
         measured = [result.measured for result in here]
         values, left = values_of(measured, per_size=per_size)
-        launches = min(len(one["launches"]) for one in measured)
-        fit.append(_Fit(check, case, standing, values, left, launches))
-        made.append(None)
-    widths = half_widths([one.values for one in fit], settings.risk)
-    of_fit = iter(
-        _made(one, width, settings, allow_looser) for one, width in zip(fit, widths, strict=True)
-    )
-    return [next(of_fit) if one is None else one for one in made]
+        fit[len(made)] = standing, values
+        launches = min(len(it["launches"]) for it in measured)
+        made.append(replace(one, left=left, launches=launches))
+    widths = half_widths([values for _, values in fit.values()], settings.risk)
+    for (place, (standing, values)), width in zip(fit.items(), widths, strict=True):
+        made[place] = _derived(made[place], standing, values, width, settings, allow_looser)
+    return made
 
 
-@dataclass(frozen=True)
-class _Fit:
-    """A case that gets references: its present entries, and its variables' values by session.
-
-    ``left``: variables that not all sessions define, with why; ``launches``: the fewest of one.
-    """
-
-    check: str
-    case: Case
-    standing: Mapping[str, Entry]
-    values: Mapping[str, Sequence[float]]
-    left: Mapping[str, str]
-    launches: int
-
-
-def _made(
-    fit: _Fit,
+def _derived(
+    case: DerivedCase,
+    standing: Mapping[str, Entry],
+    values: Mapping[str, Sequence[float]],
     widths: Mapping[str, float],
     settings: DerivingSettings,
     allow_looser: bool,
 ) -> DerivedCase:
-    """Return a case's entries from the sessions' values; ``widths``: from ``half_widths``."""
-    entries, left, kept, outside = {}, dict(fit.left), {}, False
-    for variable, several in fit.values.items():
-        stands = fit.standing.get(variable)
+    """Return a case with entries from the sessions' values.
+
+    ``standing``: its present entries; ``widths``: from ``half_widths``.
+    """
+    entries, left, kept, outside = {}, dict(case.left), {}, False
+    for variable, several in values.items():
+        stands = standing.get(variable)
         if stands is not None and stands[0] == XFAIL:
             left[variable] = f"{XFAIL}, {stands[1]}"
             continue
@@ -338,9 +432,7 @@ def _made(
                 kept[variable] = text
         if derived.entry() != stands:
             entries[variable] = derived.entry()
-    return DerivedCase(
-        fit.check, fit.case, entries, left=left, kept=kept, outside=outside, launches=fit.launches
-    )
+    return replace(case, entries=entries, left=left, kept=kept, outside=outside)
 
 
 def _unit(variable: str) -> str:
