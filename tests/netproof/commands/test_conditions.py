@@ -11,10 +11,9 @@ import pytest
 from typer.testing import CliRunner
 
 from netproof import site
-from netproof.commands import init
+from netproof.commands import night
 from netproof.commands.cli import app
-from netproof.commands.nightly import command, conditions
-from netproof.commands.nightly.conditions import enough_room
+from netproof.commands.night import enough_room
 from netproof.errors import NetproofError
 from netproof.session import session
 from netproof.site import slurm
@@ -22,7 +21,7 @@ from netproof.site.jobs import jobs
 from netproof.site.matrix import matrix
 from netproof.site.slurm import SlurmNode, SlurmPartition
 
-ROOT = Path(__file__).resolve().parents[4]
+ROOT = Path(__file__).resolve().parents[3]
 SESSIONS = ROOT / "tests" / "data" / "sessions"
 # Output of sinfo of Slurm 22.05 with --format="%R|%N|%T|%E".
 LISTED = """\
@@ -76,7 +75,7 @@ class TestNodesThatDoNotAnswer:
         """The jobs that cannot run on gige; Slurm lists one text after the other, then the last."""
         configuration = site.gather(ROOT / "site-config")
         expected = matrix(configuration, "testbed", ["gige"])
-        monkeypatch.setattr(conditions, "_LOOK_AGAIN_S", 0)
+        monkeypatch.setattr(night, "_LOOK_AGAIN_S", 0)
 
         def ask(*listed: str, state: str = "UP", wait_s: float = 60):
             texts = itertools.chain(listed, itertools.repeat(listed[-1]))
@@ -84,7 +83,7 @@ class TestNodesThatDoNotAnswer:
             monkeypatch.setattr(
                 slurm, "partitions", lambda: slurm.partitions_of(states, next(texts))
             )
-            found = conditions.cannot_run(jobs(expected), expected, configuration, wait_s=wait_s)
+            found = night.cannot_run(jobs(expected), expected, configuration, wait_s=wait_s)
             return {left.why for left in found.values()}
 
         return ask
@@ -144,13 +143,18 @@ def test_of_folders_on_one_file_system_the_first_is_named_though_others_write_to
         enough_room([tmp_path / "store", tmp_path / "reports", tmp_path], 2000)
 
 
+def new_site(folder: Path) -> None:
+    ran = CliRunner().invoke(app, ["init", "--system", "mycluster", str(folder)])
+    assert ran.exit_code == 0
+
+
 class TestTheShell:
     """A night in a shell that lacks something says so, ends with 2, and measures nothing."""
 
     @pytest.fixture
     def night(self, tmp_path, monkeypatch, capsys):
         """``night(system, **variables)``: exit status and summary of a night of a new site."""
-        assert init.run(tmp_path, "mycluster") == init.WRITTEN
+        new_site(tmp_path)
         capsys.readouterr()
         monkeypatch.delenv("MODULEPATH", raising=False)
         monkeypatch.setenv("RFM_CONFIG_PATH", str(tmp_path / "site-config"))
@@ -180,7 +184,7 @@ class TestTheShell:
 
     def test_where_no_job_was_submitted_no_network_failed(self):
         with pytest.raises(NetproofError) as raised:
-            command._insist_on_a_job(session.load(SESSIONS.parent / "reframe" / "no-modules.json"))
+            night._insist_on_a_job(session.load(SESSIONS.parent / "reframe" / "no-modules.json"))
         said = str(raised.value)
         assert said.startswith("no job of 1 was submitted: fail in run: environ error")
         assert "ERROR: No module path defined" in said
@@ -188,11 +192,11 @@ class TestTheShell:
 
     @pytest.mark.parametrize("name", ["passed", "faulty"])
     def test_where_a_job_was_submitted_the_session_is_judged(self, name):
-        command._insist_on_a_job(session.load(SESSIONS / f"{name}.json"))
+        night._insist_on_a_job(session.load(SESSIONS / f"{name}.json"))
 
 
 def test_a_site_s_own_checks_run_and_else_those_of_netproof(tmp_path, monkeypatch):
     monkeypatch.setenv("RFM_CONFIG_PATH", str(tmp_path / "site-config"))
-    assert command._checks() == ROOT / "checks"
-    assert init.run(tmp_path, "mycluster") == init.WRITTEN
-    assert command._checks() == tmp_path / "checks"
+    assert night._checks() == ROOT / "checks"
+    new_site(tmp_path)
+    assert night._checks() == tmp_path / "checks"

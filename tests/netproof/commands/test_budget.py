@@ -8,13 +8,14 @@ from pathlib import Path
 
 import pytest
 
-from netproof.commands.nightly.budget import left_for_another_night, minutes
+from netproof.commands.night import left_for_another_night
+from netproof.commands.night_results import minutes
 from netproof.site import site
 from netproof.site.jobs import PlannedJob, domain_of, jobs
 from netproof.site.matrix import Matrix, matrix
 from netproof.store.durations import Expected, Past
 
-ROOT = Path(__file__).resolve().parents[4]
+ROOT = Path(__file__).resolve().parents[3]
 FIRST = datetime(2026, 11, 1)
 
 

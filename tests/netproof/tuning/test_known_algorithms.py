@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 from netproof.errors import NetproofError
-from netproof.tuning.algorithms import intel_mpi, known
-from netproof.tuning.algorithms.interface import FUNCTIONS
+from netproof.tuning import algorithms
+from netproof.tuning.algorithms import FUNCTIONS, INTEL_PRESETS
 
-SAID = Path(__file__).resolve().parents[3] / "data" / "algorithms"
+SAID = Path(__file__).resolve().parents[2] / "data" / "algorithms"
 
 
 @pytest.mark.parametrize("version", ["4.1.4", "5.0.11"])
@@ -24,7 +24,7 @@ def test_numbers_of_open_mpi_are_those_that_ompi_info_prints(version):
         printed[name] = {number: named for number, named in pairs if number != "0"}
     assert len(printed) == len(FUNCTIONS)
     for function in FUNCTIONS:
-        assert known.choice(f"Open MPI {version}", function).names == printed[function.lower()]
+        assert algorithms.choice(f"Open MPI {version}", function).names == printed[function.lower()]
 
 
 def test_names_of_mpich_are_those_that_mpivars_prints():
@@ -36,16 +36,16 @@ def test_names_of_mpich_are_those_that_mpivars_prints():
         printed[name] = [one for one in found if one not in ("auto", "ccl")]
     assert len(printed) == len(FUNCTIONS)
     for function in FUNCTIONS:
-        assert list(known.choice("MPICH 5.0.2", function).names) == printed[function.upper()]
+        assert list(algorithms.choice("MPICH 5.0.2", function).names) == printed[function.upper()]
 
 
 def test_presets_of_intel_mpi_are_as_many_as_impi_info_says():
     text = (SAID / "intelmpi-2021.18.1.txt").read_text()
     printed = re.findall(r"I_MPI_ADJUST_(\w+).*?range: 0-(\d+)", text, re.DOTALL)
     assert {name: int(last) for name, last in printed} == {
-        function.upper(): last for function, last in intel_mpi.PRESETS.items()
+        function.upper(): last for function, last in INTEL_PRESETS.items()
     }
-    assert known.choice("Intel MPI 2021.18.1", "Allgather").values == tuple("123456")
+    assert algorithms.choice("Intel MPI 2021.18.1", "Allgather").values == tuple("123456")
 
 
 @pytest.mark.parametrize(
@@ -64,26 +64,26 @@ def test_presets_of_intel_mpi_are_as_many_as_impi_info_says():
     ],
 )
 def test_each_library_is_told_by_its_own_variables(library, variables):
-    assert known.choice(library, "Reduce_scatter").told.of("3").variables == variables
+    assert algorithms.choice(library, "Reduce_scatter").told.of("3").variables == variables
 
 
 def test_mvapich2_is_told_by_its_tables_and_only_of_what_is_public():
-    choice = known.choice("MVAPICH2 2.3.7", "Alltoall")
+    choice = algorithms.choice("MVAPICH2 2.3.7", "Alltoall")
     assert choice.told.of("3").variables == {"MV2_ALLTOALL_TUNING": "3"}
     assert choice.values == ("0", "1", "2", "3")
     with pytest.raises(NetproofError, match="it does of Allreduce, Alltoall, Allgather"):
-        known.choice("MVAPICH2 2.3.7", "Barrier")
+        algorithms.choice("MVAPICH2 2.3.7", "Barrier")
 
 
 def test_values_may_be_names_and_what_is_not_known_is_left_to_the_library():
-    choice = known.choice("Open MPI 5.0.11", "Allreduce", ("ring", "3", "17"))
+    choice = algorithms.choice("Open MPI 5.0.11", "Allreduce", ("ring", "3", "17"))
     assert choice.names == {"4": "ring", "3": "recursive_doubling", "17": ""}
     with pytest.raises(NetproofError, match="'4' is twice among the values"):
-        known.choice("Open MPI 5.0.11", "Allreduce", ("ring", "4"))
+        algorithms.choice("Open MPI 5.0.11", "Allreduce", ("ring", "4"))
 
 
 def test_other_functions_and_libraries_are_refused_with_what_there_is():
     with pytest.raises(NetproofError, match="those are Allreduce, Alltoall"):
-        known.choice("MPICH 5.0.2", "Scan")
+        algorithms.choice("MPICH 5.0.2", "Scan")
     with pytest.raises(NetproofError, match="only for Open MPI, MPICH, Intel MPI, MVAPICH2"):
-        known.choice("LAM 7.1", "Bcast")
+        algorithms.choice("LAM 7.1", "Bcast")

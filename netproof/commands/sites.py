@@ -1,4 +1,4 @@
-"""The body of ``netproof init``: the first files of a new site, copied from the examples."""
+"""The verbs on a site's files: ``init``, ``site check`` and ``site show``."""
 
 from __future__ import annotations
 
@@ -6,13 +6,20 @@ import re
 import shlex
 import sys
 from pathlib import Path
+from typing import Annotated
 
+import typer
+
+from netproof.commands.options import FullOption, JsonOption, SessionStoreOption, verb
 from netproof.errors import NetproofError
-from netproof.present import tables
-from netproof.site import shipped
 
-WRITTEN, REFUSED = 0, 2
-"""Exit statuses of ``netproof init``."""
+SiteArgument = Annotated[
+    str | None,
+    typer.Argument(
+        metavar="[SYSTEM[:PARTITION]]",
+        help="As for reframe --system; left out, the one this is a login node of.",
+    ),
+]
 
 EXAMPLE = "example"
 """The system of the examples."""
@@ -45,46 +52,51 @@ unset netproof_programs netproof_program netproof_site
 """`ci/activate` for a folder without a checkout; PROGRAMS is where its programs are."""
 
 
-def run(folder: Path, system: str) -> int:
-    """Write a new site's files into ``folder``, print the next steps, and return the exit status.
+@verb("")
+def init(
+    system: Annotated[str, typer.Option("--system", help="Name of your system.")],
+    folder: Annotated[
+        Path, typer.Argument(help="Folder to write to; made if need be.", readable=False)
+    ] = Path("."),
+) -> int:
+    """Write the first files of a new site. Exit 0: written, 2: cannot be written."""
+    from netproof.present import tables
 
-    Existing files are not touched: where a file has one of the names, none is written.
-    """
-    out = tables.console()
+    if not _SYSTEM.fullmatch(system) or system == "settings":
+        raise NetproofError(
+            f"--system {system}: give the name that ReFrame will have: letters, digits, _ and -"
+        )
+    files = first_files(system)
+    there = [name for name in files if (folder / name).exists()]
+    if there:
+        raise NetproofError(
+            f"{folder / there[0]}: is there already, and nothing was written: choose another"
+            " folder, or move it away"
+        )
     try:
-        if not _SYSTEM.fullmatch(system) or system == "settings":
-            raise NetproofError(
-                f"--system {system}: give the name that ReFrame will have: letters, digits, _ and -"
-            )
-        files = _files(system)
-        there = [name for name in files if (folder / name).exists()]
-        if there:
-            raise NetproofError(
-                f"{folder / there[0]}: is there already, and nothing was written: choose another"
-                " folder, or move it away"
-            )
         for name, text in files.items():
             path = folder / name
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(text)
-    except (NetproofError, OSError) as error:
-        tables.say(tables.console(stderr=True), f"netproof: {error}", "red")
-        return REFUSED
+    except OSError as error:
+        raise NetproofError(str(error)) from error
+    out = tables.console()
     for name in files:
         tables.say(out, f"wrote {folder / name}")
-    place = shlex.quote(str(folder))
     tables.say(out, "next:", "bold")
     for step in (
         f"put your cluster into {folder / 'site-config' / system}.py",
-        f"cd {place} && . ./activate && netproof site check {system}",
+        f"cd {shlex.quote(str(folder))} && . ./activate && netproof site check {system}",
         f"reframe --system {system} -c checks -r && netproof verdict",
     ):
         tables.say(out, f"  {step}")
-    return WRITTEN
+    return 0
 
 
-def _files(system: str) -> dict[str, str]:
-    """Return the text of each file, by its name in the folder."""
+def first_files(system: str) -> dict[str, str]:
+    """Return the text of each file of a new site, by its name in the folder."""
+    from netproof.site import shipped
+
     site, references = shipped.folder("site-config"), shipped.folder("reference-values")
     checks = shipped.folder("checks")
     named = (site / f"{EXAMPLE}.py").read_text()
@@ -104,3 +116,40 @@ def _files(system: str) -> dict[str, str]:
     for path in sorted(checks.rglob("*.py")):
         files[f"checks/{path.relative_to(checks)}"] = path.read_text()
     return files
+
+
+@verb("cannot check")
+def check(
+    system: SiteArgument = None, full: FullOption = False, as_json: JsonOption = False
+) -> int:
+    """Check the site configuration. Exit 0: no problems, 2: problems, or it cannot be checked."""
+    from netproof.commands import site_check
+    from netproof.present import documents, tables
+
+    with tables.working("checking"):
+        checked = site_check.check(system, full=full)
+    if as_json:
+        documents.write(site_check.document(checked), sys.stdout)
+    else:
+        site_check.print_checked(checked, tables.console())
+    return 2 if checked.faults else 0
+
+
+@verb("cannot show")
+def show(
+    system: SiteArgument = None,
+    store: SessionStoreOption = None,
+    full: FullOption = False,
+    as_json: JsonOption = False,
+) -> int:
+    """Show what will run and how long it should take. Exit 0: shown, 2: cannot be shown."""
+    from netproof.commands import site_show
+    from netproof.present import documents, tables
+
+    with tables.working("looking at past sessions"):
+        found = site_show.shown(system, store, full=full)
+    if as_json:
+        documents.write(site_show.document(found), sys.stdout)
+    else:
+        site_show.print_matrix(found, tables.console())
+    return 0

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from netproof.commands.nightly import lock
+from netproof.commands import night
 from netproof.errors import NetproofError
 
 SINCE = datetime(2026, 11, 21, 2, 0, tzinfo=UTC)
@@ -20,8 +20,8 @@ HOLDER = """
 import sys, time
 from datetime import UTC, datetime
 from pathlib import Path
-from netproof.commands.nightly import lock
-with lock.held(Path(sys.argv[1]), datetime(2026, 11, 21, 2, 0, tzinfo=UTC)):
+from netproof.commands import night
+with night.held(Path(sys.argv[1]), datetime(2026, 11, 21, 2, 0, tzinfo=UTC)):
     print("held", flush=True)
     time.sleep(600)
 """
@@ -30,12 +30,12 @@ with lock.held(Path(sys.argv[1]), datetime(2026, 11, 21, 2, 0, tzinfo=UTC)):
 def test_a_second_night_is_refused_and_told_who_runs_since_when(tmp_path):
     path = tmp_path / "lock"
     with (
-        lock.held(path, SINCE),
+        night.held(path, SINCE),
         pytest.raises(NetproofError, match=rf"process {os.getpid()} on \S+ since 2026-11-21 02:00"),
-        lock.held(path, SINCE),
+        night.held(path, SINCE),
     ):
         pass
-    with lock.held(path, SINCE):
+    with night.held(path, SINCE):
         pass
 
 
@@ -45,28 +45,28 @@ def test_a_killed_night_holds_nothing(tmp_path):
         [sys.executable, "-c", HOLDER, path], stdout=subprocess.PIPE, text=True
     )
     assert holder.stdout.readline() == "held\n"
-    with pytest.raises(NetproofError, match="still running"), lock.held(path, SINCE):
+    with pytest.raises(NetproofError, match="still running"), night.held(path, SINCE):
         pass
     holder.send_signal(signal.SIGKILL)
     holder.wait()
     holder.stdout.close()
-    with lock.held(path, SINCE):
+    with night.held(path, SINCE):
         assert f"process {os.getpid()} " in path.read_text()
 
 
 def test_what_inherits_the_lock_holds_it_too(tmp_path):
     path = tmp_path / "lock"
-    with lock.held(path, SINCE) as descriptor:
+    with night.held(path, SINCE) as descriptor:
         child = subprocess.Popen(["sleep", "600"], pass_fds=(descriptor,))
-    with pytest.raises(NetproofError, match="still running"), lock.held(path, SINCE):
+    with pytest.raises(NetproofError, match="still running"), night.held(path, SINCE):
         pass
     child.kill()
     child.wait()
-    with lock.held(path, SINCE):
+    with night.held(path, SINCE):
         pass
 
 
 def test_systems_of_one_store_have_locks_of_their_own():
     store = Path("/shared/netproof")
-    assert lock.alongside(store, "one") == Path("/shared/netproof.one.lock")
-    assert lock.alongside(store, "two") != lock.alongside(store, "one")
+    assert night.lock_of(store, "one") == Path("/shared/netproof.one.lock")
+    assert night.lock_of(store, "two") != night.lock_of(store, "one")

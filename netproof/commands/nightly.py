@@ -1,4 +1,4 @@
-"""The arguments of ``netproof nightly``."""
+"""The verb ``nightly``; ``night`` has what it does."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ from typing import Annotated
 
 import typer
 
-from netproof.commands.options import StoreOption
+from netproof.commands.options import StoreOption, verb
 from netproof.errors import NetproofError
 
 
+@verb("")
 def nightly(
     system: Annotated[
-        str,
-        typer.Option(envvar="RFM_SYSTEM", help="SYSTEM or SYSTEM:PARTITION, as for reframe."),
+        str, typer.Option(envvar="RFM_SYSTEM", help="SYSTEM or SYSTEM:PARTITION, as for reframe.")
     ],
     store: StoreOption,
     report: Annotated[
@@ -22,32 +22,24 @@ def nightly(
         typer.Option(
             envvar="NETPROOF_PAGES",
             help="Folder of the reports; by default nightly/ where sessions have theirs.",
-            show_default=False,
         ),
     ] = None,
-    junit: Annotated[
-        Path | None, typer.Option(help="File for JUnit's XML.", show_default=False)
-    ] = None,
+    junit: Annotated[Path | None, typer.Option(help="File for JUnit's XML.")] = None,
     hook: Annotated[
         str,
         typer.Option(
             envvar="NETPROOF_HOOK",
             help="Shell command that gets the summary on its standard input.",
-            show_default=False,
         ),
     ] = "",
     budget: Annotated[
         float | None,
         typer.Option(
-            metavar="MINUTES",
-            min=0,
-            help="Measure what fits, what waited longest first.",
-            show_default=False,
+            metavar="MINUTES", min=0, help="Measure what fits, what waited longest first."
         ),
     ] = None,
     label: Annotated[
-        list[str] | None,
-        typer.Option(metavar="KEY=VALUE", help="Label of the session.", show_default=False),
+        list[str] | None, typer.Option(metavar="KEY=VALUE", help="Label of the session.")
     ] = None,
     full: Annotated[bool, typer.Option("--full", help="All IMB functions (reframe -R).")] = False,
     least_free: Annotated[
@@ -61,17 +53,15 @@ def nightly(
     ] = 10,
     arguments: Annotated[
         list[str] | None,
-        typer.Argument(
-            metavar="[-- OPTION...]", help="Options of reframe, after --.", show_default=False
-        ),
+        typer.Argument(metavar="[-- OPTION...]", help="Options of reframe, after --."),
     ] = None,
-) -> None:
+) -> int:
     """Measure, judge, report and notify people, for one night.
 
     Exit 0: passed, 1: something failed or got worse, 2: it could not be judged. docs/nightly.md has
     the rest.
     """
-    from netproof.commands.nightly.command import NightPlan, run
+    from netproof.commands.night import NightPlan, run
     from netproof.session.labels import label_of
     from netproof.verdict import judging
 
@@ -84,20 +74,18 @@ def nightly(
             raise typer.BadParameter(
                 f"{given!r} is no KEY=VALUE without a comma", param_hint="--label"
             )
-    raise typer.Exit(
-        run(
-            NightPlan(
-                system=system,
-                store=store.resolve(),
-                reports=(report or judging.reports_folder() / "nightly").resolve(),
-                junit=junit.resolve() if junit else None,
-                hook=hook,
-                budget_min=budget,
-                labels=label or (),
-                full=full,
-                least_free_mb=least_free,
-                patience_min=patience,
-                arguments=arguments or (),
-            )
+    return run(
+        NightPlan(
+            system=system,
+            store=store.resolve(),
+            reports=(report or judging.reports_folder() / "nightly").resolve(),
+            junit=junit.resolve() if junit else None,
+            hook=hook,
+            budget_min=budget,
+            labels=label or (),
+            full=full,
+            least_free_mb=least_free,
+            patience_min=patience,
+            arguments=arguments or (),
         )
     )
