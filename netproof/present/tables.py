@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
-from typing import TypeVar
+from dataclasses import dataclass, replace
+from typing import Any, TypeVar
 
 from rich import box
 from rich.console import Console
@@ -21,7 +21,7 @@ from netproof.measurement.units import mbit_s
 from netproof.present.characters import visible
 from netproof.present.wording import not_available, outcome
 from netproof.verdict.counts import counts
-from netproof.verdict.failures import Failure, failures
+from netproof.verdict.failures import failures
 from netproof.verdict.judged import Borrowed, Judged, Verdict, sentences_of_left
 from netproof.verdict.usual import NOTHING, Usual
 from netproof.verdict.usual import sentence as usual_sentence
@@ -84,6 +84,48 @@ class TableColumn:
         return max(map(len, lines))
 
 
+@dataclass(frozen=True)
+class DataTable:
+    """A table of text, by rows; the first cell heads its row.
+
+    ``numbers``: for each column, whether it holds numbers; ``caption``: below it, or empty.
+    """
+
+    head: Sequence[str]
+    rows: Sequence[Sequence[str]]
+    numbers: Sequence[bool]
+    caption: str = ""
+
+    @classmethod
+    def text(cls, head: Iterable[str], rows: Iterable[Sequence[str]]) -> DataTable:
+        """Return a table without a column of numbers."""
+        titles = tuple(head)
+        return cls(titles, list(rows), (False,) * len(titles))
+
+    @classmethod
+    def figures(
+        cls, head: Iterable[str], rows: Iterable[Sequence[str]], caption: str = ""
+    ) -> DataTable:
+        """Return a table of nothing but numbers."""
+        titles = tuple(head)
+        return cls(titles, list(rows), (True,) * len(titles), caption)
+
+    @classmethod
+    def of_columns(cls, columns: Sequence[TableColumn]) -> DataTable:
+        """Return a table of columns, without their styles."""
+        cells = zip(*(map(str, column.cells) for column in columns), strict=True)
+        head = [column.heading for column in columns]
+        return cls(head, list(cells), [column.right for column in columns])
+
+    def columns(self) -> list[TableColumn]:
+        """Return the same by columns."""
+        cells = zip(*self.rows, strict=True)
+        return [
+            TableColumn(title, column, right=right)
+            for title, column, right in zip(self.head, cells, self.numbers, strict=True)
+        ]
+
+
 def width_of(columns: Sequence[TableColumn]) -> int:
     """Return how many columns of the terminal a table of these takes."""
     return sum(column.width + _BETWEEN_COLUMNS for column in columns)
@@ -135,6 +177,26 @@ def print_parts(
         print_table([*alongside, *columns[:taken]], out)
         out.print()
         columns = columns[taken:]
+
+
+def print_answer(title: str, answer: Mapping[str, Any], out: Console) -> None:
+    """Print the answer of an experiment: conclusion, settings, table and remarks."""
+    say(out, title, "bold")
+    for sentence in answer["conclusion"]:
+        say(out, sentence, answer["style"])
+    for name, how in answer["settings"].items():
+        say(out, f"{name}: {how}")
+    if answer["table"] is not None:
+        print_table(answer["table"].columns(), out)
+    for sentence in answer["remarks"]:
+        say(out, sentence)
+
+
+def case_columns(cases: Iterable[Case]) -> list[TableColumn]:
+    """Return partition, environment, benchmark and ranks of cases."""
+    named = [(one.partition, one.environment, benchmark_name(one), str(one.ranks)) for one in cases]
+    head = ("partition", "environment", "benchmark", "ranks")
+    return DataTable(head, named, (False, False, False, True)).columns()
 
 
 def _cell(cell: str | Text) -> Text:
@@ -202,11 +264,10 @@ def print_verdict(
     differences: Sequence[str] = (),
     unread: Sequence[str] = (),
 ) -> None:
-    """Print the cases with their landmarks, then all findings, the worst last.
+    """Print the cases with their landmarks, then notes, warnings, inconclusive and failed ones.
 
-    After notes come warnings, then what is inconclusive, then the failures, the worst of them last,
-    and the count. ``usual``: the warnings that are one line, since earlier sessions had them;
-    ``differences``: between jobs; ``unread``: why earlier sessions could not be read.
+    ``usual``: the warnings that are one line, since earlier sessions had them; ``differences``:
+    between jobs; ``unread``: why earlier sessions could not be read.
     """
     _print_cases(verdict, out)
     print_alongside(verdict, out)
@@ -215,12 +276,16 @@ def print_verdict(
     print_unread(unread, out)
     _print_flags(verdict, usual, out)
     print_nodes(verdict, out)
-    for judged in verdict.cases:
-        for reason in judged.said(Level.INCONCLUSIVE):
-            say(out, f"INCONCLUSIVE {reason}", "yellow")
-    for reason in verdict.undecided:
+    inconclusive = [why for judged in verdict.cases for why in judged.said(Level.INCONCLUSIVE)]
+    for reason in (*inconclusive, *verdict.undecided):
         say(out, f"INCONCLUSIVE {reason}", "yellow")
-    print_failures(failures(verdict), out)
+    several = failures(verdict)
+    last = {id(one.judged): number for number, one in enumerate(several) if one.judged}
+    for number, one in enumerate(several):
+        say(out, f"FAIL {one}", "red")
+        # The curves of a case follow its last line.
+        if one.judged is not None and last[id(one.judged)] == number:
+            _print_both_curves(one.judged, out)
     if verdict.crashes:
         say(out, verdict.crashes)
     say(out, outcome(counts(verdict)), "bold")
@@ -232,18 +297,6 @@ def print_usual(usual: Usual, out: Console) -> None:
         say(out, usual_sentence(usual), "yellow")
 
 
-def print_failures(several: Sequence[Failure], out: Console) -> None:
-    """Print a line for each, with both curves of repeated measurements.
-
-    The curves of a case follow its last line.
-    """
-    last = {id(one.judged): number for number, one in enumerate(several) if one.judged}
-    for number, one in enumerate(several):
-        say(out, f"FAIL {one}", "red")
-        if one.judged is not None and last[id(one.judged)] == number:
-            _print_both_curves(one.judged, out)
-
-
 def _print_cases(verdict: Verdict, out: Console) -> None:
     """Print a line for each case; on a narrow terminal, with what fits beside the verdict.
 
@@ -251,27 +304,18 @@ def _print_cases(verdict: Verdict, out: Console) -> None:
     """
     cases: list[Judged | Borrowed] = list(verdict.cases)
     cases += [] if verdict.alongside is None else verdict.alongside.cases
-    figures = list(zip(*map(_figures, cases), strict=True))
-    scores = [one.score() for one in cases]
+    scores = ["-" if (one := case.score()) is None else f"{one.value:.2f}" for case in cases]
 
-    def greyed(cells: Iterable[str]) -> list[Text]:
-        styles = ["dim" if isinstance(one, Borrowed) else "" for one in cases]
-        return [Text(cell, style) for cell, style in zip(cells, styles, strict=True)]
-
-    columns = [
-        TableColumn("partition", greyed(one.case.partition for one in cases), right=False),
-        TableColumn("environment", greyed(one.case.environment for one in cases), right=False),
-        TableColumn("benchmark", greyed(benchmark_name(one.case) for one in cases), right=False),
-        TableColumn("ranks", greyed(str(one.case.ranks) for one in cases)),
-        TableColumn("latency µs", greyed(figures[0]), rank=2),
-        TableColumn("peak MB/s", greyed(figures[1]), rank=2),
-        TableColumn("Mbit/s", greyed(figures[2]), rank=4),
-        TableColumn("of line rate", greyed(figures[3]), rank=3),
-        TableColumn(
-            "score", greyed("-" if one is None else f"{one.value:.2f}" for one in scores), rank=1
-        ),
-        TableColumn("verdict", [_word(one) for one in cases], right=False),
+    heads = (("latency µs", 2), ("peak MB/s", 2), ("Mbit/s", 4), ("of line rate", 3), ("score", 1))
+    figures = (*zip(*map(_figures, cases), strict=True), scores)
+    columns = case_columns(one.case for one in cases)
+    columns += [
+        TableColumn(heading, cells, rank)
+        for (heading, rank), cells in zip(heads, figures, strict=True)
     ]
+    styles = ["dim" if isinstance(one, Borrowed) else "" for one in cases]
+    columns = [replace(column, cells=list(map(Text, column.cells, styles))) for column in columns]
+    columns.append(TableColumn("verdict", [_word(one) for one in cases], right=False))
     needed = sum(column.width + _BETWEEN_CASES for column in columns) - _BETWEEN_CASES + 2
     if needed > out.width and out.is_terminal:
         print_table(fitting(columns, out.width), out)
@@ -306,46 +350,46 @@ def _print_flags(verdict: Verdict, usual: Usual, out: Console) -> None:
 
 
 def _print_both_curves(judged: Judged, out: Console) -> None:
-    if judged.flags() and judged.measured is not None and judged.again is not None:
-        out.print(_both_curves(judged))
-
-
-def _both_curves(judged: Judged) -> Table:
-    """Return the flagged sizes and those around them: as first measured, and as repeated."""
-    first = dict(zip(judged.measured.curve.sizes, judged.measured.curve.time_us, strict=True))
-    launches = [
-        dict(zip(curve.sizes, curve.time_us, strict=True)) for curve in judged.again.launches
+    """Print the flagged sizes and those around them: as first measured, and as repeated."""
+    if not judged.flags() or judged.measured is None or judged.again is None:
+        return
+    curves = [
+        dict(zip(curve.sizes, curve.time_us, strict=True))
+        for curve in (judged.measured.curve, *judged.again.launches)
     ]
     flagged = [ruling.finding.size for ruling in judged.flags()]
     sizes = sorted(
         size
-        for size in set(first).union(*launches)
+        for size in set().union(*curves)
         if any(flag / 2 <= size <= 2 * flag for flag in flagged)
     )
-    table = Table(box=None, pad_edge=False, title_justify="left", padding=(0, 2, 0, 0))
-    table.add_column("  bytes", justify="right")
-    table.add_column("first µs", justify="right")
-    for number in range(1, len(launches) + 1):
-        table.add_column(f"again {number} µs", justify="right")
-    for size in sizes:
-        mark = "*" if size in flagged else " "
-        table.add_row(
-            f"{mark} {size}",
-            *("-" if size not in curve else f"{curve[size]:.1f}" for curve in [first, *launches]),
+    again = (f"again {number} µs" for number in range(1, len(curves)))
+    rows = [
+        (
+            f"{'*' if size in flagged else ' '} {size}",
+            *(f"{curve[size]:.1f}" if size in curve else "-" for curve in curves),
         )
-    return table
+        for size in sizes
+    ]
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
+    for heading in ("  bytes", "first µs", *again):
+        table.add_column(heading, justify="right")
+    for row in rows:
+        table.add_row(*row)
+    out.print(table)
+
+
+_WORDS = {
+    Level.FAIL: ("FAIL", "bold red"),
+    Level.INCONCLUSIVE: ("INCONCLUSIVE", "bold yellow"),
+    Level.WARN: ("WARN", "yellow"),
+}
 
 
 def _word(judged: Judged | Borrowed) -> Text:
     if isinstance(judged, Borrowed):
         return Text(f"of {judged.date}", "dim")
-    if judged.level is Level.FAIL:
-        return Text("FAIL", "bold red")
-    if judged.level is Level.INCONCLUSIVE:
-        return Text("INCONCLUSIVE", "bold yellow")
-    if judged.level is Level.WARN:
-        return Text("WARN", "yellow")
-    return Text(judged.expected or "pass", "green")
+    return Text(*_WORDS.get(judged.level, (judged.expected or "pass", "green")))
 
 
 def say(out: Console, sentence: str, style: str = "") -> None:

@@ -40,7 +40,7 @@ def print_traffic(traffic: Sequence[InterfaceTotals], out: Console) -> None:
             "errors": [count(one.errors()) for one in rows],
             "dropped": [count(one.drops()) for one in rows],
             "carrier changes": [count(one.carrier_changes()) for one in rows],
-            "sent again": [share(one) for one in rows],
+            "sent again": [sent_again(one) if one.rail else "" for one in rows],
         }
         texts = ("partition", "node", "interface")
         print_table(
@@ -61,10 +61,8 @@ def megabytes(value: int | None) -> str:
     return NOT_KNOWN if value is None else f"{value / 1e6:,.1f}"
 
 
-def share(totals: InterfaceTotals) -> str:
-    """Return the retransmitted segments of the node, for interfaces under test only."""
-    if not totals.rail:
-        return ""
+def sent_again(totals: InterfaceTotals) -> str:
+    """Return the retransmitted segments of the node, and their share."""
     again = totals.again
     if again.count is None:
         return NOT_KNOWN

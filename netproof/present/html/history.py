@@ -21,8 +21,8 @@ from netproof.history.history_verdict import (
     confidence,
 )
 from netproof.history.series import Series
-from netproof.present.html.charts import FILE_LINE, FILE_WIDTH, shown
-from netproof.present.html.looks import FILE, Ink, looking
+from netproof.present.html.charts import FILE_LINE, FILE_WIDTH, specification, tips
+from netproof.present.html.looks import FILE, Ink
 
 FORMATS = (".html", ".svg", ".png", ".pdf")
 
@@ -54,30 +54,21 @@ def write(verdict: HistoryVerdict, path: Path) -> None:
             f"{path}: {count} series are too many for one plot, {MOST_SERIES} fit; say more of the"
             " cases, or name one with --quantity"
         )
-    with debug_mode(False):
-        drawn = chart(verdict, verdict.nights.series, FILE).properties(background="#ffffff")
-        specification = shown(drawn.to_dict(validate=False))
+    drawn = chart(verdict, verdict.nights.series, FILE)
     if path.suffix == ".html":
-        made = vl_convert.vegalite_to_html(specification, vl_version=_VEGA_LITE, bundle=True)
+        made = vl_convert.vegalite_to_html(drawn, vl_version=_VEGA_LITE, bundle=True)
     elif path.suffix == ".svg":
-        made = vl_convert.vegalite_to_svg(specification, vl_version=_VEGA_LITE)
+        made = vl_convert.vegalite_to_svg(drawn, vl_version=_VEGA_LITE)
     elif path.suffix == ".png":
-        made = vl_convert.vegalite_to_png(specification, vl_version=_VEGA_LITE, scale=_PIXELS)
+        made = vl_convert.vegalite_to_png(drawn, vl_version=_VEGA_LITE, scale=_PIXELS)
     else:
-        made = vl_convert.vegalite_to_pdf(specification, vl_version=_VEGA_LITE)
+        made = vl_convert.vegalite_to_pdf(drawn, vl_version=_VEGA_LITE)
     path.write_bytes(made.encode() if isinstance(made, str) else made)
 
 
-def chart(verdict: HistoryVerdict, several: Sequence[Series], ink: Ink) -> alt.VConcatChart:
+def chart(verdict: HistoryVerdict, several: Sequence[Series], ink: Ink) -> dict[str, Any]:
     """Return the series one below the other over the same days, as wide as a file's chart."""
     sessions = verdict.nights.sessions
-    days = [_moment(sessions[0]), _moment(sessions[-1])]
-    x = alt.X(
-        "began:T",
-        scale=alt.Scale(type="utc", domain=days, nice=False, padding=8),
-        axis=alt.Axis(title=None, grid=False, labelOverlap=True, labelSeparation=8, tickCount=10),
-    )
-    panels = [_panel(verdict, one, x, ink) for one in several]
     sentences = [
         f"{verdict.system}, {len(sessions)} sessions. Grey: the level, and"
         f" ± {BAND_DEVIATIONS:.0f} standard deviations of a night."
@@ -88,8 +79,9 @@ def chart(verdict: HistoryVerdict, several: Sequence[Series], ink: Ink) -> alt.V
             for event in verdict.events
         ),
     ]
+    heading = "What was measured, session by session"
     title = alt.TitleParams(
-        "What was measured, session by session",
+        heading,
         anchor="start",
         fontSize=15,
         color=ink.text,
@@ -97,18 +89,29 @@ def chart(verdict: HistoryVerdict, several: Sequence[Series], ink: Ink) -> alt.V
         subtitleColor=ink.faint,
         subtitleFontSize=11,
     )
-    return looking(
-        alt.vconcat(*panels, spacing=14).resolve_scale(x="shared").properties(title=title), ink
+    days = [_moment(sessions[0]), _moment(sessions[-1])]
+    x = alt.X(
+        "began:T",
+        scale=alt.Scale(type="utc", domain=days, nice=False, padding=8),
+        axis=alt.Axis(title=None, grid=False, labelOverlap=True, labelSeparation=8, tickCount=10),
     )
+    with debug_mode(False):
+        panels = [_panel(verdict, one, x, ink) for one in several]
+        drawn = alt.vconcat(*panels, spacing=14).resolve_scale(x="shared")
+    return specification(drawn, heading, {}, ink, title=title, background="#ffffff")
 
 
 def _panel(verdict: HistoryVerdict, one: Series, x: alt.X, ink: Ink) -> alt.LayerChart:
-    sessions = verdict.nights.sessions
-    rows = [
-        {"began": _moment(sessions[night]), "value": value, "session": sessions[night].name}
-        for night, value in enumerate(one.values)
-        if value is not None
-    ]
+    sessions, unit = verdict.nights.sessions, one.quantity.unit
+
+    def values(nights: Sequence[float | None], told: str) -> tuple[list[dict[str, Any]], Any]:
+        rows = [
+            {"began": _moment(stored), "value": value, "session": stored.name}
+            for stored, value in zip(sessions, nights, strict=True)
+            if value is not None
+        ]
+        return rows, tips(session=told, value=(one.quantity.title, ",.4~r"))
+
     levels = [
         {
             "began": _moment(sessions[level.first]),
@@ -119,13 +122,11 @@ def _panel(verdict: HistoryVerdict, one: Series, x: alt.X, ink: Ink) -> alt.Laye
         }
         for level in verdict.levels(one)
     ]
-    unit = one.quantity.unit
     y = alt.Y(
         "value:Q",
         scale=alt.Scale(zero=False, nice=True),
         title=f"{one.quantity.title}{', ' if unit else ''}{unit}",
     )
-    values = alt.Chart(alt.Data(values=rows))
     layers = []
     if levels:
         spans = alt.Chart(alt.Data(values=levels))
@@ -135,35 +136,21 @@ def _panel(verdict: HistoryVerdict, one: Series, x: alt.X, ink: Ink) -> alt.Laye
             ),
             spans.mark_rule(color=ink.faint, strokeWidth=1.5).encode(x, alt.X2("until:T"), y),
         ]
+    rows, told = values(one.values, "session")
+    base = alt.Chart(alt.Data(values=rows))
     layers += [
-        values.mark_line(color=ink.series[0], strokeWidth=1.6).encode(x, y),
-        values.mark_point(color=ink.series[0], filled=True, size=26, opacity=1).encode(
-            x,
-            y,
-            tooltip=[
-                alt.Tooltip("session:N", title="session"),
-                alt.Tooltip("value:Q", title=one.quantity.title, format=",.4~r"),
-            ],
+        base.mark_line(color=ink.series[0], strokeWidth=1.6).encode(x, y),
+        base.mark_point(color=ink.series[0], filled=True, size=26, opacity=1).encode(
+            x, y, tooltip=told
         ),
     ]
-    unsure = [
-        {"began": _moment(sessions[night]), "value": value, "session": sessions[night].name}
-        for night, value in enumerate(one.inconclusive)
-        if value is not None
-    ]
+    unsure, told = values(one.inconclusive, "inconclusive in")
     if unsure:
         # Beside the line, which goes only through points that count.
         layers.append(
             alt.Chart(alt.Data(values=unsure))
             .mark_text(text="?", fontSize=13, fontWeight="bold", color=ink.inconclusive)
-            .encode(
-                x,
-                y,
-                tooltip=[
-                    alt.Tooltip("session:N", title="inconclusive in"),
-                    alt.Tooltip("value:Q", title=one.quantity.title, format=",.4~r"),
-                ],
-            )
+            .encode(x, y, tooltip=told)
         )
     shifts = sorted(
         (

@@ -13,10 +13,10 @@ import altair as alt
 from altair.utils.schemapi import debug_mode
 
 from netproof.localization.observations import PairQuantity
-from netproof.present.html.charts import FILE_LINE, NotDrawn, shown
-from netproof.present.html.html import DataTable, file_name
-from netproof.present.html.layers import Rows
+from netproof.present.html.charts import FILE_LINE, NotDrawn, Rows, shown
+from netproof.present.html.html import file_name
 from netproof.present.html.looks import FILE, PAGE, Ink, Looks, looking
+from netproof.present.tables import DataTable
 from netproof.session.pair_rounds import PairRounds
 
 PAIRS = "pairs"

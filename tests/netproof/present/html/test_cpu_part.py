@@ -7,15 +7,16 @@ from types import SimpleNamespace
 
 from netproof.measurement.case import Case
 from netproof.measurement.cpu_use import NO_STARTS, NodeCost
-from netproof.present.html import cpu
+from netproof.present import cpu
 from netproof.present.html.html import render
+from netproof.verdict.cpu_rows import cpu_rows
 
 COST = NodeCost("gige-1", 1, 1, seconds=2.0, cpu_s=1.0, start_s=0.1, cores=0.5, s_per_gb=2.0)
 UNKNOWN = NodeCost("gige-1", 1, 1, absent=(("cpu_s", NO_STARTS),))
 
 
-def report(**costs: NodeCost) -> SimpleNamespace:
-    """A report of NetPIPE between nodes, as far as the part looks at it."""
+def verdict(**costs: NodeCost) -> SimpleNamespace:
+    """A verdict on NetPIPE between nodes, as far as the part looks at it."""
     cases = [
         SimpleNamespace(
             case=Case("testbed", "gige", "mpich", "netpipe", protocol, 2, 1, "between", "oneway"),
@@ -23,7 +24,7 @@ def report(**costs: NodeCost) -> SimpleNamespace:
         )
         for protocol, cost in costs.items()
     ]
-    return SimpleNamespace(judged=SimpleNamespace(verdict=SimpleNamespace(cases=cases)))
+    return SimpleNamespace(cases=cases)
 
 
 def text(page: str) -> str:
@@ -31,8 +32,8 @@ def text(page: str) -> str:
 
 
 def test_each_case_has_its_row_and_the_node_that_it_cost_most():
-    view = cpu.view(report(tcp=COST, mpi=COST))
-    assert [row[:5] for row in view.table.rows] == [
+    view = cpu.view(cpu_rows(verdict(tcp=COST, mpi=COST)))
+    assert [row[:5] for row in view["table"].rows] == [
         ("NetPIPE TCP between oneway", "gige", "mpich", "2", "gige-1"),
         ("NetPIPE MPI between oneway", "gige", "mpich", "2", "gige-1"),
     ]
@@ -42,9 +43,9 @@ def test_each_case_has_its_row_and_the_node_that_it_cost_most():
 
 
 def test_why_others_are_not_known_stands_below():
-    said = text(render("cpu.html", view=cpu.view(report(tcp=COST, mpi=UNKNOWN))))
+    said = text(render("cpu.html", view=cpu.view(cpu_rows(verdict(tcp=COST, mpi=UNKNOWN)))))
     assert said.endswith(f"not known of 1 case: {NO_STARTS}")
 
 
 def test_there_is_no_part_where_nothing_is_known():
-    assert cpu.view(report(tcp=UNKNOWN)) is None
+    assert not cpu_rows(verdict(tcp=UNKNOWN)).rows
