@@ -9,8 +9,7 @@ from netproof.comparison.comparison import Comparison, compare
 from netproof.comparison.sides import sides
 from netproof.errors import NetproofError
 from netproof.present import documents, tables
-from netproof.present.compared_documents import document
-from netproof.present.compared_tables import print_comparison
+from netproof.present.compared import document, print_comparison
 from netproof.present.tables import say
 from netproof.session.session import Session
 from netproof.verdict import judging

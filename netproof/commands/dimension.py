@@ -19,7 +19,7 @@ from netproof.comparison.comparison import Comparison
 from netproof.comparison.comparison import compare as compare_sides
 from netproof.comparison.sides import sides
 from netproof.errors import NetproofError
-from netproof.present import compared, compared_documents, compared_tables, documents, tables
+from netproof.present import compared, documents, tables
 from netproof.present.tables import TableColumn, say
 from netproof.session.session import Session
 from netproof.verdict import judging
@@ -91,7 +91,7 @@ def document(found: ByDimension) -> dict[str, Any]:
         "format": documents.FORMAT,
         "by": found.by,
         "values": list(found.values),
-        "comparisons": [compared_documents.document(one) for one in found.comparisons.values()],
+        "comparisons": [compared.document(one) for one in found.comparisons.values()],
         "not_compared": found.failed,
     }
 
@@ -114,7 +114,7 @@ def print_alongside(found: ByDimension, out: Console) -> None:
     for one in several:
         out.print()
         say(out, compared.summary(one), "bold")
-        compared_tables.print_uncompared(one, out)
+        compared.print_uncompared(one, out)
 
 
 def _print_ratios(several: Sequence[Comparison], out: Console) -> None:
@@ -128,7 +128,7 @@ def _print_ratios(several: Sequence[Comparison], out: Console) -> None:
             rows[row] = None
             value = "-" if case.score.value is None else f"{case.score.value:.2f}"
             mark = compared.MARKS[case.outcome]
-            column[row] = Text(f"{value} {mark}", compared_tables.STYLES.get(case.outcome, ""))
+            column[row] = Text(f"{value} {mark}", compared.STYLES.get(case.outcome, ""))
     names = TableColumn("", list(rows), right=False)
     columns = [
         TableColumn(name, [column.get(row, Text(_NOT_COMPARED)) for row in rows])

@@ -107,7 +107,7 @@ def answer(swept: AlgorithmSweep, table: Winners) -> dict[str, Any]:
                 )
                 for row in table.rows
             ],
-            (True, False, False, False),
+            (0,),
         ),
         "remarks": remarks,
     }

@@ -72,7 +72,7 @@ def view(costs: CpuRows) -> dict[str, Any]:
         for row in costs.rows
     ]
     legend = f"{LEGEND[0].upper()}{LEGEND[1:]}."
-    return {"legend": legend, "table": DataTable.text(head, rows), "unknown": _unknown(costs)}
+    return {"legend": legend, "table": DataTable(head, rows), "unknown": _unknown(costs)}
 
 
 def print_cpu(rows: CpuRows, out: Console) -> None:

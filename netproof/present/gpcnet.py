@@ -49,7 +49,7 @@ def print_gpcnet(runs: GpcnetRuns, found: GpcnetImpacts, out: Console) -> None:
         "conclusion": [worst(found, means)],
         "style": "red" if found.beyond() else "yellow" if found.undecided() else "",
         "settings": {},
-        "table": DataTable.text(head, rows) if rows else None,
+        "table": DataTable(head, rows) if rows else None,
         "remarks": remarks,
     }
     print_answer(f"{runs.system}:{runs.partition} {runs.environment}, GPCNeT", answer, out)

@@ -114,7 +114,7 @@ def answer(loaded: Loaded, findings: LoadFindings) -> dict[str, Any]:
         "conclusion": conclusion(findings),
         "style": "red" if findings.beyond() else "yellow" if unsure else "",
         "settings": {},
-        "table": DataTable.text((*head, "waiting for a CPU"), map(_row, impacts)),
+        "table": DataTable((*head, "waiting for a CPU"), list(map(_row, impacts))),
         "remarks": remarks,
     }
 

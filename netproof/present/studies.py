@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from pathlib import Path
 
 from rich import box
@@ -13,7 +12,7 @@ from rich.text import Text
 from netproof.criteria import loss
 from netproof.measurement.units import line_rate_share, mb_s, mbit_s
 from netproof.present.characters import visible
-from netproof.present.tables import DataTable, say
+from netproof.present.tables import EVERY, DataTable, say
 from netproof.session.session import Session
 from netproof.studies.literature import DIRECTORY, load, names
 from netproof.studies.session_figures import ABSENT, SessionAlongsideStudy, named
@@ -58,8 +57,9 @@ def _print(study: Study, console: Console, alongside: SessionAlongsideStudy | No
 
 def _print_table(made: DataTable, console: Console) -> None:
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False, caption=made.caption or None)
-    for title, number in zip(made.head, made.numbers, strict=True):
-        table.add_column(title, justify="right" if number else "left", overflow="fold")
+    for place, title in enumerate(made.head):
+        justify = "right" if place in made.numbers else "left"
+        table.add_column(title, justify=justify, overflow="fold")
     for row in made.rows:
         table.add_row(*map(visible, row))
     console.print(table)
@@ -76,7 +76,7 @@ def study_tables(study: Study) -> list[DataTable]:
             (one.name, one.card, one.driver, str(one.mtu or "-"), one.mpi, one.switch)
             for one in columns
         ]
-        found += [DataTable.text(_HARDWARE, rows), _adapters_table(study.adapters)]
+        found += [DataTable(_HARDWARE, rows), _adapters_table(study.adapters)]
     if study.run:
         found.append(_run_table(study.run, study.mbps[0]))
     if study.figures:
@@ -90,7 +90,7 @@ def study_tables(study: Study) -> list[DataTable]:
             )
             for figure in study.figures
         ]
-        found.append(_table(_FIGURES, rows))
+        found.append(DataTable(_FIGURES, rows, EVERY[1:]))
     return found
 
 
@@ -113,7 +113,7 @@ def tables_alongside(study: Study, alongside: SessionAlongsideStudy) -> list[Dat
             extras = alongside.extras(one)
             keys = ("nic", "driver", "mtu", "mpi", "switch")
             rows.append((" ".join(one), *(str(extras.get(key, ABSENT)) for key in keys)))
-        found.append(DataTable.text(_HARDWARE, rows))
+        found.append(DataTable(_HARDWARE, rows))
         partitions = dict.fromkeys(partition for partition, _ in alongside.configurations)
         found += [_adapters_alongside(alongside, partition) for partition in partitions]
     elif study.figures:
@@ -127,13 +127,6 @@ _PEAKS = (
 )
 _HARDWARE = ("", "card", "driver", "MTU", "MPI", "switch")
 _FIGURES = ("figure", "value", "of link", "of line rate")
-
-
-def _table(
-    head: Sequence[str], rows: Sequence[Sequence[str]], caption: str = "", *, left: int = 1
-) -> DataTable:
-    """Return a table of numbers, but for so many columns on the left."""
-    return DataTable(head, rows, [place >= left for place in range(len(head))], caption)
 
 
 def _peaks_table(study: Study) -> DataTable:
@@ -154,7 +147,7 @@ def _peaks_table(study: Study) -> DataTable:
         for row in study.peaks
     ]
     assumed = any(row.mtu and not row.mtu_stated for row in study.peaks)
-    return _table(_PEAKS, rows, "* for an assumed MTU" if assumed else "", left=2)
+    return DataTable(_PEAKS, rows, EVERY[2:], "* for an assumed MTU" if assumed else "")
 
 
 def _peaks_alongside(alongside: SessionAlongsideStudy) -> DataTable:
@@ -186,7 +179,7 @@ def _peaks_alongside(alongside: SessionAlongsideStudy) -> DataTable:
             times = (_cell(by["latency_us"], ".2f") for by in (mpi, tcp))
             rows.append((where, " ".join(one), *peaks, _cell(lost, ".1%"), *shares, *times))
     caption = f"NetPIPE, one way; Mbps of 10⁶ bit/s{alongside.least_peak()}"
-    return _table(_PEAKS, rows, caption, left=2)
+    return DataTable(_PEAKS, rows, EVERY[2:], caption)
 
 
 def _adapters_alongside(alongside: SessionAlongsideStudy, partition: str) -> DataTable:
@@ -215,7 +208,7 @@ def _adapters_alongside(alongside: SessionAlongsideStudy, partition: str) -> Dat
     rows += [("peak of link", *of_link), ("peak of line rate", *of_rate)]
     head = (f"{partition}, each way, MB/s", *(environment for _, environment in several))
     caption = f"NetPIPE MPI, bidirectional; 1 KB = 1024 bytes{alongside.least_peak(partition)}"
-    return _table(head, rows, caption)
+    return DataTable(head, rows, EVERY[1:], caption)
 
 
 def _figures_alongside(study: Study, alongside: SessionAlongsideStudy) -> DataTable:
@@ -241,7 +234,7 @@ def _figures_alongside(study: Study, alongside: SessionAlongsideStudy) -> DataTa
             shares = (_cell(of_link, ".1%"), _cell(share, ".1%"))
             rows.append((f"{subject}: largest bandwidth", rate, *shares))
     unit = f"Mbps of {study.mbps[0]} bit/s" if study.run else "MB/s of 10⁶ bytes"
-    return _table(_FIGURES, rows, f"{unit}{alongside.least_peak()}")
+    return DataTable(_FIGURES, rows, EVERY[1:], f"{unit}{alongside.least_peak()}")
 
 
 def _cell(value: float | None, form: str, unit: str = "") -> str:
@@ -263,7 +256,7 @@ def _adapters_table(adapters: Adapters) -> DataTable:
         ("peak of link", *(f"{adapters.link_share(one):.1%}" for one in several)),
         ("peak of line rate", *("-" if share is None else f"{share:.1%}" for share in shares)),
     ]
-    return _table(("each way, MB/s", *(one.name for one in several)), rows)
+    return DataTable(("each way, MB/s", *(one.name for one in several)), rows, EVERY[1:])
 
 
 def _run_table(run: StudyRun, mbps_bits: int) -> DataTable:
@@ -283,7 +276,7 @@ def _run_table(run: StudyRun, mbps_bits: int) -> DataTable:
         f"Mbps of {mbps_bits} bit/s; latency {run.landmarks().latency_us:g} µs by the rows, "
         f"{run.latency_printed_us:g} µs printed"
     )
-    return _table(head, rows, caption, left=0)
+    return DataTable(head, rows, EVERY, caption)
 
 
 def _shares(shares: tuple[float, ...], *, assumed: bool = False) -> str:

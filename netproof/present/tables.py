@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any, TypeVar
@@ -80,49 +80,33 @@ class TableColumn:
     @property
     def width(self) -> int:
         """Columns of the terminal for its widest line."""
-        lines = [line for cell in (self.heading, *self.cells) for line in str(cell).split("\n")]
-        return max(map(len, lines))
+        return max(
+            len(line) for cell in (self.heading, *self.cells) for line in str(cell).split("\n")
+        )
+
+
+EVERY = range(sys.maxsize)
+"""All columns of a table."""
 
 
 @dataclass(frozen=True)
 class DataTable:
     """A table of text, by rows; the first cell heads its row.
 
-    ``numbers``: for each column, whether it holds numbers; ``caption``: below it, or empty.
+    ``numbers``: the columns that hold numbers, from 0; ``caption``: below it, or empty.
     """
 
     head: Sequence[str]
     rows: Sequence[Sequence[str]]
-    numbers: Sequence[bool]
+    numbers: Container[int] = ()
     caption: str = ""
-
-    @classmethod
-    def text(cls, head: Iterable[str], rows: Iterable[Sequence[str]]) -> DataTable:
-        """Return a table without a column of numbers."""
-        titles = tuple(head)
-        return cls(titles, list(rows), (False,) * len(titles))
-
-    @classmethod
-    def figures(
-        cls, head: Iterable[str], rows: Iterable[Sequence[str]], caption: str = ""
-    ) -> DataTable:
-        """Return a table of nothing but numbers."""
-        titles = tuple(head)
-        return cls(titles, list(rows), (True,) * len(titles), caption)
-
-    @classmethod
-    def of_columns(cls, columns: Sequence[TableColumn]) -> DataTable:
-        """Return a table of columns, without their styles."""
-        cells = zip(*(map(str, column.cells) for column in columns), strict=True)
-        head = [column.heading for column in columns]
-        return cls(head, list(cells), [column.right for column in columns])
 
     def columns(self) -> list[TableColumn]:
         """Return the same by columns."""
         cells = zip(*self.rows, strict=True)
         return [
-            TableColumn(title, column, right=right)
-            for title, column, right in zip(self.head, cells, self.numbers, strict=True)
+            TableColumn(title, column, right=place in self.numbers)
+            for place, (title, column) in enumerate(zip(self.head, cells, strict=True))
         ]
 
 
@@ -153,11 +137,23 @@ def print_table(columns: Sequence[TableColumn], out: Console, rows: range | None
             min_width=column.width,
         )
     for row in range(len(columns[0].cells)) if rows is None else rows:
-        cells = (column.cells[row] for column in columns)
-        table.add_row(*(_cell(cell) for cell in cells))
+        table.add_row(*(_cell(column.cells[row]) for column in columns))
     width, out.width = out.width, max(out.width, width_of(columns))
     out.print(table, crop=False, no_wrap=True)
     out.width = width
+
+
+def print_by_heading(
+    columns: Sequence[TableColumn], counts: Mapping[str, int], out: Console
+) -> None:
+    """Print consecutive rows below headings, ``counts`` of them each, as wide as all need."""
+    begin = 0
+    for heading, count in counts.items():
+        out.print()
+        if heading:
+            say(out, heading, "bold")
+        print_table(columns, out, range(begin, begin + count))
+        begin += count
 
 
 def print_parts(
@@ -196,7 +192,7 @@ def case_columns(cases: Iterable[Case]) -> list[TableColumn]:
     """Return partition, environment, benchmark and ranks of cases."""
     named = [(one.partition, one.environment, benchmark_name(one), str(one.ranks)) for one in cases]
     head = ("partition", "environment", "benchmark", "ranks")
-    return DataTable(head, named, (False, False, False, True)).columns()
+    return DataTable(head, named, (3,)).columns()
 
 
 def _cell(cell: str | Text) -> Text:
@@ -226,9 +222,8 @@ def print_alongside(verdict: Verdict, out: Console) -> None:
         word = "left out" if together.left_out else "compared with"
         say(out, f"{word}: {together}", "yellow" if together.cases[0].marks else "")
     if not verdict.alongside.cases:
-        say(
-            out, f"compared with nothing: {verdict.alongside.store} has nothing that fits", "yellow"
-        )
+        where = verdict.alongside.store
+        say(out, f"compared with nothing: {where} has nothing that fits", "yellow")
 
 
 def print_differences(differences: Sequence[str], out: Console) -> None:
@@ -305,7 +300,6 @@ def _print_cases(verdict: Verdict, out: Console) -> None:
     cases: list[Judged | Borrowed] = list(verdict.cases)
     cases += [] if verdict.alongside is None else verdict.alongside.cases
     scores = ["-" if (one := case.score()) is None else f"{one.value:.2f}" for case in cases]
-
     heads = (("latency µs", 2), ("peak MB/s", 2), ("Mbit/s", 4), ("of line rate", 3), ("score", 1))
     figures = (*zip(*map(_figures, cases), strict=True), scores)
     columns = case_columns(one.case for one in cases)
@@ -358,24 +352,15 @@ def _print_both_curves(judged: Judged, out: Console) -> None:
         for curve in (judged.measured.curve, *judged.again.launches)
     ]
     flagged = [ruling.finding.size for ruling in judged.flags()]
-    sizes = sorted(
-        size
-        for size in set().union(*curves)
-        if any(flag / 2 <= size <= 2 * flag for flag in flagged)
-    )
     again = (f"again {number} µs" for number in range(1, len(curves)))
-    rows = [
-        (
-            f"{'*' if size in flagged else ' '} {size}",
-            *(f"{curve[size]:.1f}" if size in curve else "-" for curve in curves),
-        )
-        for size in sizes
-    ]
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
     for heading in ("  bytes", "first µs", *again):
         table.add_column(heading, justify="right")
-    for row in rows:
-        table.add_row(*row)
+    for size in sorted(set().union(*curves)):
+        if any(flag / 2 <= size <= 2 * flag for flag in flagged):
+            mark = "*" if size in flagged else " "
+            times = (f"{curve[size]:.1f}" if size in curve else "-" for curve in curves)
+            table.add_row(f"{mark} {size}", *times)
     out.print(table)
 
 
@@ -401,13 +386,13 @@ def say(out: Console, sentence: str, style: str = "") -> None:
 
 
 def _figures(judged: Judged | Borrowed) -> tuple[str, str, str, str]:
+    """Return latency, peak in MB/s and Mbit/s, and its share of the line rate."""
     if judged.measured is None:
         return "-", "-", "-", "-"
     found = judged.measured.landmarks
-    latency, peak, share = found.latency_us, found.peak_mb_s, found.line_rate_share
+    peak, share = found.peak_mb_s, found.line_rate_share
     return (
-        "-" if latency is None else f"{latency:.1f}",
-        "-" if peak is None else f"{peak:.1f}",
-        "-" if peak is None else f"{mbit_s(peak):.0f}",
+        "-" if found.latency_us is None else f"{found.latency_us:.1f}",
+        *(("-", "-") if peak is None else (f"{peak:.1f}", f"{mbit_s(peak):.0f}")),
         "-" if share is None else f"{100 * share:.1f} %",
     )

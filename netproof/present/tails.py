@@ -14,7 +14,7 @@ from netproof.congestion.percentiles import BOUNDED, Percentile, TailFigures
 from netproof.congestion.tails import Tail
 from netproof.measurement.interval import Side
 from netproof.present.documents import of_interval
-from netproof.present.tables import DataTable, print_answer
+from netproof.present.tables import EVERY, DataTable, print_answer
 from netproof.present.wording import counted, with_time_unit
 
 MOST_PAUSES = 10
@@ -58,7 +58,7 @@ def answer(tail: Tail, found: TailFigures) -> dict[str, Any]:
         "conclusion": [conclusion(found)],
         "style": "red" if found.beyond else "yellow" if found.undecided else "",
         "settings": {},
-        "table": DataTable(head, rows, (True,) * len(head)),
+        "table": DataTable(head, rows, EVERY),
         "remarks": _remarks(tail, found),
     }
 

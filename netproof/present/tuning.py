@@ -98,11 +98,9 @@ def answer(sweep: Sweep, tuned: Tuned) -> dict[str, Any]:
         ]
         for one in tuned.gains
     ]
-    numbers = [True, *(False for _ in kinds)]
     remarks = []
     if seen is not None:
         head.append("step seen")
-        numbers.append(True)
         for row, one in zip(rows, tuned.gains, strict=True):
             row.append(_seen(seen[one.value]))
         remarks.append(f"With the default: step seen {_seen(seen[None])}.")
@@ -120,7 +118,7 @@ def answer(sweep: Sweep, tuned: Tuned) -> dict[str, Any]:
         "conclusion": [recommendation(sweep, tuned)],
         "style": "green" if best else "",
         "settings": {"set it by": setting(sweep, best.value)} if best else {},
-        "table": DataTable(head, rows, numbers),
+        "table": DataTable(head, rows, (0, len(kinds) + 1)),
         "remarks": remarks,
     }
 

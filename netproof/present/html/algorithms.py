@@ -15,7 +15,7 @@ from netproof.present.html import curves, figures
 from netproof.present.html.charts import log, size_axis, specification, tips
 from netproof.present.html.html import answers_page, chart, file_name
 from netproof.present.html.looks import PAGE
-from netproof.present.tables import DataTable, benchmark_name
+from netproof.present.tables import EVERY, DataTable, benchmark_name
 from netproof.tuning.algorithm_sweep import AlgorithmSweep
 from netproof.tuning.winners import Winners
 
@@ -47,12 +47,13 @@ def _view(swept: AlgorithmSweep, table: Winners) -> dict[str, Any]:
         "name": file_name(title),
         "title": title,
         "figures": [_small_charts(names, table), curves.figure(*times)],
-        "by_size": DataTable.figures(
+        "by_size": DataTable(
             ("bytes", *names.values()),
             [
                 (f"{row.size:,}", *(f"{row.gains[value].factor:.3f}" for value in names))
                 for row in table.rows
             ],
+            EVERY,
             "How many times as fast as the library's own choice, the mean over rounds",
         ),
     }

@@ -13,7 +13,7 @@ from netproof.present.html.content import CaseState, Group
 from netproof.present.html.html import chart, render
 from netproof.present.html.looks import Looks
 from netproof.present.html.material import MAIN, Report
-from netproof.present.tables import DataTable
+from netproof.present.tables import EVERY, DataTable
 from netproof.verdict.judged import Judged
 
 MAIN_NETPIPE = ("between", "oneway")
@@ -99,7 +99,7 @@ def _again(judged: Judged) -> DataTable | None:
         for size in sorted(set().union(*launches))
     ]
     numbered = (f"again {number}, µs" for number in range(1, len(launches) + 1))
-    return DataTable.figures(("bytes", "first, µs", *numbered), rows)
+    return DataTable(("bytes", "first, µs", *numbered), rows, EVERY)
 
 
 def figure(figure: ChartFigure, looks: Looks, files: Sequence[str] = ()) -> dict[str, Any]:
@@ -145,7 +145,7 @@ def _data(figure: ChartFigure) -> DataTable:
     caption = "Mbit/s each way in µs" if rates else "µs, median over launches ± MAD"
     if not rates and of_ranks:
         caption += " of the slowest rank's time (the fastest rank's, the mean of the ranks)"
-    return DataTable.figures(head, rows, caption)
+    return DataTable(head, rows, EVERY, caption)
 
 
 def _digits(value: float, digits: int) -> str:

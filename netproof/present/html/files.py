@@ -39,7 +39,7 @@ def page(judged: JudgedFiles, scripts: Sequence[str], *, compared: bool) -> str:
         sign=sign,
         word=word,
         sentence=summary(judged, compared=compared),
-        table=DataTable.of_columns(columns(judged.curves)) if judged.curves else None,
+        table=_table(judged.curves) if judged.curves else None,
         faults=judged.faults,
         notes=judged.notes,
         # Failures first.
@@ -50,6 +50,13 @@ def page(judged: JudgedFiles, scripts: Sequence[str], *, compared: bool) -> str:
             )
         ],
     )
+
+
+def _table(curves: Sequence[JudgedCurve]) -> DataTable:
+    several = columns(curves)
+    rows = list(zip(*(map(str, column.cells) for column in several), strict=True))
+    numbers = [place for place, column in enumerate(several) if column.right]
+    return DataTable([column.heading for column in several], rows, numbers)
 
 
 def _kind(

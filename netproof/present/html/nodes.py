@@ -97,7 +97,7 @@ def _table(verdict: Verdict, partition: str) -> tuple[DataTable | None, str]:
     ]
     more = len(names) - len(shown)
     left = f"{counted(more, 'more node')} without findings" if more else ""
-    return DataTable.text(_HEAD, rows), left
+    return DataTable(_HEAD, rows), left
 
 
 def _differs(finding: NodeFinding) -> str:

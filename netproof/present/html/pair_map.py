@@ -144,7 +144,7 @@ class PairMap:
         if len(slow) > LISTED:
             caption = f"the {LISTED} slowest of {len(slow)} pairs"
         head = ("pair", _UNITS[self.quantity], "launches")
-        return DataTable(head, rows, (False, True, True), caption)
+        return DataTable(head, rows, (1, 2), caption)
 
 
 def of_rounds(rounds: PairRounds) -> tuple[PairMap, ...]:

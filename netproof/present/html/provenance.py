@@ -158,7 +158,7 @@ def _partitions(report: Report) -> tuple[DataTable, list[str]]:
             for title, value in now.items()
             if value != then[title]
         ]
-    return DataTable.text(("partition", *_OF_PARTITION, "by"), rows), changed
+    return DataTable(("partition", *_OF_PARTITION, "by"), rows), changed
 
 
 def _environments(report: Report) -> DataTable | None:
@@ -169,7 +169,7 @@ def _environments(report: Report) -> DataTable | None:
         built = [f"{package} {one['version']} /{one['hash']}" for package, one in packages.items()]
         rows.append((name, extras["mpi"], "; ".join(built) or "not built by Spack"))
     head = ("environment", "MPI", "package, version and hash")
-    return DataTable.text(head, rows) if rows else None
+    return DataTable(head, rows) if rows else None
 
 
 def _recorded(report: Report, what: str) -> dict[str, dict[str, Any]]:
@@ -202,8 +202,8 @@ def _software(found: OfSession) -> tuple[dict[str, str], DataTable | None]:
         "Slurm": known(one.slurm, "slurm"),
         "revision": known(one.git_revision, "git_revision"),
     }
-    files = ((file.path, file.kind, file.sha256) for file in one.files)
-    return facts, DataTable.text(("file", "kind", "SHA-256"), files)
+    files = [(file.path, file.kind, file.sha256) for file in one.files]
+    return facts, DataTable(("file", "kind", "SHA-256"), files)
 
 
 def _nodes(nodes: Mapping[tuple[str, str], Node]) -> DataTable:
@@ -212,4 +212,4 @@ def _nodes(nodes: Mapping[tuple[str, str], Node]) -> DataTable:
     for (partition, name), node in nodes.items():
         values = (getattr(node, field) for field in _OF_NODE.values())
         rows.append((name, partition, *("–" if one is None else str(one) for one in values)))
-    return DataTable.text(("node", "partition", *_OF_NODE), rows)
+    return DataTable(("node", "partition", *_OF_NODE), rows)

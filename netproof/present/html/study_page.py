@@ -148,7 +148,7 @@ def _scores(function: str, groups: Sequence[Group], looks: Looks) -> dict[str, A
                 )
                 for row in rows
             ],
-            (False, True, True, False),
+            (1, 2),
         ),
     }
 

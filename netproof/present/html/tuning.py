@@ -8,7 +8,7 @@ from typing import Any
 from netproof.measurement.launches import median_curve
 from netproof.present.html import curves, figures
 from netproof.present.html.html import answers_page, file_name
-from netproof.present.tables import DataTable, benchmark_name
+from netproof.present.tables import EVERY, DataTable, benchmark_name
 from netproof.present.tuning import answer, value_in_words
 from netproof.tuning.gains import Tuned
 from netproof.tuning.sweep import Sweep
@@ -35,12 +35,13 @@ def view(sweep: Sweep, tuned: Tuned) -> dict[str, Any]:
         "name": file_name(title),
         "title": title,
         "figures": [curves.figure(*figures.of_curves(title, together, legend=sweep.title))],
-        "by_size": DataTable.figures(
+        "by_size": DataTable(
             ("bytes", *names.values()),
             [
                 (f"{size:,}", *(f"{one.by_size[size]:.3f}" for one in tuned.gains))
                 for size in tuned.gains[0].by_size
             ],
+            EVERY,
             "How many times as fast as the default, the mean over rounds",
         ),
     }
