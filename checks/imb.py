@@ -5,11 +5,11 @@ import reframe as rfm
 from netproof.benchmarks import registry
 from netproof.run.rfm import (
     MpiCheck,
-    MpiComparedFurther,
+    MpiComparedRepeat,
     MpiConfigurations,
     MpiCurves,
-    MpiFurther,
     MpiLaunches,
+    MpiRepeat,
 )
 
 
@@ -22,7 +22,7 @@ class ImbJob(MpiLaunches):
 
 
 @rfm.simple_test
-class ImbJobFurther(MpiFurther):
+class ImbJobFurther(MpiRepeat):
     """Repeated launches that the job left undecided."""
 
     launched_by = ImbJob
@@ -84,7 +84,7 @@ class ImbSmoothness(MpiCurves):
 
 
 @rfm.simple_test
-class ImbComparisonFurther(MpiComparedFurther):
+class ImbComparisonFurther(MpiComparedRepeat):
     """Repeated launches that comparing all jobs leaves undecided."""
 
     launched_by = ImbJob

@@ -4,11 +4,11 @@ import reframe as rfm
 
 from netproof.run.rfm import (
     NetpipeCheck,
-    NetpipeComparedFurther,
+    NetpipeComparedRepeat,
     NetpipeConfigurations,
     NetpipeCurves,
-    NetpipeFurther,
     NetpipeLaunches,
+    NetpipeRepeat,
 )
 
 
@@ -18,7 +18,7 @@ class NetpipeJob(NetpipeLaunches):
 
 
 @rfm.simple_test
-class NetpipeJobFurther(NetpipeFurther):
+class NetpipeJobFurther(NetpipeRepeat):
     """Repeated launches that the job left undecided."""
 
     launched_by = NetpipeJob
@@ -54,7 +54,7 @@ class NetpipeSmoothness(NetpipeCurves):
 
 
 @rfm.simple_test
-class NetpipeComparisonFurther(NetpipeComparedFurther):
+class NetpipeComparisonFurther(NetpipeComparedRepeat):
     """Repeated launches that comparing all jobs leaves undecided."""
 
     launched_by = NetpipeJob

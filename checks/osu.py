@@ -5,11 +5,11 @@ import reframe as rfm
 from netproof.benchmarks import registry
 from netproof.run.rfm import (
     MpiCheck,
-    MpiComparedFurther,
+    MpiComparedRepeat,
     MpiConfigurations,
     MpiCurves,
-    MpiFurther,
     MpiLaunches,
+    MpiRepeat,
 )
 
 
@@ -22,7 +22,7 @@ class OsuJob(MpiLaunches):
 
 
 @rfm.simple_test
-class OsuJobFurther(MpiFurther):
+class OsuJobFurther(MpiRepeat):
     """Repeated launches that the job left undecided."""
 
     launched_by = OsuJob
@@ -94,7 +94,7 @@ class OsuSmoothness(MpiCurves):
 
 
 @rfm.simple_test
-class OsuComparisonFurther(MpiComparedFurther):
+class OsuComparisonFurther(MpiComparedRepeat):
     """Repeated launches that comparing all jobs leaves undecided."""
 
     launched_by = OsuJob

@@ -71,7 +71,7 @@ def less_bandwidth(share: float) -> Callable[[Measured], Changed]:
     def changing(measured: Measured) -> Changed:
         if not any(measured.curve.sizes):
             return lambda curve: curve
-        return power.slower_by_the_byte(measured)(1 / (1 - share))
+        return power.slower_by_the_byte(measured, 1 / (1 - share))
 
     return changing
 

@@ -30,11 +30,11 @@ from netproof.session.measured import Measured
 from netproof.session.reference_findings import CRITERION as REFERENCE
 from netproof.session.session import CheckResult, Session
 from netproof.site.matrix import Matrix
-from netproof.verdict import anew, derivable, deriving, judging, power
-from netproof.verdict.judged import Judged, Verdict
+from netproof.verdict import derive, judging, power, rejudge
+from netproof.verdict.judge import judge
 from netproof.verdict.power import SURE, Degradation
 from netproof.verdict.references import ReferenceFile
-from netproof.verdict.verdict import judge
+from netproof.verdict.verdict import Judged, Verdict
 
 SHARES = (0.5, 1.0, 1.5)
 """Shares of the stated change to plant."""
@@ -50,7 +50,7 @@ class Recorded:
     session: Session
     matrix: Matrix
     verdict: Verdict
-    references: anew.Entries | None
+    references: rejudge.Entries | None
 
     def judged_with(self, plant: Plant) -> tuple[Verdict, set[tuple]]:
         """Return the verdict with a planted change, and the keys of the cases that have it."""
@@ -70,15 +70,15 @@ class Recorded:
         the sessions suffice for none.
         """
         system = self.matrix.cases[0].system
-        file = ReferenceFile(deriving.reference_folder() / f"{system}.yaml")
-        made = deriving.derived(
+        file = ReferenceFile(derive.reference_folder() / f"{system}.yaml")
+        made = derive.derived(
             [one.session for one in others],
             file,
             system,
-            settings=deriving.DerivingSettings(floor=floor),
+            settings=derive.DerivingSettings(floor=floor),
         )
         entries = {one.case.key(): one.entries for one in made}
-        stands = anew.of_file(deriving.reference_folder(), system)
+        stands = rejudge.of_file(derive.reference_folder(), system)
 
         def references(case: Case) -> Mapping[str, Any]:
             return {**stands(case), **entries.get(case.key(), {})}
@@ -126,9 +126,9 @@ def print_planted(recorded: Sequence[Recorded], out: Console) -> bool:
         judged_by, without, nothing_planted = "as they stand", recorded, "-"
         if plant.floor is not None:
             judged_by = f"derived, at least ±{plant.floor:.1%}"
-            if len(recorded) <= derivable.LEAST_SESSIONS:
+            if len(recorded) <= derive.LEAST_SESSIONS:
                 enough = False
-                why = f"takes {derivable.LEAST_SESSIONS + 1} sessions"
+                why = f"takes {derive.LEAST_SESSIONS + 1} sessions"
                 rows.append((plant.name, judged_by, why, "-", "-", "-", "-"))
                 continue
             without = [

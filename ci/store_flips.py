@@ -2,25 +2,44 @@
 
 Print a row for each file of a session: tries, those that a reader named with the file, and those
 that ``netproof store check`` named; end with 1 unless all were. docs/store.md has the results.
+
+``--sessions`` damages a session's report and records instead. End with 1 if a damaged session is
+neither refused nor judged as before, or as failed.
 """
 
 from __future__ import annotations
 
 import argparse
+import json
+import os
 import random
+import shutil
 import sys
 import tempfile
-from collections.abc import Sequence
+from collections import defaultdict
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-
-from netproof.commands.store_check import check
-from netproof.errors import NetproofError
-from netproof.store import Store, checksums, questions
-from netproof.verdict import kept
-from netproof.verdict.keeping import ingest
+from unittest import mock
 
 ROOT = Path(__file__).resolve().parents[1]
+# ci/ is no installed package.
+sys.path[0:0] = [str(ROOT)]
+
+from ci.evaluation import scale_sessions  # noqa: E402
+from ci.evaluation.scale_sessions import Recorded  # noqa: E402
+from netproof.commands.store_check import check  # noqa: E402
+from netproof.errors import NetproofError  # noqa: E402
+from netproof.present import documents  # noqa: E402
+from netproof.session import session  # noqa: E402
+from netproof.session.records import HEADER  # noqa: E402
+from netproof.store import Store, checksums, questions  # noqa: E402
+from netproof.store.folder import StoredSession  # noqa: E402
+from netproof.verdict import judging  # noqa: E402
+from netproof.verdict import stored as stored_verdicts  # noqa: E402
+from netproof.verdict.exit_status import PASSED  # noqa: E402
+from netproof.verdict.judging import ingest  # noqa: E402
+
 REPORTS = tuple(
     ROOT / "tests" / "data" / "sessions" / f"{name}.json"
     for name in ("passed", "ranges", "sick", "two-switches")
@@ -40,6 +59,29 @@ class Found:
     checked: int = 0
 
 
+@dataclass
+class Effects:
+    """Of a kind of file: how many were refused, not passed, judged as before, and otherwise."""
+
+    refused: int = 0
+    red: int = 0
+    without: int = 0
+    otherwise: int = 0
+
+
+def judge_by_the_project(set_variable: Callable[[str, str], object], folder: Path) -> None:
+    """Let sessions be judged by the project's own configuration and references."""
+    set_variable("RFM_CONFIG_PATH", str(ROOT / "site-config"))
+    set_variable("RFM_REFERENCE_PREFIX", str(ROOT / "reference-values"))
+    set_variable("RFM_REPORT_FILE", str(folder / "reports" / "run-0.json"))
+
+
+def read_all(store: Store, stored: StoredSession) -> None:
+    """Read a session, its verdict and its tables, as commands do; NetproofError for damage."""
+    stored_verdicts.on_session(questions.load(store, stored), store, stored)
+    questions.tables(store, stored)
+
+
 def run(folder: Path, reports: Sequence[Path], *, tries: int, seed: int) -> list[Found]:
     """Damage files of a store of ``reports`` in ``folder`` one by one, and restore each.
 
@@ -55,18 +97,13 @@ def run(folder: Path, reports: Sequence[Path], *, tries: int, seed: int) -> list
         stored = sessions[number // len(names) % len(sessions)]
         path = store.path(stored) / one.name
         whole = path.read_bytes()
-        damaged = bytearray(whole)
-        if chance.random() < CUTS:
-            del damaged[chance.randrange(len(whole)) :]
-            one.cuts += 1
-        else:
-            damaged[chance.randrange(len(whole))] ^= 1 << chance.randrange(8)
+        damaged = _damaged(whole, chance)
+        one.cuts += len(damaged) < len(whole)
         path.write_bytes(damaged)
         try:
             one.tries += 1
             try:
-                questions.provenance(store, stored)
-                kept.of_session(questions.load(store, stored), store, stored)
+                read_all(store, stored)
             except NetproofError as error:
                 one.named += str(error).startswith(f"{path}: is damaged: ")
             faults = check(store, stored).faults
@@ -76,13 +113,102 @@ def run(folder: Path, reports: Sequence[Path], *, tries: int, seed: int) -> list
     return list(found.values())
 
 
+def _damaged(whole: bytes, chance: random.Random) -> bytes:
+    """Return a file with a bit flipped, or cut short."""
+    damaged = bytearray(whole)
+    if chance.random() < CUTS:
+        del damaged[chance.randrange(len(whole)) :]
+    else:
+        damaged[chance.randrange(len(whole))] ^= 1 << chance.randrange(8)
+    return bytes(damaged)
+
+
+def run_sessions(
+    folder: Path, *, tries: int, seed: int, report: Path = scale_sessions.SMALL
+) -> dict[str, Effects]:
+    """Damage the files of a session that passed one by one, and restore each.
+
+    Every other try is of the session's folder without its report, as while its run goes on: it has
+    to be refused or judged as before. Each that is judged otherwise goes to standard error.
+    """
+    recorded = Recorded(report)
+    references = ROOT / "reference-values" / f"{recorded.system}.yaml"
+    made = scale_sessions.make(folder / "made", recorded, 1, references)
+    records = next(made.report.parent.glob("session-*"))
+    alone = shutil.copytree(records, folder / "alone" / records.name)
+    files = {made.report: [made.report, *records.iterdir()], alone: [*alone.iterdir()]}
+    with mock.patch.dict(os.environ, made.environment()):
+        return _damaged_sessions(files, random.Random(seed), tries)
+
+
+def _damaged_sessions(
+    files: Mapping[Path, Sequence[Path]], chance: random.Random, tries: int
+) -> dict[str, Effects]:
+    """Damage the files of a session's report and of its folder alone in turn."""
+    whole = {place: _verdict(place) for place in files}
+    with_report, alone = files
+    if isinstance(whole[with_report], NetproofError):
+        raise whole[with_report]
+    effects: dict[str, Effects] = defaultdict(Effects)
+    for number in range(tries):
+        place = (with_report, alone)[number % 2]
+        sizes = [path.stat().st_size for path in files[place]]
+        (path,) = chance.choices(files[place], sizes)
+        content, written = path.read_bytes(), path.stat().st_mtime
+        damaged = _damaged(content, chance)
+        path.write_bytes(damaged)
+        os.utime(path, (written, written))
+        try:
+            found = _verdict(place)
+        finally:
+            path.write_bytes(content)
+            os.utime(path, (written, written))
+        kind = {with_report.name: "report", HEADER: "header"}.get(path.name, "record")
+        one = effects[f"{kind}, without the report" if place == alone else kind]
+        if isinstance(found, NetproofError):
+            one.refused += 1
+        elif found == whole[place]:
+            one.without += 1
+        elif place == with_report and json.loads(found)["status"] != PASSED:
+            one.red += 1
+        else:
+            one.otherwise += 1
+            pairs = enumerate(zip(content, damaged, strict=False))
+            at = next((at for at, (was, now) in pairs if was != now), len(damaged))
+            print(f"{path.name}: {content[max(0, at - 40) : at + 40]!r}", file=sys.stderr)
+    return effects
+
+
+def _verdict(place: Path) -> str | NetproofError:
+    """Return the verdict on a session as JSON, or why there is none.
+
+    When it began and its labels are only shown: ReFrame's report has no checksum.
+    """
+    try:
+        judged = judging.judge_session(session.load(place), fold=0)
+        document = {**documents.of_judged(judged), **dict.fromkeys(("started", "labels"))}
+        return json.dumps({"status": judged.verdict.status} | document)
+    except NetproofError as error:
+        return error
+
+
 def main() -> int:
     """Print the table of all files; return 0 if all faults were named."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--tries", type=int, default=10_000)
     parser.add_argument("--seed", type=int, default=20061)
+    parser.add_argument("--sessions", action="store_true", help="of reports and session folders")
     arguments = parser.parse_args()
+    if arguments.sessions:
+        with tempfile.TemporaryDirectory() as folder:
+            effects = run_sessions(Path(folder), tries=arguments.tries, seed=arguments.seed)
+        print("| file | refused | not passed | judged as before | judged otherwise |")
+        print("| --- | --- | --- | --- | --- |")
+        for name, each in sorted(effects.items()):
+            print(f"| {name} | {each.refused} | {each.red} | {each.without} | {each.otherwise} |")
+        return 1 if any(each.otherwise for each in effects.values()) else 0
     with tempfile.TemporaryDirectory() as folder:
+        judge_by_the_project(os.environ.__setitem__, Path(folder))
         found = run(Path(folder), REPORTS, tries=arguments.tries, seed=arguments.seed)
     total = Found("all")
     print("| file | flipped | cut | named when read | named by the check |")

@@ -12,7 +12,7 @@ from typing import Any
 def declared(room: str, name: str, not_asked: Collection[str] = ()) -> tuple[Any, ...]:
     """The objects called ``name`` in the modules of a room, in order of their ``number``.
 
-    ``room``: a package, ``netproof.criteria`` for instance. ``not_asked``: modules of it that use
+    ``room``: a package, ``netproof.benchmarks`` for instance. ``not_asked``: modules of it that use
     what is found here, so that they cannot be imported yet.
     """
     folders = importlib.util.find_spec(room).submodule_search_locations

@@ -5,11 +5,11 @@ import reframe as rfm
 from netproof.benchmarks import registry
 from netproof.run.rfm import (
     MpiCheck,
-    MpiComparedFurther,
+    MpiComparedRepeat,
     MpiConfigurations,
     MpiCurves,
-    MpiFurther,
     MpiLaunches,
+    MpiRepeat,
 )
 
 
@@ -22,7 +22,7 @@ class OtherImbJob(MpiLaunches):
 
 
 @rfm.simple_test
-class OtherImbJobFurther(MpiFurther):
+class OtherImbJobFurther(MpiRepeat):
     """Repeated launches that the job left undecided."""
 
     launched_by = OtherImbJob
@@ -104,7 +104,7 @@ class OtherImbSmoothness(MpiCurves):
 
 
 @rfm.simple_test
-class OtherImbComparisonFurther(MpiComparedFurther):
+class OtherImbComparisonFurther(MpiComparedRepeat):
     """Repeated launches that comparing all jobs leaves undecided."""
 
     launched_by = OtherImbJob

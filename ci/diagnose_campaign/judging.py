@@ -13,13 +13,12 @@ from ci.diagnose_campaign.records import Found, Judged, Run
 from ci.testbed.faults import LEAF, NODE, SWITCH
 from netproof.diagnosis.causes import BY_NAME
 from netproof.diagnosis.diagnosis import (
-    CANNOT_TELL,
+    INCONCLUSIVE,
     NOTHING_WRONG,
     SOMETHING_WRONG,
     DiagnosisOutcome,
 )
-from netproof.diagnosis.evidence import PlaceKind
-from netproof.diagnosis.evidence_for import CauseName
+from netproof.diagnosis.evidence import CauseName, PlaceKind
 from netproof.localization.topology import UPLINK_OF
 from netproof.present import documents
 
@@ -43,7 +42,7 @@ def judge(run: Run, status: int, text: str, errors: str) -> Judged:
 _OUTCOMES = {
     NOTHING_WRONG: DiagnosisOutcome.NOTHING,
     SOMETHING_WRONG: DiagnosisOutcome.FOUND,
-    CANNOT_TELL: DiagnosisOutcome.UNKNOWN,
+    INCONCLUSIVE: DiagnosisOutcome.INCONCLUSIVE,
 }
 
 
@@ -61,7 +60,7 @@ def _judge(run: Run, status: int, document: Mapping[str, Any]) -> Judged:
             f" {partition['partition']}, with {len(culprits)} culprits"
         )
     said = [culprit["sentence"] for culprit in culprits]
-    if outcome is DiagnosisOutcome.UNKNOWN:
+    if outcome is DiagnosisOutcome.INCONCLUSIVE:
         said = [f"inconclusive: {'; '.join(partition['incomplete'])}"]
     return Judged(_worth(run, culprits), tuple(map(short, said)), outcome.value)
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from ci.testbed.faults import LEAF, NODE, SWITCH, Value
-from netproof.diagnosis.evidence_for import CauseName
+from netproof.diagnosis.evidence import CauseName
 
 TWO_SWITCHES, LEAVES = "topology.yaml", "leaves.yaml"
 UNDER_TEST, MANAGEMENT = "eth1", "mgmt0"

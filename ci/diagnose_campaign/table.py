@@ -54,6 +54,8 @@ def table(campaign: Campaign, results: Sequence[Result]) -> str:
 
 
 def _cells(results: Sequence[Result]) -> list[str]:
-    unknown = sum(result.judged.outcome == DiagnosisOutcome.UNKNOWN.value for result in results)
+    unknown = sum(
+        result.judged.outcome == DiagnosisOutcome.INCONCLUSIVE.value for result in results
+    )
     limit = at_most(results, Found.RIGHT)
     return [*counts_of(results, Found), str(unknown), limit, *durations(results)]

@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 
 from netproof.run import pair_deciding
-from netproof.run.further import QUESTION_FILE
+from netproof.run.answering import QUESTION_FILE
 from netproof.session import pair_plans
 from netproof.session.job_files import LAUNCHES_FILE, LAUNCHES_HEADER
 from netproof.session.node_facts import JOB_NODES_FILE, JOB_NODES_HEADER

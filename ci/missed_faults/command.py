@@ -27,7 +27,7 @@ from ci.missed_faults.kinds import KINDS
 from ci.missed_faults.making import go_on
 from ci.missed_faults.records import DERIVING_RUNS, RUNS, Campaign, planned, read
 from ci.missed_faults.table import missed, table
-from netproof.verdict.derivable import LEAST_SESSIONS
+from netproof.verdict.derive import LEAST_SESSIONS
 
 
 def _parser() -> argparse.ArgumentParser:

@@ -14,7 +14,7 @@ from ci.missed_faults.kinds import DERIVING, HEALTHY, HEALTHY_DERIVED, KINDS
 from ci.missed_faults.records import Found, Judged, Run
 from netproof.criteria import Level
 from netproof.session.reference_findings import CRITERION as REFERENCE
-from netproof.verdict.judged import NOT_IN_SESSION
+from netproof.verdict.verdict import NOT_IN_SESSION
 
 
 def judge(run: Run, status: int, text: str, errors: str) -> Judged:

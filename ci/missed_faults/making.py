@@ -23,7 +23,7 @@ from ci.missed_faults.judging import judge, not_judged
 from ci.missed_faults.kinds import DERIVING, kind_of
 from ci.missed_faults.records import Found, Judged, Result, Run, Settings, read
 from netproof.session import session
-from netproof.verdict.derivable import LEAST_SESSIONS
+from netproof.verdict.derive import LEAST_SESSIONS
 
 TOPOLOGY = ROOT / "ci" / "testbed" / "topology.yaml"
 PARTITION = "gige"

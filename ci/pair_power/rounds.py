@@ -16,7 +16,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from netproof.localization.pair_table import PairTable
+from netproof.localization.observations import PairTable
 from netproof.localization.rounds import tournament
 from netproof.localization.searching import Kind
 from netproof.localization.topology import UPLINK_OF, Topology

@@ -11,8 +11,8 @@ import numpy as np
 from ci.pair_power.rounds import DRIFT, ROUNDS, Fault, first_rounds, leaves_of, noise, rounds_of
 from netproof.localization.accusation import judge, judge_table
 from netproof.localization.accused import AccusationSettings, QuantityVerdict
-from netproof.localization.choosing import Mode, next_round
 from netproof.localization.observations import PairObservation, PairQuantity
+from netproof.localization.rounds import Mode, next_round
 from netproof.localization.searching import Kind
 
 SETTINGS = AccusationSettings(rounds=ROUNDS)
@@ -49,10 +49,10 @@ def follow(nodes: int, fault: Fault, noise_name: str, seed: Sequence[int]) -> Ru
 
 
 def _note(run: Run, verdict: QuantityVerdict, true: set[tuple[Kind, str]], count: int) -> None:
-    accused = {item.thing.key for item in verdict.accused}
-    sure = {item.thing.key for item in verdict.accused if not item.alternatives}
+    accused = {item.key for item in verdict.accused}
+    sure = {item.key for item in verdict.accused if not item.alternatives}
     # An accusation with the truth among its alternatives is not wrong.
-    hedged = {item.thing.key for item in verdict.accused if _names(true) & {*item.alternatives}}
+    hedged = {item.key for item in verdict.accused if _names(true) & {*item.alternatives}}
     run.wrong |= bool(accused - true - hedged)
     if true and run.found is None and (true <= accused or hedged):
         run.found = count

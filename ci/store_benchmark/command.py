@@ -1,4 +1,4 @@
-"""Make stores of many nights, and time the queries of reports and histories.
+"""Make stores of many nights, and time what a history asks of a night.
 
 A night has 6 switches, 7 environments, 8 functions, 3 rank counts, 24 sizes and 3 launches:
 72,576 rows of curves. The times are made up; everything else, the writing included, is the

@@ -17,7 +17,6 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from netproof.session.session import MEASURED_FORMAT
 from netproof.store import Store, StoredSession
 from netproof.store.tables import TABLES
 
@@ -103,8 +102,8 @@ class Nights:
             "launches": self._launches(place),
             "curves": self._curves(times),
             "tests": _table("tests", {}),
-            "again": _table("again", {}),
-            "again_curves": _table("again_curves", {}),
+            "repeats": _table("repeats", {}),
+            "repeat_curves": _table("repeat_curves", {}),
             "nodes": self._nodes(),
         }
 
@@ -127,11 +126,8 @@ class Nights:
                 "files": [[]],
                 "differences": [[]],
                 "unknown": [{}],
-                "slurm_limits": ["{}"],
-                "requeued": ["[]"],
                 "report": [f"run-{place.name}.json"],
                 "report_sha256": ["0" * 64],
-                "session_info": [json.dumps({"uuid": uuid})],
             },
         )
 
@@ -159,7 +155,6 @@ class Nights:
             "cases",
             {
                 **self.constant["cases"],
-                "number": np.arange(1, count + 1, dtype=np.int32),
                 "check": names,
                 "attempts": [1] * count,
                 "result": ["pass"] * count,
@@ -188,8 +183,7 @@ class Nights:
                 "intervals": [[]] * count,
                 "partition_extras": [json.dumps({"switch": switch}) for switch in switches],
                 "environment_extras": [json.dumps({"mpi": library}) for library in libraries],
-                "measured_format": [MEASURED_FORMAT] * count,
-                "further": ["{}"] * count,
+                "complete": [True] * count,
             },
         )
 
@@ -201,14 +195,16 @@ class Nights:
         rank = (np.arange(used) - np.repeat(offsets[:-1], counts)).astype(np.int32)
         names = pa.array([f"node-{n}" for n in range(max(RANKS) // RANKS_PER_NODE)])
         wall = np.repeat(np.round(self.random.uniform(2, 5, rows), 3), counts)
+        kind = TABLES["launches"].columns["ranks_used"].type.value_type
         structs = pa.StructArray.from_arrays(
             [
-                pa.array(rank),
+                pa.array(rank, pa.int64()),
                 names.take(pa.array(rank // RANKS_PER_NODE)),
                 pa.array(wall),
                 pa.array(np.round(wall * self.random.uniform(0.9, 1.0, used), 3)),
+                *(pa.nulls(used, kind.field(name).type) for name in ("scheduled", "system_s")),
             ],
-            fields=list(TABLES["launches"].columns["ranks_used"].type.value_type),
+            fields=list(kind),
         )
         began = np.datetime64(place.start, "us") + np.arange(rows) * np.timedelta64(5_000_000, "us")
         return _table(
@@ -219,7 +215,7 @@ class Nights:
                 "position": self.random.permutation(rows).astype(np.int32),
                 "started": began,
                 "wall_s": self.random.uniform(2, 5, rows),
-                "further": [False] * rows,
+                "extra": [False] * rows,
                 "ranks_used": pa.ListArray.from_arrays(pa.array(offsets), structs),
             },
         )

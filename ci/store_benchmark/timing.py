@@ -32,7 +32,7 @@ def _timed(question: Callable[[Path], Any], folder: Path, results: Any) -> None:
     answer = question(folder)
     seconds = time.perf_counter() - started
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
-    results.put((seconds, peak, len(getattr(answer, "results", answer))))
+    results.put((seconds, peak, len(answer)))
 
 
 def measure(question: Callable[[Path], Any], folder: Path, *, cold: bool) -> tuple[float, int, int]:

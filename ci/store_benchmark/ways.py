@@ -9,16 +9,10 @@ from typing import Any
 import numpy as np
 
 from netproof.site.partition import ScoreBaseline
-from netproof.store import Store, following, questions
+from netproof.store import Store, following
 from netproof.store.columns import KEY
 
 BASELINE = ScoreBaseline("gige", "ompi")
-
-
-def report_of_newest(folder: Path) -> Any:
-    """Read the newest session for a report: its cases with launches and curves."""
-    store = Store(folder)
-    return questions.load(store, store.newest())
 
 
 def values_of_newest(folder: Path) -> Any:
@@ -60,21 +54,10 @@ def _scores(frame: Any) -> Any:
     return np.exp(pairs.groupby(list(KEY)).ratio.mean()).reset_index()
 
 
-def pandas_report(folder: Path) -> Any:
-    """Read all files, select the newest session, and take medians."""
-    frame = _everything(folder)
-    return _medians(frame[frame.session == frame.session.max()])
-
-
 def pandas_scores(folder: Path) -> Any:
     """Read all files, select the newest session, and compute scores."""
     frame = _everything(folder)
     return _scores(frame[frame.session == frame.session.max()])
-
-
-def pandas_report_of_file(folder: Path) -> Any:
-    """Read the newest session's file alone, and take medians."""
-    return _medians(_last(folder))
 
 
 def pandas_scores_of_file(folder: Path) -> Any:
@@ -83,7 +66,6 @@ def pandas_scores_of_file(folder: Path) -> Any:
 
 
 QUESTIONS: dict[str, tuple[Callable[[Path], Any], ...]] = {
-    "report of the newest session": (report_of_newest, pandas_report, pandas_report_of_file),
     "values of a night": (values_of_newest, pandas_scores, pandas_scores_of_file),
 }
 WAYS = ("netproof", "pandas, all files", "pandas, newest file")

@@ -30,7 +30,7 @@ class Found(StrEnum):
     RIGHT = "right"
     WRONG = "wrong"
     MISSED = "missed"
-    CANNOT = "cannot tell"
+    CANNOT = "inconclusive"
     NOT_JUDGED = records.NOT_JUDGED
 
 

@@ -8,6 +8,8 @@ The criteria themselves judge what is drawn: marks, bounds and subtitles are the
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import altair as alt
 import session_plots
 from drawing import (
@@ -29,6 +31,16 @@ from drawing import (
 from netproof import criteria
 from netproof.benchmarks import netpipe_reading
 from netproof.criteria import Bounds, Finding
+from netproof.criteria.launches import CPU_COST
+from netproof.criteria.launches import cpu_cost as find_cpu_cost
+from netproof.criteria.rate import MPI_LOSS
+from netproof.criteria.rate import line_rate as find_line_rate
+from netproof.criteria.rate import mpi_loss as find_mpi_loss
+from netproof.criteria.shape import JUMP
+from netproof.criteria.shape import dropout as find_dropout
+from netproof.criteria.shape import inversion as find_inversion
+from netproof.criteria.shape import jump as find_jump
+from netproof.criteria.shape import roughness as find_roughness
 from netproof.measurement.landmarks import landmarks
 from netproof.measurement.launches import median_curve
 from netproof.measurement.units import line_rate_mb_s
@@ -88,11 +100,11 @@ def score() -> None:
 
 def confirm() -> None:
     """The jump of the sick switch measured again there, and on the healthy one."""
-    flagged = criteria.jump(recorded("sick-tcp-1"), where="flagged on sick gige")
+    flagged = find_jump(recorded("sick-tcp-1"), where="flagged on sick gige")
     sides = []
     for label, case, colour in (("gige", "gige-tcp", PASSES), ("sick gige", "sick-tcp", FAILS)):
         again = launches(f"{case}-again")
-        said = criteria.confirm(flagged, again, bounds=criteria.JumpSettings())
+        said = criteria.confirm(flagged, again, bounds=JUMP)
         curves = {f"launch {number}": curve for number, curve in enumerate(again, 1)}
         chart = lines(curves, SHADES[colour], rate=False)
         sides.append(panel(chart, f"measured again on {label}", [said.why]))
@@ -107,7 +119,7 @@ def line_rate() -> None:
         ("in a node", "in-a-node-tcp", FAILS),
     ):
         curve = recorded(case)
-        found = criteria.line_rate(landmarks(curve, GIGE_MB_S), GIGE_MB_S, where=label)
+        found = find_line_rate(landmarks(curve, GIGE_MB_S), GIGE_MB_S, where=label)
         chart = lines({label: curve}, [colour], rate=True) + level_line(GIGE_MB_S)
         chart += marks(curve, [found], rate=True)
         sides.append(panel(chart, f"line rate: {found.level.value}", [found.why]))
@@ -116,7 +128,7 @@ def line_rate() -> None:
 
 def mpi_loss() -> None:
     """Open MPI beside TCP, with default socket buffers, and with the least of the kernel."""
-    settings = criteria.MpiLossSettings(least_size=FROM_BURSTS_UP)
+    settings = replace(MPI_LOSS, least_size=FROM_BURSTS_UP)
     tcp = median_curve(launches("gige-tcp"))
     sides = []
     for label, case, colour in (
@@ -124,7 +136,7 @@ def mpi_loss() -> None:
         ("the least buffers", "gige-open-mpi-least-buffers", FAILS),
     ):
         mpi = median_curve(launches(case))
-        peak, _ = criteria.mpi_loss(mpi, tcp, where=label, settings=settings)
+        peak, _ = find_mpi_loss(mpi, tcp, where=label, settings=settings)
         chart = lines({f"Open MPI, {label}": mpi, "TCP": tcp}, [colour, OTHER], rate=True)
         chart += marks(mpi, [peak], rate=True)
         sides.append(panel(chart, f"MPI loss: {peak.level.value}", [peak.why]))
@@ -160,11 +172,11 @@ def landmark() -> None:
 
 def cpu_cost() -> None:
     """Use of a core during launches: TCP sleeps in the kernel, Open MPI polls."""
-    settings: Bounds = criteria.CpuCostSettings(warn=0.9)
+    settings: Bounds = replace(CPU_COST, warn=0.9)
     rows, sentences = [], []
     for label, case in (("TCP", "gige-tcp-1"), ("Open MPI", "gige-open-mpi-1")):
         used, elapsed = cpu_seconds(case)
-        (found,) = criteria.cpu_cost({"gige-1": used}, elapsed, where=label, settings=settings)
+        (found,) = find_cpu_cost({"gige-1": used}, elapsed, where=label, settings=settings)
         rows.append({"case": label, "value": found.value, "level": found.level.value})
         sentences.append(found.why)
     bars = (
@@ -185,10 +197,10 @@ def cpu_cost() -> None:
 
 def main() -> None:
     """Draw them all."""
-    along("inversion", criteria.inversion)
-    along("jump", criteria.jump)
-    along("roughness", criteria.roughness)
-    along("dropout", criteria.dropout, rate=True)
+    along("inversion", find_inversion)
+    along("jump", find_jump)
+    along("roughness", find_roughness)
+    along("dropout", find_dropout, rate=True)
     for plot in (envelope, score, confirm, line_rate, mpi_loss, landmark, cpu_cost):
         plot()
     session_plots.draw()

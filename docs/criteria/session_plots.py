@@ -9,6 +9,7 @@ from __future__ import annotations
 import dataclasses
 import json
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -17,12 +18,16 @@ from drawing import FAILS, HERE, OTHER, PASSES, SHADES, launches, lines, marks, 
 
 from netproof import criteria
 from netproof.benchmarks import registry
-from netproof.criteria import counted as counted_criterion
-from netproof.criteria.directions import directions
+from netproof.criteria.consistency import AGREEMENT, GROWTH, GUIDELINE
+from netproof.criteria.consistency import guidelines as find_guidelines
+from netproof.criteria.counters import sent_again
 from netproof.criteria.interface import CaseCurves, Companion, CountedLaunch
-from netproof.criteria.paths import CRITERION as PATH
-from netproof.criteria.paths import path_of
+from netproof.criteria.launches import launch_spread as find_launch_spread
+from netproof.criteria.paths import directions, path_of
+from netproof.criteria.protocol import early_rendezvous as find_early_rendezvous
+from netproof.criteria.registry import BY_FINDING
 from netproof.criteria.settings import Settings
+from netproof.criteria.slower import FLOOR
 from netproof.measurement.case import Case
 from netproof.measurement.counter_readings import counters
 from netproof.measurement.counters import Counters
@@ -81,7 +86,7 @@ def launch_spread() -> None:
     sides = []
     for label, case, colour in (("gige", "gige-tcp", PASSES), ("sick gige", "sick-tcp", FAILS)):
         several = launches(case)
-        found = criteria.launch_spread(several, where=label)
+        found = find_launch_spread(several, where=label)
         curves = {f"{label}, launch {number}": one for number, one in enumerate(several, 1)}
         chart = lines(curves, SHADES[colour], rate=False)
         highest = max(several, key=lambda one: one.time_us[one.sizes.index(found.size)])
@@ -98,7 +103,7 @@ def early_rendezvous() -> None:
         one = next(case for case in recorded[which] if case["direction"] == "oneway")
         several = _curves(one)
         own = median_curve(several)
-        found = criteria.early_rendezvous(own, several, where=f"Open MPI, {which}")
+        found = find_early_rendezvous(own, several, where=f"Open MPI, {which}")
         chart = lines({f"NetPIPE over Open MPI, {which}": own}, [colour], rate=False)
         chart += marks(own, [found], rate=False)
         sides.append(panel(chart, f"early rendezvous: {found.level.value}", [found.why]))
@@ -107,13 +112,13 @@ def early_rendezvous() -> None:
 
 def guidelines() -> None:
     """Alltoall beside the messages that do its work, both of MPICH on 4 ranks."""
-    bounds = criteria.GuidelineSettings(least_size=FROM_THE_LINK)
+    bounds = replace(GUIDELINE, least_size=FROM_THE_LINK)
     sides = []
     for label, name, colour in SWITCHES:
         cases = session(name)
         own = cases["mpich", "Alltoall", 4].companion
         alongside = {"Sendrecv": cases["mpich", "Sendrecv", 4].companion}
-        found = criteria.guidelines(
+        found = find_guidelines(
             own.curve,
             own.launches,
             alongside,
@@ -135,7 +140,7 @@ def guidelines() -> None:
 
 def agreement() -> None:
     """IMB's PingPong beside NetPIPE over the same library and the same two nodes."""
-    bounds = criteria.AgreementSettings(least_size=FROM_THE_LINK)
+    bounds = replace(AGREEMENT, least_size=FROM_THE_LINK)
     sides = []
     for label, name, colour in SWITCHES:
         cases = session(name)
@@ -149,7 +154,7 @@ def agreement() -> None:
 
 def growth() -> None:
     """Alltoall on 2 and on 4 ranks."""
-    bounds = criteria.GrowthSettings(least_size=FROM_THE_LINK)
+    bounds = replace(GROWTH, least_size=FROM_THE_LINK)
     sides = []
     for label, name, colour in SWITCHES:
         cases = session(name)
@@ -170,7 +175,7 @@ def growth() -> None:
 
 def floor() -> None:
     """Open MPI with default socket buffers beside MPICH, and with the least beside the default."""
-    bounds = criteria.FloorSettings(least_size=FROM_THE_LINK)
+    bounds = replace(FLOOR, least_size=FROM_THE_LINK)
     cases = session("healthy")
     mpich, intel = (cases[name, "Alltoall", 4] for name in ("mpich", "intelmpi"))
     usual, least = launches("gige-open-mpi"), launches("gige-open-mpi-least-buffers")
@@ -214,11 +219,11 @@ def retransmissions() -> None:
         case = CaseCurves(label, None, None, (), None, counted=counted, rails=(RAIL,))
         found = [
             one
-            for one in counted_criterion.CRITERION.judge(case, settings)
+            for one in BY_FINDING["retransmissions"].judge(case, settings)
             if one.criterion == "retransmissions"
         ]
         shares = [
-            counted_criterion.sent_again(launch.counters, node.node)
+            sent_again(launch.counters, node.node)
             for launch in counted
             for node in launch.counters.nodes
         ]
@@ -241,7 +246,7 @@ def ways() -> None:
             {"name": f"from {node.node}", "value": share.value}
             for launch in counted
             for node in launch.counters.nodes
-            for share in [counted_criterion.sent_again(launch.counters, node.node)]
+            for share in [sent_again(launch.counters, node.node)]
         ]
         chart = bars(rows, "segments sent again", colour)
         sides.append(panel(chart, f"directions: {found.level.value}", [found.why]))
@@ -255,10 +260,8 @@ def path() -> None:
     for label, job, colour in (("gige", "healthy", PASSES), ("set wrongly", "management", FAILS)):
         launch = _recorded_step(JOBS / f"counters-{job}")
         case = CaseCurves(label, None, None, (), None, counted=(launch,), rails=(RAIL,))
-        (found,) = PATH.judge(case, settings)
+        (found,) = BY_FINDING["path"].judge(case, settings)
         carried = path_of(launch, (RAIL,))
-        if isinstance(carried, str):
-            raise SystemExit(f"{job}: {carried}")
         sent = {RAIL: carried.on_rails, **carried.elsewhere}
         rows = [{"name": name, "value": count / carried.payload} for name, count in sent.items()]
         chart = bars(rows, "sent, as a share of the payload", colour)

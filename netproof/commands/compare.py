@@ -5,8 +5,7 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-from netproof.comparison.comparison import Comparison, compare
-from netproof.comparison.sides import sides
+from netproof.comparison.comparison import Comparison, compare, sides
 from netproof.errors import NetproofError
 from netproof.present import documents, tables
 from netproof.present.compared import document, print_comparison
@@ -72,7 +71,7 @@ def _sessions(
 
         opened = Store(store)
         return tuple(
-            questions.opened(opened, questions.with_label(opened, label)) for label in labels
+            questions.load(opened, questions.with_label(opened, label)) for label in labels
         )
     if first is None:
         raise NetproofError("name a session, or two with --label")

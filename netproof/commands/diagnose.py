@@ -7,7 +7,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from netproof.diagnosis import before, diagnosis
+from netproof.diagnosis import diagnosis
 from netproof.errors import NetproofError
 from netproof.present import diagnosis as shown
 from netproof.present import documents, tables
@@ -41,11 +41,11 @@ def run(
             session = _measured(partition, system)
         with tables.working("judging the session"):
             judged = judging.judge_session(judging.find(session, store), system=system, fold=0)
-            earlier = before.sessions_before(judged, _made(store), back)
+            earlier = diagnosis.sessions_before(judged, _made(store), back)
             found = diagnosis.diagnose(judged, partition, earlier)
     except NetproofError as error:
         tables.say(tables.console(stderr=True), f"netproof: cannot diagnose: {error}", "red")
-        return diagnosis.CANNOT_TELL
+        return diagnosis.INCONCLUSIVE
     if as_json:
         documents.write(shown.document(judged, found), sys.stdout)
     else:

@@ -15,9 +15,8 @@ from typing import Any
 from rich.console import Console
 from rich.text import Text
 
-from netproof.comparison.comparison import Comparison
+from netproof.comparison.comparison import Comparison, sides
 from netproof.comparison.comparison import compare as compare_sides
-from netproof.comparison.sides import sides
 from netproof.errors import NetproofError
 from netproof.present import compared, documents, tables
 from netproof.present.tables import TableColumn, say
@@ -209,6 +208,6 @@ def _labelled(label: str, name: Path | None, store: Path | None) -> dict[str, Se
 
     opened = Store(store)
     return {
-        f"{label}={value}": questions.opened(opened, stored)
+        f"{label}={value}": questions.load(opened, stored)
         for value, stored in questions.labelled(opened, label).items()
     }

@@ -40,7 +40,7 @@ def run(
             report = _measured(where, environment, rounds, nodes)
         several = [(one, gpcnet.impacts(one)) for one in gpcnet.of_report(report)]
     except NetproofError as error:
-        said = f"netproof: cannot tell of GPCNeT: {error}"
+        said = f"netproof: GPCNeT is inconclusive: {error}"
         tables.say(tables.console(stderr=True), said, "red")
         return UNDECIDED
     labelled.show(several, report, shown.document, shown.print_gpcnet, as_json=as_json)

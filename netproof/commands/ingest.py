@@ -9,8 +9,9 @@ from rich.console import Console
 
 from netproof.errors import NetproofError
 from netproof.present import tables
-from netproof.store.folder import Store
-from netproof.verdict.keeping import KeptSession, ingest
+from netproof.store import Store
+from netproof.store.ingest import Ingested
+from netproof.verdict.judging import ingest
 
 ALL_IN, REFUSED = 0, 2
 """Exit statuses of ``netproof ingest``."""
@@ -44,7 +45,7 @@ def run(
     return REFUSED if refused else ALL_IN
 
 
-def _print(done: KeptSession, out: Console) -> None:
+def _print(done: Ingested, out: Console) -> None:
     came = "ingested" if done.new else "there already"
     tables.say(
         out,

@@ -49,7 +49,7 @@ def run(
 
             written = write_page(folder, lambda scripts: pages.page(several, scripts))
     except NetproofError as error:
-        said = f"netproof: cannot tell of load: {error}"
+        said = f"netproof: load is inconclusive: {error}"
         tables.say(tables.console(stderr=True), said, "red")
         return UNDECIDED
     labelled.show(several, report, shown.document, shown.print_load, written, as_json=as_json)

@@ -13,8 +13,7 @@ from netproof.intake import writing
 from netproof.present import tables
 from netproof.session import session
 from netproof.session.session import Session
-from netproof.verdict.derivable import system_of
-from netproof.verdict.deriving import (
+from netproof.verdict.derive import (
     DERIVED,
     FEW_LAUNCHES,
     NOT_ALL_DERIVED,
@@ -22,10 +21,9 @@ from netproof.verdict.deriving import (
     DerivingSettings,
     derived,
     reference_folder,
+    system_of,
 )
-from netproof.verdict.reference_edits import edited
-from netproof.verdict.references import ReferenceFile
-from netproof.verdict.replacing import diff
+from netproof.verdict.references import ReferenceFile, diff, edited
 
 
 def run(

@@ -9,9 +9,8 @@ from pathlib import Path
 from netproof.errors import NetproofError
 from netproof.present import documents, risks, tables
 from netproof.session import session
-from netproof.verdict import reference_risks
-from netproof.verdict.derivable import system_of
-from netproof.verdict.deriving import DERIVED, NOT_ALL_DERIVED, reference_folder
+from netproof.verdict import risk
+from netproof.verdict.derive import DERIVED, NOT_ALL_DERIVED, reference_folder, system_of
 from netproof.verdict.references import ReferenceFile
 
 
@@ -22,7 +21,7 @@ def run(reports: Sequence[Path], *, system: str | None, margin: float, as_json: 
             sessions = [session.load(report) for report in reports]
             name, _, partition = (system or system_of(sessions)).partition(":")
             references = ReferenceFile(reference_folder() / f"{name}.yaml")
-            found, without = reference_risks.of_sessions(
+            found, without = risk.risks_of_sessions(
                 sessions, references, name, partition or None, margin
             )
     except NetproofError as error:
@@ -33,7 +32,7 @@ def run(reports: Sequence[Path], *, system: str | None, margin: float, as_json: 
             "format": documents.FORMAT,
             "margin": margin,
             "risks": [{**documents.of_case(one.case), **risks.of_risk(one)} for one in found],
-            "without": [{**documents.of_case(one.case), "why": one.reason} for one in without],
+            "without": [{**documents.of_case(case), "why": why} for case, why in without.items()],
         }
         documents.write(document, sys.stdout)
     else:

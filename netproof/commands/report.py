@@ -13,8 +13,7 @@ from pathlib import Path
 import altair as alt
 import vl_convert
 
-from netproof.comparison.against import alone
-from netproof.comparison.comparison import Comparison
+from netproof.comparison.comparison import Comparison, alone
 from netproof.diagnosis import diagnosis
 from netproof.errors import NetproofError
 from netproof.present import tables

@@ -10,7 +10,7 @@ from pathlib import Path
 from rich.console import Console
 from rich.text import Text
 
-from netproof.comparison.against import alone
+from netproof.comparison.comparison import alone
 from netproof.criteria import Level
 from netproof.errors import NetproofError
 from netproof.present import documents, tables
@@ -22,16 +22,13 @@ from netproof.present.traffic import print_traffic, print_transports
 from netproof.present.wording import outcome
 from netproof.site.partition import ScoreBaseline
 from netproof.verdict import judging
-from netproof.verdict.comparing import group
-from netproof.verdict.counts import counts
-from netproof.verdict.cpu_rows import cpu_rows
-from netproof.verdict.crossover import Crossover, crossovers
 from netproof.verdict.exit_status import CANNOT_JUDGE, FAILED, PASSED
-from netproof.verdict.failures import failures
-from netproof.verdict.judged import Borrowed, Judged, Verdict
+from netproof.verdict.explain import Crossover, counts, cpu_rows, crossovers, failures
+from netproof.verdict.group_rulings import group
 from netproof.verdict.judging import JudgedSession
 from netproof.verdict.options import AlongsideOptions
-from netproof.verdict.usual import Usual
+from netproof.verdict.recurring import Recurring
+from netproof.verdict.verdict import Borrowed, Judged, Verdict
 
 MARKS = {Level.FAIL: "✗", Level.INCONCLUSIVE: "?", Level.WARN: "!", Level.PASS: " "}
 _STYLES = {
@@ -110,7 +107,7 @@ def print_session(judged: JudgedSession, out: Console) -> None:
     _print_landmarks(groups, _legend(judged), out)
 
 
-def _print_outcome(verdict: Verdict, usual: Usual, out: Console) -> None:
+def _print_outcome(verdict: Verdict, usual: Recurring, out: Console) -> None:
     inconclusive = [one for one in verdict.cases if one.level is Level.INCONCLUSIVE]
     warned = [one for one in verdict.cases if one.level is Level.WARN]
     words = {
@@ -142,7 +139,7 @@ def _print_outcome(verdict: Verdict, usual: Usual, out: Console) -> None:
         say(out, f"FAIL {failure}", "red")
 
 
-def _briefly(judged: Judged, usual: Usual) -> str:
+def _briefly(judged: Judged, usual: Recurring) -> str:
     flags = []
     for ruling in judged.rulings:
         if ruling.level is Level.WARN and not usual.has(ruling):

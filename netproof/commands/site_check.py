@@ -33,7 +33,7 @@ from netproof.site.faults import SiteError
 from netproof.site.jobs import jobs, nodes_of
 from netproof.site.matrix import Matrix, matrix
 from netproof.site.partition import Partition, time_limit_s
-from netproof.verdict import deriving, judging
+from netproof.verdict import derive, judging
 from netproof.verdict.references import NotThere, ReferenceFile
 
 RIGHT, WRONG = 0, 2
@@ -238,7 +238,7 @@ def _references(
     checked: CheckedSite, expected: Matrix, environments: Mapping[str, Mapping[str, Any]]
 ) -> None:
     """Check that every expected case has the references without which it would fail."""
-    path = deriving.reference_folder() / f"{checked.system}.yaml"
+    path = derive.reference_folder() / f"{checked.system}.yaml"
     try:
         references = ReferenceFile(path)
     except NetproofError as error:

@@ -8,8 +8,8 @@ from pathlib import Path
 from netproof.errors import NetproofError
 from netproof.present import tables
 from netproof.store import checksums, questions
-from netproof.store.folder import Store, StoredSession
-from netproof.verdict import kept
+from netproof.store.folder import VERDICT, Store, StoredSession
+from netproof.verdict import stored as stored_verdicts
 
 SOUND, FAULTY = 0, 2
 """Exit statuses: all is as written; something is damaged or cannot be checked."""
@@ -24,7 +24,7 @@ class CheckedStore:
 
 
 def check(store: Store, stored: StoredSession) -> CheckedStore:
-    """Read every file of a session, and compare it with its checksum."""
+    """Read every file of a session; compare it with its checksum and with the other files."""
     folder = store.path(stored)
     try:
         found = checksums.faults(folder, store.files(stored))
@@ -34,7 +34,9 @@ def check(store: Store, stored: StoredSession) -> CheckedStore:
         return CheckedStore(stored, (f"{folder}: cannot be read: {error.strerror}",))
     if not found:
         try:
-            kept.of_session(questions.opened(store, stored), store, stored)
+            session = questions.whole(store, stored)
+            if (judged := stored_verdicts.on_session(session, store, stored)) is not None:
+                stored_verdicts.insist_on_session(judged[1], session, folder / VERDICT)
         except NetproofError as error:
             return CheckedStore(stored, (str(error),))
     return CheckedStore(stored, tuple(map(str, found)))

@@ -46,7 +46,7 @@ def run(
 
             written = write_page(folder, lambda scripts: pages.page(several, scripts))
     except NetproofError as error:
-        said = f"netproof: cannot tell of tails: {error}"
+        said = f"netproof: tails are inconclusive: {error}"
         tables.say(tables.console(stderr=True), said, "red")
         return UNDECIDED
     labelled.show(several, report, shown.document, shown.print_tail, written, as_json=as_json)

@@ -37,7 +37,7 @@ def run(
     try:
         with tables.working("judging the session"):
             judged = judging.judge_session(
-                judging.find(name, store),
+                judging.find(name, store, lazily=not (as_json or power)),
                 system=system,
                 full=full,
                 asked=asked,
@@ -79,7 +79,7 @@ def _print_changed(judged: JudgedSession, out: Console) -> None:
     """Print the differences from the stored verdict, case by case."""
     changed = judged.changed
     if changed is None:
-        tables.say(out, "no verdict is kept of what was asked for, so this one is the first")
+        tables.say(out, "no verdict is stored of what was asked for, so this one is the first")
         return
     kept = changed.kept
     bounds = f"other bounds: {'; '.join(kept.differs)}" if kept.differs else "the same bounds"

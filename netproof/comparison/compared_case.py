@@ -1,21 +1,230 @@
-"""A case that both sides measured: its ratio, its ranges and its landmarks."""
+"""A case that both sides measured: its ratio, its ranges of sizes and its landmarks.
+
+Intervals are the score's bootstrap over launches: launches of both sides are resampled with
+replacement, and the landmark is that of their median curve. r∞ and the share of the line rate are
+known per launch: theirs is the interval of the ratio of medians (``interval.of_ratio``).
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import dataclasses
+import math
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
+import numpy as np
+
 from netproof import criteria
-from netproof.comparison.landmark_ratios import LandmarkRatio, landmark_ratios
-from netproof.comparison.ranges import Range, ranges_of
-from netproof.criteria import Finding, Level
+from netproof.criteria import (
+    Envelope,
+    Finding,
+    Level,
+    ScoreSettings,
+    percentile_interval,
+    resampled_medians,
+)
 from netproof.criteria.settings import Settings
+from netproof.criteria.slower import ENVELOPE
+from netproof.errors import NetproofError
+from netproof.measurement import twin
 from netproof.measurement.cpu_use import costliest
+from netproof.measurement.curve import Curve
+from netproof.measurement.interval import Interval, of_ratio
+from netproof.measurement.landmark_table import LANDMARKS, RATES, Better
+from netproof.measurement.landmarks import ASYMPTOTIC, landmarks
+from netproof.measurement.readings import LandmarkSettings
 from netproof.session.measured import Measured
 from netproof.session.session import CheckResult
-from netproof.verdict.disturbing import disturbances
-from netproof.verdict.subject import Subject
+from netproof.site.matrix import Matrix
+from netproof.verdict.subject import Subject, disturbances
+from netproof.verdict.verdict import Borrowed, Judged
+
+RANGE_SIZES = 3
+"""Sizes that make a range: at each, the launches of both sides do not overlap."""
+
+RANGE_LAUNCHES = 3
+"""Launches of each side that a range takes."""
+
+LONE_SIZE_RATIO = 2.0
+"""Ratio from which a size outside all ranges is reported too."""
+
+
+@dataclass(frozen=True)
+class Range:
+    """Neighbouring sizes, from ``least`` to ``largest`` bytes, over which one side is faster.
+
+    ``faster``: whether the second side is; ``ratio`` at ``size`` is the one furthest from 1.
+    """
+
+    least: int
+    largest: int
+    faster: bool
+    size: int
+    ratio: float
+
+    def __str__(self) -> str:
+        """Return the range as part of a sentence about the second side."""
+        word = "faster" if self.faster else "slower"
+        if self.least == self.largest:
+            return f"{word} at {self.size} bytes ({self.ratio:.3g} times as fast)"
+        return (
+            f"{word} from {self.least} to {self.largest} bytes ({self.ratio:.3g} times as fast at"
+            f" {self.size})"
+        )
+
+
+def ranges_of(
+    first: Sequence[Curve], second: Sequence[Curve], ratios: Mapping[int, float]
+) -> tuple[Range, ...]:
+    """Return the ranges in which all launches of one side beat all of the other.
+
+    A range has ``RANGE_SIZES`` such sizes or more, with at most one other size between two. Single
+    sizes count where one side is ``LONE_SIZE_RATIO`` times as fast. With fewer than
+    ``RANGE_LAUNCHES`` launches, chance separates sides too often.
+    """
+    if min(len(first), len(second)) < RANGE_LAUNCHES:
+        return ()
+    runs: list[list[int]] = []
+    since = 0
+    for size, ratio in ratios.items():
+        if not _apart(first, second, size):
+            since += 1
+            continue
+        if runs and since < 2 and (ratios[runs[-1][-1]] > 1) == (ratio > 1):
+            runs[-1].append(size)
+        else:
+            runs.append([size])
+        since = 0
+    found = []
+    for run in runs:
+        parts = [run] if len(run) >= RANGE_SIZES else [[size] for size in run]
+        for sizes in parts:
+            size = max(sizes, key=lambda one: _factor(ratios[one]))
+            if len(sizes) > 1 or _factor(ratios[size]) >= LONE_SIZE_RATIO:
+                found.append(Range(sizes[0], sizes[-1], ratios[size] > 1, size, ratios[size]))
+    return tuple(found)
+
+
+def _factor(ratio: float) -> float:
+    """Return how far a ratio is from 1, to either side."""
+    return max(ratio, 1 / ratio)
+
+
+def _apart(first: Sequence[Curve], second: Sequence[Curve], size: int) -> bool:
+    one, other = (
+        [curve.time_us[curve.sizes.index(size)] for curve in launches]
+        for launches in (first, second)
+    )
+    return max(one) < min(other) or max(other) < min(one)
+
+
+_OWN = [one for one in LANDMARKS.values() if one.name not in twin.NAMES]
+COMPARED = sorted(_OWN, key=lambda one: one.better is Better.NEITHER)
+"""Landmarks of one case; those with a better end, and so with a ratio, come first."""
+
+
+@dataclass(frozen=True)
+class LandmarkRatio:
+    """A landmark of both sides; with ``ratio`` above 1 the second side's is better.
+
+    ``difference``: second minus first, in the landmark's unit. Values are None where a side has no
+    such landmark, or it has no better end; intervals also where a side has one launch.
+    """
+
+    first: float | None
+    second: float | None
+    ratio: float | None = None
+    interval: Interval | None = None
+    difference: float | None = None
+    difference_interval: Interval | None = None
+
+
+def landmark_ratios(
+    first: Measured,
+    second: Measured,
+    peaks_from: tuple[int, int],
+    settings: ScoreSettings,
+) -> dict[str, LandmarkRatio]:
+    """Return every landmark of two cases by name, with ratio and difference where comparable.
+
+    ``peaks_from``: the least size in bytes that can be the peak, for each side. Times in µs, rates
+    in MB/s, sizes in bytes. Raise NetproofError where launches of a case differ in their sizes.
+    """
+    resampled: tuple[Mapping[str, np.ndarray], ...] = ({}, {})
+    if min(len(first.launches), len(second.launches)) > 1:
+        random = np.random.default_rng(settings.random_seed)
+        resampled = tuple(
+            _resampled(one, peak_from, settings, random)
+            for one, peak_from in zip((first, second), peaks_from, strict=True)
+        )
+    found = {}
+    for landmark in COMPARED:
+        name, smaller = landmark.name, landmark.better is Better.SMALLER
+        one, other = getattr(first.landmarks, name), getattr(second.landmarks, name)
+        if landmark.better is Better.NEITHER or not (one and other):
+            found[name] = LandmarkRatio(one, other)
+            continue
+        interval = difference_interval = None
+        if name in ASYMPTOTIC:
+            interval = _of_asymptotic(first, second, name)
+        elif name in resampled[0] and name in resampled[1]:
+            ones, others = resampled[0][name], resampled[1][name]
+            interval = percentile_interval(ones / others if smaller else others / ones, settings)
+            difference_interval = percentile_interval(others - ones, settings)
+        ratio = one / other if smaller else other / one
+        found[name] = LandmarkRatio(one, other, ratio, interval, other - one, difference_interval)
+    return found
+
+
+def _of_asymptotic(first: Measured, second: Measured, name: str) -> Interval | None:
+    """Return the interval of the ratio of two r∞, or of two shares of the line rate, over launches.
+
+    None where a launch has no line, for a single launch, and where the ratio has no upper end.
+    """
+    sides = []
+    for measured in (first, second):
+        own = [
+            landmarks(launch.curve, measured.line_rate_mb_s).asymptotic_mb_s
+            for launch in measured.launches
+        ]
+        if any(value is None for value in own):
+            return None
+        per = measured.line_rate_mb_s if name == "line_rate_share" else 1.0
+        sides.append([value / per for value in own])
+    found = of_ratio(sides[1], sides[0])
+    return found if found and found[1] < math.inf else None
+
+
+def _resampled(
+    measured: Measured, peak_from: int, settings: ScoreSettings, random: np.random.Generator
+) -> dict[str, np.ndarray]:
+    """Return the case's landmarks above 0 in bootstrap samples of its launches."""
+    curve, launches = measured.curve, measured.launches
+    for launch in launches:
+        if launch.curve.sizes != curve.sizes:
+            raise NetproofError(
+                f"{measured.case}: launch {launch.number} has other sizes than its median curve;"
+                " the report was changed"
+            )
+    short = [
+        number
+        for number, (size, time) in enumerate(zip(curve.sizes, curve.time_us, strict=True))
+        if (1 <= size < LandmarkSettings.latency_below or curve.sizes == (0,)) and time > 0
+    ]
+    times = np.array([launch.curve.time_us for launch in launches])[:, short]
+    rates = np.array([launch.curve.bandwidth_mb_s or () for launch in launches])
+    medians = resampled_medians(np.hstack([times, rates]), settings, random)
+    found = {}
+    if short:
+        found["latency_us"] = np.median(medians[:, : len(short)], axis=1)
+    if curve.bandwidth_mb_s is not None:
+        at = {size: medians[:, len(short) + number] for number, size in enumerate(curve.sizes)}
+        found |= {name: at[size] for name, size in RATES.items() if size in at}
+        candidates = [values for size, values in at.items() if size >= peak_from]
+        if candidates:
+            found["peak_mb_s"] = np.max(candidates, axis=0)
+    return {name: values for name, values in found.items() if values.min() > 0}
 
 
 class Outcome(StrEnum):
@@ -32,12 +241,10 @@ class Outcome(StrEnum):
 class ComparedCase:
     """A case that both sides measured.
 
-    ``score``: the second side's score with the first as baseline; for a function without message
-    sizes (Barrier), the ratio of its times. ``ratios``: by size in bytes, the first side's median
-    time over the second's. ``ranges``: sizes over which one side is faster, empty with too few
-    launches. ``cpu_s_per_gb``: of the costliest node of each side, without interval. ``disturbed``:
-    other activity on a side's nodes in launches that count, since too few others remain, with the
-    side's name.
+    ``score``: the second side's, with the first as baseline, or the ratio of times without message
+    sizes; ``ratios``: by size in bytes, the first side's median time over the second's; ``ranges``:
+    empty with too few launches; ``cpu_s_per_gb``: of each side's costliest node; ``disturbed``:
+    other activity in launches that count all the same, with the side's name.
     """
 
     first: Measured
@@ -81,9 +288,9 @@ class ComparedCase:
     def sentence(self) -> str:
         """Return the sentence: ratio, sizes, and what disturbed either side."""
         noise = f"; the machine was disturbed: {'; '.join(self.disturbed)}"
-        return f"{self._ratio_sentence()}{noise if self.disturbed else ''}"
+        return f"{self._ratio()}{noise if self.disturbed else ''}"
 
-    def _ratio_sentence(self) -> str:
+    def _ratio(self) -> str:
         if self.score.value is None:
             latency = self.landmarks["latency_us"].ratio
             alongside = "" if latency is None else f"; by its latency {latency:.3g} times as fast"
@@ -93,8 +300,8 @@ class ComparedCase:
         if self.score.interval is None:
             return f"{ratio}, with no interval, which takes two launches of both"
         low, high = self.score.interval
-        between = f"{ratio} ({low:.3g} to {high:.3g})"
-        return ": ".join([between, "; ".join(map(str, self.ranges))] if self.ranges else [between])
+        ranges = f": {'; '.join(map(str, self.ranges))}" if self.ranges else ""
+        return f"{ratio} ({low:.3g} to {high:.3g}){ranges}"
 
 
 def compared_case(one: CheckResult, other: CheckResult, first: str, second: str) -> ComparedCase:
@@ -138,16 +345,13 @@ def compared_case(one: CheckResult, other: CheckResult, first: str, second: str)
         for name, side, said in zip((first, second), (before, after), extras, strict=True)
         for noise in disturbances(Subject.of_extras(side, said, {}))
     )
-    costs = _cpu_s_per_gb(before, after)
+    one_cost, other_cost = (costliest(side.cpu_costs).s_per_gb for side in (before, after))
+    costs = LandmarkRatio(one_cost, other_cost)
+    if one_cost and other_cost:
+        # Below 1 the second side costs more.
+        ratio, more = one_cost / other_cost, other_cost - one_cost
+        costs = dataclasses.replace(costs, ratio=ratio, difference=more)
     return ComparedCase(before, after, score, ratios, ranges, landmarks, costs, disturbed)
-
-
-def _cpu_s_per_gb(before: Measured, after: Measured) -> LandmarkRatio:
-    """Return each side's CPU seconds per 10⁹ bytes; a ratio below 1 means the second costs more."""
-    one, other = (costliest(side.cpu_costs).s_per_gb for side in (before, after))
-    if not one or not other:
-        return LandmarkRatio(one, other)
-    return LandmarkRatio(one, other, one / other, difference=other - one)
 
 
 def _of_times(time: LandmarkRatio, where: str, first: str) -> Finding:
@@ -160,3 +364,31 @@ def _of_times(time: LandmarkRatio, where: str, first: str) -> Finding:
         spoken = f"95% interval {time.interval[0]:.3g} to {time.interval[1]:.3g}"
     why = f"{time.ratio:.3g} times as fast as {first}, by its time ({spoken})"
     return Finding("time", Level.SHOWN, where, why, value=time.ratio, interval=time.interval)
+
+
+def envelope_of_cases(
+    cases: Mapping[str, Judged | Borrowed], matrix: Matrix
+) -> tuple[Envelope | None, bool]:
+    """Return the envelope of equal cases by their labels, and whether they cross unlike links.
+
+    At least one case is of this session. The envelope is None where fewer than two cases share a
+    size. Links are unlike where they differ in rate or MTU, as far as they are known.
+    """
+    curves = {
+        label: one.measured.curve
+        for label, one in cases.items()
+        if one.measured is not None and one.measured.curve.sizes != (0,)
+    }
+    first = next(one.case for one in cases.values() if isinstance(one, Judged))
+    partition = matrix.partitions.get(first.partition)
+    settings = ENVELOPE if partition is None else partition.settings().envelope
+    links = set()
+    for one in cases.values():
+        if isinstance(one, Borrowed):
+            links.add(one.subject.link)
+        elif one.case.partition in matrix.partitions:
+            rdma = one.case.environment in matrix.not_over_tcp
+            over_tcp = one.case.function == "tcp" or not rdma
+            links.add(matrix.partitions[one.case.partition].link(over_tcp=over_tcp))
+    unlike = first.path != "inside" and len(links - {None}) > 1
+    return criteria.envelope(curves, settings), unlike

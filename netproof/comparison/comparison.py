@@ -6,21 +6,119 @@ second side is faster. Nothing is judged here; cases that only one side measured
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import math
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 from operator import itemgetter
+from pathlib import Path
 from typing import Any
 
-from netproof.comparison.compared_case import ComparedCase, Outcome, compared_case
-from netproof.comparison.ranges import RANGE_SIZES
-from netproof.comparison.sides import ComparedSide
+from netproof.comparison.compared_case import RANGE_SIZES, ComparedCase, Outcome, compared_case
 from netproof.errors import NetproofError
 from netproof.measurement.case import Case
-from netproof.session.session import CheckResult
-from netproof.verdict.verdict import faults_of
+from netproof.session import node_differences
+from netproof.session.session import CheckResult, Session
+from netproof.verdict import judging
+from netproof.verdict.group_rulings import group
+from netproof.verdict.judge import faults_of
+from netproof.verdict.verdict import Verdict
+
+
+@dataclass(frozen=True)
+class ComparedSide:
+    """One side: a session, or the cases of one of its partitions or environments, or of both.
+
+    ``name``: distinguishes it in sentences; ``also``: further sessions whose results stand in
+    ``session``.
+    """
+
+    session: Session
+    name: str
+    partition: str | None = None
+    environment: str | None = None
+    also: tuple[Session, ...] = ()
+
+    def results(self) -> dict[tuple, CheckResult]:
+        """Return the final results of its cases, by the key that a counterpart shares.
+
+        Raise NetproofError where it has none.
+        """
+        found = {}
+        for result in self.session.results:
+            case = result.case
+            if case is None:
+                continue
+            if self.partition not in (None, case.partition):
+                continue
+            if self.environment not in (None, case.environment):
+                continue
+            where = (
+                None if self.partition else case.partition,
+                None if self.environment else case.environment,
+            )
+            # A case that ReFrame repeated counts as it ended.
+            found[(*where, *group(case))] = result
+        if found:
+            return found
+        cases = [result.case for result in self.session.results if result.case is not None]
+        for asked, what in ((self.partition, "partition"), (self.environment, "environment")):
+            known = dict.fromkeys(getattr(case, what) for case in cases)
+            if asked is not None and asked not in known:
+                raise NetproofError(
+                    f"{self.session.path}: has no case of {what} {asked!r}; it has"
+                    f" {', '.join(known) or 'no case'}"
+                )
+        raise NetproofError(f"{self.session.path}: has no case of {self.name}")
+
+
+def sides(
+    first: Session,
+    second: Session | None = None,
+    partitions: tuple[str, str] | None = None,
+    environments: tuple[str, str] | None = None,
+    names: tuple[str, str] | None = None,
+) -> tuple[ComparedSide, ComparedSide]:
+    """Return the two sides: two sessions, or two partitions or environments of one.
+
+    ``partitions`` and ``environments``: those of the first and of the second side; ``names``: of
+    the two sessions, else their files. Raise NetproofError where both sides would be the same, or a
+    session holds several systems.
+    """
+    sessions = (first, second or first)
+    for one in sessions:
+        systems = sorted({result.system for result in one.results})
+        if not systems:
+            raise NetproofError(f"{one.path}: holds no test case, so nothing ran")
+        if len(systems) != 1:
+            raise NetproofError(
+                f"{one.path}: holds results of {len(systems)} systems"
+                f" ({', '.join(systems)}), and one is compared"
+            )
+    parts = []
+    if first.path != sessions[1].path:
+        parts.append(names or _session_names(first, sessions[1]))
+    parts += [pair for pair in (partitions, environments) if pair and pair[0] != pair[1]]
+    if not parts:
+        raise NetproofError(
+            f"{first.path}: both sides are the same; name a second session, or two with"
+            " --partition or --environment"
+        )
+    asked = (partitions or (None, None), environments or (None, None))
+    return tuple(
+        ComparedSide(one, " ".join(pair[i] for pair in parts), asked[0][i], asked[1][i])
+        for i, one in enumerate(sessions)
+    )
+
+
+def _session_names(first: Session, second: Session) -> tuple[str, str]:
+    # A stored session is a folder, session=NAME.
+    names = tuple(one.path.stem.removeprefix("session=") for one in (first, second))
+    return names if names[0] != names[1] else (str(first.path), str(second.path))
+
 
 NOT_MEASURED_BY = (
     *("criteria", "baseline", "absent", "known", "retired"),
@@ -155,11 +253,7 @@ def _differences(first: Mapping[str, Any], second: Mapping[str, Any]) -> list[tu
         ]
     if first["case"]["ranks_per_node"] != second["case"]["ranks_per_node"]:
         found.append(
-            (
-                "ranks a node",
-                first["case"]["ranks_per_node"],
-                second["case"]["ranks_per_node"],
-            )
+            ("ranks a node", *(side["case"]["ranks_per_node"] for side in (first, second)))
         )
     return found
 
@@ -184,3 +278,105 @@ def _uncompared(
 def _some(results: Mapping[tuple, CheckResult]) -> str:
     names = [str(result.case) for result in results.values()]
     return f"{', '.join(names[:2])}{' and others' if len(names) > 2 else ''}"
+
+
+@dataclass(frozen=True)
+class Against:
+    """A partition, as the second side, compared with each other partition, as the first.
+
+    ``alone``: a sentence for each partition that has no case in common with it.
+    """
+
+    partition: str
+    comparisons: tuple[Comparison, ...]
+    alone: tuple[str, ...]
+
+    def worse(self) -> set[tuple]:
+        """Return the keys of cases slower than another switch's, overall or at some sizes."""
+        return {
+            case.second.case.key()
+            for compared in self.comparisons
+            for case in compared.cases
+            if case.outcome is Outcome.SLOWER or any(not one.faster for one in case.ranges)
+        }
+
+
+def alone(session: Session, verdict: Verdict, switch: str | None = None) -> Against | None:
+    """Compare ``switch``, or else the switch that was measured alone, with each other one.
+
+    Return None where none is given, and no switch was measured alone with stored results of others
+    beside it. Raise NetproofError as ``against``.
+    """
+    measured = {one.case.partition for one in verdict.cases if one.measured is not None}
+    stored = () if verdict.alongside is None else verdict.alongside.cases
+    if switch is None and len(measured) == 1 and {one.case.partition for one in stored} - measured:
+        (switch,) = measured
+    return None if switch is None else against(session, verdict, switch)
+
+
+def against(session: Session, verdict: Verdict, partition: str) -> Against:
+    """Compare a partition's cases with those of each other partition.
+
+    Raise NetproofError where the partition has no case, or is the only one.
+    """
+    results: dict[str, list[CheckResult]] = defaultdict(list)
+    days: dict[str, set[str]] = defaultdict(set)
+    sources: dict[str, dict[Path, Session]] = defaultdict(dict)
+    for judged in verdict.cases:
+        if judged.result is not None:
+            results[judged.case.partition].append(judged.result)
+            sources[judged.case.partition][session.path] = session
+    for one in () if verdict.alongside is None else verdict.alongside.cases:
+        results[one.case.partition].append(one.result)
+        days[one.case.partition].add(one.date)
+        sources[one.case.partition][one.path] = Session(one.path, {}, ())
+    if partition not in results:
+        raise NetproofError(
+            f"{session.path}: has no case of partition {partition!r}; it has"
+            f" {', '.join(results) or 'none'}"
+        )
+    if len(results) == 1:
+        raise NetproofError(
+            f"{session.path}: {partition} is the only partition, so there is no other to compare it"
+            " with; --alongside-stored takes others from the store"
+        )
+
+    def side(name: str) -> ComparedSide:
+        day = days[name]
+        of = f", of {' to '.join(dict.fromkeys((min(day), max(day))))}" if day else ""
+        first, *others = sources[name].values()
+        only = dataclasses.replace(first, results=tuple(results[name]))
+        return ComparedSide(only, f"{name}{of}", name, also=tuple(others))
+
+    comparisons, alone = [], []
+    for other in results:
+        if other == partition:
+            continue
+        try:
+            comparisons.append(compare(side(other), side(partition)))
+        except NetproofError as error:
+            alone.append(str(error))
+    return Against(partition, tuple(comparisons), tuple(alone))
+
+
+def differing(compared: Comparison) -> dict[str, tuple[tuple[str, ...], tuple[str, ...]]]:
+    """Return the properties in which the nodes of both sides differ, with the values of each.
+
+    Raise NetproofError where a side's nodes are not known.
+    """
+    found = []
+    for side in (compared.first, compared.second):
+        of_sessions = [judging.provenance_of(one) for one in (side.session, *side.also)]
+        here = [
+            one
+            for of_session in of_sessions
+            for one in of_session.nodes
+            if side.partition in (None, one.partition)
+            and side.environment in (None, one.environment)
+        ]
+        if not here:
+            reasons = [why for known in of_sessions for why in known.unknown.values()]
+            why = "; ".join(dict.fromkeys(reasons)) or "no job of it said"
+            raise NetproofError(f"what the nodes of {side.name} were is not known: {why}")
+        found.append(here)
+    return node_differences.between(*found)

@@ -20,8 +20,7 @@ from netproof.congestion import factors
 from netproof.congestion.factors import Impacts, Statistic
 from netproof.congestion.loaded import Loaded, VictimRun
 from netproof.congestion.turns import Aggressor, Victim, VictimPlace
-from netproof.criteria.counted import RetransmissionSettings
-from netproof.criteria.counted_shares import sent_again
+from netproof.criteria.counters import RetransmissionSettings, sent_again
 from netproof.localization.accused import AccusationSettings
 from netproof.localization.losses import Resent, port_losses
 from netproof.measurement.interval import MAD_OF_NORMAL, Interval, Side
@@ -66,11 +65,11 @@ class LoadCause:
 
 @dataclass(frozen=True)
 class LoadFindings:
-    """The factors of a job and their causes; ``not_told``: reasons why a cause was not examined."""
+    """The factors of a job and their causes; ``not_examined``: why a cause was not."""
 
     impacts: Impacts
     causes: tuple[LoadCause, ...]
-    not_told: tuple[str, ...]
+    not_examined: tuple[str, ...]
 
     def beyond(self) -> bool:
         """Check whether a factor exceeds its bound, or a cause its limit."""
@@ -90,17 +89,17 @@ def findings(loaded: Loaded) -> LoadFindings:
     partition = loaded.where
     alone = [run for run in loaded.runs if not run.turn.beside and not run.refused(partition)]
     losing, unknown = _losing(alone, partition.settings().retransmission)
-    not_told = [unknown] if unknown else []
+    not_examined = [unknown] if unknown else []
     if any(one.kind is CauseKind.SMALL_BUFFERS for one in losing):
-        return LoadFindings(impacts, tuple(losing), tuple(not_told))
+        return LoadFindings(impacts, tuple(losing), tuple(not_examined))
     settings = partition.pair_settings().accusation()
     slow, unknown = _slow_ports(alone, settings)
     unknown += _not_measured(alone, loaded.nodes)
-    not_told += unknown
+    not_examined += unknown
     apart = {node for one in losing for node in one.nodes}
     slow = [one for one in slow if apart.isdisjoint(one.nodes)]
     return LoadFindings(
-        impacts, (*losing, *slow, *_uplinks(impacts, settings.slower)), tuple(not_told)
+        impacts, (*losing, *slow, *_uplinks(impacts, settings.slower)), tuple(not_examined)
     )
 
 

@@ -1,16 +1,30 @@
-"""Criterion 7: whether measuring a flagged size again shows it again."""
+"""Measuring again (7): whether a flagged size shows again, and what shows between sizes."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from bisect import bisect_left, bisect_right
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
-from netproof.criteria.findings import Bounds, Finding, Level, sizes_in_words
-from netproof.criteria.interface import AgainAtSizes
+from netproof.criteria.findings import (
+    FLAGGED,
+    AtSize,
+    Bounds,
+    CannotJudgeError,
+    Finding,
+    Level,
+    sizes_in_words,
+    times_of,
+)
+from netproof.criteria.interface import Criterion
 from netproof.criteria.registry import BY_FINDING, CONFIRMED_BY_MEASURING
 from netproof.errors import NetproofError
 from netproof.measurement.curve import Curve
+
+TINY = 1e-12
+"""Stands for a value or a bound of 0 in a ratio of the two."""
 
 
 @dataclass(frozen=True)
@@ -19,10 +33,8 @@ class ConfirmSettings:
 
     ``launches``: at least so many repeats; ``most_launches``: at most so many of a case, the first
     ones included; ``sizes``: at least so many between half and twice the flagged size;
-    ``element_bytes``: the unit of a size, 4 for the reductions of IMB, which rounds 1023 up to
-    1024; ``least_bytes``: the smallest message to measure; ``most_bytes``: the largest one, but for
-    the neighbour of a flagged size, None for no limit. Raises NetproofError for fewer than 3
-    launches, fewer at most, fewer than 8 sizes, elements below 1 byte and messages below 8 bytes.
+    ``element_bytes``: the unit of a size, 4 for IMB's reductions; ``least_bytes``, ``most_bytes``:
+    the messages to measure, but for a flagged size's neighbour. Raises NetproofError.
     """
 
     launches: int = 3
@@ -40,8 +52,7 @@ class ConfirmSettings:
             )
         if self.most_launches < self.launches:
             raise NetproofError(
-                f"{self}: most_launches counts all launches of a case, so it is"
-                f" {self.launches} or more"
+                f"{self}: most_launches counts all launches, so it is {self.launches} or more"
             )
         if self.most_bytes is not None and self.most_bytes < 8:
             raise NetproofError(f"{self}: messages of 8 bytes at least have to be allowed")
@@ -49,11 +60,9 @@ class ConfirmSettings:
 
 @dataclass(frozen=True)
 class Confirmation:
-    """Result of measuring a flagged size again.
+    """Result of measuring a flagged size again: what ``flagged`` of ``launches`` usable ones show.
 
-    ``level``: what most launches reached again; ``SHOWN`` where the flag is unconfirmed,
-    ``UNDEFINED`` where too few launches could be used. ``flagged`` of ``launches`` usable ones
-    were flagged again; ``reason``: one sentence.
+    ``level``: ``SHOWN`` where the flag is unconfirmed, ``UNDEFINED`` with too few launches.
     """
 
     finding: Finding
@@ -70,29 +79,22 @@ class Confirmation:
     @property
     def confirmed(self) -> bool:
         """Whether the flag counts."""
-        return self.level in (Level.WARN, Level.FAIL)
+        return self.level in FLAGGED
 
 
 def dense_sizes(flagged: Finding, settings: ConfirmSettings = ConfirmSettings()) -> tuple[int, ...]:
     """Return the sizes in bytes at which a flagged size is measured again (criterion 7).
 
-    From half to twice the flagged size s, evenly spaced in log s, with s and its neighbours
-    s ± 1 (± ``element_bytes``) among them, and the sizes that it was compared with, wherever
-    they lie. At least ``settings.sizes`` between s/2 and 2s (or ``settings.most_bytes``), or all
-    multiples of ``element_bytes`` there where there are fewer (7 at 4 bytes). Raises
-    NetproofError for a finding without a size.
+    From half to twice the flagged size, evenly spaced in their logarithms, with its neighbours and
+    the sizes that it was compared with. Raises NetproofError for a finding without a size.
     """
-    size, element = _flagged_size(flagged), settings.element_bytes
-    window = _window(size, settings)
-    neighbours = _neighbours(size, window)
-    wanted = min(settings.sizes, len(window))
-    steps = settings.sizes
+    window, neighbours = _around(flagged, settings)
+    least, element, steps = flagged.size / 2, settings.element_bytes, settings.sizes
     while True:
-        grid = {
-            round(size / 2 * 4 ** (step / (steps - 1)) / element) * element for step in range(steps)
-        }
-        dense = {one for one in grid if one in window} | neighbours
-        if len(dense) >= wanted:
+        powers = (4 ** (step / (steps - 1)) for step in range(steps))
+        dense = {round(least * power / element) * element for power in powers}
+        dense = {one for one in dense if one in window} | neighbours
+        if len(dense) >= min(settings.sizes, len(window)):
             return tuple(sorted(dense | set(flagged.compared_sizes)))
         steps += settings.sizes
 
@@ -102,13 +104,29 @@ def needed_sizes(
 ) -> tuple[range, frozenset[int]]:
     """Return the window and the sizes that a repeat needs where it cannot take ``dense_sizes``.
 
-    The window is from half to twice the flagged size, and ``settings.sizes`` of it are needed. All
-    of the sizes are: the flagged one, its neighbours and those that it was compared with. Raises
-    NetproofError for a finding without a size.
+    ``settings.sizes`` of the window are needed, and all of the sizes. Raises NetproofError for a
+    finding without a size.
     """
-    size = _flagged_size(flagged)
-    window = _window(size, settings)
-    return window, frozenset(_neighbours(size, window) | set(flagged.compared_sizes))
+    window, neighbours = _around(flagged, settings)
+    return window, frozenset(neighbours | set(flagged.compared_sizes))
+
+
+def _around(flagged: Finding, settings: ConfirmSettings) -> tuple[range, set[int]]:
+    """Return the multiples of an element from half to twice a flagged size, and its neighbours."""
+    size, element = flagged.size, settings.element_bytes
+    if size is None or size < 1:
+        raise NetproofError(
+            f"{flagged.criterion} of {flagged.where} is about no size to measure again"
+        )
+    if size % element:
+        raise NetproofError(f"{size} bytes is no multiple of an element of {element} bytes")
+    last = 2 * size
+    if settings.most_bytes is not None:
+        last = min(last, max(settings.most_bytes, size + element))
+    # A session from before this setting may have flagged a smaller one.
+    least = max(min(settings.least_bytes, size), size / 2)
+    window = range(max(1, math.ceil(least / element)) * element, last + 1, element)
+    return window, {one for one in (size - element, size, size + element) if one in window}
 
 
 def confirm(
@@ -120,91 +138,255 @@ def confirm(
 ) -> Confirmation:
     """Check whether launches measured again around a flagged size show it again (criterion 7).
 
-    ``flagged``: a finding of inversion, jump or dropout; ``launches``: curves over
-    ``dense_sizes`` or more; ``bounds``: the settings that the finding was made with. A launch
-    is flagged again if the same criterion reaches a bound at any size from half to twice the
-    flagged one; more than half of the usable launches confirm. Raises NetproofError for
-    another criterion.
+    ``launches``: curves over ``dense_sizes`` or more; ``bounds``: those of the finding. More than
+    half of the usable launches confirm, each at any size from half to twice the flagged one. Raises
+    NetproofError for another criterion than inversion, jump and dropout.
     """
-    size = _flagged_size(flagged)
-    criterion = BY_FINDING.get(flagged.criterion)
-    if criterion is None or criterion.again is None:
-        raise NetproofError(
-            f"{flagged.criterion} is not confirmed by measuring again: only "
-            f"{', '.join(CONFIRMED_BY_MEASURING)} are"
-        )
-    levels, faults = [], []
+    how, (window, needed) = _again(flagged.criterion), needed_sizes(flagged, settings)
+    levels, unused = [], ""
     for number, curve in enumerate(launches, 1):
-        level, fault = _level_again(flagged, curve, bounds, settings, criterion.again)
-        if fault is None:
-            levels.append(level)
-        else:
-            faults.append(f"launch {number} could not be used: {fault}")
-    again = sum(level in (Level.WARN, Level.FAIL) for level in levels)
-    failed = sum(level is Level.FAIL for level in levels)
-    unused = "".join(f"; {fault}" for fault in faults)
-    counted = f"{again} of {len(levels)} launches around {size} bytes show it again"
+        try:
+            _insist(curve, window, needed, settings)
+            points = how.read(curve, bounds, at_least=3)
+        except CannotJudgeError as error:
+            unused += f"; launch {number} could not be used: {error}"
+            continue
+        reached = {
+            bounds.level(found.value)[0]
+            for found in how.at_sizes(points)
+            if window[0] <= found.size <= window[-1]
+        }
+        worst = [level for level in (Level.FAIL, Level.WARN) if level in reached]
+        levels.append((*worst, Level.PASS)[0])
+    again = sum(level in FLAGGED for level in levels)
+    counted = f"{again} of {len(levels)} launches around {flagged.size} bytes show it again"
     if len(levels) < settings.launches:
         level, verdict = Level.UNDEFINED, f"not judged, which takes {settings.launches}: {counted}"
     elif 2 * again <= len(levels):
         level, verdict = Level.SHOWN, f"unconfirmed: {counted}"
     else:
-        level = Level.FAIL if 2 * failed > len(levels) else Level.WARN
+        level = Level.FAIL if 2 * levels.count(Level.FAIL) > len(levels) else Level.WARN
         verdict = f"confirmed: {counted}"
-    reason = f"{flagged.criterion} at {size} bytes {verdict}{unused}"
+    reason = f"{flagged.criterion} at {flagged.size} bytes {verdict}{unused}"
     return Confirmation(flagged, level, again, len(levels), reason)
 
 
-def _level_again(
-    flagged: Finding,
-    curve: Curve,
-    bounds: Bounds,
-    settings: ConfirmSettings,
-    how: AgainAtSizes,
-) -> tuple[Level, str | None]:
-    """Return the level that a repeated launch reaches near the flagged size, and its fault."""
-    window, needed = needed_sizes(flagged, settings)
-    measured = [s for s in curve.sizes if s in window]
+def _again(criterion: str) -> Criterion:
+    """Return a criterion of single sizes. Raises NetproofError for others."""
+    if criterion not in CONFIRMED_BY_MEASURING:
+        raise NetproofError(
+            f"{criterion} is not confirmed by measuring again: only "
+            f"{', '.join(CONFIRMED_BY_MEASURING)} are"
+        )
+    return BY_FINDING[criterion]
+
+
+def _insist(curve: Curve, window: range, needed: frozenset[int], settings: ConfirmSettings) -> None:
+    """Raise CannotJudgeError for a curve that lacks sizes around the flagged one."""
     missing = needed - set(curve.sizes)
     if missing:
-        return Level.UNDEFINED, f"it lacks {sizes_in_words(sorted(missing))}"
+        raise CannotJudgeError(f"it lacks {sizes_in_words(sorted(missing))}")
+    measured = sum(size in window for size in curve.sizes)
     wanted = min(settings.sizes, len(window))
-    if len(measured) < wanted:
-        return Level.UNDEFINED, (
-            f"it has {len(measured)} of {wanted} sizes from {window[0]} to {window[-1]} bytes"
+    if measured < wanted:
+        raise CannotJudgeError(
+            f"it has {measured} of {wanted} sizes from {window[0]} to {window[-1]} bytes"
         )
-    points = how.read(curve, bounds, at_least=3)
-    if points.fault is not None:
-        return Level.UNDEFINED, points.fault
-    levels = {
-        bounds.level(found.value)[0]
-        for found in how.at_sizes(points)
-        if window[0] <= found.size <= window[-1]
-    }
-    worst = next((level for level in (Level.FAIL, Level.WARN) if level in levels), Level.PASS)
-    return worst, None
 
 
-def _flagged_size(flagged: Finding) -> int:
-    if flagged.size is None or flagged.size < 1:
-        raise NetproofError(
-            f"{flagged.criterion} of {flagged.where} is about no size to measure again"
-        )
-    return flagged.size
+@dataclass(frozen=True)
+class RefineSettings:
+    """Where a curve is measured at closer sizes.
+
+    ``slopes``: from this disagreement of neighbouring slopes d(ln t)/d(ln n) on, None for nowhere;
+    ``most``: places of a case at most; ``sizes``: so many in the gap on either side; ``step``:
+    sizes within this factor count as one, since a slope over a short step is mostly noise.
+    """
+
+    slopes: float | None = None
+    most: int = 3
+    sizes: int = 2
+    step: float = 1.2
+    least_size: int = 4
+
+    def __post_init__(self) -> None:
+        """Check the values as the class describes."""
+        if self.slopes is not None and not 0 < self.slopes < math.inf:
+            raise NetproofError(f"{self}: slopes is above 0, or None to refine nothing")
+        if self.most < 1 or self.sizes < 1 or self.least_size < 1:
+            raise NetproofError(f"{self}: refining takes a place, a size and messages of 1 byte")
+        if not 1 < self.step <= 2:
+            raise NetproofError(f"{self}: step is a factor above 1, and 2 at most")
 
 
-def _window(size: int, settings: ConfirmSettings) -> range:
-    """Return the multiples of an element from half to twice a size, and from the least."""
-    element = settings.element_bytes
-    if size % element:
-        raise NetproofError(f"{size} bytes is no multiple of an element of {element} bytes")
-    last = 2 * size
-    if settings.most_bytes is not None:
-        last = min(last, max(settings.most_bytes, size + element))
-    # A session from before this setting may have flagged a smaller one.
-    least = max(min(settings.least_bytes, size), size / 2)
-    return range(max(1, math.ceil(least / element)) * element, last + 1, element)
+@dataclass(frozen=True)
+class Bend:
+    """A size in bytes where the slopes to its neighbours disagree, by a pure number."""
+
+    below: int
+    size: int
+    above: int
+    disagreement: float
+
+    @property
+    def why(self) -> str:
+        """Reason to measure closer."""
+        return f"the slopes next to {self.size} bytes differ by {self.disagreement:.2g}"
+
+    def spans(self, size: float) -> bool:
+        """Check whether a size lies between its ends, or is one of them."""
+        return self.below <= size <= self.above
 
 
-def _neighbours(size: int, window: range) -> set[int]:
-    return {one for one in (size - window.step, size, size + window.step) if one in window}
+@dataclass(frozen=True)
+class Region:
+    """Places whose gaps overlap: from ``below`` to ``above`` bytes."""
+
+    below: int
+    above: int
+    places: tuple[Bend, ...]
+
+
+def kinks(launches: Sequence[Curve], settings: RefineSettings) -> tuple[Bend, ...]:
+    """Return the sizes where the slopes on both sides disagree, the strongest first.
+
+    By more than half of the launches, with the same sign; none if one cannot be judged. On
+    t = t₀ + n/r it is 0.17 at most where sizes double, at n = t₀·r. After SKaMPI's refinement
+    (Reussner and others, EuroPVM/MPI 1998).
+    """
+    if settings.slopes is None or not launches:
+        return ()
+    bounds = Bounds(least_size=settings.least_size)
+    try:
+        several = [times_of(curve, bounds, at_least=3) for curve in launches]
+    except CannotJudgeError:
+        return ()
+    sizes = _apart(list(several[0]), settings.step)
+    changes = [_changes(one, sizes) for one in several]
+    found = []
+    for at, (below, size, above) in enumerate(zip(sizes, sizes[1:], sizes[2:], strict=False)):
+        rising = sorted(change[at] for change in changes)
+        most = len(rising) // 2
+        disagreement = max(rising[::-1][most], -rising[most])
+        if disagreement >= settings.slopes:
+            found.append(Bend(below, size, above, disagreement))
+    return tuple(sorted(found, key=lambda place: -place.disagreement)[: settings.most])
+
+
+def _changes(times: Mapping[int, float], sizes: Sequence[int]) -> list[float]:
+    """Return the change of the slope at each size but the first and the last."""
+    slopes = [
+        math.log(times[size] / times[before]) / math.log(size / before)
+        for before, size in pairwise(sizes)
+    ]
+    return [after - before for before, after in pairwise(slopes)]
+
+
+def _apart(sizes: Sequence[int], step: float) -> list[int]:
+    """Return increasing sizes, one in the middle for all within a factor."""
+    groups: list[list[int]] = []
+    for size in sizes:
+        if groups and size < step * groups[-1][0]:
+            groups[-1].append(size)
+        else:
+            groups.append([size])
+    return [group[len(group) // 2] for group in groups]
+
+
+def closer_sizes(place: Bend, settings: RefineSettings, element_bytes: int = 1) -> tuple[int, ...]:
+    """Return the sizes in bytes to measure for a place: its own, and those in the gaps beside it.
+
+    Multiples of ``element_bytes``, evenly spaced in their logarithms, increasing.
+    """
+    ends = {place.below, place.size, place.above}
+    between = set()
+    for low, high in ((place.below, place.size), (place.size, place.above)):
+        for part in range(1, settings.sizes + 1):
+            size = low * (high / low) ** (part / (settings.sizes + 1))
+            between.add(round(size / element_bytes) * element_bytes)
+    return tuple(sorted(ends | {size for size in between if place.spans(size)}))
+
+
+def regions(places: Sequence[Bend]) -> tuple[Region, ...]:
+    """Group places whose gaps overlap, in increasing order."""
+    found: list[Region] = []
+    for place in sorted(places, key=lambda one: one.size):
+        last = found[-1] if found else None
+        if last is not None and place.below < last.above:
+            above, several = max(last.above, place.above), (*last.places, place)
+            found[-1] = Region(last.below, above, several)
+        else:
+            found.append(Region(place.below, place.above, (place,)))
+    return tuple(found)
+
+
+def measured_closer(region: Region, grid: Sequence[int], launch: Curve) -> bool:
+    """Check whether a launch has a region's places, and a size between two of ``grid``."""
+    wanted = {size for one in region.places for size in (one.below, one.size, one.above)}
+    here = {size for size in launch.sizes if region.below <= size <= region.above}
+    return wanted <= here and bool(here - set(grid))
+
+
+def found_closer(
+    region: Region,
+    grid: Sequence[int],
+    launches: Sequence[Curve],
+    bounds: Mapping[str, Bounds],
+    *,
+    where: str,
+) -> Confirmation | None:
+    """Return the worst finding that most launches show at the same size of a region, or None.
+
+    ``grid``: the sizes of the curve; ``bounds``: by the name of the finding. A criterion sees no
+    size outside the region. A lasting fault shows at the same size, and a passing one does not.
+    """
+    worst: list[tuple[bool, float, Confirmation]] = []
+    for name, held in bounds.items():
+        for found, flagged in _by_majority(name, held, region, launches):
+            level, bound = held.level(found.value)
+            if level not in FLAGGED or bound is None:
+                continue
+            beyond = abs(math.log(max(found.value, TINY) / max(bound, TINY)))
+            value = _again(name).sentence.format(f"{found.value:.3g}")
+            reason = (
+                f"at {found.size} bytes, {_place(found.size, grid)} bytes of its curve, {value}"
+            )
+            finding = held.finding(
+                name, where, found.value, reason, size=found.size, compared_sizes=found.compared
+            )
+            shown = Confirmation(finding, level, flagged, len(launches), "")
+            worst.append((level is Level.FAIL, beyond, shown))
+    return max(worst, key=lambda one: one[:2])[2] if worst else None
+
+
+def _by_majority(
+    name: str, bounds: Bounds, region: Region, launches: Sequence[Curve]
+) -> list[tuple[AtSize, int]]:
+    """Return a criterion's value at each size, and how many launches reach its level."""
+    how = _again(name)
+    at: dict[int, list[AtSize]] = {}
+    for launch in launches:
+        try:
+            points = how.read(launch, bounds)
+        except CannotJudgeError:
+            continue
+        inside = {s: v for s, v in points.items() if region.below <= s <= region.above}
+        for found in how.at_sizes(inside) if len(inside) >= 3 else ():
+            at.setdefault(found.size, []).append(found)
+    by_size = []
+    for several in at.values():
+        if 2 * len(several) <= len(launches):
+            continue
+        by_worst = sorted(several, key=lambda one: one.value, reverse=not bounds.flags_small)
+        found = by_worst[len(launches) // 2]
+        _, bound = bounds.level(found.value)
+        reached = [bound is not None and bounds.reached(one.value, bound) for one in several]
+        by_size.append((found, sum(reached)))
+    return by_size
+
+
+def _place(size: int, grid: Sequence[int]) -> str:
+    """Return the words for the neighbours of a size in ``grid``."""
+    neighbours = [*grid[: bisect_left(grid, size)][-1:], *grid[bisect_right(grid, size) :][:1]]
+    word = "between" if len(neighbours) == 2 else "next to"
+    return f"{word} the {' and '.join(map(str, neighbours))}"

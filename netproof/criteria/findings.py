@@ -1,23 +1,27 @@
-"""Findings of criteria, the bounds that they are compared with, and their sentences."""
+"""Findings of criteria, the bounds that they are compared with, and the curves that they read."""
 
 from __future__ import annotations
 
 import math
 import operator
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
-from typing import ClassVar
+from functools import wraps
+from typing import Any, ClassVar
 
 from netproof.errors import NetproofError
+from netproof.measurement.curve import Curve
 from netproof.measurement.units import mbit_s
+
+READABLE = (1e-15, 1e24)
+"""Least and largest time in µs or bandwidth in MB/s that enters a ratio."""
 
 
 class Level(StrEnum):
-    """Meaning of a finding for the verdict.
+    """Meaning of a finding for the verdict; ``SHOWN``: measured, but nothing is asserted.
 
-    ``SHOWN``: measured, but nothing is asserted. ``INCONCLUSIVE``: neither passed nor failed, since
-    the interval still contains a bound after all repeats, or the launches were disturbed.
+    ``INCONCLUSIVE``: the interval contains a bound after all repeats, or nodes were disturbed.
     """
 
     PASS = "pass"
@@ -26,6 +30,9 @@ class Level(StrEnum):
     FAIL = "fail"
     INCONCLUSIVE = "inconclusive"
     UNDEFINED = "undefined"
+
+
+FLAGGED = (Level.WARN, Level.FAIL)
 
 
 @dataclass(frozen=True)
@@ -45,17 +52,13 @@ class CommonSizes:
 
 @dataclass(frozen=True)
 class Finding:
-    """Result of a criterion for a configuration, with its reason.
+    """Result of a criterion for a configuration, ``where``, with its reason in a sentence.
 
-    ``where``: the label of the configuration as the caller gave it; ``size``: bytes, None for
-    a finding about the whole curve; ``value`` and the ``bound`` it was compared with, in the
-    criterion's unit, None where undefined or not asserted; ``reason``: one sentence;
-    ``compared_sizes``: the other sizes that made the value; ``common``: where two curves met;
-    ``interval``: low and high end of the confidence interval of the value; ``against``: the label
-    of the configuration that it was compared with; ``disturbed``: what else the nodes did in
-    launches that the value rests on; ``node`` and ``interface``: whose counters it is about;
-    ``why_undefined``: the reason alone, as it is reported for many cases at once; ``variable``: of
-    a reference, which it is of.
+    ``size``: bytes, None for a whole curve; ``value`` and ``bound``: in the criterion's unit, None
+    where undefined or not asserted; ``compared_sizes``: the other sizes that made the value;
+    ``common``: where two curves met; ``against``: the configuration compared with; ``disturbed``:
+    what else the nodes did; ``node``, ``interface``: whose counters; ``why_undefined``: the reason
+    alone, reported for many cases at once; ``variable``: of a reference.
     """
 
     criterion: str
@@ -92,8 +95,7 @@ def at_sizes(findings: Sequence[Finding]) -> str:
 def folded(findings: Sequence[Finding]) -> list[Finding]:
     """Return one finding for each criterion and level: the one furthest from its bound.
 
-    Its sentence lists all sizes. In the order of the first of each; a finding about a whole curve
-    stands for itself.
+    Its sentence lists all sizes; a finding about a whole curve stands for itself.
     """
     kinds: dict[tuple[str, Level, int | None], list[Finding]] = {}
     for place, one in enumerate(findings):
@@ -119,9 +121,8 @@ def _from_its_bound(finding: Finding) -> float:
 class Bounds:
     """Bounds from which on a value is a warning and a failure; None asserts nothing.
 
-    ``least_size``: smaller messages in bytes are left out of every ratio, since benchmarks
-    print 0 µs there (4 bytes, after the GigE synthetic-benchmark report). Raises NetproofError
-    for a bound that is no number, and for a failure milder than the warning.
+    ``least_size``: smaller messages in bytes are left out, since benchmarks print 0 µs there (after
+    the GigE synthetic-benchmark report). Raises NetproofError for bounds that contradict.
     """
 
     warn: float | None = None
@@ -131,27 +132,27 @@ class Bounds:
 
     def __post_init__(self) -> None:
         """Check the values as the class describes."""
-        name = type(self).__name__
         for bound in (self.warn, self.fail):
             if bound is not None and not math.isfinite(bound):
-                raise NetproofError(f"{name}: {bound} is no bound: give a number, or None")
-        if self.warn is not None and self.fail is not None:
-            milder = self.fail != self.warn and not self.reached(self.fail, self.warn)
-            if milder:
-                raise NetproofError(
-                    f"{name}: fail={self.fail} is milder than warn={self.warn}: exchange them"
-                )
+                raise NetproofError(f"{bound} is no bound: give a number, or None")
+        both = None not in (self.warn, self.fail) and self.fail != self.warn
+        if both and not self.reached(self.fail, self.warn):
+            raise NetproofError(f"fail={self.fail} is milder than warn={self.warn}: exchange them")
         if self.least_size < 1:
-            raise NetproofError(f"{name}: least_size={self.least_size}: it is 1 byte or more")
+            raise NetproofError(f"least_size={self.least_size}: it is 1 byte or more")
+
+    @property
+    def flags_small(self) -> bool:
+        """Whether small values are flagged, and not large ones."""
+        return self.reached(0.0, 1.0)
 
     def level(
         self, value: float, interval: tuple[float, float] | None = None
     ) -> tuple[Level, float | None]:
         """Return the level of a value, and the bound that decided it.
 
-        ``interval``: of the value. It fails where all of the interval is beyond the bound, and is
-        inconclusive where the interval contains it; with None the value alone decides. The value
-        alone decides whether it warns, since a warning stops nothing.
+        It fails where all of the ``interval`` is beyond the bound, and is inconclusive where the
+        interval contains it. The value alone decides whether it warns: a warning stops nothing.
         """
         if self.fail is not None:
             beyond = [self.reached(one, self.fail) for one in (value, *(interval or ()))]
@@ -161,6 +162,62 @@ class Bounds:
             return Level.WARN, self.warn
         nearest = self.warn if self.warn is not None else self.fail
         return (Level.SHOWN, None) if nearest is None else (Level.PASS, nearest)
+
+    def finding(
+        self,
+        criterion: str,
+        where: str,
+        value: float,
+        reason: str,
+        advice: str = "",
+        *,
+        interval: tuple[float, float] | None = None,
+        decided: tuple[Level, float | None] | None = None,
+        **more: Any,
+    ) -> Finding:
+        """Return the finding on a value: ``reason``, the bound that decided, and ``advice``.
+
+        The advice stands only where the value is flagged. ``decided``: level and bound, where
+        these are not those of ``level``; ``more``: further fields of the finding.
+        """
+        level, bound = decided or self.level(value, interval)
+        side = "below" if self.flags_small else "above"
+        held = "" if bound is None else f" ({level.value}: {side} {bound:g} is flagged)"
+        advised = f"; {advice}" if advice and level in FLAGGED else ""
+        if level is Level.INCONCLUSIVE:
+            advised = "; the interval contains that bound, and more launches would make it shorter"
+        return Finding(
+            criterion,
+            level,
+            where,
+            f"{reason}{held}{advised}",
+            value=value,
+            bound=bound,
+            interval=interval,
+            **more,
+        )
+
+
+class Above(Bounds):
+    """Bounds above which a value is flagged."""
+
+    reached = operator.gt
+
+
+class Below(Bounds):
+    """Bounds below which a value is flagged."""
+
+    reached = operator.lt
+
+
+@dataclass(frozen=True)
+class AboveByLaunches(Above):
+    """Bounds that take ``launches`` of both sides that are compared.
+
+    Both are of different jobs, and are not repeated.
+    """
+
+    launches: int = 3
 
 
 @dataclass(frozen=True)
@@ -177,53 +234,102 @@ def greatest(values: Sequence[AtSize]) -> AtSize:
     return max(values, key=lambda found: found.value)
 
 
-def common_sizes(sizes: Sequence[int]) -> CommonSizes:
-    """Return the summary of increasing sizes in bytes, one at least."""
-    return CommonSizes(len(sizes), sizes[0], sizes[-1])
+def common_sizes(sizes: Iterable[int]) -> CommonSizes:
+    """Return the summary of sizes in bytes, one at least."""
+    different = sorted({*sizes})
+    return CommonSizes(len(different), different[0], different[-1])
 
 
-def finding_at(
-    criterion: str,
-    level: Level,
-    bound: float | None,
-    where: str,
-    found: AtSize,
-    reason: str,
-    advice: str,
-    *,
-    below: bool = False,
-) -> Finding:
-    """Return a finding at a size: ``reason``, with the bound that decided, and ``advice``.
-
-    ``below``: values under the bound are flagged. The advice stands only where one is flagged.
-    """
-    advised = f"; {advice}" if level in (Level.WARN, Level.FAIL) else ""
-    if level is Level.INCONCLUSIVE:
-        advised = "; the interval contains that bound, and more launches would make it shorter"
-    return Finding(
-        criterion,
-        level,
-        where,
-        f"{reason}{bound_in_words(level, bound, below=below)}{advised}",
-        size=found.size,
-        value=found.value,
-        bound=bound,
-        compared_sizes=found.compared,
-    )
-
-
-def bound_in_words(level: Level, bound: float | None, *, below: bool = False) -> str:
-    """Return the words for the bound of a value, empty where nothing was asserted."""
-    if bound is None:
-        return ""
-    side = "below" if below else "above"
-    return f" ({level.value}: {side} {bound:g} is flagged)"
-
-
-def undefined(criterion: str, where: str, reason: str) -> Finding:
+def undefined(criterion: str, where: str, reason: str, **more: Any) -> Finding:
     """Return the finding of a criterion that cannot judge, with the reason."""
     sentence = f"{criterion} undefined: {reason}"
-    return Finding(criterion, Level.UNDEFINED, where, sentence, why_undefined=reason)
+    return Finding(criterion, Level.UNDEFINED, where, sentence, why_undefined=reason, **more)
+
+
+class CannotJudgeError(NetproofError):
+    """Reason for which a criterion cannot judge a curve."""
+
+
+def undefined_if_unreadable(criterion: str, *, several: bool = False) -> Callable:
+    """Let a function return an undefined finding where it raises CannotJudgeError.
+
+    ``several``: the function returns a tuple of findings.
+    """
+
+    def decorated(judge: Callable) -> Callable:
+        @wraps(judge)
+        def judged(*args: Any, where: str, **rest: Any) -> Any:
+            try:
+                return judge(*args, where=where, **rest)
+            except CannotJudgeError as error:
+                found = undefined(criterion, where, str(error))
+                return (found,) if several else found
+
+        return judged
+
+    return decorated
+
+
+def times_of(curve: Curve, settings: Bounds, at_least: int = 1, of: str = "") -> dict[int, float]:
+    """Return times in µs by size, ``of`` what begins the reason of a fault.
+
+    Raises CannotJudgeError where fewer than ``at_least`` sizes can be judged.
+    """
+    return _points(curve, curve.time_us, "µs", settings, at_least, of)
+
+
+def bandwidths_of(
+    curve: Curve, settings: Bounds, at_least: int = 1, of: str = ""
+) -> dict[int, float]:
+    """Return bandwidths in MB/s by size, as ``times_of``; there may be none for a benchmark."""
+    if curve.bandwidth_mb_s is None:
+        raise CannotJudgeError(f"{of}the benchmark defines no bandwidth")
+    return _points(curve, curve.bandwidth_mb_s, "MB/s", settings, at_least, of)
+
+
+def times_of_each(
+    launches: Sequence[Curve], settings: Bounds, of: str = ""
+) -> list[dict[int, float]]:
+    """Return ``times_of`` several launches."""
+    return [
+        times_of(curve, settings, of=f"in launch {number}{of}, ")
+        for number, curve in enumerate(launches, 1)
+    ]
+
+
+def _points(
+    curve: Curve, values: Sequence[float], unit: str, settings: Bounds, at_least: int, of: str
+) -> dict[int, float]:
+    points = {}
+    for size, value in zip(curve.sizes, values, strict=True):
+        if size < settings.least_size:
+            continue
+        if not READABLE[0] <= value <= READABLE[1]:
+            raise CannotJudgeError(
+                f"{of}{value:g} {unit} at {size} bytes is no reading: measure it again"
+            )
+        points[size] = value
+    if len(points) < at_least:
+        raise CannotJudgeError(
+            f"{of}it has {len(points)} sizes of {settings.least_size} bytes or more, and this takes"
+            f" {at_least}"
+        )
+    return points
+
+
+def in_common(several: Iterable[Mapping[int, float]]) -> list[int]:
+    """Return the sizes that all have, increasing."""
+    return sorted(set.intersection(*(set(one) for one in several)))
+
+
+def interval_in_words(interval: tuple[float, float] | None, form: str = ".3g") -> str:
+    """Return a 95% interval in words, empty without one."""
+    return "" if interval is None else f"95% interval {interval[0]:{form}} to {interval[1]:{form}}"
+
+
+def in_brackets(words: str) -> str:
+    """Return words in brackets with a space before them, empty without any."""
+    return f" ({words})" if words else ""
 
 
 def rate_in_words(bandwidth_mb_s: float) -> str:

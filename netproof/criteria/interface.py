@@ -6,8 +6,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from netproof.criteria.findings import AtSize, Bounds, Finding
-from netproof.criteria.points import Points
+from netproof.criteria.findings import AtSize, Bounds, Finding, times_of
 from netproof.measurement.counters import Counters
 from netproof.measurement.curve import Curve
 from netproof.measurement.landmarks import Landmarks
@@ -36,16 +35,12 @@ class Companion:
 class CaseCurves:
     """Data of a case that a criterion may use.
 
-    ``curve``: the median of ``launches``, and ``first`` that of the first ones; ``line_rate_mb_s``:
-    None where not known; ``inside``: two ranks of one node; ``over_tcp``: compared with a case over
-    TCP, which is among the ``others`` where that is complete; ``cpu_seconds``: used by its ranks on
-    each node in ``seconds`` of benchmark, None where not counted; ``cpu_notes``: what else is known
-    of a node. ``counted``: all launches whose counters were recorded; ``counted_alongside``:
-    likewise paired launches in other environments, and those that crashed; ``rails``: the
-    interfaces, or RDMA devices, that should carry the traffic between nodes. ``operation``: what
-    was called, on so many ``ranks``, ``ranks_per_node`` on a node; ``others``: operations
-    of the same job that criteria compare it with. ``ping_pong``: each time is that of one message
-    of MPI there and one back between two ranks.
+    ``curve``: the median of ``launches``, and ``first`` that of the first ones; ``inside``: two
+    ranks of one node; ``over_tcp``: compared with a case over TCP, among the ``others`` where that
+    is complete; ``cpu_seconds``: used on each node in ``seconds``; ``counted``: launches whose
+    counters were recorded; ``counted_alongside``: likewise paired and crashed ones; ``rails``:
+    interfaces, or RDMA devices, that should carry the traffic; ``others``: operations of the same
+    job; ``ping_pong``: a time is that of one MPI message there and one back.
     """
 
     where: str
@@ -68,40 +63,28 @@ class CaseCurves:
     ranks_per_node: int = 1
     ping_pong: bool = False
 
-
-@dataclass(frozen=True)
-class AgainAtSizes:
-    """How a launch around a size is judged: the points that are read, the value at each size.
-
-    ``sentence``: the meaning of a value, ``{}`` being the value.
-    """
-
-    read: Callable[..., Points]
-    at_sizes: Callable[[Points], list[AtSize]]
-    sentence: str
-
-
-def _no_others(operation: str) -> tuple[str, ...]:
-    return ()
-
-
-def _rests_on_itself(operation: str, finding: Finding) -> tuple[str, ...]:
-    return ()
+    @property
+    def has_sizes(self) -> bool:
+        """Whether its benchmark sends messages of sizes."""
+        return self.curve.sizes != (0,)
 
 
 @dataclass(frozen=True)
 class Criterion:
-    """A criterion, which a module of this folder declares as ``CRITERION``.
+    """A criterion, one of the ``CRITERIA`` of its family's module.
 
     ``number``: its section in docs/criteria.md, by which criteria are ordered; ``settings``: the
     default of each key that a site may change; ``findings``: their names, each with the key of its
     settings, None where nothing is ever asserted. ``judge``: judges one case with the settings of
     its partition; None for a criterion that compares cases. ``of_launches``: whether it judges all
     launches, with intervals, and is decided by more of them. Otherwise it flags sizes of the first
-    launches, which are measured again if it has ``again``. ``of_counters``: it judges the nodes'
+    launches, which are measured again if it has ``at_sizes``: the value at each size of the points
+    that are ``read``, whose meaning is ``sentence``. ``of_counters``: it judges the nodes'
     counters, whatever else ran there, and no repeat decides it; a missing counter is reported once
-    per session, and fails where its settings say so. ``others``: the operations that an operation
-    is compared with; ``rests_on``: the operations whose launches a finding on one rests on.
+    per session, and fails where its settings say so. ``of_measurement``: a flag is an error of
+    measurement, which no known flaw excuses, and an undefined value is only shown. ``others``: the
+    operations that an operation is compared with; ``rests_on``: the operations whose launches a
+    finding on one rests on.
     """
 
     number: int
@@ -110,6 +93,9 @@ class Criterion:
     judge: Callable[[CaseCurves, Any], Iterable[Finding]] | None = None
     of_launches: bool = False
     of_counters: bool = False
-    again: AgainAtSizes | None = None
-    others: Callable[[str], Iterable[str]] = _no_others
-    rests_on: Callable[[str, Finding], Iterable[str]] = _rests_on_itself
+    of_measurement: bool = False
+    read: Callable[..., dict[int, float]] = times_of
+    at_sizes: Callable[[Mapping[int, float]], list[AtSize]] | None = None
+    sentence: str = ""
+    others: Callable[[str], Iterable[str]] = lambda operation: ()
+    rests_on: Callable[[str, Finding], Iterable[str]] = lambda operation, finding: ()

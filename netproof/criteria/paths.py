@@ -1,16 +1,28 @@
-"""Criterion 16: whether inter-node traffic of a benchmark went over the interface under test."""
+"""The way of traffic: over the interface under test (16), and with losses one way only (21).
+
+A message there and back is timed as a whole: no benchmark here separates the two ways, since no
+two nodes share a clock. Retransmissions do: what a node sent again was lost on the way from it.
+"""
 
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable, Sequence
+from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
-from netproof.criteria.counted import LOOPBACK, CountedSettings, finding_of
-from netproof.criteria.counted_shares import ports_of
-from netproof.criteria.findings import Finding, Level, undefined
+from netproof.criteria.counters import LOOPBACK, CountedSettings, Share, ports_of, sent_again
+from netproof.criteria.findings import (
+    FLAGGED,
+    CannotJudgeError,
+    Finding,
+    Level,
+    undefined,
+    undefined_if_unreadable,
+)
 from netproof.criteria.interface import CaseCurves, CountedLaunch, Criterion
+from netproof.errors import NetproofError
 from netproof.measurement.counters import (
     INFINIBAND,
     INTERFACE,
@@ -19,24 +31,43 @@ from netproof.measurement.counters import (
     NodeCounters,
 )
 
+PATH = "path"
+"""Name of findings on the interface that traffic took."""
+
+ALIKE = 2.0
+"""Largest ratio of the bytes that both nodes send: of acknowledgements few are lost."""
+
 _PORT_SENT = "counters/port_xmit_data"
 
 
-@dataclass(frozen=True)
 class PathSettings(CountedSettings):
-    """``warn`` and ``fail`` below this share of the payload on the interfaces under test."""
+    """Bounds below which the share of the payload on the interfaces under test is flagged."""
 
-    fail: float | None = 0.95
-    reached: ClassVar[Callable[[float, float], bool]] = operator.lt
+    reached = operator.lt
+
+
+@dataclass(frozen=True)
+class DirectionSettings(CountedSettings):
+    """``warn`` and ``fail`` above this difference of the shares that both ways lose.
+
+    It is flagged where the worse way lost ``least`` segments and ``times``, 1 or more, the other's
+    share. By default nothing fails: retransmissions have bounds of their own.
+    """
+
+    warn: float | None = 1e-3
+    least: int = 20
+    times: float = 3.0
+
+    def __post_init__(self) -> None:
+        """Check the values as the class describes."""
+        super().__post_init__()
+        if not self.times >= 1:
+            raise NetproofError(f"times={self.times}: it is 1 or more")
 
 
 @dataclass(frozen=True)
 class Path:
-    """Bytes that interfaces carried between the nodes of a launch.
-
-    ``payload``: bytes that it had to send; ``on_rails``: sent by the interfaces under test, with
-    headers; ``elsewhere``: sent by other interfaces, by name.
-    """
+    """Bytes that a launch had to send, ``payload``, and those that its nodes' interfaces sent."""
 
     payload: int
     on_rails: int
@@ -45,8 +76,7 @@ class Path:
     def share(self, bound: float) -> float:
         """Return the share of the payload on the interfaces under test, 1 at most.
 
-        A benchmark sends more than its payload. Where other interfaces sent as much as may be
-        missing, it is the share of all bytes sent.
+        Where others sent as much as may be missing, it is the share of all bytes sent.
         """
         share = self.on_rails / self.payload
         others = sum(self.elsewhere.values())
@@ -55,77 +85,73 @@ class Path:
         return min(1.0, share)
 
 
-def path_of(launch: CountedLaunch, rails: Sequence[str]) -> Path | str:
-    """Return the path of a launch, or why it is not known.
+def path_of(launch: CountedLaunch, rails: Sequence[str]) -> Path:
+    """Return the path of a launch. Raises CannotJudgeError where it is not known.
 
     RDMA bypasses the kernel: ports count it, in words of 4 bytes. IPoIB is counted both by the
     interface and by a port of InfiniBand; a port of RoCE counts RDMA alone.
     """
     if launch.payload.bytes is None:
-        return launch.payload.why
-    on_rails, elsewhere = 0, {}
+        raise CannotJudgeError(launch.payload.why)
+    on_rails, elsewhere = 0, Counter()
     for node in launch.counters.nodes:
-        sent = _sent(launch.counters, node, rails)
-        if isinstance(sent, str):
-            return sent
-        on_rails += sent
-        for name, count in _elsewhere(launch.counters, node, rails).items():
-            elsewhere[name] = elsewhere.get(name, 0) + count
-    return Path(launch.payload.bytes, on_rails, elsewhere)
+        on_rails += _sent(launch.counters, node, rails)
+        elsewhere.update(_elsewhere(launch.counters, node, rails))
+    return Path(launch.payload.bytes, on_rails, dict(elsewhere))
 
 
-def _sent(counters: Counters, node: NodeCounters, rails: Sequence[str]) -> int | str:
+def _sent(counters: Counters, node: NodeCounters, rails: Sequence[str]) -> int:
+    """Return the bytes that a node sent over the rails and their ports."""
     total = 0
     ports = ports_of(node, rails)
-    by_port: dict[str, int] = {}
+    by_port: set[str] = set()
     for port in ports:
         words = counters.of_source(port, _PORT_SENT)
         if words is None:
             why = port.absent.get(_PORT_SENT, "is not there")
-            return f"{node.node} {port.name}: {_PORT_SENT} {why}"
-        names = port.interfaces if port.layer == "InfiniBand" else ()
-        for name in names:
-            by_port[name] = words * WORD_BYTES
+            raise CannotJudgeError(f"{node.node} {port.name}: {_PORT_SENT} {why}")
+        by_port |= {*port.interfaces} if port.layer == "InfiniBand" else set()
         total += words * WORD_BYTES
     named = {rail for rail in rails if node.source(INTERFACE, rail) is not None}
-    missing = set(rails) - named - {port.name.partition("/")[0] for port in ports}
-    if missing - {port.name for port in ports}:
-        name = sorted(missing)[0]
+    of_ports = {name for port in ports for name in (port.name, port.name.partition("/")[0])}
+    for name in sorted({*rails} - named - of_ports):
         why = node.absent.get(f"{INTERFACE} {name}") or node.absent.get(INTERFACE)
-        return f"{node.node} {name}: {why or 'is no interface of the node'}"
+        raise CannotJudgeError(f"{node.node} {name}: {why or 'is no interface of the node'}")
     for name in named | {name for port in ports for name in port.interfaces}:
         source = node.source(INTERFACE, name)
         if source is None:
             continue
         sent = counters.of_source(source, "tx_bytes")
         if sent is None:
-            return f"{node.node} {name}: {source.absent.get('tx_bytes', 'was not read')}"
-        if name not in by_port:
-            total += sent
+            why = source.absent.get("tx_bytes", "was not read")
+            raise CannotJudgeError(f"{node.node} {name}: {why}")
+        total += 0 if name in by_port else sent
     return total
 
 
 def _elsewhere(counters: Counters, node: NodeCounters, rails: Sequence[str]) -> dict[str, int]:
     """Return bytes sent by other interfaces, without those above and below the rails."""
     interfaces = {source.name: set(source.interfaces) for source in node.of_kind(INTERFACE)}
-    same = {*rails, *(name for port in ports_of(node, rails) for name in port.interfaces)}
+    ports = ports_of(node, rails)
+    same = {*rails, *(name for port in ports for name in port.interfaces)}
     while True:
         more = {name for name, below in interfaces.items() if below & same}
         more |= {one for name in same for one in interfaces.get(name, ())}
         if more <= same:
             break
         same |= more
-    found = {}
-    for source in node.of_kind(INTERFACE):
-        sent = counters.of_source(source, "tx_bytes")
-        if source.name not in same and source.name != LOOPBACK and sent:
-            found[source.name] = sent
-    own = {port.name for port in ports_of(node, rails)}
-    for port in node.of_kind(INFINIBAND):
-        words = counters.of_source(port, _PORT_SENT)
-        if port.name not in own and words:
-            found[port.name] = words * WORD_BYTES
-    return found
+    own = {port.name for port in ports}
+    sent = {
+        source.name: counters.of_source(source, "tx_bytes")
+        for source in node.of_kind(INTERFACE)
+        if source.name not in {*same, LOOPBACK}
+    }
+    sent |= {
+        port.name: (counters.of_source(port, _PORT_SENT) or 0) * WORD_BYTES
+        for port in node.of_kind(INFINIBAND)
+        if port.name not in own
+    }
+    return {name: count for name, count in sent.items() if count}
 
 
 def path(
@@ -135,26 +161,23 @@ def path(
 
     ``rails``: the interfaces under test; ``where``: the label of the case.
     """
-    worst: tuple[float, int, Path] | None = None
+    shares: list[tuple[float, int, Path]] = []
     reasons: dict[str, None] = {}
     bound = settings.fail if settings.fail is not None else settings.warn or 0.0
     for launch in launches:
         if launch.payload.bytes == 0:
             continue
-        found = path_of(launch, rails)
-        if isinstance(found, str):
-            reasons.setdefault(found)
-            continue
-        share = found.share(bound)
-        if worst is None or share < worst[0]:
-            worst = (share, launch.number, found)
-    if worst is None or settings.level(worst[0])[0] is Level.PASS:
-        if reasons:
-            return undefined("path", where, "; ".join(reasons))
-        if worst is None:
-            return None
-    share, number, found = worst
+        try:
+            found = path_of(launch, rails)
+            shares.append((found.share(bound), launch.number, found))
+        except CannotJudgeError as error:
+            reasons.setdefault(str(error))
+    share, number, found = min(shares, key=lambda one: one[0], default=(1.0, 0, None))
     level, held = settings.level(share)
+    if reasons and (found is None or level is Level.PASS):
+        return undefined(PATH, where, "; ".join(reasons))
+    if found is None:
+        return None
     named = ", ".join(rails)
     carried, least = _mb(found.on_rails), _mb(found.payload)
     interface = named
@@ -167,7 +190,7 @@ def path(
             f" sent between nodes (below {100 * held:.0f} % is flagged): look at the interface that"
             " the MPI library and the addresses choose"
         )
-    return finding_of("path", level, where, why, value=share, bound=held, interface=interface)
+    return Finding(PATH, level, where, why, value=share, bound=held, interface=interface)
 
 
 def _culprit(found: Path) -> tuple[str | None, str]:
@@ -187,9 +210,101 @@ def _mb(count: int) -> str:
     return f"{count / 1e6:.3g} MB"
 
 
-def _judge(case: CaseCurves, settings: Any) -> tuple[Finding, ...]:
+@undefined_if_unreadable("directions")
+def directions(
+    launches: Sequence[CountedLaunch],
+    rails: Sequence[str],
+    *,
+    where: str,
+    settings: DirectionSettings = DirectionSettings(),
+) -> Finding | None:
+    """Return how much more one way between two nodes loses than the other (criterion 21).
+
+    The difference of the shares of segments sent again, over the undisturbed launches if any; its
+    ``node`` sends on the worse way. None for other than two nodes, where both do not send alike,
+    and where a port of RDMA retransmits by itself.
+    """
+    counted = [launch for launch in launches if launch.undisturbed] or list(launches)
+    seen = [one for launch in counted for one in launch.counters.nodes]
+    nodes = sorted({one.node for one in seen})
+    if len(nodes) != 2 or any(ports_of(one, rails) for one in seen):
+        return None
+    ways, sent = [], []
+    for node in nodes:
+        way, bytes_sent = _of_node(counted, node, rails)
+        if way.count is None or bytes_sent is None:
+            missing = f"{node} did not count what it sent over {', '.join(rails)}"
+            raise CannotJudgeError(way.why or missing)
+        ways.append(way)
+        sent.append(bytes_sent)
+    if max(sent) > ALIKE * min(sent):
+        return None
+    better, worse = sorted(ways, key=lambda way: way.value)
+    value = worse.value - better.value
+    level, bound = settings.level(value)
+    flagged = level in FLAGGED
+    apart = (worse.count or 0) >= settings.least and worse.value >= settings.times * better.value
+    if flagged and not apart:
+        level, flagged = Level.PASS, False
+    elif level is Level.FAIL and not any(launch.undisturbed for launch in launches):
+        level = Level.WARN
+    advice = ""
+    if flagged:
+        advice = (
+            f", bound {100 * (bound or 0):.2g} % more; look at what {worse.node} sends with, what"
+            f" {better.node} receives with, the fibre between them for this way, and duplex"
+        )
+    return Finding(
+        "directions",
+        level,
+        where,
+        f"from {worse.node} to {better.node} {_in_words(worse)} segments were sent again, and"
+        f" {_in_words(better)} on the way back{advice}",
+        value=value,
+        bound=bound,
+        node=worse.node,
+        interface=", ".join(rails),
+    )
+
+
+def _of_node(
+    launches: Sequence[CountedLaunch], node: str, rails: Sequence[str]
+) -> tuple[Share, int | None]:
+    """Return a node's retransmissions and the bytes that it sent over the rails."""
+    total, bytes_sent = Share(node, "", 0, 0), 0
+    for launch in launches:
+        total += sent_again(launch.counters, node)
+        for rail in rails:
+            added = launch.counters.value(node, INTERFACE, rail, "tx_bytes")
+            if added is None:
+                return total, None
+            bytes_sent += added
+    return total, bytes_sent
+
+
+def _in_words(way: Share) -> str:
+    return f"{way.count:,} of {way.of:,} ({100 * way.value:.2g} %)"
+
+
+def _paths(case: CaseCurves, settings: Any) -> tuple[Finding, ...]:
     found = path(case.counted, case.rails, case.where, settings.path)
     return () if found is None else (found,)
 
 
-CRITERION = Criterion(16, {"path": PathSettings()}, {"path": "path"}, _judge, of_counters=True)
+def _directions(case: CaseCurves, settings: Any) -> tuple[Finding, ...]:
+    if not case.counted or not case.rails or case.inside:
+        return ()
+    found = directions(case.counted, case.rails, where=case.where, settings=settings.direction)
+    return () if found is None else (found,)
+
+
+CRITERIA = (
+    Criterion(16, {"path": PathSettings(None, 0.95)}, {PATH: "path"}, _paths, of_counters=True),
+    Criterion(
+        21,
+        {"direction": DirectionSettings()},
+        {"directions": "direction"},
+        _directions,
+        of_counters=True,
+    ),
+)

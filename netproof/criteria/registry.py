@@ -1,13 +1,14 @@
-"""All criteria, each found by its module; adding a file to this room adds a criterion."""
+"""All criteria, from the modules of their families."""
 
 from __future__ import annotations
 
+from netproof.criteria import consistency, counters, launches, paths, protocol, rate, shape, slower
 from netproof.criteria.interface import Criterion
-from netproof.declared import declared
 
-# Modules that are not asked import this one.
-CRITERIA: tuple[Criterion, ...] = declared(
-    "netproof.criteria", "CRITERION", not_asked=("confirming", "refining", "registry", "settings")
+FAMILIES = (slower, shape, rate, launches, counters, paths, consistency, protocol)
+
+CRITERIA: tuple[Criterion, ...] = tuple(
+    sorted((one for family in FAMILIES for one in family.CRITERIA), key=lambda one: one.number)
 )
 """Every criterion, in the order of docs/criteria.md."""
 
@@ -15,6 +16,6 @@ BY_FINDING = {name: criterion for criterion in CRITERIA for name in criterion.fi
 """The criterion of each name of findings."""
 
 CONFIRMED_BY_MEASURING = tuple(
-    name for name, criterion in BY_FINDING.items() if criterion.again is not None
+    name for name, criterion in BY_FINDING.items() if criterion.at_sizes is not None
 )
 """Names of findings whose sizes are measured again before they count."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import json
 from collections.abc import Mapping
 from dataclasses import make_dataclass
 from functools import cache
@@ -10,9 +11,8 @@ from typing import Any, get_type_hints
 
 from pydantic import ValidationError, create_model
 
-from netproof.criteria.confirming import ConfirmSettings
-from netproof.criteria.mpi_losses import MpiLossSettings
-from netproof.criteria.refining import RefineSettings
+from netproof.criteria.confirming import ConfirmSettings, RefineSettings
+from netproof.criteria.rate import MPI_LOSS
 from netproof.criteria.registry import CRITERIA
 from netproof.errors import NetproofError
 from netproof.intake.models import Written, faults
@@ -36,10 +36,8 @@ _Fields = make_dataclass(
 class Settings(_Fields):
     """The settings of every criterion by its keys, as a site may change them for a partition.
 
-    ``mpi_loss_inside`` is for two ranks of one node, where MPI copies through shared memory and TCP
-    through the kernel: asserted only where a site asks for it. ``confirm``, ``refine`` and
-    ``disturbance`` are no criteria: they say how often to repeat, where to measure at closer sizes,
-    and from where on a launch counts as disturbed.
+    ``confirm``, ``refine`` and ``disturbance`` are no criteria: how often to repeat, where to
+    measure at closer sizes, and from where on a launch counts as disturbed.
     """
 
     @classmethod
@@ -48,14 +46,10 @@ class Settings(_Fields):
     ) -> Settings:
         """Return the defaults with a partition's ``changes``: criterion to setting to value.
 
-        ``line_rate_from_bytes``: the least size for the loss of MPI where the changes give none.
-        Raises NetproofError naming the criterion and the setting.
+        Raises NetproofError; ``line_rate_from_bytes``: the least size of MPI loss by default.
         """
-        least_size = max(line_rate_from_bytes, MpiLossSettings.least_size)
-        settings = cls(mpi_loss=MpiLossSettings(least_size=least_size))
-        for name, values in changes.items():
-            settings = settings._with(name, values)
-        return settings
+        # A session has few partitions, and each of its cases asks.
+        return _of_site(json.dumps(changes, default=repr), line_rate_from_bytes)
 
     def _with(self, name: str, values: Mapping[str, Any]) -> Settings:
         known = [field.name for field in dataclasses.fields(self)]
@@ -70,7 +64,19 @@ class Settings(_Fields):
         except ValidationError as error:
             fault = next(faults(model, error))
             raise NetproofError(f"{name!r}: {fault.steps[0]!r}: {fault.reason}") from None
-        return dataclasses.replace(self, **{name: dataclasses.replace(old, **values)})
+        try:
+            return dataclasses.replace(self, **{name: dataclasses.replace(old, **values)})
+        except NetproofError as error:
+            raise NetproofError(f"{name!r}: {error}") from error
+
+
+@cache
+def _of_site(changes: str, line_rate_from_bytes: int) -> Settings:
+    least_size = max(line_rate_from_bytes, MPI_LOSS.least_size)
+    settings = Settings(mpi_loss=dataclasses.replace(MPI_LOSS, least_size=least_size))
+    for name, values in json.loads(changes).items():
+        settings = settings._with(name, values)
+    return settings
 
 
 @cache

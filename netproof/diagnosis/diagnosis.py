@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
-import dataclasses
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
-from datetime import datetime
+import itertools
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
 from enum import StrEnum
-from functools import cached_property
+from functools import cache, cached_property, partial
+from pathlib import Path
 
-from netproof.diagnosis.collecting import collect
-from netproof.diagnosis.culprits import NO_EARLIER, Began, Culprit, Since, find_culprits
-from netproof.diagnosis.evidence import EvidenceSource
+from netproof.diagnosis import checked
+from netproof.diagnosis.causes import find_culprits
+from netproof.diagnosis.evidence import NO_EARLIER, Began, Culprit, EvidenceSource, Since
+from netproof.diagnosis.gathering import gather
+from netproof.diagnosis.partition_view import PartitionView
 from netproof.errors import NetproofError
+from netproof.session import session
+from netproof.verdict import judging
 from netproof.verdict.judging import JudgedSession
 
-NOTHING_WRONG, SOMETHING_WRONG, CANNOT_TELL = 0, 1, 2
+NOTHING_WRONG, SOMETHING_WRONG, INCONCLUSIVE = 0, 1, 2
 """Exit statuses of a diagnosis."""
 
 
@@ -24,7 +29,7 @@ class DiagnosisOutcome(StrEnum):
 
     NOTHING = "nothing wrong"
     FOUND = "something found"
-    UNKNOWN = "cannot be told"
+    INCONCLUSIVE = "inconclusive"
 
 
 @dataclass(frozen=True)
@@ -32,8 +37,8 @@ class Diagnosis:
     """A partition's culprits, worst first, what was ruled out, and what is not known.
 
     ``cases``, ``passed``, ``red``: counts of cases measured, passed and failed; ``asked``: sources
-    that have evidence; ``incomplete``: why the partition cannot be declared healthy; ``to_tell``:
-    steps that would settle it.
+    that have evidence; ``incomplete``: why the partition cannot be declared healthy;
+    ``next_steps``: what would settle it.
     """
 
     partition: str
@@ -45,22 +50,19 @@ class Diagnosis:
     ruled_out: tuple[str, ...]
     not_known: tuple[str, ...]
     incomplete: tuple[str, ...]
-    to_tell: tuple[str, ...] = ()
+    next_steps: tuple[str, ...] = ()
 
     @property
     def outcome(self) -> DiagnosisOutcome:
         """Outcome by the culprits found and the evidence missing."""
         if self.culprits:
             return DiagnosisOutcome.FOUND
-        return DiagnosisOutcome.UNKNOWN if self.incomplete else DiagnosisOutcome.NOTHING
+        return DiagnosisOutcome.INCONCLUSIVE if self.incomplete else DiagnosisOutcome.NOTHING
 
 
 @dataclass(frozen=True)
 class Earlier:
-    """An earlier session, judged only on request.
-
-    ``name`` and ``started`` identify it; ``judge`` raises NetproofError if it cannot be judged.
-    """
+    """An earlier session; ``judge``, on request, raises NetproofError if it cannot be judged."""
 
     name: str
     started: datetime
@@ -97,20 +99,16 @@ def diagnose(
         raise NetproofError(
             f"{judged.session.path}: has results of none of the partitions {', '.join(known)}"
         )
-    dating = [_Dating(_of(judged, name)) for name in names]
-    sessions = iter(earlier)
-    while any(one.open for one in dating):
-        try:
-            session = next(sessions, None)
-        except NetproofError as error:
-            for one in dating:
-                one.end(str(error))
-            break
-        if session is None:
-            break
-        for one in dating:
-            one.look(session)
-    return tuple(one.dated() for one in dating)
+    sessions = _Read(iter(earlier))
+    found = []
+    for name in names:
+        one = _of(judged, name)
+        before = cache(partial(_before, partition=name))
+        dated = (
+            replace(culprit, since=_since(culprit, sessions, before)) for culprit in one.culprits
+        )
+        found.append(replace(one, culprits=tuple(dated)))
+    return tuple(found)
 
 
 def status(diagnoses: Sequence[Diagnosis]) -> int:
@@ -118,96 +116,146 @@ def status(diagnoses: Sequence[Diagnosis]) -> int:
     outcomes = {one.outcome for one in diagnoses}
     if DiagnosisOutcome.FOUND in outcomes:
         return SOMETHING_WRONG
-    return CANNOT_TELL if DiagnosisOutcome.UNKNOWN in outcomes or not outcomes else NOTHING_WRONG
-
-
-def _of(judged: JudgedSession, partition: str) -> Diagnosis:
-    seen = collect(judged, partition)
-    culprits = find_culprits(seen)
-    return Diagnosis(
-        partition,
-        culprits,
-        len(seen.measured),
-        len(seen.passed),
-        len(seen.red),
-        seen.asked,
-        seen.ruled_out,
-        seen.not_known,
-        seen.incomplete,
-        seen.to_tell,
+    return (
+        INCONCLUSIVE if DiagnosisOutcome.INCONCLUSIVE in outcomes or not outcomes else NOTHING_WRONG
     )
 
 
-class _Dating:
-    """Dating of a partition's culprits, session by session."""
-
-    def __init__(self, diagnosis: Diagnosis) -> None:
-        self.diagnosis = diagnosis
-        self.had: list[list[Earlier]] = [[] for _ in diagnosis.culprits]
-        self.since: dict[int, Since] = {}
-        self.looked = False
-
-    @property
-    def open(self) -> list[int]:
-        """Indexes of the culprits that are not yet dated."""
-        return [n for n in range(len(self.diagnosis.culprits)) if n not in self.since]
-
-    def look(self, session: Earlier) -> None:
-        """Look for the undated culprits in the next earlier session."""
-        if not self.open:
-            return
-        self.looked = True
-        judged = session.judged
-        if isinstance(judged, str):
-            self.end(f"session {session.name} cannot be judged: {judged}")
-            return
-        if self.diagnosis.partition not in partitions_of(judged):
-            # It says nothing of the partition.
-            return
-        before = _of(judged, self.diagnosis.partition)
-        for place in self.open:
-            culprit = self.diagnosis.culprits[place]
-            if any(culprit.same(other) for other in before.culprits):
-                self.had[place].append(session)
-            else:
-                self.since[place] = _lacking(culprit, self.had[place], before, session.name)
-
-    def end(self, why: str) -> None:
-        """Date the rest as far as known, since no earlier session can be read."""
-        for place in self.open:
-            self.since[place] = _since(self.had[place], why)
-
-    def dated(self) -> Diagnosis:
-        """Return the diagnosis with its culprits dated."""
-        for place in self.open:
-            if self.had[place]:
-                self.since[place] = _since(self.had[place], "no earlier one was looked at")
-            elif self.looked:
-                why = "no earlier session measured this partition"
-                self.since[place] = Since(Began.NOT_KNOWN, why)
-            else:
-                self.since[place] = NO_EARLIER
-        culprits = (
-            dataclasses.replace(culprit, since=self.since[place])
-            for place, culprit in enumerate(self.diagnosis.culprits)
-        )
-        return dataclasses.replace(self.diagnosis, culprits=tuple(culprits))
+def _of(judged: JudgedSession, partition: str) -> Diagnosis:
+    view = PartitionView(judged, partition)
+    view.evidence = gather(view)
+    return Diagnosis(
+        partition,
+        find_culprits(view),
+        len(view.measured),
+        len(view.passed),
+        len(view.red),
+        view.asked(),
+        tuple(checked.ruled_out(view)),
+        tuple(checked.not_known(view)),
+        tuple(checked.incomplete(view)),
+        tuple(checked.next_steps(view)),
+    )
 
 
-def _lacking(culprit: Culprit, had: Sequence[Earlier], before: Diagnosis, name: str) -> Since:
-    """Date a culprit that a session lacks, perhaps for want of its evidence."""
-    needed = {culprit.evidence[0].source}
-    if not needed <= before.asked:
-        words = ", ".join(sorted(needed - before.asked))
-        return _since(had, f"session {name} has nothing of its evidence ({words})")
-    why = f"session {name} did not have it"
-    if not had:
-        return Since(Began.THIS, why)
-    return Since(Began.EARLIER, why, had[-1].name, had[-1].started, len(had) + 1)
+class _Read:
+    """Earlier sessions, each read once and only on request, or why the next one cannot be read."""
+
+    def __init__(self, sessions: Iterator[Earlier]) -> None:
+        self._sessions = sessions
+        self._read: list[Earlier | str] = []
+
+    def __iter__(self) -> Iterator[Earlier | str]:
+        for place in itertools.count():
+            if place == len(self._read):
+                try:
+                    self._read.append(next(self._sessions))
+                except StopIteration:
+                    return
+                except NetproofError as error:
+                    self._read.append(str(error))
+            yield self._read[place]
 
 
-def _since(had: Sequence[Earlier], why: str) -> Since:
-    """Date a culprit at the latest, where earlier sessions do not show it."""
-    if not had:
-        return Since(Began.NOT_KNOWN, why)
-    return Since(Began.AT_LEAST, why, had[-1].name, had[-1].started, len(had) + 1)
+def _before(earlier: Earlier, partition: str) -> Diagnosis | str | None:
+    """Return the diagnosis of an earlier session, or why it has none; None without results."""
+    judged = earlier.judged
+    if isinstance(judged, str):
+        return judged
+    return _of(judged, partition) if partition in partitions_of(judged) else None
+
+
+def _since(
+    culprit: Culprit,
+    sessions: Iterable[Earlier | str],
+    before: Callable[[Earlier], Diagnosis | str | None],
+) -> Since:
+    """Date a culprit by earlier sessions, the newest first; ``before`` diagnoses one of them."""
+    had: list[Earlier] = []
+    nothing = ""
+
+    def at_least(why: str, began: Began = Began.AT_LEAST) -> Since:
+        if not had:
+            return Since(Began.THIS if began is Began.EARLIER else Began.NOT_KNOWN, why)
+        return Since(began, why, had[-1].name, had[-1].started, len(had) + 1)
+
+    for one in sessions:
+        if isinstance(one, str):
+            return at_least(one)
+        found = before(one)
+        if isinstance(found, str):
+            return at_least(f"session {one.name} cannot be judged: {found}")
+        if found is None:
+            nothing = "no earlier session measured this partition"
+        elif any(culprit.same(other) for other in found.culprits):
+            had.append(one)
+        elif (source := culprit.evidence[0].source) not in found.asked:
+            return at_least(f"session {one.name} has nothing of its evidence ({source})")
+        else:
+            return at_least(f"session {one.name} did not have it", Began.EARLIER)
+    if had:
+        return at_least("no earlier one was looked at")
+    return Since(Began.NOT_KNOWN, nothing) if nothing else NO_EARLIER
+
+
+def sessions_before(
+    judged: JudgedSession, store: Path | None = None, most: int = 10
+) -> Iterator[Earlier]:
+    """Return up to ``most`` earlier sessions of the system, newest first, opened only on request.
+
+    They come from ``store``, or from the reports beside the session's own. Raises NetproofError.
+    """
+    return itertools.islice(_of_store(judged, store) if store else _of_folder(judged), most)
+
+
+def _of_store(judged: JudgedSession, folder: Path) -> Iterator[Earlier]:
+    from netproof.store import Store, questions
+
+    store, system = Store(folder), judged.matrix.cases[0].system
+    began = _began(judged)
+    for stored in reversed(store.sessions(system)):
+        if began is None or stored.start < began:
+            read = partial(questions.load, store, stored)
+            yield Earlier(stored.name, stored.start, _judging(read, system))
+
+
+def _began(judged: JudgedSession) -> datetime | None:
+    """Return when a session began, UTC, to the second as in a store's names; None if unknown."""
+    path = judged.session.path
+    if path.is_dir():
+        from netproof.store import Store
+
+        return Store.holding(path)[1].start
+    seconds = judged.session.info.get("time_start_unix")
+    if not isinstance(seconds, int | float):
+        return None
+    return datetime.fromtimestamp(int(seconds), UTC).replace(tzinfo=None)
+
+
+def _of_folder(judged: JudgedSession) -> Iterator[Earlier]:
+    """Yield the reports of the same system that were written earlier."""
+    path, system = judged.session.path, judged.matrix.cases[0].system
+    if path.is_dir():
+        return
+    own = path.stat().st_mtime
+    for other in session.reports(path.parent):
+        written = other.stat().st_mtime
+        if other.resolve() == path.resolve() or written > own:
+            continue
+        when = datetime.fromtimestamp(written, UTC).replace(tzinfo=None)
+        try:
+            read = session.load(other)
+        except NetproofError as error:
+            yield Earlier(other.name, when, partial(_refuse, str(error)))
+            continue
+        if any(result.system == system for result in read.results):
+            yield Earlier(other.name, when, _judging(lambda read=read: read, system))
+
+
+def _judging(read: Callable[[], session.Session], system: str) -> Callable[[], JudgedSession]:
+    """Return a function that judges a session without the warnings of earlier ones."""
+    return lambda: judging.judge_session(read(), system=system, fold=0)
+
+
+def _refuse(why: str) -> JudgedSession:
+    raise NetproofError(why)

@@ -1,9 +1,9 @@
-"""Typed evidence with its place, and all the evidence of a session on one partition."""
+"""Typed evidence with its place, failed cases, and the culprits that explain them."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
+from datetime import datetime
 from enum import StrEnum
 
 from netproof.localization.accused import Effect
@@ -11,9 +11,6 @@ from netproof.localization.observations import PairQuantity
 from netproof.localization.recovery import Recovery
 from netproof.localization.searching import Kind
 from netproof.measurement.case import Case
-
-OVER_TCP = "tcp"
-"""NetPIPE's function without an MPI library."""
 
 
 class EvidenceSource(StrEnum):
@@ -114,8 +111,7 @@ class Evidence:
 class RedCase:
     """A failed case: the ``nodes`` it ran on, whether it was measured, and its first reason.
 
-    ``of_network``: whether it was measured between nodes; ``quantity``: latency if it failed at
-    short messages alone, else rate.
+    ``of_network``: measured between nodes; ``quantity``: latency if short messages alone failed.
     """
 
     case: Case
@@ -126,37 +122,108 @@ class RedCase:
     quantity: PairQuantity = PairQuantity.RATE
 
 
-@dataclass(frozen=True)
-class Collected:
-    """All evidence of a session on a partition.
+class CauseName(StrEnum):
+    """Names of the causes, as documents have them."""
 
-    ``nodes``: measured nodes; ``asked``: sources that have evidence; ``measured``, ``passed``:
-    cases with a curve, and those that passed; ``red``: failed cases; ``failed_jobs``: jobs that
-    did not finish or crashed too often, a sentence each; ``losing``: share of retransmitted
-    segments per node; ``loses_from``, ``loses_much_from``: shares that warn and fail; ``cleared``:
-    nodes cleared by rounds of pairs, in the quantities ``cleared_by``; ``ruled_out``,
-    ``not_known``: a sentence each; ``incomplete``: why the partition cannot be declared healthy;
-    ``to_tell``: steps that would settle it.
+    NODE_DIED = "node died"
+    LINK_DOWN = "link down"
+    LINK_FLAPPED = "link flapped"
+    OTHER_NETWORK = "messages took another network"
+    MTU = "MTU differs"
+    NO_TCP = "no TCP"
+    LINK_SETTING = "link rate or duplex differs"
+    SETTING = "setting differs"
+    CPU_TAKEN = "CPUs taken by something else"
+    LOSS = "packets lost"
+    CRASHES = "launches die on one node"
+    ONE_DIRECTION = "one direction slow"
+    SLOW_PORT = "port slower than the others"
+    OVERSUBSCRIBED = "oversubscribed"
+    SLOW_UPLINK = "uplink or leaf slow"
+    PAIR_ONLY = "one pair slow"
+    ENVIRONMENT = "one MPI environment only"
+    WHOLE = "the switch as a whole"
+    ONE_OR_TWO = "one or two nodes or what is between them"
+    UNEXPLAINED = "unexplained"
+
+
+class Began(StrEnum):
+    """When a fault began, as far as earlier sessions show.
+
+    ``THIS``: the session before did not have it; ``EARLIER``: all from ``session`` on have it;
+    ``AT_LEAST``: all sessions examined have it; ``NOT_KNOWN``: with the reason.
     """
 
-    partition: str
-    nodes: tuple[str, ...]
-    evidence: tuple[Evidence, ...]
-    asked: frozenset[EvidenceSource]
-    measured: tuple[Case, ...]
-    passed: tuple[Case, ...]
-    red: tuple[RedCase, ...]
-    failed_jobs: tuple[str, ...]
-    losing: Mapping[str, float]
-    loses_from: float
-    loses_much_from: float
-    cleared: tuple[str, ...]
-    cleared_by: tuple[PairQuantity, ...]
-    ruled_out: tuple[str, ...]
-    not_known: tuple[str, ...]
-    incomplete: tuple[str, ...]
-    to_tell: tuple[str, ...]
+    THIS = "this session"
+    EARLIER = "earlier"
+    AT_LEAST = "at least"
+    NOT_KNOWN = "not known"
 
-    def of(self, *signs: Sign) -> tuple[Evidence, ...]:
-        """Return the evidence of these signs."""
-        return tuple(one for one in self.evidence if one.sign in signs)
+
+@dataclass(frozen=True)
+class Since:
+    """First ``session`` with the fault, and ``sessions`` in a row that have it, with this one."""
+
+    began: Began
+    why: str = ""
+    session: str = ""
+    started: datetime | None = None
+    sessions: int = 1
+
+    def __str__(self) -> str:
+        first = f"session {self.session} of {self.started:%Y-%m-%d %H:%M}" if self.started else ""
+        row = f"since {first}, {self.sessions} sessions in a row; {self.why}"
+        return {
+            Began.THIS: f"in this session for the first time; {self.why}",
+            Began.EARLIER: row,
+            Began.AT_LEAST: f"at least {row}",
+            Began.NOT_KNOWN: f"not known: {self.why}",
+        }[self.began]
+
+
+NO_EARLIER = Since(Began.NOT_KNOWN, "there is no earlier session to look at")
+
+
+@dataclass(frozen=True)
+class Culprit:
+    """A fault at one place, as the rule of a cause found it.
+
+    ``sure``, ``why``: the confidence and its reason; ``evidence``: that of the cause first;
+    ``detail``: text for the headline; ``alternatives``: other explanations, in words, and
+    ``distinguish_by`` the measurement that distinguishes them; ``red``: failed cases that it
+    explains; ``headline``, ``advice``, ``rules_out``: a sentence each.
+    """
+
+    place: Place
+    evidence: tuple[Evidence, ...]
+    sure: Sure
+    why: str
+    detail: str = ""
+    alternatives: tuple[str, ...] = ()
+    distinguish_by: str = ""
+    red: tuple[RedCase, ...] = ()
+    cause: CauseName = CauseName.UNEXPLAINED
+    headline: str = ""
+    advice: str = ""
+    rules_out: str = ""
+    since: Since = NO_EARLIER
+
+    @property
+    def consequences(self) -> int:
+        """Number of failed cases that it explains."""
+        return len(self.red)
+
+    def same(self, other: Culprit) -> bool:
+        """Check whether both are the same cause at the same place."""
+        mine, its = self.place, other.place
+        return (self.cause, mine.kind, mine.name) == (other.cause, its.kind, its.name)
+
+    def covers(self, other: Culprit) -> bool:
+        """Check whether both may have one reason: the same place, or a node and a pair with it."""
+        mine, its = self.place, other.place
+        if not mine.nodes or not its.nodes:
+            return False
+        if {*mine.nodes} == {*its.nodes}:
+            return True
+        either = its.kind in (PlaceKind.PAIR, PlaceKind.SETTING) and len(its.nodes) == 2
+        return either and len(mine.nodes) == 1 and mine.nodes[0] in its.nodes

@@ -75,7 +75,7 @@ class Recorded:
     @cached_property
     def session(self) -> dict[str, Any]:
         """Return the row of ``sessions``."""
-        return self._rows("sessions", "select * exclude (session_info) from sessions")[0]
+        return self._rows("sessions", "select * from sessions")[0]
 
     @cached_property
     def nodes(self) -> dict[tuple[str, str], list[dict[str, Any]]]:
@@ -88,7 +88,7 @@ class Recorded:
         rows = self._rows(
             "cases",
             f"select {', '.join(KEY)}, ranks_per_node, partition_extras, environment_extras"
-            " from cases where jobid is not null",
+            " from cases where complete",
         )
         return {tuple(row[name] for name in KEY): row for row in rows}
 

@@ -113,7 +113,7 @@ def keep(store: Store, system: str, kept: KeptFollowed) -> None:
         **{f"of {name}": array for name, array in state.arrays.items()},
     )
     content = out.getvalue()
-    store.keep_followed(system, _head(content) + b"\n" + content)
+    store.put_followed(system, _head(content) + b"\n" + content)
 
 
 def _head(content: bytes) -> bytes:

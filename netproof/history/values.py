@@ -26,10 +26,10 @@ QUANTITIES = tuple(Quantity)
 SIZES = {Quantity.MEAN: "mean_sizes", Quantity.SCORE: "score_sizes"}
 """Columns with the sizes of a mean."""
 
-READ = ("cases", "curves", "launches", "again")
+READ = ("cases", "curves", "launches", "repeats")
 """The tables of a session that its values are read from."""
 
-COUNTED = ("segments", "again", "errors", "drops", "carrier_changes")
+COUNTED = ("segments", "segments_again", "errors", "drops", "carrier_changes")
 """Followed counters of a node."""
 
 OF_CRASHES = ("partition", "environment", "launches", "crashed")

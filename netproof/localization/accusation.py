@@ -1,14 +1,15 @@
-"""After every round of pairs: which nodes are cleared, which are accused, which are undecided.
+"""Judge nodes after every round of pairs: which are cleared, accused or undecided.
 
 Accusations err in at most ``error`` of healthy runs, over all nodes, pairs, groups, quantities and
 rounds: each kind and quantity has its share, each node its part of that (Bonferroni), and each
-round what ``spending`` gives it. A node is cleared where it can hardly be slower by what counts.
+round what ``nominal_levels`` gives it. A node is cleared if it is hardly slower by what counts.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from functools import cache
 
 import numpy as np
 import scipy
@@ -17,22 +18,27 @@ from numpy.typing import NDArray
 from netproof.errors import NetproofError
 from netproof.localization.accused import (
     DEFAULTS,
-    MOST_THINGS,
+    Accusation,
     AccusationSettings,
-    Accused,
     Effect,
-    Floats,
     Judgement,
     Noise,
     QuantityVerdict,
     effect_of,
+    judgement_on,
     named,
 )
-from netproof.localization.observations import PairObservation, PairQuantity
-from netproof.localization.pair_table import PairTable, table_of
-from netproof.localization.posterior import Posterior, tails
+from netproof.localization.effects import Posterior, tails
+from netproof.localization.observations import (
+    Floats,
+    PairObservation,
+    PairQuantity,
+    PairTable,
+    table_of,
+)
 from netproof.localization.searching import (
     LEAST_ROUNDS,
+    MOST_THINGS,
     Explanation,
     Kind,
     Search,
@@ -43,8 +49,6 @@ from netproof.localization.searching import (
     explanation_of,
     posterior,
 )
-from netproof.localization.spending import nominal_levels
-from netproof.localization.telling import judgement_on
 from netproof.localization.topology import Topology
 from netproof.measurement.interval import CONFIDENCE
 
@@ -52,14 +56,19 @@ EQUALLY_WELL = math.log(20)
 """Difference of log likelihoods within which two explanations fit equally well."""
 
 ENOUGH_NODES = 8
-"""Nodes from which on their own scatter can be told from noise."""
+"""Least number of nodes whose own scatter is distinguished from noise."""
+
+MOST_JOINT_LOOKS = 40
+"""Looks up to which their dependence is computed; beyond, each has its own share of the error."""
+
+_GRID_POINTS = 241
 
 _SHARES = {Kind.NODE: 0.8, Kind.PAIR: 0.1, Kind.SWITCH: 0.05, Kind.UPLINK: 0.05}
 
 _CLIP = 2.5
 
 _CLIPPED_VARIANCE = 0.9553
-"""Of a standard normal variable cut off at ``_CLIP``."""
+"""Variance of a standard normal variable cut off at ``_CLIP``."""
 
 _ODD = 0.3
 
@@ -70,10 +79,7 @@ def judge(
     topology: Topology | None = None,
     settings: AccusationSettings = DEFAULTS,
 ) -> Judgement:
-    """Judges every one of ``nodes`` by all observations of a run so far.
-
-    Raises NetproofError where ``nodes`` has a name twice.
-    """
+    """Judge each of ``nodes`` by all observations so far; NetproofError for a name twice."""
     if len(set(nodes)) != len(nodes):
         raise NetproofError("nodes: a name is there twice")
     tables = {quantity: table_of(observations, nodes, quantity) for quantity in PairQuantity}
@@ -93,31 +99,21 @@ def judge_table(
     *,
     quantities: int = 1,
 ) -> QuantityVerdict:
-    """Judges one of so many quantities that share the error."""
+    """Judge one of so many quantities that share the error."""
     count = len(table.names)
     search = Search(table, topology, settings.disturbed_share, settings.resolution)
     explanation = explained(search, min(MOST_THINGS, max(count // 2, 1)))
     if explanation is None:
-        unknown = np.full(count, math.nan)
-        return QuantityVerdict(
-            quantity,
-            table,
-            None,
-            (),
-            np.zeros(count, dtype=bool),
-            unknown,
-            unknown,
-            (),
-            (),
-            Noise(quantity, None, 0.0, 0.0, 0.0),
-        )
+        unknown, noise = np.full(count, math.nan), Noise(quantity, None, 0.0, 0.0, 0.0)
+        none = np.zeros(count, dtype=bool)
+        return QuantityVerdict(quantity, table, None, (), none, unknown, unknown, (), (), noise)
     fitted, counts = explanation.fit, settings.counts(quantity)
     estimates, errors = _estimates(explanation)
     scatter = _scatter(explanation, estimates / errors, counts)
-    levels = _Levels(search, settings, quantities, table.rounds)
+    clearing = _level(settings.missed, settings, table.rounds)
     bound = (counts - estimates) / errors
-    cleared = np.nan_to_num(scipy.special.stdtr(fitted.freedom, -bound), nan=1.0) <= levels.clearing
-    # A node that is far from its others in some round is looked at by the shape of the noise.
+    cleared = np.nan_to_num(scipy.special.stdtr(fitted.freedom, -bound), nan=1.0) <= clearing
+    # A node that is far from the others in some round is judged by the shape of the noise.
     odd = np.bincount(
         table.nodes_of_rows, np.tile((1 - fitted.weights) * (fitted.owner < 0), 2), count
     )
@@ -126,21 +122,24 @@ def judge_table(
         found, scales = contrasts_of_nodes(explanation, numbers)
         chances = tails(found, scales, fitted.shape, counts)
         deviates = -scipy.special.ndtri(np.clip(chances, 1e-300, 1 - 1e-12))
-        cleared[numbers] = scipy.special.stdtr(fitted.freedom, -deviates) <= levels.clearing
+        cleared[numbers] = scipy.special.stdtr(fitted.freedom, -deviates) <= clearing
     accused = []
     for thing in explanation.things:
         if thing.kind is Kind.NODE and cleared[thing.nodes[0]]:
             continue
         where = posterior(explanation, thing)
-        if where is not None and _slow(thing, explanation, scatter, levels, counts):
+        if (
+            where is not None
+            and _counts(thing, explanation, clearing, counts)
+            and chance(explanation, thing, scatter)
+            <= _accusing_level(thing.kind, search, settings, quantities, table.rounds)
+        ):
             effect = _effect(where, thing, explanation, quantity)
-            accused.append(Accused(thing, effect, _alternatives(search, explanation, thing)))
-    suspects = _suspects(explanation, estimates, errors, cleared, counts)
+            names = tuple(table.names[number] for number in thing.nodes)
+            instead = _alternatives(search, explanation, thing)
+            accused.append(Accusation(thing.kind, thing.name, names, (effect,), instead))
     inflated = math.sqrt(max(scatter**2 - 1, 0.0)) * float(np.nan_to_num(errors).mean())
-    noise = Noise(
-        quantity, fitted.scale, inflated, fitted.freedom, fitted.shape.wide + fitted.shape.disturbed
-    )
-    taken = {item.thing.key for item in accused}
+    disturbed = fitted.shape.wide + fitted.shape.disturbed
     return QuantityVerdict(
         quantity,
         table,
@@ -149,42 +148,35 @@ def judge_table(
         cleared,
         estimates,
         errors,
-        tuple(suspects),
-        _suspected_pairs(explanation, taken, counts),
-        noise,
+        _suspects(explanation, estimates, errors, cleared, counts),
+        _suspected_pairs(explanation, {one.key for one in accused}, counts),
+        Noise(quantity, fitted.scale, inflated, fitted.freedom, disturbed),
     )
 
 
-class _Levels:
-    """Nominal levels of the newest look."""
+def _level(error: float, settings: AccusationSettings, rounds: int) -> float:
+    """Return the nominal level of the test after the newest of ``rounds``."""
+    return nominal_levels(error, max(settings.rounds, rounds))[rounds - 1]
 
-    def __init__(
-        self, search: Search, settings: AccusationSettings, quantities: int, rounds: int
-    ) -> None:
-        self._look = rounds - 1
-        self._looks = max(settings.rounds, rounds)
-        self._error = settings.error / quantities
-        nodes = len(search.table.names)
-        groups = [thing.kind for thing in search.groups]
-        self._among = {
-            Kind.NODE: nodes,
-            # All pairs that the rounds of a run can show.
-            Kind.PAIR: max(self._looks * (nodes // 2), 1),
-            Kind.SWITCH: max(groups.count(Kind.SWITCH), 1),
-            Kind.UPLINK: max(groups.count(Kind.UPLINK), 1),
-        }
-        self.clearing = self._at(settings.missed)
 
-    def _at(self, error: float) -> float:
-        return nominal_levels(error, self._looks)[self._look]
-
-    def accusing(self, kind: Kind) -> float:
-        """The level at which one thing of a kind is accused."""
-        return self._at(self._error * _SHARES[kind] / self._among[kind])
+def _accusing_level(
+    kind: Kind, search: Search, settings: AccusationSettings, quantities: int, rounds: int
+) -> float:
+    """Return the level at which one thing of a kind is accused, after the newest of ``rounds``."""
+    nodes = len(search.table.names)
+    if kind is Kind.NODE:
+        among = nodes
+    elif kind is Kind.PAIR:
+        # All pairs that the rounds of a run can show.
+        among = max(settings.rounds, rounds) * (nodes // 2)
+    else:
+        among = sum(thing.kind is kind for thing in search.groups)
+    error = settings.error / quantities * _SHARES[kind] / max(among, 1)
+    return _level(error, settings, rounds)
 
 
 def _estimates(explanation: Explanation) -> tuple[Floats, Floats]:
-    """Of each node by number: by how much it is slower, and the standard error of that."""
+    """Return the slowness of each node, by number, and its standard error."""
     fitted, table = explanation.fit, explanation.fit.table
     rows = np.tile(np.arange(table.rows), 2)
     count = len(table.names)
@@ -205,7 +197,7 @@ def _estimates(explanation: Explanation) -> tuple[Floats, Floats]:
 
 
 def _scatter(explanation: Explanation, standard: Floats, counts: float) -> float:
-    """How far apart nodes lie that are not clearly slow, in standard errors: 1 where all noise."""
+    """Return the scatter of nodes that are not clearly slow, in standard errors; 1 for noise."""
     slow = [
         thing.nodes[0]
         for thing, effect in zip(explanation.things, explanation.fit.effects, strict=True)
@@ -222,36 +214,26 @@ def _scatter(explanation: Explanation, standard: Floats, counts: float) -> float
     return max(scale, 1.0)
 
 
-def _slow(
-    thing: Thing,
-    explanation: Explanation,
-    scatter: float,
-    levels: _Levels,
-    counts: float,
-) -> bool:
-    """Whether chance explains a thing's slowness in too few healthy runs, and whether it counts.
+def _counts(thing: Thing, explanation: Explanation, level: float, counts: float) -> bool:
+    """Check whether a thing's slowness counts, beyond what others explain; one round does not.
 
-    It counts where it lies nearer to what counts than to nothing, and may be as slow as that; of a
-    node behind a slow uplink this is what the uplink does not explain. One round is not enough.
+    It counts if it is nearer to what counts than to nothing, and may be as slow as that.
     """
     if len(np.unique(explanation.fit.table.round[thing.rows])) < LEAST_ROUNDS:
         return False
     where = posterior(explanation, thing, beyond=True)
-    if (
-        where is None
-        or where.quantile(0.5) <= counts / 2
-        or _is_less(where, explanation, levels.clearing, counts)
-    ):
+    if where is None or where.quantile(0.5) <= counts / 2:
         return False
-    return chance(explanation, thing, scatter) <= levels.accusing(thing.kind)
+    deviate = -float(scipy.special.ndtri_exp(min(where.log_at_least(counts), -1e-12)))
+    return float(scipy.special.stdtr(explanation.fit.freedom, -deviate)) > level
 
 
 def chance(explanation: Explanation, thing: Thing, scatter: float = 1.0) -> float:
-    """The probability that a thing without an effect looks as slow as this one, or slower.
+    """Return the probability that a thing without an effect looks as slow as this, or slower.
 
-    As slow beyond what others explain: whatever is behind a slow uplink is slow with it.
-    ``scatter``: of healthy nodes, in standard errors. The scale of the noise is known only as well
-    as its degrees of freedom say; over what it may be, the probability is a mean.
+    Only slowness beyond what others explain counts: everything behind a slow uplink is slow.
+    ``scatter``: of healthy nodes, in standard errors. The probability is a mean over the scales
+    that the noise may have, given its degrees of freedom.
     """
     found, scales = contrasts(explanation, thing, beyond=True)
     fitted = explanation.fit
@@ -265,9 +247,9 @@ def chance(explanation: Explanation, thing: Thing, scatter: float = 1.0) -> floa
 
 
 def scale_factors(freedom: float) -> tuple[Floats, Floats]:
-    """What the true scale may be of the estimated one, and how probable: inverse chi distributed.
+    """Return ratios of the true scale to the estimate, and their probabilities (inverse chi).
 
-    Spaced evenly in the logarithm, from where it matters for levels of 10⁻¹² on.
+    Spaced evenly in the logarithm, as far as matters for levels of 10⁻¹².
     """
     # Wilson and Hilferty's cube root is close enough to say how far to go.
     tail = 2 / (9 * freedom)
@@ -278,11 +260,6 @@ def scale_factors(freedom: float) -> tuple[Floats, Floats]:
     weights = freedom / 2 * (np.log(inverse) - inverse)
     shares = np.exp(weights - weights.max())
     return np.exp(logs), shares / shares.sum()
-
-
-def _is_less(where: Posterior, explanation: Explanation, level: float, counts: float) -> bool:
-    deviate = -float(scipy.special.ndtri_exp(min(where.log_at_least(counts), -1e-12)))
-    return float(scipy.special.stdtr(explanation.fit.freedom, -deviate)) <= level
 
 
 def _effect(
@@ -301,7 +278,7 @@ def _effect(
 
 
 def _alternatives(search: Search, explanation: Explanation, thing: Thing) -> tuple[str, ...]:
-    """What explains the measurements as well in the place of a thing."""
+    """Return what explains the measurements as well in the place of a thing."""
     table = search.table
     place = next(p for p, t in enumerate(explanation.things) if t.key == thing.key)
     rest = explanation.things[:place] + explanation.things[place + 1 :]
@@ -340,8 +317,8 @@ def _suspects(
     errors: Floats,
     cleared: NDArray[np.bool_],
     counts: float,
-) -> list[int]:
-    """Nodes not cleared that look slow, worst first: those found so far, then the slowest."""
+) -> tuple[int, ...]:
+    """Return uncleared nodes that look slow, worst first: those found so far, then the slowest."""
     found = {
         number: math.inf if thing.kind is Kind.NODE else 0.0
         for thing in explanation.things
@@ -353,7 +330,7 @@ def _suspects(
     least = max(2.0, 0.7 * math.sqrt(2 * math.log(max(len(estimates), 2))))
     for number in np.flatnonzero((slowest >= least) & (estimates > counts / 2)):
         found.setdefault(int(number), float(slowest[number]))
-    return sorted(found, key=lambda number: (-found[number], number))
+    return tuple(sorted(found, key=lambda number: (-found[number], number)))
 
 
 def _suspected_pairs(
@@ -361,18 +338,59 @@ def _suspected_pairs(
     accused: set[tuple[Kind, str]],
     counts: float,
 ) -> tuple[tuple[int, int], ...]:
-    """Pairs of which all rows are far too slow for what is known of their nodes."""
+    """Return pairs, not accused, that were always far too slow for what is known of their nodes."""
     fitted, table = explanation.fit, explanation.fit.table
     far = (fitted.weights < 0.5) & (fitted.left > counts / 2) & (fitted.owner < 0)
     both = np.bincount(table.pair, far, table.pairs) == np.bincount(
         table.pair, minlength=table.pairs
     )
-    rows = np.flatnonzero(both[table.pair])
-    found = {
-        (int(min(table.one[row], table.other[row])), int(max(table.one[row], table.other[row])))
-        for row in rows
+    rows = both[table.pair]
+    found = {tuple(sorted(ends)) for ends in np.stack([table.one, table.other], 1)[rows].tolist()}
+    found |= {
+        thing.nodes
+        for thing in explanation.things
+        if thing.kind is Kind.PAIR and thing.key not in accused
     }
-    for thing in explanation.things:
-        if thing.kind is Kind.PAIR and thing.key not in accused:
-            found.add((thing.nodes[0], thing.nodes[1]))
     return tuple(sorted(found))
+
+
+@cache
+def nominal_levels(error: float, looks: int) -> tuple[float, ...]:
+    """Return one-sided levels of the tests after each of ``looks`` rounds that together err so.
+
+    After round k of K the share k/K is spent (Lan and DeMets, Biometrika 70, 1983; Kim and
+    DeMets, Biometrika 74, 1987), for a sum to which every round adds the same information
+    (Armitage, McPherson and Rowe, J. R. Statist. Soc. A 132, 1969). For more rounds than
+    ``MOST_JOINT_LOOKS`` each round's share is its level, which is stricter.
+    """
+    shares = np.full(looks, error / looks)
+    if looks > MOST_JOINT_LOOKS:
+        return tuple(shares)
+    levels = [float(shares[0])]
+    bound = -float(scipy.special.ndtri(shares[0]))
+    # The density of the sum where no bound was crossed so far, at points of their own each round.
+    points, weights = _grid(bound)
+    density = np.exp(-(points**2) / 2) / np.sqrt(2 * np.pi)
+    for look in range(2, looks + 1):
+        mass = density * weights
+        low, high = 0.0, -float(scipy.special.ndtri(shares[look - 1] / 4)) * np.sqrt(look)
+        for _ in range(50):
+            middle = (low + high) / 2
+            beyond = float(mass @ scipy.special.ndtr(points - middle))
+            low, high = (middle, high) if beyond > shares[look - 1] else (low, middle)
+        bound = (low + high) / 2
+        levels.append(float(np.exp(scipy.special.log_ndtr(-bound / np.sqrt(look)))))
+        new, new_weights = _grid(bound, look)
+        density = (np.exp(-((new[:, None] - points) ** 2) / 2) / np.sqrt(2 * np.pi)) @ mass
+        points, weights = new, new_weights
+    return tuple(levels)
+
+
+def _grid(bound: float, look: int = 1) -> tuple[Floats, Floats]:
+    """Return points from far below up to the bound, and Simpson's weights."""
+    low = -8.0 * np.sqrt(look)
+    points = np.linspace(low, bound, _GRID_POINTS)
+    weights = np.full(_GRID_POINTS, 2.0)
+    weights[1::2] = 4.0
+    weights[0] = weights[-1] = 1.0
+    return points, weights * (points[1] - points[0]) / 3

@@ -1,4 +1,4 @@
-"""A robust additive fit of what pairs measured: rounds, and the few things that are slow.
+"""A robust additive fit of pairs' measurements by rounds and the few things that are slow.
 
 In logarithms a pair of round r measures ``level_r + effect + noise``. The effect is that of the
 slowest of the things on the pair's way that have one: a pair is as fast as its slower port.
@@ -20,24 +20,23 @@ from functools import cached_property
 
 import numpy as np
 
-from netproof.localization.pair_table import Floats, Ints, PairTable
+from netproof.localization.observations import Floats, Ints, PairTable
 from netproof.measurement.interval import MAD_OF_NORMAL
 
 FURTHEST = 3.0
-"""Logarithms that a disturbed measurement lies off at most: 20 times slower, or faster. More where
-the noise is so wide itself."""
+"""Largest deviation of a disturbed measurement, a factor of 20, unless noise is wider."""
 
 PRIOR_WEIGHT = 8.0
-"""Measurements that the expected shares of wider and of disturbed ones weigh as much as."""
+"""Weight of the expected shares of wider and disturbed measurements, in measurements."""
 
 WIDER = 4.0
-"""Scale of the wider share of the noise, in scales of its core."""
+"""Ratio of the scale of wider noise to that of the core."""
 
 WIDER_OFTEN = 10.0
-"""How much more often noise is expected to be wider than to be disturbed."""
+"""Expected ratio of wider to disturbed measurements."""
 
 FEW_FREE = 20
-"""Degrees of freedom below which nothing is far from the others until all were looked at."""
+"""Degrees of freedom below which the first scale is of all measurements."""
 
 _STEPS = 40
 _SHAPE_STEPS = 20
@@ -46,7 +45,7 @@ _FIRST_WIDE = 0.1
 
 @dataclass(frozen=True)
 class NoiseShape:
-    """Of the noise: the shares of it that are wider, and that lie anywhere."""
+    """Shares of the noise that are wider, and that lie anywhere."""
 
     wide: float
     disturbed: float
@@ -54,10 +53,10 @@ class NoiseShape:
     def parts(
         self, standard_squared: Floats, scale: Floats | float
     ) -> tuple[Floats, Floats, Floats | float]:
-        """Densities of core, wider part and the flat part, for squared standard deviates.
+        """Return the densities of core, wider and flat part, for squared standard deviates.
 
-        What is disturbed lies further off than noise does. Else, where nothing explains a port at a
-        tenth of the rate yet, all that is left would be disturbed, and no noise.
+        Disturbed measurements lie further off than noise. Else, before anything explains a port at
+        a tenth of the rate, all residuals would be disturbed, and none noise.
         """
         height = 1 / (scale * math.sqrt(2 * math.pi))
         core = (1 - self.wide - self.disturbed) * height * np.exp(-standard_squared / 2)
@@ -66,11 +65,11 @@ class NoiseShape:
         return core, wide, self.disturbed / np.maximum(FURTHEST, 2 * WIDER * scale)
 
     def with_rows(self, standard: Floats, scale: Floats, rows: int) -> NoiseShape:
-        """The shape where rows that were explained by an effect are noise too.
+        """Return the shape if rows that an effect explains are noise too.
 
-        ``standard``: their deviates; ``rows``: of which the shape was estimated. What is disturbed
-        stays as rare as the others say: else nothing could ever be told from two far rows. But
-        where much is wider the tail is long: it is taken to have the same share of what is wider.
+        ``standard``: their deviates; ``rows``: number of rows of the estimate. Disturbed ones stay
+        as rare as in the others: else two far rows could never show anything. If many are wider the
+        tail is long, and has the same share of them.
         """
         wide, of = self.wide, rows + PRIOR_WEIGHT
         for _ in range(_SHAPE_STEPS):
@@ -79,21 +78,19 @@ class NoiseShape:
         return NoiseShape(wide, max(self.disturbed, wide**2))
 
     def density(self, standard_squared: Floats, scale: Floats | float) -> Floats:
-        """Of the noise at squared standard deviates, with these scales of its core."""
+        """Return the density at squared standard deviates, with these scales of the core."""
         core, wide, flat = self.parts(standard_squared, scale)
         return core + wide + flat
 
 
 @dataclass(frozen=True)
 class Fit:
-    """A fit of a table with ``len(effects)`` slow things.
+    """Fit of a table with ``len(effects)`` slow things.
 
-    ``effects``: logarithms by which each is slower; ``owner``: of each row the thing that sets its
-    time, or -1; ``levels``: of each round; ``left``: what remains of each row; ``weights``: 1 for
-    a row of the noise's core, 0 for one that is disturbed; ``scale``: standard deviation of the
-    core for one row;
-    ``freedom``: degrees of freedom of the scale; ``shape`` of the noise;
-    ``log_likelihood``.
+    ``effects``: logarithms by which each is slower; ``owner``: for each row the thing that sets its
+    time, or -1; ``levels``: for each round; ``left``: residual of each row; ``weights``: 1 for a
+    row of the noise's core, 0 for a disturbed one; ``scale``: standard deviation of the core for
+    one row; ``freedom``: degrees of freedom of the scale; ``shape``: of the noise.
     """
 
     table: PairTable
@@ -109,12 +106,12 @@ class Fit:
 
     @cached_property
     def round_weights(self) -> Floats:
-        """The sum of the weights of each round."""
+        """Sum of the weights of each round."""
         return np.maximum(np.bincount(self.table.round, self.weights, self.table.rounds), 1e-9)
 
     @cached_property
     def owned_weights(self) -> Floats:
-        """Weight in each round of the rows that each effect sets: rounds x effects."""
+        """Weights of the rows that each effect sets: rounds x effects."""
         table, count = self.table, len(self.effects)
         mine = self.owner >= 0
         flat = np.bincount(
@@ -126,15 +123,15 @@ class Fit:
 
     @cached_property
     def information(self) -> Floats:
-        """Of the effects, the rounds' levels being estimated too: effects x effects."""
+        """Information on the effects, with the rounds' levels estimated too: effects x effects."""
         return _information(self.owned_weights, self.round_weights)
 
     def added(self, group: Ints, count: int, rows: Ints, values: Floats) -> tuple[Floats, Floats]:
-        """Score and information of one more effect, for each of ``count`` groups of rows.
+        """Return score and information of one more effect, for each of ``count`` groups of rows.
 
-        ``rows`` with their ``group``: at most one of a round in each group; ``values``: what is
-        left of each row, weighted. An estimate is score over information, its variance the
-        squared scale over the information. Rows that an effect sets already say nothing.
+        ``rows`` with their ``group``: at most one of a round in each group; ``values``: weighted
+        residuals. An estimate is score over information, its variance the squared scale over the
+        information. Rows that an effect sets already count for nothing.
         """
         table = self.table
         free = self.owner[rows] < 0
@@ -169,11 +166,10 @@ def fit(
     resolution: float,
     start: Floats | None = None,
 ) -> Fit | None:
-    """Fits levels, the effects of ``members`` (rows of each) and the noise.
+    """Fit levels, the effects of ``members`` (rows of each) and the noise.
 
-    ``disturbed_share``: what is expected before the run itself has told; ``resolution``: the least
-    scale that is believed; ``start``: effects to begin with. None where the rows leave no degree
-    of freedom for the noise.
+    ``disturbed_share``: expected before the run; ``resolution``: least scale that is believed;
+    ``start``: effects to begin with. None if the rows leave no degree of freedom for the noise.
     """
     count, total = len(members), table.rows
     least_freedom = total - table.rounds - count
@@ -265,5 +261,109 @@ def _solved(
         solved = score / max(float(information[0, 0]), 1e-9)
     else:
         solved = np.linalg.pinv(information, hermitian=True) @ score
-    # What no row shows, or only rows that are disturbed, keeps its value.
+    # An effect of no row, or of disturbed ones only, stays as it is.
     return np.where(owned.sum(axis=0) > 1e-6, solved, before)
+
+
+@dataclass(frozen=True)
+class Posterior:
+    """Distribution of an effect on points, given its contrasts with the others.
+
+    With a flat prior this is the exact conditional inference on a place (Pitman 1939; Fisher 1934):
+    the probability at or below 0 is the p-value of no effect, whatever the shape of the noise.
+    """
+
+    points: Floats
+    logs: Floats
+
+    @classmethod
+    def of(
+        cls,
+        contrasts: Floats,
+        scales: Floats,
+        shape: NoiseShape,
+        factors: Sequence[float] = (1.0,),
+    ) -> list[Posterior]:
+        """Return a distribution per factor, from rounds' contrasts with scales times the factor."""
+        points = _points(contrasts, scales)
+        widths = np.empty_like(points)
+        widths[1:-1] = (points[2:] - points[:-2]) / 2
+        widths[0], widths[-1] = points[1] - points[0], points[-1] - points[-2]
+        log_widths = np.log(widths)
+        off = ((contrasts[None, :] - points[:, None]) / scales[None, :]) ** 2
+        found = []
+        for factor in factors:
+            densities = shape.density(off / factor**2, scales * factor)
+            logs = np.log(densities).sum(axis=1) + log_widths
+            found.append(cls(points, logs - _log_sum(logs)))
+        return found
+
+    def log_at_most(self, bound: float) -> float:
+        """Return the logarithm of the probability that the effect is at most a bound."""
+        return _log_sum(self.logs[self.points <= bound])
+
+    def log_at_least(self, bound: float) -> float:
+        """Return the logarithm of the probability that the effect is at least a bound."""
+        return _log_sum(self.logs[self.points >= bound])
+
+    def quantile(self, share: float) -> float:
+        """Return the point below which that share of the distribution lies."""
+        return float(np.interp(share, np.exp(self.logs).cumsum(), self.points))
+
+
+def tails(contrasts: Floats, scales: Floats, shape: NoiseShape, bound: float) -> Floats:
+    """Return for each row of contrasts the probability that its effect is at least a bound.
+
+    The same as ``Posterior``, for many at once; contrasts of infinite scale are left out.
+    """
+    found = []
+    share = np.linspace(0, 1, _TAIL_POINTS)
+    for some, wide in zip(
+        np.array_split(contrasts, len(contrasts) // _AT_ONCE + 1),
+        np.array_split(scales, len(scales) // _AT_ONCE + 1),
+        strict=True,
+    ):
+        known = np.isfinite(wide)
+        margin = 5 * np.where(known, wide, 0.0).max(axis=1)
+        low = np.minimum(np.where(known, some, bound).min(axis=1), bound) - margin
+        high = np.maximum(np.where(known, some, bound).max(axis=1), bound) + margin
+        # The bound is where two steps meet, so that no step is on both sides.
+        below = bound - (bound - low)[:, None] * (1 - share)
+        above = bound + (high - bound)[:, None] * share
+        masses = []
+        for points in (below, above):
+            logs = np.zeros_like(points)
+            for place in range(some.shape[1]):
+                scale = np.where(known[:, place], wide[:, place], 1.0)[:, None]
+                off = ((some[:, place, None] - points) / scale) ** 2
+                logs += np.where(known[:, place, None], np.log(shape.density(off, scale)), 0.0)
+            masses.append(logs + np.log(points[:, 1:2] - points[:, :1]))
+        most = np.maximum(masses[0].max(axis=1), masses[1].max(axis=1))[:, None]
+        under, over = (np.exp(mass - most).sum(axis=1) for mass in masses)
+        found.append(over / (over + under))
+    return np.concatenate(found)
+
+
+_TAIL_POINTS = 161
+_AT_ONCE = 256
+_MOST_CENTRES = 24
+
+
+def _points(contrasts: Floats, scales: Floats) -> Floats:
+    narrow = float(np.sqrt(1 / np.sum(1 / scales**2)))
+    some = contrasts
+    if len(some) > _MOST_CENTRES:
+        some = np.quantile(contrasts, np.linspace(0, 1, _MOST_CENTRES))
+    middle = float(np.median(contrasts))
+    fine = np.linspace(-9, 9, 109) * narrow
+    wide = np.linspace(-6, 6, 61) * float(np.median(scales))
+    parts = [np.linspace(-FURTHEST, FURTHEST, 301), fine, middle + fine]
+    parts += [centre + wide for centre in some] + [np.mean(contrasts) + fine]
+    return np.unique(np.concatenate(parts))
+
+
+def _log_sum(logs: Floats) -> float:
+    if not len(logs):
+        return -math.inf
+    most = float(logs.max())
+    return most + math.log(float(np.exp(logs - most).sum()))

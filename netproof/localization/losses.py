@@ -1,10 +1,10 @@
-"""At whose port packets are lost, of what TCP on each node had to send again.
+"""The ports at which packets are lost, by the segments that TCP on each node sent again.
 
 TCP counts at the sender whatever was lost on the way to the receiver, so both ends of a lossy
-port's messages lose. What a node's segments lose is taken for what its own port loses, and on
-average the ports of those that it sent to. These are fitted together, as counts by Poisson, by
-multiplying until nothing changes (Shepp and Vardi, IEEE Transactions on Medical Imaging 1, 1982):
-no share gets below 0, and what no launch can tell apart is shared alike.
+port's messages lose. The loss of a node's segments is modelled as that of its own port, and on
+average of the ports that it sent to. These are fitted together, as Poisson counts, by multiplying
+until nothing changes (Shepp and Vardi, IEEE Transactions on Medical Imaging 1, 1982): no share gets
+below 0, and ports that no launch distinguishes have equal shares.
 """
 
 from __future__ import annotations
@@ -17,30 +17,30 @@ from dataclasses import dataclass
 import numpy as np
 
 MOST_STEPS = 500
-"""Of the fit."""
+"""Most steps of the fit."""
 
 STEADY = 1e-4
-"""A share that changes by less, of itself, does not change."""
+"""Relative change of a share below which the fit has ended."""
 
 LEAST_SHARE = 1e-9
-"""What a port loses below this is nothing: no session sends so many segments."""
+"""Shares below this are 0: no session sends so many segments."""
 
 EXPECTED = 3
-"""So many segments sent again have to be expected of a launch that is to tell whether any are."""
+"""Least expected retransmissions with which a launch shows whether there are any."""
 
 OF_EXPECTED = 0.25
-"""A launch shows a loss if it has this share of what is expected."""
+"""Least share of the expected ones with which a launch shows the loss."""
 
 LEAST_LAUNCHES = 3
-"""Fewer launches do not tell what a port does from what happened once."""
+"""Fewer launches do not distinguish a persistent loss from a burst."""
 
 LEAST_NODES = 3
-"""Between two nodes it cannot be told whose port loses."""
+"""Losses between two nodes do not show whose port loses."""
 
 
 @dataclass(frozen=True)
 class Resent:
-    """What a node sent to ``others`` in a launch: ``count`` of ``of`` segments had to be again."""
+    """Segments that a node sent to ``others`` in a launch: ``count`` of ``of`` were sent again."""
 
     launch: int
     node: str
@@ -51,11 +51,11 @@ class Resent:
 
 @dataclass(frozen=True)
 class PortLoss:
-    """What a node's port loses, a share of 1, and how that was seen.
+    """Loss of a node's port, a share of 1.
 
-    ``usual``: the median of the other nodes' ports; ``seen`` of ``launches`` launches that tell
-    show it, with ``count`` segments sent again by either end; ``or_of``: the nodes whose ports
-    explain all of these launches as well, empty where one of them is with a node that loses less.
+    ``usual``: median of the other nodes' ports; ``seen`` of ``launches`` that can show it do, with
+    ``count`` segments sent again by either end; ``or_of``: nodes whose ports explain all of these
+    launches as well, empty if one of them is with a node that loses less.
     """
 
     node: str
@@ -68,49 +68,49 @@ class PortLoss:
 
     @property
     def persists(self) -> bool:
-        """Whether most launches show it, and not one burst."""
+        """True if most launches show it, and not one burst."""
         return self.launches >= LEAST_LAUNCHES and 2 * self.seen > self.launches
 
 
 def port_losses(several: Iterable[Resent]) -> tuple[PortLoss, ...]:
-    """Of each node what its port loses; empty where fewer than three nodes were counted.
+    """Return the loss of each node's port; () if fewer than three nodes were counted.
 
-    Launches between two nodes tell it best: where more nodes send at once, a switch may drop what
-    they send to one of them, and no port is at fault. So the others count only where those between
-    two nodes are of fewer than three nodes, and do not tell these apart.
+    Launches between two nodes are best: if more nodes send at once, a switch may drop what they
+    send to one of them, without a fault of any port. The others count only if those between two
+    nodes have fewer than three nodes.
     """
     counted = [one for one in several if one.of > 0 and one.others]
     alone = [one for one in counted if len(one.others) == 1]
     together = [one for one in counted if len(one.others) > 1]
-    told = alone if len({one.node for one in alone}) >= LEAST_NODES else together
-    names = sorted({name for one in told for name in (one.node, *one.others)})
+    sent = alone if len({one.node for one in alone}) >= LEAST_NODES else together
+    names = sorted({name for one in sent for name in (one.node, *one.others)})
     if len(names) < LEAST_NODES:
         return ()
-    shares = _fit(told, names)
+    shares = _fit(sent, names)
     ordered = sorted(shares.values())
     of_name: dict[str, list[Resent]] = defaultdict(list)
-    for one in told:
+    for one in sent:
         for name in (one.node, *one.others):
             of_name[name].append(one)
     return tuple(_seen(name, shares, ordered, of_name[name]) for name in names)
 
 
-def _fit(told: Sequence[Resent], names: Sequence[str]) -> dict[str, float]:
-    """The share that each port loses; where nothing was lost, 0."""
+def _fit(sent: Sequence[Resent], names: Sequence[str]) -> dict[str, float]:
+    """Return the share that each port loses; 0 if nothing was lost."""
     place = {name: number for number, name in enumerate(names)}
     row, column, weight = [], [], []
-    for number, one in enumerate(told):
+    for number, one in enumerate(sent):
         for name in (one.node, *one.others):
             row.append(number)
             column.append(place[name])
             weight.append(1.0 if name == one.node else 1 / len(one.others))
     rows, columns, weights = np.array(row), np.array(column), np.array(weight)
-    counts = np.array([one.count for one in told], float)
-    of = np.array([one.of for one in told], float)
+    counts = np.array([one.count for one in sent], float)
+    of = np.array([one.of for one in sent], float)
     whole = np.bincount(columns, weights * of[rows], len(names))
     shares = np.full(len(names), counts.sum() / whole.sum())
     for _ in range(MOST_STEPS):
-        expected = np.bincount(rows, weights * shares[columns], len(told)) * of
+        expected = np.bincount(rows, weights * shares[columns], len(sent)) * of
         ratio = np.divide(counts, expected, out=np.zeros_like(counts), where=expected > 0)
         after = shares * np.bincount(columns, weights * (ratio * of)[rows], len(names)) / whole
         after[after < LEAST_SHARE] = 0
@@ -122,17 +122,17 @@ def _fit(told: Sequence[Resent], names: Sequence[str]) -> dict[str, float]:
 
 
 def _seen(
-    name: str, shares: Mapping[str, float], ordered: Sequence[float], told: Sequence[Resent]
+    name: str, shares: Mapping[str, float], ordered: Sequence[float], sent: Sequence[Resent]
 ) -> PortLoss:
-    """In how many launches the port's loss shows, of those in which it has to.
+    """Return a port's loss, with the number of launches that show it, of those that have to.
 
-    ``ordered``: all shares, the least first; ``told``: what was sent by the node and to it.
+    ``ordered``: all shares, the least first; ``sent``: by the node and to it.
     """
     share = shares[name]
     due: dict[int, float] = defaultdict(float)
     counts: dict[int, int] = defaultdict(int)
     partners: dict[int, str] = {}
-    for one in told:
+    for one in sent:
         weight = 1.0 if name == one.node else 1 / len(one.others)
         due[one.launch] += weight * share * one.of
         counts[one.launch] += one.count

@@ -1,24 +1,28 @@
-"""Rounds: disjoint pairs of nodes that are measured at the same time, in one launch."""
+"""Rounds: disjoint pairs of nodes that are measured at once, in one launch, and which come next."""
 
 from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from itertools import permutations
 
 import numpy as np
 
 from netproof.errors import NetproofError
-from netproof.localization.observations import Pair
+from netproof.localization.accused import DEFAULTS, AccusationSettings, Judgement, State
+from netproof.localization.observations import LEAST_NODES, Pair, PairObservation, PairQuantity
+from netproof.localization.searching import LEAST_ROUNDS, Kind
 from netproof.localization.topology import Topology
 
 
 @dataclass(frozen=True)
 class PairRound:
-    """Disjoint pairs for one launch.
+    """Disjoint pairs for one launch, and the ``idle`` nodes.
 
-    ``idle``: nodes that stay silent; ``alone``: whether that is all but one pair; ``why``: for the
-    report. Raises NetproofError where a node is there twice.
+    ``alone``: whether all but one pair are idle; ``why``: for the report. Raises NetproofError if a
+    node is there twice.
     """
 
     pairs: tuple[Pair, ...]
@@ -34,7 +38,7 @@ class PairRound:
 
 
 class Rounds(Sequence[PairRound]):
-    """``count`` rounds, each made when it is asked for: of thousands, one at a time is needed."""
+    """``count`` rounds, each made when it is asked for."""
 
     def __init__(self, count: int, make: Callable[[int], PairRound]) -> None:
         self._numbers, self._make = range(count), make
@@ -47,22 +51,19 @@ class Rounds(Sequence[PairRound]):
 
 
 def tournament(nodes: Sequence[str]) -> Rounds:
-    """Every pair once, by the circle method: N-1 rounds, or N where N is odd and one is idle."""
+    """Return every pair once, by the circle method: N - 1 rounds, N if N is odd and one is idle."""
     circle: list[str | None] = [*nodes, None] if len(nodes) % 2 else list(nodes)
     half = len(circle) // 2
 
     def make(number: int) -> PairRound:
-        turned = [circle[0], *_turned(circle[1:], number)]
+        first, *line = circle
+        turned = [first, *line[len(line) - number :], *line[: len(line) - number]]
         ends = list(zip(turned[:half], reversed(turned[half:]), strict=True))
         pairs = tuple((a, b) for a, b in ends if a is not None and b is not None)
         idle = tuple(a or b for a, b in ends if a is None or b is None)
         return PairRound(pairs, tuple(filter(None, idle)), why="every pair once")
 
     return Rounds(len(circle) - 1, make)
-
-
-def _turned(line: list[str | None], places: int) -> list[str | None]:
-    return [*line[-places:], *line[:-places]] if places else line
 
 
 def random_round(
@@ -72,10 +73,10 @@ def random_round(
     *,
     why: str = "random pairs",
 ) -> PairRound:
-    """A random round, without a pair of ``before`` while there is one.
+    """Return a random round, of new pairs as long as there are any.
 
-    ``before``: the pairs of all rounds so far, each as often as it was measured. Where N is odd,
-    a node that was in most of them is idle.
+    ``before``: the pairs of all rounds so far, each as often as it was measured. If N is odd, a
+    node that was in most of them is idle.
     """
     met = Counter(frozenset(pair) for pair in before)
     idle: tuple[str, ...] = ()
@@ -91,7 +92,7 @@ def random_round(
 
 _SHUFFLES = 8
 _EXACT = 64
-"""Nodes up to which it is searched for a round without repetition before one is repeated."""
+"""Most nodes for which a round without repetition is searched exhaustively."""
 _STEPS = 3000
 
 
@@ -120,7 +121,7 @@ def _matched(
 
 
 def _swap(pairs: list[Pair], met: Counter[frozenset[str]], random: np.random.Generator) -> None:
-    """Exchanges partners where a pair was measured before."""
+    """Exchange partners if a pair was measured before."""
     for place, pair in enumerate(pairs):
         if not met[frozenset(pair)]:
             continue
@@ -138,7 +139,7 @@ def _swap(pairs: list[Pair], met: Counter[frozenset[str]], random: np.random.Gen
 def _searched(
     nodes: list[str], met: Counter[frozenset[str]], allowed: int, random: np.random.Generator
 ) -> tuple[Pair, ...] | None:
-    """A round of pairs that met ``allowed`` times at most, by search; None where none is found."""
+    """Search for a round of pairs that met ``allowed`` times at most; None if none is found."""
     partners = {
         node: {
             other for other in nodes if other != node and met[frozenset((node, other))] <= allowed
@@ -175,10 +176,9 @@ def suspects_round(
     *,
     again: Sequence[Pair] = (),
 ) -> PairRound:
-    """Suspects against cleared nodes that they have met least; the others at random.
+    """Pair suspects with the cleared nodes that they have met least; the others at random.
 
-    ``again``: pairs to be repeated first. Where no cleared node is left, a suspect meets one that
-    is no suspect.
+    ``again``: pairs to repeat first. If no cleared node is free, suspects meet unsuspected ones.
     """
     met: dict[str, Counter[str]] = defaultdict(Counter)
     for one, other in before:
@@ -213,21 +213,18 @@ def suspects_round(
         for waiting in (free, good, unsuspected):
             waiting.pop(partner, None)
     rest = random_round(list(free), before, random)
-    told = [*suspects, *(f"{one} – {other}" for one, other in again)]
-    why = f"{_few(told)} against cleared nodes" if suspects else f"{_few(told)} again"
+    names = [*suspects, *(f"{one} – {other}" for one, other in again)]
+    more = len(names) - _SHOWN
+    few = ", ".join(names[:_SHOWN]) + (f" and {more} more" if more > 0 else "")
+    why = f"{few} against cleared nodes" if suspects else f"{few} again"
     return PairRound((*pairs, *rest.pairs), rest.idle, why=why)
 
 
 _SHOWN = 4
 
 
-def _few(names: Sequence[str]) -> str:
-    more = len(names) - _SHOWN
-    return ", ".join(names[:_SHOWN]) + (f" and {more} more" if more > 0 else "")
-
-
 def shortest_paths(topology: Topology, nodes: Sequence[str]) -> Rounds:
-    """Pairs within a leaf, in all leaves at the same time: every such pair once."""
+    """Return rounds within all leaves at the same time, every such pair once."""
     wanted = set(nodes)
     leaves = [
         tournament(inside)
@@ -245,10 +242,10 @@ def shortest_paths(topology: Topology, nodes: Sequence[str]) -> Rounds:
 def longest_paths(
     topology: Topology, nodes: Sequence[str], count: int, random: np.random.Generator
 ) -> tuple[PairRound, ...]:
-    """``count`` rounds of pairs across the top of the tree, nodes least used first.
+    """Return ``count`` rounds of pairs across the top of the tree, nodes least used first.
 
-    Where one side has more than half of the nodes, some of it are idle, in turn. () where no
-    switch has two others below it.
+    If one side has more than half of the nodes, some of it are idle, in turn; () if no switch has
+    two others below it.
     """
     used: Counter[str] = Counter()
     met: set[frozenset[str]] = set()
@@ -268,11 +265,11 @@ def longest_paths(
 
 
 def evenly(topology: Topology, nodes: Sequence[str], random: np.random.Generator) -> list[str]:
-    """Nodes so that every uplink has as many below it: as many of each leaf, and leaves of a side.
+    """Return nodes with equally many below every uplink: of each leaf, and leaves of each side.
 
-    Where uplinks carry less than all of their nodes send, as is often meant, the one with more
-    nodes below it is slower, and nothing is wrong. What takes part is as much as can, rather of
-    more leaves; leaves with fewer nodes, and sides with fewer leaves, do not.
+    Uplinks are often meant to carry less than all of their nodes send, so one with more nodes is
+    slower than others. As many nodes as possible take part, preferably of more leaves; leaves with
+    fewer nodes, and sides with fewer leaves, do not.
     """
     sides: dict[str, list[list[str]]] = {}
     for members in _sides(topology, nodes).values():
@@ -296,7 +293,7 @@ def evenly(topology: Topology, nodes: Sequence[str], random: np.random.Generator
 
 
 def _most_even(counts: Sequence[int]) -> int:
-    """How many of each there may be so that most take part, the fewest of such; 0 of none."""
+    """Return the number of each with which most take part, the least such; 0 of none."""
     return max(
         sorted(set(counts)),
         key=lambda each: each * sum(count >= each for count in counts),
@@ -305,7 +302,7 @@ def _most_even(counts: Sequence[int]) -> int:
 
 
 def _sides(topology: Topology, nodes: Sequence[str]) -> dict[str, dict[str, list[str]]]:
-    """Nodes by what is below the top of their tree, for each tree."""
+    """Return nodes by the switch below the top of their tree, for each tree."""
     trees: dict[str, dict[str, list[str]]] = defaultdict(lambda: defaultdict(list))
     for node in nodes:
         leaf = topology.leaf_of.get(node)
@@ -353,14 +350,217 @@ def _with_idle(pairs: tuple[Pair, ...], nodes: Sequence[str], why: str) -> PairR
     return PairRound(pairs, tuple(node for node in nodes if node not in busy), why=why)
 
 
-def alone_rounds(pairs: Sequence[Pair], nodes: Sequence[str]) -> tuple[PairRound, ...]:
-    """One round for each pair, in which all other nodes are silent."""
+def _one_pair(pair: Pair, nodes: Sequence[str], why: str) -> PairRound:
+    return replace(_with_idle((pair,), nodes, why), alone=True)
+
+
+OF_FEW = 3
+"""Launches of each pair, and each stream, if nodes are too few to compare pairs."""
+
+
+class Mode(StrEnum):
+    """Choice of rounds; with fewer than ``LEAST_NODES`` nodes, each pair ``OF_FEW`` times.
+
+    Quick: at random, then suspects against cleared nodes, until nothing is undecided. Full: every
+    pair once. Paths: across uplinks and within leaves, in turn, until nothing is undecided.
+    """
+
+    QUICK = "quick"
+    FULL = "full"
+    PATHS = "paths"
+
+
+def next_round(
+    mode: Mode,
+    nodes: Sequence[str],
+    observations: Sequence[PairObservation],
+    judgement: Judgement,
+    *,
+    topology: Topology | None = None,
+    settings: AccusationSettings = DEFAULTS,
+    seed: int = 0,
+    done: int | None = None,
+) -> PairRound | None:
+    """Return the next round, or None if no more is needed.
+
+    ``done``: launches so far, failed ones included; by default the rounds of ``observations``.
+    The same arguments give the same round. Raises NetproofError if mode paths has no topology.
+    """
+    if done is None:
+        done = len({seen.round for seen in observations if not seen.alone})
+    if len(nodes) < 2:
+        return None
+    if mode is Mode.FULL or len(nodes) < LEAST_NODES:
+        rounds, times = tournament(nodes), OF_FEW if len(nodes) < LEAST_NODES else 1
+        return rounds[done % len(rounds)] if done < times * len(rounds) else None
+    random = np.random.default_rng([seed, done])
+    least = LEAST_ROUNDS if mode is Mode.QUICK else 2 * LEAST_ROUNDS
+    if done >= settings.rounds or (done >= least and judgement.decided):
+        return None
+    if mode is Mode.PATHS:
+        if topology is None:
+            raise NetproofError("mode paths needs a topology")
+        return _of_paths(nodes, topology, settings, seed, done)
+    before = [seen.nodes for seen in observations if not seen.alone]
+    # Across a slow switch or uplink, nothing shows of the undecided nodes behind it.
+    behind = any(
+        judgement.nodes[node].state is State.UNDECIDED
+        for accusation in judgement.accusations
+        if accusation.kind in (Kind.SWITCH, Kind.UPLINK)
+        for node in accusation.nodes
+    )
+    if topology is not None and behind and done % 2:
+        inside = shortest_paths(topology, nodes)
+        if inside:
+            within = inside[(done // 2) % len(inside)]
+            rest = random_round(list(within.idle), before, random)
+            return PairRound((*within.pairs, *rest.pairs), rest.idle, why=within.why)
+    if done >= LEAST_ROUNDS and (judgement.suspects or judgement.suspected_pairs):
+        cleared = {name for name, node in judgement.nodes.items() if node.state is State.CLEARED}
+        suspects, again = judgement.suspects, judgement.suspected_pairs
+        return suspects_round(nodes, suspects, cleared, before, random, again=again)
+    return random_round(nodes, before, random)
+
+
+def _of_paths(
+    nodes: Sequence[str],
+    topology: Topology,
+    settings: AccusationSettings,
+    seed: int,
+    done: int,
+) -> PairRound | None:
+    inside = shortest_paths(topology, nodes)
+    # Of as many as a run can have, only the first are needed.
+    number = (done // 2 if inside else done) % ((settings.rounds + 1) // 2)
+    across = longest_paths(topology, nodes, number + 1, np.random.default_rng([seed]))
+    if across and (done % 2 == 0 or not inside):
+        return across[number]
+    if not inside:
+        return None
+    return inside[(done // 2 if across else done) % len(inside)]
+
+
+ACROSS_BOTH_WAYS = 3
+"""Undisturbed bidirectional rounds across uplinks; two are too few for the stated error."""
+
+MOST_BOTH_WAYS = 8
+"""Most bidirectional rounds."""
+
+
+def both_ways_round(
+    nodes: Sequence[str],
+    observations: Sequence[PairObservation],
+    topology: Topology,
+    *,
+    made: int,
+    seed: int = 0,
+) -> PairRound | None:
+    """Return the next bidirectional round, or None if no more is needed.
+
+    A PingPong sends one way at a time, so that several fill half of the uplink that they share.
+    ``ACROSS_BOTH_WAYS`` rounds are across the uplinks, and one is within the leaves, to distinguish
+    a slow uplink from a slow leaf; disturbed ones are repeated. Equally many nodes take part below
+    each uplink. ``made``: such rounds so far.
+    """
+    if made >= MOST_BOTH_WAYS:
+        return None
+    random = np.random.default_rng([seed, made])
+    taking = evenly(topology, nodes, random)
+    across = longest_paths(topology, taking, 1, random)
+    inside = shortest_paths(topology, nodes)
+    leaf = topology.leaf_of
+    below = Counter(leaf[node] for node in taking)
+    # One pair shares no uplink with another, and of two uplinks all pairs cross both.
+    if not across or len(below) < 3 or min(below.values()) < 2:
+        return None
+    crossing: dict[int, bool] = defaultdict(bool)
+    for one in observations:
+        if one.both_ways_mb_s is not None and not one.disturbed:
+            crossing[one.round] |= leaf[one.nodes[0]] != leaf[one.nodes[1]]
+    count = sum(crossing.values())
+    if count and inside and count == len(crossing):
+        return inside[made % len(inside)]
+    if count >= ACROSS_BOTH_WAYS:
+        return None
+    idle = set(nodes) - set(taking)
+    return replace(across[0], idle=(*across[0].idle, *(node for node in nodes if node in idle)))
+
+
+MOST_CONFIRMED = 4
+"""Most accusations that are measured alone, the first ones."""
+
+
+def confirming_rounds(
+    nodes: Sequence[str],
+    judgement: Judgement,
+    observations: Sequence[PairObservation],
+    repeats: int = 3,
+) -> tuple[PairRound, ...]:
+    """Return rounds of each accused thing alone, and of as many pairs of cleared nodes, in turn.
+
+    Of a node, switch or uplink: a pair with a cleared node, preferably one that was measured. () if
+    nothing is accused or nothing is cleared.
+    """
+    good = _good(nodes, judgement)
+    cleared = set(good)
+    pairs: list[Pair] = []
+    for accusation in judgement.accusations[:MOST_CONFIRMED]:
+        if accusation.kind is Kind.PAIR:
+            pairs.append((accusation.nodes[0], accusation.nodes[1]))
+            continue
+        slow = set(accusation.nodes)
+        met = [
+            seen.nodes
+            for seen in observations
+            if len(slow.intersection(seen.nodes)) == 1 and not cleared.isdisjoint(seen.nodes)
+        ]
+        if met:
+            pairs.append(met[-1])
+        elif good:
+            pairs.append((accusation.nodes[0], good[0]))
+    controls = list(zip(good[::2], good[1::2], strict=False))[: max(len(pairs), 2)]
+    if not pairs or not controls:
+        return ()
     return tuple(
-        PairRound(
-            (pair,),
-            tuple(node for node in nodes if node not in pair),
-            alone=True,
-            why=f"{pair[0]} – {pair[1]} alone",
-        )
+        _one_pair(pair, nodes, f"{pair[0]} – {pair[1]} alone")
+        for _ in range(repeats)
+        for pair in (*pairs, *controls)
+    )
+
+
+def stream_rounds(
+    nodes: Sequence[str], judgement: Judgement, repeats: int = 3
+) -> tuple[PairRound, ...]:
+    """Return streams of each accused node to a cleared one and back, and one between cleared ones.
+
+    Each pair is of who sends and who receives. () if no node is accused of its rate, or fewer than
+    two are cleared. Of too few nodes to compare, each sends to each of the others.
+    """
+    if len(nodes) < LEAST_NODES:
+        pairs = list(permutations(nodes, 2))
+    else:
+        good = _good(nodes, judgement)
+        accused = [
+            accusation.nodes[0]
+            for accusation in judgement.accusations[:MOST_CONFIRMED]
+            if accusation.kind is Kind.NODE
+            and any(effect.quantity is PairQuantity.RATE for effect in accusation.effects)
+        ]
+        if not accused or len(good) < 2:
+            return ()
+        pairs = [(good[0], good[1])]
+        for node in accused:
+            pairs += [(node, good[0]), (good[0], node)]
+    return tuple(
+        _one_pair(pair, nodes, f"{pair[0]} sends to {pair[1]}")
+        for _ in range(repeats)
         for pair in pairs
     )
+
+
+def _good(nodes: Sequence[str], judgement: Judgement) -> list[str]:
+    """Return the cleared nodes that no accusation has."""
+    taken = {node for accusation in judgement.accusations for node in accusation.nodes}
+    return [
+        name for name in nodes if judgement.nodes[name].state is State.CLEARED and name not in taken
+    ]

@@ -1,4 +1,4 @@
-"""What explains the measurements: the fewest slow nodes, pairs, switches and uplinks that do.
+"""Search for the fewest slow nodes, pairs, switches and uplinks that explain the measurements.
 
 A forward search over fits (orthogonal matching pursuit: Pati, Rezaiifar and Krishnaprasad,
 Asilomar 1993), each step of which takes the thing that raises the likelihood most, less what
@@ -16,17 +16,13 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from netproof.localization.effects import Fit, fit
-from netproof.localization.pair_table import PairTable
-from netproof.localization.posterior import Posterior
+from netproof.localization.effects import Fit, Posterior, fit
+from netproof.localization.observations import Floats, Ints, PairTable
 from netproof.localization.topology import UPLINK_OF, Topology
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 
 
 class Kind(StrEnum):
-    """What may be slow. A group: nodes that share something no topology names."""
+    """Kinds of slow things. A group: nodes that share something that no topology names."""
 
     NODE = "node"
     PAIR = "pair"
@@ -37,7 +33,7 @@ class Kind(StrEnum):
 
 @dataclass(frozen=True)
 class Thing:
-    """Something that may be slow: its nodes by number, and the rows whose way leads over it."""
+    """Something that may be slow: its nodes by number, and the rows whose path leads over it."""
 
     kind: Kind
     name: str
@@ -46,13 +42,13 @@ class Thing:
 
     @property
     def key(self) -> tuple[Kind, str]:
-        """By which two of the same are one."""
+        """Key of the thing: equal keys are the same thing."""
         return self.kind, self.name
 
 
 @dataclass(frozen=True)
 class Search:
-    """All that may be slow in a table, and what a search expects of its noise."""
+    """All things of a table that may be slow, and the expected noise."""
 
     table: PairTable
     topology: Topology | None
@@ -66,7 +62,7 @@ class Search:
         return order % max(self.table.rows, 1), np.concatenate([[0], counts.cumsum()])
 
     def node(self, number: int) -> Thing:
-        """A node."""
+        """Return a node."""
         rows, starts = self._rows_by_node
         mine = np.sort(rows[starts[number] : starts[number + 1]])
         return Thing(Kind.NODE, self.table.names[number], (number,), mine)
@@ -78,7 +74,7 @@ class Search:
         return order, np.concatenate([[0], counts.cumsum()])
 
     def pair(self, number: int) -> Thing:
-        """A pair, by its number in the table."""
+        """Return a pair, by its number in the table."""
         rows, starts = self._rows_by_pair
         mine = rows[starts[number] : starts[number + 1]]
         ends = sorted((int(self.table.one[mine[0]]), int(self.table.other[mine[0]])))
@@ -116,7 +112,7 @@ class Search:
         return tuple(things)
 
     def fitted(self, things: Sequence[Thing], start: Floats | None = None) -> Fit | None:
-        """The fit in which just these are slow."""
+        """Return the fit in which just these are slow."""
         return fit(
             self.table,
             [thing.rows for thing in things],
@@ -127,11 +123,11 @@ class Search:
 
     @cached_property
     def repeated_pairs(self) -> Ints:
-        """Pairs that were measured more than once: one measurement tells no pair from noise."""
+        """Pairs measured more than once: one measurement does not distinguish a pair from noise."""
         return np.flatnonzero(np.bincount(self.table.pair, minlength=self.table.pairs) > 1)
 
     def price(self, thing: Thing) -> float:
-        """What one more effect has to raise the logarithm of the likelihood by."""
+        """Return by how much one more effect has to raise the logarithm of the likelihood."""
         if thing.kind is Kind.NODE:
             among = len(self.table.names)
         elif thing.kind is Kind.PAIR:
@@ -141,13 +137,16 @@ class Search:
         return math.log(among) + _FIXED_PRICE
 
 
+MOST_THINGS = 24
+"""Things that are looked for at most: more of them are no exceptions."""
+
 LEAST_ROUNDS = 2
 """One round is not enough to call anything slow."""
 
 _FIXED_PRICE = 2.0
 _CLIP = 5.0
 _SMALL = 32
-"""Nodes up to which the search also tries what one step alone does not show to be better."""
+"""Most nodes with which the search also continues from steps that are not better."""
 
 _AHEAD = 3
 _LEAST_WEIGHT = 0.5
@@ -157,7 +156,7 @@ _TRIED = {True: 3, False: 2}
 
 @dataclass(frozen=True)
 class Explanation:
-    """What is slow, with the fit that says so; ``value``: its likelihood less the prices."""
+    """Slow things with their fit; ``value``: its log likelihood less the prices."""
 
     things: tuple[Thing, ...]
     fit: Fit
@@ -165,7 +164,7 @@ class Explanation:
 
 
 def explained(search: Search, most: int) -> Explanation | None:
-    """The best explanation found with at most so many things; None where nothing can be fitted."""
+    """Return the best explanation found with at most so many things; None without any fit."""
     nothing = search.fitted(())
     if nothing is None:
         return None
@@ -201,7 +200,7 @@ def _step(search: Search, now: Explanation, small: bool) -> Explanation | None:
 
 
 def _split(search: Search, now: Explanation, group: Thing) -> Explanation | None:
-    """The slow nodes of a group in its place: most nodes of a leaf are not the leaf."""
+    """Replace a group by its slow nodes: most nodes of a leaf are not the leaf."""
     if len(group.nodes) > _MOST_SPLIT:
         return None
     there = {thing.key for thing in now.things}
@@ -228,7 +227,7 @@ def _with(search: Search, now: Explanation, thing: Thing) -> Explanation | None:
 def explanation_of(
     search: Search, things: Sequence[Thing], start: Floats | None = None
 ) -> Explanation | None:
-    """The explanation by these things; None where it cannot be fitted, or one is not slower."""
+    """Return the explanation by these things; None if there is no fit, or one is not slower."""
     fitted = search.fitted(things, start)
     if fitted is None or (len(things) and fitted.effects.min() <= 0):
         return None
@@ -237,7 +236,7 @@ def explanation_of(
 
 
 def _pruned(search: Search, now: Explanation) -> Explanation:
-    """Without what the last step made superfluous."""
+    """Drop what the last step made superfluous."""
     while len(now.things) > 1:
         fewer = [
             explanation
@@ -257,7 +256,7 @@ def _without(search: Search, now: Explanation, place: int) -> Explanation | None
 
 
 def _open(now: Explanation) -> NDArray[np.bool_]:
-    """Rows that no node or pair sets: what a group explains, its nodes may explain better."""
+    """Mark rows that no node or pair sets: the nodes of a group may explain its rows better."""
     groups = [
         place for place, thing in enumerate(now.things) if thing.kind not in (Kind.NODE, Kind.PAIR)
     ]
@@ -265,7 +264,7 @@ def _open(now: Explanation) -> NDArray[np.bool_]:
 
 
 def _candidates(search: Search, now: Explanation, small: bool) -> list[Thing]:
-    """The few things whose rows are slowest for their number, in what is left."""
+    """Return the few things whose residuals are slowest for their number."""
     table, fitted = search.table, now.fit
     free = _open(now)
     standard = fitted.left / fitted.scale
@@ -317,7 +316,7 @@ def _largest(scores: Floats, count: int, least: float) -> list[int]:
 
 
 def of_others(now: Explanation, thing: Thing) -> Floats:
-    """How slow each row of the table would be without a thing, by the others that explain it."""
+    """Return the slowness of each row of the table by all other things that explain it."""
     slow = np.zeros(now.fit.table.rows)
     for other, effect in zip(now.things, now.fit.effects, strict=True):
         if other.key != thing.key:
@@ -326,12 +325,12 @@ def of_others(now: Explanation, thing: Thing) -> Floats:
 
 
 def contrasts(now: Explanation, thing: Thing, *, beyond: bool = False) -> tuple[Floats, Floats]:
-    """What each round says of a thing: its contrast with the others, and the scale of that.
+    """Return a thing's contrast with the others in each round, and the scales of these.
 
-    Others have the effects that the explanation gives them; rows that another thing of it sets
-    say nothing of this one. Of a node or a pair, a round has one row; of a group the weighted
-    mean of its rows. ``beyond``: by how much it is slower than what the others explain, by rows
-    that they do not explain if two rounds have any.
+    Others have the effects that the explanation gives them; rows that another thing of it sets are
+    left out. A round has one row of a node or pair, and the weighted mean of a group's rows.
+    ``beyond``: slowness beyond what the others explain, by rows that they do not explain if two
+    rounds have any.
     """
     fitted = now.fit
     table = fitted.table
@@ -386,7 +385,7 @@ def contrasts_of_nodes(now: Explanation, numbers: Ints) -> tuple[Floats, Floats]
 
 
 def _alongside_others(now: Explanation, rows: Ints, place: int | None) -> float:
-    """By how much other effects, which are estimated from the same rows, widen an error."""
+    """Return the factor by which other effects, estimated from the same rows, widen an error."""
     fitted = now.fit
     if place is None:
         if not len(fitted.effects):
@@ -408,7 +407,7 @@ def _alongside_others(now: Explanation, rows: Ints, place: int | None) -> float:
 
 
 def posterior(now: Explanation, thing: Thing, *, beyond: bool = False) -> Posterior | None:
-    """Where the thing's effect lies; None where no round tells. ``beyond``: as ``contrasts``."""
+    """Return the distribution of a thing's effect; None without contrasts. ``beyond``: as there."""
     found, scales = contrasts(now, thing, beyond=beyond)
     if not len(found) or not np.isfinite(scales).all():
         return None

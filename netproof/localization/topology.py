@@ -1,4 +1,4 @@
-"""The tree of switches between nodes, and what a pair's messages cross in it."""
+"""The tree of switches between nodes, and the switches and uplinks that a pair's messages cross."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ UPLINK_OF = "uplink of "
 
 @dataclass(frozen=True)
 class Topology:
-    """A tree of switches, as ``scontrol show topology`` tells it.
+    """A tree of switches, as ``scontrol show topology`` shows it.
 
-    ``leaves``: the nodes of each leaf switch; ``parents``: the switch above a switch, where there
-    is one. Raises NetproofError where a node has two leaves, or a switch is above itself.
+    ``leaves``: the nodes of each leaf switch; ``parents``: the switch above a switch, if there is
+    one. Raises NetproofError if a node has two leaves, or a switch is above itself.
     """
 
     leaves: Mapping[str, tuple[str, ...]]
@@ -36,11 +36,11 @@ class Topology:
 
     @cached_property
     def leaf_of(self) -> Mapping[str, str]:
-        """The leaf switch of each node."""
+        """Leaf switch of each node."""
         return {node: leaf for leaf, nodes in self.leaves.items() for node in nodes}
 
     def above(self, switch: str) -> tuple[str, ...]:
-        """The switch and those above it, upwards. Raises NetproofError where they are a circle."""
+        """Return the switch and those above it, upwards; NetproofError if they form a circle."""
         line = [switch]
         while (up := self.parents.get(line[-1])) is not None:
             if up in line:
@@ -49,15 +49,12 @@ class Topology:
         return tuple(line)
 
     def path(self, one: str, other: str) -> tuple[str, ...]:
-        """The switches and uplinks between two nodes; () where the topology does not join them."""
-        leaves = self.leaf_of.get(one), self.leaf_of.get(other)
-        if leaves[0] is None or leaves[1] is None:
-            return ()
-        return self._between(leaves[0], leaves[1])
+        """Return the switches and uplinks between two nodes; () if nothing joins them."""
+        return self._between(self.leaf_of.get(one), self.leaf_of.get(other))
 
     @cached_property
     def crossed(self) -> tuple[str, ...]:
-        """All switches and uplinks that a way may cross."""
+        """All switches and uplinks that a path may cross."""
         switches = dict.fromkeys(switch for leaf in self.leaves for switch in self.above(leaf))
         return tuple(sorted([*switches, *(UPLINK_OF + one for one in switches)]))
 
@@ -66,14 +63,14 @@ class Topology:
         return {}
 
     def marks(self, one: str | None, other: str | None) -> NDArray[np.bool_]:
-        """For each of ``crossed``, whether the way between two leaves crosses it."""
+        """Return for each of ``crossed`` whether the path between two leaves crosses it."""
         if (one, other) not in self._marks:
-            way = set() if one is None or other is None else set(self._between(one, other))
-            self._marks[one, other] = np.array([name in way for name in self.crossed], dtype=bool)
+            path = set(self._between(one, other))
+            self._marks[one, other] = np.array([name in path for name in self.crossed], dtype=bool)
         return self._marks[one, other]
 
-    def _between(self, one: str, other: str) -> tuple[str, ...]:
-        lines = self.above(one), self.above(other)
+    def _between(self, one: str | None, other: str | None) -> tuple[str, ...]:
+        lines = [() if leaf is None else self.above(leaf) for leaf in (one, other)]
         top = next((switch for switch in lines[0] if switch in lines[1]), None)
         if top is None:
             return ()
@@ -87,7 +84,7 @@ class Topology:
 
     @cached_property
     def below(self) -> Mapping[str, tuple[str, ...]]:
-        """Of each switch, the nodes of all leaves that are the switch or are below it."""
+        """Nodes of all leaves that are a switch or below it, by switch."""
         found: dict[str, list[str]] = {}
         for leaf, nodes in self.leaves.items():
             for switch in self.above(leaf):

@@ -11,10 +11,9 @@ from rich.console import Console
 from rich.text import Text
 
 from netproof.benchmarks import registry
-from netproof.comparison import nodes
+from netproof.comparison import comparison
 from netproof.comparison.compared_case import ComparedCase, Outcome
-from netproof.comparison.comparison import Comparison
-from netproof.comparison.sides import ComparedSide
+from netproof.comparison.comparison import ComparedSide, Comparison
 from netproof.errors import NetproofError
 from netproof.measurement.case import Case
 from netproof.present import documents, tables
@@ -43,7 +42,7 @@ _MOST_OF_NODES = 12
 def node_diffs(compared: Comparison) -> list[str]:
     """Return the differences of nodes, which show whether anything else changed."""
     try:
-        found = nodes.differing(compared)
+        found = comparison.differing(compared)
     except NetproofError as error:
         return [f"nodes: {error}"]
     sentences = [
@@ -297,7 +296,7 @@ def document(compared: Comparison) -> dict[str, Any]:
     first, second = compared.first, compared.second
     on_nodes, unknown = None, None
     try:
-        on_nodes = nodes.differing(compared)
+        on_nodes = comparison.differing(compared)
     except NetproofError as error:
         unknown = str(error)
     return {

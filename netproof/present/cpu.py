@@ -16,7 +16,7 @@ from netproof.present.tables import (
     say,
 )
 from netproof.present.wording import counted
-from netproof.verdict.cpu_rows import CpuRow, CpuRows
+from netproof.verdict.explain import CpuRow, CpuRows
 
 LEGEND = (
     "of the node that it cost most, less starting and ending: cores: CPU seconds a second; user:"

@@ -8,9 +8,8 @@ from typing import Any
 
 from rich.console import Console
 
-from netproof.diagnosis.culprits import Culprit
 from netproof.diagnosis.diagnosis import Diagnosis, DiagnosisOutcome
-from netproof.diagnosis.evidence import Sure
+from netproof.diagnosis.evidence import Culprit, Sure
 from netproof.present.documents import FORMAT
 from netproof.present.tables import say
 from netproof.present.wording import counted
@@ -26,7 +25,7 @@ _LABEL = 12
 _STYLES = {
     DiagnosisOutcome.NOTHING: "green",
     DiagnosisOutcome.FOUND: "bold red",
-    DiagnosisOutcome.UNKNOWN: "bold yellow",
+    DiagnosisOutcome.INCONCLUSIVE: "bold yellow",
 }
 
 
@@ -76,8 +75,8 @@ def _lines(
         if number <= whole:
             for label, sentence in rows(culprit, evidence):
                 yield from _wrapped(f"  {label}", sentence, lines)
-    if diagnosis.outcome is DiagnosisOutcome.UNKNOWN and diagnosis.to_tell:
-        yield from _wrapped("do", "; ".join(diagnosis.to_tell), lines)
+    if diagnosis.outcome is DiagnosisOutcome.INCONCLUSIVE and diagnosis.next_steps:
+        yield from _wrapped("do", "; ".join(diagnosis.next_steps), lines)
     several = {"ruled out": diagnosis.ruled_out, "not known": diagnosis.not_known}
     for label, sentences in several.items():
         more = [f"{len(sentences) - notes} more"] if len(sentences) > notes else []
@@ -97,8 +96,9 @@ def rows(culprit: Culprit, evidence: int | None = None) -> Iterator[tuple[str, s
     if culprit.consequences:
         yield "explains", counted(culprit.consequences, "failed case")
     if culprit.alternatives:
-        others = f"{'; or '.join(culprit.alternatives)}"
-        yield "or", f"{others}. To tell: {culprit.tells_apart}" if culprit.tells_apart else others
+        others = "; or ".join(culprit.alternatives)
+        how = f". To distinguish them: {culprit.distinguish_by}" if culprit.distinguish_by else ""
+        yield "or", f"{others}{how}"
     yield "do", culprit.advice
     if culprit.rules_out:
         yield "clears it", culprit.rules_out
@@ -142,7 +142,7 @@ def of_diagnosis(diagnosis: Diagnosis) -> dict[str, Any]:
         "ruled_out": diagnosis.ruled_out,
         "not_known": diagnosis.not_known,
         "incomplete": diagnosis.incomplete,
-        "to_tell": diagnosis.to_tell,
+        "next_steps": diagnosis.next_steps,
     }
 
 
@@ -181,7 +181,7 @@ def _culprit(culprit: Culprit) -> dict[str, Any]:
             for one in culprit.evidence
         ],
         "alternatives": culprit.alternatives,
-        "tells_apart": culprit.tells_apart or None,
+        "distinguish_by": culprit.distinguish_by or None,
         "failed_cases": culprit.consequences,
         "since": {
             "began": since.began.value,

@@ -15,11 +15,11 @@ from netproof.measurement.curve import Curve
 from netproof.measurement.interval import Interval
 from netproof.measurement.landmarks import Landmarks
 from netproof.session.measured import Measured
-from netproof.verdict.crossover import Crossover, crossovers, red_criteria, red_sizes
 from netproof.verdict.exit_status import CANNOT_JUDGE, FAILED, PASSED
-from netproof.verdict.judged import Alongside, Judged, together
+from netproof.verdict.explain import Crossover, crossovers, red_criteria, red_sizes
 from netproof.verdict.judging import JudgedSession
 from netproof.verdict.subject import Ruling
+from netproof.verdict.verdict import Alongside, Judged, together
 
 FORMAT = 2
 """Format of all documents; raised when a key changes its meaning or goes."""
@@ -270,7 +270,7 @@ def _case(judged: Judged) -> dict[str, Any]:
         "verdict": judged.level,
         "faults": judged.faults,
         "expected": judged.expected or None,
-        "failed_job": judged.result and judged.result.failed_job,
+        "failed_job": judged.failed_job,
         "score": _score(judged.score()),
         "measured": judged.measured and of_measured(judged.measured),
         "findings": list(map(_ruling, judged.rulings)),

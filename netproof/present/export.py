@@ -24,7 +24,6 @@ from netproof.present.formats import Format
 from netproof.present.wording import counted
 from netproof.session.measured import Measured
 from netproof.store import Store, StoredSession, questions
-from netproof.store.reading import records
 
 _NAME = re.compile(r"[\w.+-]+")
 _US_PER_S = 1e6
@@ -127,7 +126,7 @@ def _csv_text(stored: StoredSession, table: pa.Table) -> str:
     place = {"system": stored.system, "month": stored.month, "session": stored.name}
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow([*place, *table.column_names])
-    for row in records(table):
+    for row in table.to_pylist(maps_as_pydicts="strict"):
         writer.writerow([*place.values(), *(_cell(value) for value in row.values())])
     return text.getvalue()
 
@@ -155,7 +154,8 @@ def _json(store: Store, stored: StoredSession) -> tuple[dict[str, str], int]:
         "system": stored.system,
         "session": stored.name,
         "tables": {
-            name: list(records(table)) for name, table in questions.tables(store, stored).items()
+            name: table.to_pylist(maps_as_pydicts="strict")
+            for name, table in questions.tables(store, stored).items()
         },
     }
     text = json.dumps(document, indent=1, allow_nan=False, ensure_ascii=False, default=_plain)

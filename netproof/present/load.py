@@ -100,7 +100,7 @@ def answer(loaded: Loaded, findings: LoadFindings) -> dict[str, Any]:
     ]
     whys = [factor.why for one in impacts for factor in one.factors.values() if factor.why]
     remarks += [f"Not known: {why}." for why in dict.fromkeys(whys)]
-    remarks += [f"Inconclusive: {why}." for why in findings.not_told]
+    remarks += [f"Inconclusive: {why}." for why in findings.not_examined]
     refused = [
         f"{one.victim} alongside {one.aggressor}, {one.place}, {why}"
         for one in impacts
@@ -149,7 +149,7 @@ def document(several: Sequence[tuple[Loaded, LoadFindings]]) -> dict[str, Any]:
                 "beyond": findings.beyond(),
                 "undecided": findings.undecided(),
                 "causes": [dataclasses.asdict(one) for one in findings.causes],
-                "not_told": findings.not_told,
+                "not_examined": findings.not_examined,
                 "factors": [
                     {
                         "measured": one.victim,

@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from rich.console import Console
 
+from netproof.measurement.case import Case
+from netproof.measurement.interval import Side
 from netproof.present.tables import TableColumn, case_columns, print_table, say
 from netproof.present.wording import counted
-from netproof.verdict.reference_risks import NoRisk, ReferenceRisk
-from netproof.verdict.risk import RISK
+from netproof.verdict.risk import RISK, ReferenceRisk
 
 
 def print_risks(
     risks: Sequence[ReferenceRisk],
-    without: Sequence[NoRisk],
+    without: Mapping[Case, str],
     margin: float,
     out: Console,
 ) -> None:
@@ -45,8 +46,8 @@ def print_risks(
         planned = [_planned(one) for one in several]
         print_table([*columns, TableColumn(f"for {RISK:.0%} each", planned, right=False)], out)
         out.print()
-    for one in without:
-        say(out, f"{one.case}: nothing can be said: {one.reason}", "yellow")
+    for case, reason in without.items():
+        say(out, f"{case}: nothing can be said: {reason}", "yellow")
 
 
 def _planned(one: ReferenceRisk) -> str:
@@ -69,9 +70,9 @@ def of_risk(one: ReferenceRisk) -> dict[str, Any]:
         points = [
             {
                 "ratio": ratio,
-                "passed": shares.passed,
-                "failed": shares.failed,
-                "inconclusive": shares.inconclusive,
+                "passed": shares[Side.WITHIN],
+                "failed": shares[Side.BEYOND],
+                "inconclusive": shares[Side.ASTRIDE],
             }
             for ratio, shares in zip(curve.ratios, curve.shares, strict=True)
         ]

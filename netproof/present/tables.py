@@ -20,11 +20,11 @@ from netproof.measurement.case import Case
 from netproof.measurement.units import mbit_s
 from netproof.present.characters import visible
 from netproof.present.wording import not_available, outcome
-from netproof.verdict.counts import counts
-from netproof.verdict.failures import failures
-from netproof.verdict.judged import Borrowed, Judged, Verdict, sentences_of_left
-from netproof.verdict.usual import NOTHING, Usual
-from netproof.verdict.usual import sentence as usual_sentence
+from netproof.session.slurm_nodes import labelled
+from netproof.verdict.explain import counts, failures
+from netproof.verdict.recurring import NOTHING, Recurring
+from netproof.verdict.recurring import sentence as recurring_sentence
+from netproof.verdict.verdict import Borrowed, Judged, Verdict, sentences_of_left
 
 MOST_DIFFERENCES = 10
 """Differences between nodes that are printed; the store and the report have all of them."""
@@ -229,7 +229,7 @@ def print_alongside(verdict: Verdict, out: Console) -> None:
 def print_differences(differences: Sequence[str], out: Console) -> None:
     """Print the differences between nodes of a session; of very many, the number of the rest."""
     for difference in differences[:MOST_DIFFERENCES]:
-        say(out, f"nodes differ: {difference}", "yellow")
+        say(out, labelled(difference), "yellow")
     beyond = len(differences) - MOST_DIFFERENCES
     if beyond > 0:
         say(out, f"nodes differ in {beyond} more, which netproof report has", "yellow")
@@ -255,7 +255,7 @@ def print_verdict(
     verdict: Verdict,
     out: Console,
     *,
-    usual: Usual = NOTHING,
+    usual: Recurring = NOTHING,
     differences: Sequence[str] = (),
     unread: Sequence[str] = (),
 ) -> None:
@@ -286,10 +286,10 @@ def print_verdict(
     say(out, outcome(counts(verdict)), "bold")
 
 
-def print_usual(usual: Usual, out: Console) -> None:
+def print_usual(usual: Recurring, out: Console) -> None:
     """Print the warnings that earlier sessions had too, in a line."""
     if usual.warnings:
-        say(out, usual_sentence(usual), "yellow")
+        say(out, recurring_sentence(usual), "yellow")
 
 
 def _print_cases(verdict: Verdict, out: Console) -> None:
@@ -324,7 +324,7 @@ def _print_cases(verdict: Verdict, out: Console) -> None:
     out.width = width
 
 
-def _print_flags(verdict: Verdict, usual: Usual, out: Console) -> None:
+def _print_flags(verdict: Verdict, usual: Recurring, out: Console) -> None:
     """Print flags that did not fail, notes first, with both curves of repeated measurements."""
     for judged in verdict.cases:
         for ruling in judged.rulings:
@@ -345,12 +345,11 @@ def _print_flags(verdict: Verdict, usual: Usual, out: Console) -> None:
 
 def _print_both_curves(judged: Judged, out: Console) -> None:
     """Print the flagged sizes and those around them: as first measured, and as repeated."""
-    if not judged.flags() or judged.measured is None or judged.again is None:
+    repeated = judged.repeated()
+    if repeated is None:
         return
-    curves = [
-        dict(zip(curve.sizes, curve.time_us, strict=True))
-        for curve in (judged.measured.curve, *judged.again.launches)
-    ]
+    first, repeats = repeated
+    curves = [dict(zip(one.sizes, one.time_us, strict=True)) for one in (first, *repeats)]
     flagged = [ruling.finding.size for ruling in judged.flags()]
     again = (f"again {number} µs" for number in range(1, len(curves)))
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
@@ -387,9 +386,9 @@ def say(out: Console, sentence: str, style: str = "") -> None:
 
 def _figures(judged: Judged | Borrowed) -> tuple[str, str, str, str]:
     """Return latency, peak in MB/s and Mbit/s, and its share of the line rate."""
-    if judged.measured is None:
+    found = judged.landmarks
+    if found is None:
         return "-", "-", "-", "-"
-    found = judged.measured.landmarks
     peak, share = found.peak_mb_s, found.line_rate_share
     return (
         "-" if found.latency_us is None else f"{found.latency_us:.1f}",

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from netproof.benchmarks.registry import FEATURES
 from netproof.site.matrix import Absence
-from netproof.verdict.counts import Counts
+from netproof.verdict.explain import Counts
 
 
 def with_time_unit(time_us: float) -> str:

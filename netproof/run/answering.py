@@ -10,6 +10,12 @@ import sys
 import traceback
 from collections.abc import Callable
 
+QUESTION_FILE = "question.json"
+"""What is to be decided, in the job's folder."""
+
+CLOSED_FILE = "closed.txt"
+"""Labels of decided cases, which are launched no more, a line each."""
+
 
 def answer(decide: Callable[[str], None]) -> None:
     """Call ``decide`` with each line of standard input, and print ``done`` after each.

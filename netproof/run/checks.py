@@ -1,57 +1,61 @@
-"""Checks of single functions: complete, and within their references."""
+"""Tests that judge what jobs measured.
+
+A check is of one function: complete, and within its references. Curves are judged for each job;
+configurations are compared over all jobs of a run.
+"""
 
 from __future__ import annotations
 
 import shlex
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 import reframe as rfm
 import reframe.utility.udeps as udeps
 from reframe.core.builtins import parameter, run_after, run_before, sanity_function, variable
 from reframe.core.exceptions import SanityError
+from reframe.core.runtime import runtime
 from reframe.utility.sanity import make_performance_function
 
 from netproof.benchmarks import netpipe, registry
 from netproof.criteria import Level
-from netproof.errors import NetproofError
-from netproof.run.jobs import Launched, environments_of, mpi_case, name_of, netpipe_case
-from netproof.run.reading import Reader
-from netproof.run.recorded import RecordedTest
-from netproof.run.referenced import Referenced
-from netproof.run.system_here import rank_counts
-from netproof.session import job_files, measured, reference_findings
+from netproof.measurement.case import Case
+from netproof.run.jobs import (
+    Reader,
+    environments_of,
+    mpi_case,
+    name_of,
+    netpipe_case,
+    tests_of,
+)
+from netproof.run.mixins import Launched, OnPartition, RecordedTest, Referenced
+from netproof.run.system_here import baseline_of_system, rank_counts
+from netproof.session import reference_findings
+from netproof.session.job_files import Incomplete
 from netproof.site.partition import fewest_ranks_feature, ranks_feature
-from netproof.verdict import judgement, limits
-from netproof.verdict.subject import Subject
+from netproof.site.site_file import JUDGE_ENVIRONMENT
+from netproof.verdict import case_rulings, group_rulings, limits
+from netproof.verdict.subject import Ruling, Subject
 
 
-class Check(rfm.RunOnlyRegressionTest, Launched, Referenced, RecordedTest):
-    """Check of one function by the files of its job.
-
-    Its output is the benchmark's text. ``netproof_case`` is the case to measure. Its record has
-    whether the case is complete (``netproof_complete``), and the findings against its references,
-    repeat launches included (``netproof_references``).
-    """
+class Judge(rfm.RunOnlyRegressionTest, Launched, Reader):
+    """A test that judges what jobs and their repeat launches measured."""
 
     local = True
     sourcesdir = None
-    executable = "cat"
-    require_reference = True
-    ranks = variable(int, loggable=True)
-    netproof_kind = variable(str, value="check", loggable=True)
-    netproof_case = variable(dict, value={}, loggable=True)
-
-    def subject(self) -> str:
-        """Return the stem of the names of the function's steps."""
-        raise NetproofError(f"{type(self).__name__} names no function")
+    executable = "true"
 
     def parameters(self) -> dict[str, int]:
-        """Return the parameters of the tests that measure the function."""
+        """Return the parameters of the jobs that it judges."""
         return {}
 
-    def read(self) -> measured.Measured:
-        """Return the complete case as the job measured it, or raise Incomplete."""
-        raise NetproofError(f"{type(self).__name__} reads nothing")
+    def test_of(self, kind: type[rfm.RegressionTest]) -> rfm.RegressionTest:
+        """Return the test of a class on this partition, in this environment."""
+        return self.getdep(name_of(kind, **self.parameters()))
+
+
+class JudgeOfJob(Judge):
+    """A test that judges one job and its repeat launches."""
 
     @run_after("init")
     def wait_for_launches(self) -> None:
@@ -59,11 +63,37 @@ class Check(rfm.RunOnlyRegressionTest, Launched, Referenced, RecordedTest):
         for waited_for in (self.launched_by, self.launched_further_by):
             self.depends_on(name_of(waited_for, **self.parameters()), udeps.by_case)
 
+
+class OfRanks(OnPartition):
+    """A test that judges the jobs of one rank count."""
+
+    job_ranks = parameter(rank_counts())
+
+    def parameters(self) -> dict[str, int]:
+        """Return the parameters of the jobs that it judges."""
+        return {"ranks": self.job_ranks}
+
+
+class Check(JudgeOfJob, Referenced, RecordedTest):
+    """Check of one function by the files of its job.
+
+    Its output is the benchmark's text. ``netproof_case`` is the case to measure. Its record has
+    whether the case is complete (``netproof_complete``), and the findings against its references,
+    repeat launches included (``netproof_references``). A subclass has ``subject()``, the stem of
+    the names of the function's steps, and ``case()`` in its job.
+    """
+
+    executable = "cat"
+    require_reference = True
+    ranks = variable(int, loggable=True)
+    netproof_kind = variable(str, value="check", loggable=True)
+    netproof_case = variable(dict, value={}, loggable=True)
+
     @run_after("setup")
     def show_output(self) -> None:
         """Print the benchmark's own text as output; ReFrame takes options as shell text."""
-        self.job_of = self.getdep(name_of(self.launched_by, **self.parameters()))
-        self.further_of = self.getdep(name_of(self.launched_further_by, **self.parameters()))
+        self.job_of = self.test_of(self.launched_by)
+        self.repeat_of = self.test_of(self.launched_further_by)
         folder = Path(self.job_of.stagedir)
         self.executable_opts = [
             shlex.quote(str(folder / f"{self.subject()}.{launch}.out"))
@@ -74,8 +104,8 @@ class Check(rfm.RunOnlyRegressionTest, Launched, Referenced, RecordedTest):
     def is_complete(self) -> bool:
         """Check that exactly the requested sizes and launches are there."""
         try:
-            self.measured = self.further_of.extend(self.read())
-        except job_files.Incomplete as error:
+            self.measured = self.repeat_of.extend(self.case_of(self.job_of, self.case()))
+        except Incomplete as error:
             # ReFrame appends a cause's text to the error's own.
             raise SanityError("; ".join(error.reasons)) from None
         self.write_record(netproof_case=self.netproof_case, netproof_complete=True)
@@ -110,7 +140,7 @@ class Check(rfm.RunOnlyRegressionTest, Launched, Referenced, RecordedTest):
         subject = Subject.of_extras(
             self.measured, self.current_partition.extras, self.current_environ.extras
         )
-        findings = judgement.references(subject, limits.of_references(bounds))
+        findings = case_rulings.references(subject, limits.of_references(bounds))
         self.write_record(
             netproof_references=[
                 reference_findings.as_json(name, finding) for name, finding in findings.items()
@@ -135,7 +165,7 @@ class Check(rfm.RunOnlyRegressionTest, Launched, Referenced, RecordedTest):
             raise SanityError(f"inconclusive: {'; '.join(self.open_references)}")
 
 
-class NetpipeCheck(Check, Reader):
+class NetpipeCheck(Check):
     """NetPIPE over one protocol, on one path, in one direction."""
 
     protocol = variable(str)
@@ -161,17 +191,15 @@ class NetpipeCheck(Check, Reader):
         """Return the stem of the names of the variant's steps."""
         return netpipe.subject(self.protocol, self.path, self.direction)
 
-    def read(self) -> measured.Measured:
-        """Return the complete case, or raise Incomplete."""
-        variant = (self.protocol, self.path, self.direction)
-        return self.case_of(self.job_of, netpipe_case(self.job_of, *variant))
+    def case(self) -> Case:
+        """Return the case of the variant in the job."""
+        return netpipe_case(self.job_of, self.protocol, self.path, self.direction)
 
 
-class MpiCheck(Check, Reader):
+class MpiCheck(OfRanks, Check):
     """One function of a benchmark at one rank count."""
 
     function = variable(str)
-    job_ranks = parameter(rank_counts())
 
     @run_after("init")
     def find_partitions(self) -> None:
@@ -196,11 +224,129 @@ class MpiCheck(Check, Reader):
         """Return the stem of the names of the function's steps."""
         return self.function
 
-    def parameters(self) -> dict[str, int]:
-        """Return the parameters of the tests that measure the function."""
-        return {"ranks": self.job_ranks}
-
-    def read(self) -> measured.Measured:
-        """Return the complete case, or raise Incomplete."""
+    def case(self) -> Case:
+        """Return the case of the function in the job."""
         function = registry.mpi(self.launched_by.benchmark).function(self.function)
-        return self.case_of(self.job_of, mpi_case(self.job_of, function))
+        return mpi_case(self.job_of, function)
+
+
+class Curves(JudgeOfJob):
+    """Criteria along each curve of one job, repeat launches included."""
+
+    netproof_kind = variable(str, value="curves", loggable=True)
+
+    @sanity_function
+    def curves_hold(self) -> bool:
+        """Check that no criterion fails; else raise SanityError with a sentence for each."""
+        job, repeats = self.test_of(self.launched_by), self.test_of(self.launched_further_by)
+        subjects = self.complete(job, repeats)
+        if not subjects:
+            raise SanityError("no case is complete, so there is no curve to judge")
+        measured_again = repeats.measured_again()
+        rulings = [
+            ruling
+            for subject, findings in case_rulings.along_all(subjects).items()
+            for ruling in case_rulings.rule_all(
+                subject, findings, measured_again.get(subject.case.key())
+            )
+        ]
+        for one in case_rulings.launched(subjects, measured_again):
+            rulings.append(Ruling(one.finding, one.finding.level, one.finding.reason))
+        return hold(rulings)
+
+
+def hold(rulings: Sequence[Ruling]) -> bool:
+    """Return True, or raise SanityError with a line for each failed or inconclusive ruling."""
+    failed = [ruling.why for ruling in rulings if ruling.level is Level.FAIL]
+    failed += [
+        f"inconclusive: {ruling.why}" for ruling in rulings if ruling.level is Level.INCONCLUSIVE
+    ]
+    if failed:
+        raise SanityError("\n".join(failed))
+    return True
+
+
+class NetpipeCurves(Curves):
+    """The curves of one NetPIPE job."""
+
+    valid_systems = ["*"]
+    valid_prog_environs = environments_of("netpipe")
+    tags = {"netpipe"}
+
+
+class MpiCurves(OfRanks, Curves):
+    """The curves of one job of a benchmark's functions."""
+
+    @run_after("init")
+    def find_partitions(self) -> None:
+        """Run where the partition measures this rank count, and the environment has it."""
+        self.tags = {self.launched_by.benchmark}
+        self.valid_prog_environs = environments_of(self.launched_by.benchmark)
+        self.valid_systems = [f"+{ranks_feature(self.job_ranks)}"]
+
+
+class Configurations(Judge):
+    """Criteria that compare configurations, over every job of one kind in the run.
+
+    It runs once, in ReFrame's own environment and on the first partition, when all jobs are done.
+    A run narrowed to some environments or checks does not have it. A subclass has ``features()``,
+    those of the environments that have such jobs.
+    """
+
+    valid_prog_environs = [JUDGE_ENVIRONMENT]
+    netproof_kind = variable(str, value="configurations", loggable=True)
+
+    @run_after("init")
+    def wait_for_all(self) -> None:
+        """Depend on the jobs of all partitions and their repeat launches.
+
+        If no environment has the benchmark, there is nothing to compare.
+        """
+        features = set(self.features())
+        partitions = runtime().system.partitions
+        if not any(features & set(one.features) for each in partitions for one in each.environs):
+            self.valid_systems = []
+            return
+        self.valid_systems = [partitions[0].fullname]
+        for waited_for in (self.launched_by, self.launched_further_by, self.compared_further_by):
+            self.depends_on(name_of(waited_for, **self.parameters()), udeps.fully)
+
+    @sanity_function
+    def configurations_hold(self) -> bool:
+        """Check that no criterion fails; else raise SanityError with a sentence for each."""
+        jobs, *several = (
+            tests_of(self, name_of(kind, **self.parameters()))
+            for kind in (self.launched_by, self.launched_further_by, self.compared_further_by)
+        )
+        subjects = [
+            subject
+            for where, job in jobs.items()
+            for subject in self.complete(job, *(one[where] for one in several if where in one))
+        ]
+        if not subjects:
+            raise SanityError("no case is complete, so there is nothing to compare")
+        rulings = group_rulings.across(subjects, baseline_of_system())
+        return hold([ruling for several in rulings.values() for ruling in several])
+
+
+class NetpipeConfigurations(Configurations):
+    """NetPIPE on all configurations."""
+
+    tags = {"netpipe"}
+
+    def features(self) -> Iterable[str]:
+        """Return NetPIPE's features."""
+        return netpipe.BENCHMARK.features
+
+
+class MpiConfigurations(OfRanks, Configurations):
+    """A benchmark's functions on all configurations of one rank count."""
+
+    @run_after("init")
+    def tag(self) -> None:
+        """Tag the test with the benchmark of its jobs."""
+        self.tags = {self.launched_by.benchmark}
+
+    def features(self) -> Iterable[str]:
+        """Return the features of the jobs' benchmark."""
+        return registry.mpi(self.launched_by.benchmark).features

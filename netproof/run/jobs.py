@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import itertools
 import json
 import os
 import random
 import shutil
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import reframe as rfm
 import reframe.utility.typecheck as typ
 from reframe.core.backends import getlauncher
 from reframe.core.builtins import parameter, run_after, run_before, sanity_function, variable
-from reframe.core.exceptions import ReframeError, SanityError
+from reframe.core.exceptions import DependencyError, ReframeError, SanityError
 from reframe.core.runtime import runtime
 
 from netproof.benchmarks import netpipe, registry
@@ -24,9 +25,7 @@ from netproof.benchmarks.interface import Function
 from netproof.errors import NetproofError
 from netproof.intake import trust
 from netproof.measurement.case import Case
-from netproof.run.logged import Logged
-from netproof.run.recorded import RecordedTest
-from netproof.run.referenced import Referenced
+from netproof.run.mixins import Launched, RecordedTest, Referenced
 from netproof.run.system_here import rank_counts, slurm_now
 from netproof.run.waiting import WaitsForNodes
 from netproof.session import (
@@ -43,7 +42,11 @@ from netproof.session import (
 )
 from netproof.session.job_files import Incomplete
 from netproof.session.measured import Measured
-from netproof.site.partition import Partition, ranks_feature
+from netproof.site.partition import ranks_feature
+from netproof.verdict.subject import Subject
+
+if TYPE_CHECKING:
+    from netproof.run.repeats import ComparedRepeat, Repeat
 
 KEPT_FILES = [
     *("launches.*", "*.out", "*.err", "*.np", plan.SIZE_FILES, node_facts.NODE_FILES),
@@ -52,15 +55,6 @@ KEPT_FILES = [
     *(node_facts.PATH_FILES, node_facts.CLOCK_FILE, node_facts.RING_FILE, slurm_nodes.TRIES),
 ]
 """Files of a job's folder that are stored."""
-
-
-class Launched(Logged):
-    """Launches per function, for the job that makes them and the check that counts them.
-
-    Both have the variable, so that ``-S launches=N`` sets it everywhere.
-    """
-
-    launches = variable(int, value=3)
 
 
 class Steps(rfm.RunOnlyRegressionTest, Launched):
@@ -102,27 +96,23 @@ class Steps(rfm.RunOnlyRegressionTest, Launched):
                 raise ReframeError(str(error)) from None
 
     def write_steps(
-        self, steps: Callable[[list[str], int], Sequence[plan.Step]], files: dict[str, str]
+        self, steps: Sequence[plan.Step], srun: list[str], files: dict[str, str]
     ) -> None:
         """Write script, plan and ``files`` (name to text) into the stage folder.
 
-        ``steps`` returns the launches for srun's command and the seed. srun starts the steps, not
-        the script.
+        ``srun``: the command that starts the steps, not the script.
         """
-        partition = Partition.model_validate(self.current_partition.extras)
-        srun = self.take_over_srun(partition)
-        planned = steps(srun, self.seed)
         program = self.least_run()
         text = job_scripts.script(
-            planned,
-            partition,
+            steps,
+            self.site_partition(),
             over_tcp=self.over_tcp,
             describe_nodes=self.describe_nodes,
             ask=transport.step(program, srun) if program else "",
         )
-        self.write_files(text, files, [step.name for step in planned])
+        self.write_files(text, files, [step.name for step in steps])
 
-    def take_over_srun(self, partition: Partition) -> list[str]:
+    def take_over_srun(self) -> list[str]:
         """Return the launcher's command for a step; ReFrame starts the script without it.
 
         Draw the seed, and queue the job behind others of its contention domain.
@@ -134,7 +124,7 @@ class Steps(rfm.RunOnlyRegressionTest, Launched):
         ]
         self.job.launcher = getlauncher("local")()
         self.job.options += [
-            f"--job-name={plan.job_name(partition.contention_domain)}",
+            f"--job-name={plan.job_name(self.site_partition().contention_domain)}",
             "--dependency=singleton",
         ]
         return srun
@@ -246,13 +236,13 @@ class Job(WaitsForNodes, Steps, Referenced, RecordedTest, special=True):
     @sanity_function
     def left_records(self) -> bool:
         """Check that the job began its steps; the checks judge each of them."""
-        record = Path(self.stagedir) / job_files.LAUNCHES_FILE
+        stage, asked = Path(self.stagedir), self.asked()
+        record = stage / job_files.LAUNCHES_FILE
         if not record.is_file():
             raise SanityError(
                 f"the job left no {record}, and Slurm has it as {self.job.state}; if it began,"
                 f" see {self.stderr} next to that file"
             )
-        stage, asked = Path(self.stagedir), self.asked()
         try:
             asked["shared"] |= records.of_plan(stage)
             self.write_record(
@@ -314,31 +304,11 @@ class NetpipeLaunches(Job):
     @run_before("run")
     def plan_launches(self) -> None:
         """Plan all NetPIPE variants, TCP and MPI interleaved."""
-        partition = Partition.model_validate(self.current_partition.extras)
-        variants = self.variants_here()
-
-        def steps(srun: list[str], seed: int) -> list[plan.Step]:
-            measuring = plan.netpipe_steps(self.launches, partition, srun, seed, variants)
-            place = len(measuring)
-            return [*measuring, *plan.netpipe_start_steps(self.launches, place, srun, variants)]
-
-        self.write_steps(steps, {})
-
-
-def functions_here(
-    benchmark: str, names: Sequence[str], ranks: int, rank_counts: Sequence[int]
-) -> list[Function]:
-    """Return the functions among ``names`` that a job of ``ranks`` runs, given all ``rank_counts``.
-
-    Those for two ranks go with the least count, and those for pairs with even ones; each once.
-    """
-    functions = [registry.mpi(benchmark).function(name) for name in dict.fromkeys(names)]
-    return [
-        function
-        for function in functions
-        if (ranks == min(rank_counts) or not function.pair)
-        and (ranks % 2 == 0 or not function.pairs)
-    ]
+        srun, variants = self.take_over_srun(), self.variants_here()
+        where = (self.site_partition(), srun, self.seed, variants)
+        measuring = plan.netpipe_steps(self.launches, *where)
+        starting = plan.netpipe_start_steps(self.launches, len(measuring), srun, variants)
+        self.write_steps([*measuring, *starting], srun, {})
 
 
 class MpiLaunches(Job):
@@ -362,9 +332,19 @@ class MpiLaunches(Job):
         return registry.mpi(self.benchmark).least_run()
 
     def functions_here(self) -> list[Function]:
-        """Return the functions that this partition runs at this rank count."""
-        counts = self.current_partition.extras["rank_counts"]
-        return functions_here(self.benchmark, self.functions, self.ranks, counts)
+        """Return the functions that this partition runs at this rank count, each once.
+
+        Those for two ranks go with the least count, and those for pairs with even ones.
+        """
+        least = min(self.current_partition.extras["rank_counts"])
+        named = registry.mpi(self.benchmark)
+        functions = [named.function(name) for name in dict.fromkeys(self.functions)]
+        return [
+            function
+            for function in functions
+            if (self.ranks == least or not function.pair)
+            and (self.ranks % 2 == 0 or not function.pairs)
+        ]
 
     def cases(self) -> list[Case]:
         """Return the case of each function on the ranks that it uses."""
@@ -373,7 +353,7 @@ class MpiLaunches(Job):
     @run_before("run")
     def plan_launches(self) -> None:
         """Plan all launches of all functions, shuffled, with full nodes."""
-        partition = Partition.model_validate(self.current_partition.extras)
+        partition = self.site_partition()
         self.num_tasks = self.ranks
         self.num_tasks_per_node = partition.ranks_per_node
         functions = self.functions_here()
@@ -384,16 +364,11 @@ class MpiLaunches(Job):
                 if function.least_bytes is not None
             }
         )
-
-        def steps(srun: list[str], seed: int) -> list[plan.Step]:
-            several = (functions, self.ranks, self.launches, partition, srun)
-            measuring = plan.function_steps(*several, seed)
-            return [
-                *plan.with_twins(measuring, functions, self.ranks, partition),
-                *plan.start_steps(*several),
-            ]
-
-        self.write_steps(steps, files)
+        srun = self.take_over_srun()
+        several = (functions, self.ranks, self.launches, partition, srun)
+        measuring = plan.function_steps(*several, self.seed)
+        paired = plan.with_twins(measuring, functions, self.ranks, partition)
+        self.write_steps([*paired, *plan.start_steps(*several)], srun, files)
 
 
 def name_of(kind: type[rfm.RegressionTest], **parameters: int | str) -> str:
@@ -405,18 +380,62 @@ def name_of(kind: type[rfm.RegressionTest], **parameters: int | str) -> str:
     return kind.variant_name(number)
 
 
-def _where(test: rfm.RegressionTest) -> tuple[str, str, str]:
-    return (test.current_system.name, test.current_partition.name, test.current_environ.name)
-
-
 def netpipe_case(job: Job, protocol: str, path: str, direction: str) -> Case:
     """Return the case of a NetPIPE variant where ``job`` runs."""
     per_node = 1 if path == "between" else 2
-    return Case(*_where(job), "netpipe", protocol, 2, per_node, path, direction)
+    return Case(*job.place(), "netpipe", protocol, 2, per_node, path, direction)
 
 
 def mpi_case(job: MpiLaunches, function: Function) -> Case:
     """Return the case of a function on the ranks of ``job`` that it uses."""
     per_node = job.current_partition.extras["ranks_per_node"]
     ranks, per_node = (2, 1) if function.pair else (job.ranks, per_node)
-    return Case(*_where(job), function.benchmark, function.name, ranks, per_node)
+    return Case(*job.place(), function.benchmark, function.name, ranks, per_node)
+
+
+class Reader(rfm.RegressionTestPlugin):
+    """A test that reads the cases of a job.
+
+    ``launched_by``, ``launched_further_by``, ``compared_further_by``: leaf classes of its jobs and
+    their repeat launches, in the class body as far as the test needs them.
+    """
+
+    launched_by: type[Job]
+    launched_further_by: type[Repeat]
+    compared_further_by: type[ComparedRepeat]
+
+    def case_of(self, job: Job, case: Case) -> Measured:
+        """Return a case as ``job`` measured it, or raise Incomplete."""
+        found = job.measured()[case]
+        if isinstance(found, Incomplete):
+            raise found
+        return found
+
+    def complete(self, job: Job, *several: Repeat) -> list[Subject]:
+        """Return every case that ``job`` completed; the checks report the others.
+
+        ``several``: tests whose repeat launches are added to the cases.
+        """
+        found = []
+        extras = job.current_partition.extras, job.current_environ.extras
+        for case in job.cases():
+            try:
+                complete = self.case_of(job, case)
+                for one in several:
+                    complete = one.extend(complete)
+            except Incomplete:
+                continue
+            found.append(Subject.of_extras(complete, *extras))
+        return found
+
+
+def tests_of(test: rfm.RegressionTest, name: str) -> dict[tuple[str, str], rfm.RegressionTest]:
+    """Return the tests of a name that ``test`` waits for, by partition and environment."""
+    found = {}
+    for partition in runtime().system.partitions:
+        for environment in partition.environs:
+            with contextlib.suppress(DependencyError):
+                found[partition.name, environment.name] = test.getdep(
+                    name, environ=environment.name, part=partition.name
+                )
+    return found

@@ -15,16 +15,16 @@ from pathlib import Path
 from typing import Any
 
 from netproof.intake import json_reading
-from netproof.localization.choosing import (
-    LEAST_ROUNDS,
+from netproof.localization.accusation import judge
+from netproof.localization.rounds import (
     MOST_BOTH_WAYS,
     both_ways_round,
     confirming_rounds,
     next_round,
     stream_rounds,
 )
-from netproof.run.answering import answer
-from netproof.run.further import CLOSED_FILE, QUESTION_FILE
+from netproof.localization.searching import LEAST_ROUNDS
+from netproof.run.answering import CLOSED_FILE, QUESTION_FILE, answer
 from netproof.session import node_facts, pair_plans, pair_rounds
 from netproof.session.pair_plans import SUBJECT, Planned, PlannedLaunch
 from netproof.session.pair_rounds import PairLaunch, PairRounds
@@ -79,6 +79,7 @@ def read(folder: Path, jobid: str, *, fresh: bool = True) -> tuple[PairRounds, P
     )
     known |= {one.number: one for one in done}
     nodes = node_facts.nodes_of_job(folder, jobid)
+    own = set(nodes)
     rounds = PairRounds(
         system,
         name,
@@ -89,7 +90,7 @@ def read(folder: Path, jobid: str, *, fresh: bool = True) -> tuple[PairRounds, P
         question["mode"],
         question["seed"],
         {
-            leaf: tuple(node for node in below if node in nodes)
+            leaf: tuple(node for node in below if node in own)
             for leaf, below in question["leaves"].items()
         },
         question["parents"],
@@ -114,10 +115,11 @@ def decide(folder: Path, made: int, jobid: str) -> None:
 
 def _more(planned: Planned, rounds: PairRounds, partition: Partition) -> Planned:
     """Return the plan with the next round, or with the last ones, of suspects alone."""
-    disturbance, settings = partition.settings().disturbance, partition.pair_settings()
-    judged = pairs.judge(rounds, settings, disturbance)
-    mode, settings = pairs.settings_of(rounds, settings)
+    disturbance = partition.settings().disturbance
+    mode, settings = pairs.settings_of(rounds, partition.pair_settings())
+    accusing, switches = settings.accusation(), pairs.topology(rounds)
     seen = pairs.observations(rounds, settings, disturbance)
+    judgement = judge(seen, rounds.nodes, switches, accusing)
     done = max((one.round for one in planned.launches), default=0)
     if done >= partition.settings().confirm.launches and all(one.disturbed for one in seen):
         # Other work here does not end, and shows nothing about a node.
@@ -127,14 +129,13 @@ def _more(planned: Planned, rounds: PairRounds, partition: Partition) -> Planned
     ):
         # More rounds do not explain what slows every pair, and each takes long.
         return Planned(planned.launches, last=True)
-    switches = pairs.topology(rounds)
     following = next_round(
         mode,
         rounds.nodes,
         seen,
-        judged.judgement,
+        judgement,
         topology=switches,
-        settings=settings.accusation(),
+        settings=accusing,
         seed=rounds.seed,
         done=done,
     )
@@ -152,8 +153,8 @@ def _more(planned: Planned, rounds: PairRounds, partition: Partition) -> Planned
             why = f"{loading.why}, both ways at once"
             one = PlannedLaunch(done + 1, loading.pairs, False, why, both_ways=True)
             return Planned((*planned.launches, one))
-    alone = confirming_rounds(rounds.nodes, judged.judgement, seen)
-    streams = stream_rounds(rounds.nodes, judged.judgement)
+    alone = confirming_rounds(rounds.nodes, judgement, seen)
+    streams = stream_rounds(rounds.nodes, judgement)
     last = [*((one, False) for one in alone), *((one, True) for one in streams)][:MOST_ALONE]
     more = [
         PlannedLaunch(done + place, one.pairs, True, one.why, stream)

@@ -10,23 +10,21 @@ from reframe.core.builtins import parameter, run_after, run_before, sanity_funct
 from reframe.core.exceptions import ReframeError, SanityError
 
 from netproof.benchmarks.registry import OF_PAIRS
-from netproof.localization.choosing import Mode
+from netproof.localization.rounds import Mode
 from netproof.measurement.case import Case
 from netproof.run import pair_deciding
-from netproof.run.all_nodes import count_usable, tree
+from netproof.run.answering import CLOSED_FILE
 from netproof.run.jobs import Job, name_of
-from netproof.run.logged import Logged
+from netproof.run.mixins import OnPartition
 from netproof.run.on_demand import JobRead
-from netproof.run.system_here import pair_places
+from netproof.run.system_here import count_usable, pair_places, tree
 from netproof.run.waiting import TakesFewer
 from netproof.session import job_scripts, pair_plans, plan, records
-from netproof.site.partition import Partition, makes_pairs
+from netproof.site.partition import makes_pairs
 from netproof.verdict import pairs
 
-KEPT_FILES = [f"{pair_plans.SUBJECT}.*", pair_plans.PLANNED_FILE, "decide.out"]
 
-
-class InPairs(Logged):
+class InPairs(OnPartition):
     """A test in one environment, on the partitions that measure pairs in it.
 
     It is generated for no other environment, since a skipped test would count as not measured.
@@ -52,7 +50,10 @@ class PairLaunches(TakesFewer, Job, InPairs):
 
     mode = variable(str, value=Mode.QUICK.value)
     num_tasks_per_node = 1
-    keep_files = [*Job.keep_files, *KEPT_FILES]
+    keep_files = [
+        *Job.keep_files,
+        *(f"{pair_plans.SUBJECT}.*", pair_plans.PLANNED_FILE, "decide.out"),
+    ]
     tags = {"pairs"}
 
     def cases(self) -> list[Case]:
@@ -91,16 +92,13 @@ class PairLaunches(TakesFewer, Job, InPairs):
     @run_before("run")
     def plan_rounds(self) -> None:
         """Write the script of the rounds, which asks after each what to measure next."""
-        extras = self.current_partition.extras
-        partition = Partition.model_validate(extras)
-        stage = Path(self.stagedir)
-        srun = self.take_over_srun(partition)
-        where = (self.current_system.name, self.current_partition.name, self.current_environ.name)
+        partition, stage = self.site_partition(), Path(self.stagedir)
+        srun = self.take_over_srun()
         leaves, parents = tree() if not self.is_dry_run() else ({}, {})
         pair_deciding.write_question(
             stage,
-            where,
-            extras,
+            self.place(),
+            self.current_partition.extras,
             mode=self.mode,
             seed=self.seed,
             leaves=leaves,
@@ -157,7 +155,7 @@ class PairCheck(JobRead, InPairs):
 
 def _cut_short(folder: Path) -> list[str]:
     """Return why rounds may be missing, if the job's rounds were never closed."""
-    if (folder / pair_deciding.CLOSED_FILE).exists():
+    if (folder / CLOSED_FILE).exists():
         return []
     log = folder / "decide.out"
     lines = log.read_text(errors="replace").splitlines() if log.exists() else []

@@ -4,13 +4,13 @@ A run has six kinds of tests, and the leaves in ``checks/`` derive from them:
 
 - *launches* (``NetpipeLaunches``, ``MpiLaunches``): one Slurm job for each partition, environment
   and rank count, in which every launch of every function is a job step;
-- *further* (``NetpipeFurther``, ``MpiFurther``): one for each job, which repeats its undecided
+- *further* (``NetpipeRepeat``, ``MpiRepeat``): one for each job, which repeats its undecided
   cases on the same nodes before anything counts, and does nothing if all are decided;
 - *checks* (``NetpipeCheck``, ``MpiCheck``): one for each function, over the files of both: is it
   complete, and do its landmarks hold against the references;
 - *curves* (``NetpipeCurves``, ``MpiCurves``): one for each job, with the criteria along each
   curve;
-- *compared further* (``NetpipeComparedFurther``, ``MpiComparedFurther``): one for each job, once
+- *compared further* (``NetpipeComparedRepeat``, ``MpiComparedRepeat``): one for each job, once
   all are done, which repeats the cases that comparing configurations leaves undecided;
 - *configurations* (``NetpipeConfigurations``, ``MpiConfigurations``): one for each rank count,
   over the jobs of all partitions and environments, with the criteria that compare them.
@@ -27,60 +27,34 @@ its files. Sanity: the case is complete and the criteria hold, or every reason w
 performance: the variables.
 """
 
-from netproof.run.checks import Check, MpiCheck, NetpipeCheck
-from netproof.run.configurations import Configurations, MpiConfigurations, NetpipeConfigurations
-from netproof.run.curves import Curves, MpiCurves, NetpipeCurves
-from netproof.run.gpcnet import GpcnetCheck, GpcnetLaunches
-from netproof.run.jobs import Job, Launched, MpiLaunches, NetpipeLaunches, Steps
-from netproof.run.launching_on import (
-    ComparedFurther,
-    Further,
-    MpiComparedFurther,
-    MpiFurther,
-    NetpipeComparedFurther,
-    NetpipeFurther,
+from netproof.run.checks import (
+    Check,
+    Configurations,
+    Curves,
+    MpiCheck,
+    MpiConfigurations,
+    MpiCurves,
+    NetpipeCheck,
+    NetpipeConfigurations,
+    NetpipeCurves,
 )
-from netproof.run.load import LoadCheck, LoadLaunches
+from netproof.run.jobs import Job, MpiLaunches, NetpipeLaunches, Reader, Steps
+from netproof.run.mixins import Launched, Referenced
+from netproof.run.on_demand import (
+    GpcnetCheck,
+    GpcnetLaunches,
+    LoadCheck,
+    LoadLaunches,
+    TailsCheck,
+    TailsLaunches,
+)
 from netproof.run.pairs import PairCheck, PairLaunches
-from netproof.run.reading import Reader
-from netproof.run.referenced import Referenced
-from netproof.run.tails import TailsCheck, TailsLaunches
-from netproof.run.tuning import TuningCheck, TuningLaunches
-from netproof.run.tuning_algorithms import AlgorithmCheck, AlgorithmLaunches
-
-__all__ = [
-    "AlgorithmCheck",
-    "AlgorithmLaunches",
-    "Check",
-    "ComparedFurther",
-    "Configurations",
-    "Curves",
-    "Further",
-    "GpcnetCheck",
-    "GpcnetLaunches",
-    "Job",
-    "Launched",
-    "LoadCheck",
-    "LoadLaunches",
-    "MpiCheck",
-    "MpiComparedFurther",
-    "MpiConfigurations",
-    "MpiCurves",
-    "MpiFurther",
-    "MpiLaunches",
-    "NetpipeCheck",
-    "NetpipeComparedFurther",
-    "NetpipeConfigurations",
-    "NetpipeCurves",
-    "NetpipeFurther",
-    "NetpipeLaunches",
-    "PairCheck",
-    "PairLaunches",
-    "Reader",
-    "Referenced",
-    "Steps",
-    "TailsCheck",
-    "TailsLaunches",
-    "TuningCheck",
-    "TuningLaunches",
-]
+from netproof.run.repeats import (
+    ComparedRepeat,
+    MpiComparedRepeat,
+    MpiRepeat,
+    NetpipeComparedRepeat,
+    NetpipeRepeat,
+    Repeat,
+)
+from netproof.run.tuning import AlgorithmCheck, AlgorithmLaunches, TuningCheck, TuningLaunches

@@ -1,9 +1,11 @@
-"""Rank counts, environments of pairs, and Slurm's nodes of the system that ReFrame runs on."""
+"""The system that ReFrame runs on: rank counts, environments of pairs, Slurm's nodes."""
 
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Sequence
 
+from reframe.core.exceptions import ReframeError
 from reframe.core.runtime import runtime
 from reframe.core.systems import SystemPartition
 
@@ -11,7 +13,12 @@ from netproof.errors import NetproofError
 from netproof.session import slurm_nodes
 from netproof.site import slurm
 from netproof.site.keys import PARTITION_KEYS
-from netproof.site.partition import Partition, pair_environments
+from netproof.site.partition import (
+    Partition,
+    ScoreBaseline,
+    pair_environments,
+    score_baseline,
+)
 
 
 def rank_counts() -> list[int]:
@@ -49,6 +56,12 @@ def _partitions() -> list[SystemPartition]:
     return several
 
 
+def baseline_of_system() -> ScoreBaseline | None:
+    """Return the configuration that scores of this system are relative to."""
+    partitions = [{"name": one.name, "extras": one.extras} for one in runtime().system.partitions]
+    return score_baseline(partitions)
+
+
 def slurm_now() -> list[slurm_nodes.PartitionNodes]:
     """Return Slurm's present nodes of every partition of the system that ReFrame runs on."""
     several = runtime().system.partitions
@@ -64,3 +77,46 @@ def slurm_now() -> list[slurm_nodes.PartitionNodes]:
         most, limit = slurm.most_nodes(one.access, len(there.usable))
         found.append(dataclasses.replace(there, most=most, limit=limit))
     return found
+
+
+def count_usable(access: Sequence[str], most: int) -> int:
+    """Return how many nodes a job can have; ``most`` if Slurm reports no usable ones.
+
+    ``access``: ReFrame's options of the partition; ``most``: the site's limit per job. Slurm's own
+    limits apply too. Nodes that other jobs hold now count, since the job waits for them. Raises
+    ReframeError if Slurm does not answer or allows none.
+    """
+    try:
+        there = slurm.partitions()
+        named = slurm.names_in(access)
+        usable = {
+            node.name
+            for name in named
+            if name in there
+            for node in there[name].nodes
+            if node.usable
+        }
+    except NetproofError as error:
+        raise ReframeError(f"which nodes are usable is not known: {error}") from None
+    if not usable:
+        return most
+    allowed, refusal = slurm.most_nodes(access, min(most, len(usable)))
+    if not allowed:
+        raise ReframeError(refusal)
+    return allowed
+
+
+def tree() -> tuple[dict[str, tuple[str, ...]], dict[str, str]]:
+    """Return Slurm's leaf switches with their nodes, and the switch above each.
+
+    Raises ReframeError if Slurm does not answer.
+    """
+    try:
+        known = slurm.topology()
+    except NetproofError as error:
+        raise ReframeError(f"which switch has which nodes is not known: {error}") from None
+    if known is None:
+        return {}, {}
+    leaves = {one.name: one.nodes for one in known.leaves}
+    parents = {below: one.name for one in known.switches for below in one.switches}
+    return leaves, parents

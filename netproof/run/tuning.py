@@ -1,33 +1,37 @@
-"""Tests of a sweep: one job that varies one setting, and a test that reads its results.
+"""Tests of sweeps: a job that varies a setting or a collective's algorithm, and one that reads it.
 
-They are generated only with a parameter, such as ``-S turned=socket-buffer``, so an acceptance run
-has none.
+They are generated only with a variable, such as ``-S turned=socket-buffer`` or
+``-S swept_function=Allreduce``, so an acceptance run has none.
 """
 
 from __future__ import annotations
 
 from pathlib import Path
 
-from reframe.core.builtins import run_after, run_before, sanity_function, variable
+from reframe.core.builtins import parameter, run_after, run_before, sanity_function, variable
 from reframe.core.exceptions import ReframeError
 from reframe.core.runtime import runtime
 
-from netproof.benchmarks import netpipe
+from netproof.benchmarks import imb, netpipe, registry
 from netproof.errors import NetproofError
 from netproof.measurement.case import Case
-from netproof.run.jobs import netpipe_case
-from netproof.run.logged import Logged
-from netproof.run.on_demand import DemandedJob, JobRead
-from netproof.site.partition import Partition
-from netproof.tuning import parameters, restoring
+from netproof.run.jobs import environments_of, mpi_case, name_of, netpipe_case
+from netproof.run.on_demand import DemandedJob, JobRead, OnDemand
+from netproof.run.system_here import rank_counts
+from netproof.session import plan
+from netproof.site.partition import ranks_feature
+from netproof.tuning import algorithm_sweep, parameters, restoring
+from netproof.tuning.algorithm_sweep import AlgorithmSweep
+from netproof.tuning.algorithms import known
+from netproof.tuning.algorithms.known import Choice
 from netproof.tuning.parameters import Parameter, Told
 from netproof.tuning.sweep import Sweep, SweepTurn, hooked_script, of_job, own_values, steps, turns
 
 ROUNDS = 5
 
 
-class Turned(Logged):
-    """The setting to vary; in both tests, so that ``-S`` sets the variables in both.
+class Turned(OnDemand):
+    """The setting to vary.
 
     ``turned``: name of a parameter or an environment variable; ``turned_values``: values in place
     of the parameter's own, separated by commas (ReFrame would turn a list's only one into a
@@ -44,11 +48,8 @@ class Turned(Logged):
     @run_after("init")
     def insist_on_a_parameter(self) -> None:
         """Run nowhere without a parameter."""
-        if self.turned:
-            self.valid_systems = ["*"]
-            self.valid_prog_environs = [f"+{netpipe.BENCHMARK.feature(self.turned_protocol)}"]
-        else:
-            self.valid_systems, self.valid_prog_environs = [], []
+        feature = netpipe.BENCHMARK.feature(self.turned_protocol) if self.turned else ""
+        self.run_only_if(self.turned, [f"+{feature}"])
 
     def given_values(self) -> tuple[str, ...]:
         """Return the values in place of the parameter's own."""
@@ -60,8 +61,7 @@ class Turned(Logged):
 
     def values(self) -> tuple[str, ...]:
         """Return the values to set; raise NetproofError for invalid ones."""
-        rails = Partition.model_validate(self.current_partition.extras).rails
-        found = self.given_values() or self.setting().values_on(rails)
+        found = self.given_values() or self.setting().values_on(self.site_partition().rails)
         parameters.insist_on_values(found)
         return found
 
@@ -90,7 +90,6 @@ class TuningLaunches(DemandedJob, Turned):
     def insist_on_telling(self) -> None:
         """Fail before submitting a sweep whose values cannot be set."""
         self.over_tcp = self.turned_protocol == parameters.TCP
-        partition = Partition.model_validate(self.current_partition.extras)
         try:
             self.values()
             self.told()
@@ -104,7 +103,7 @@ class TuningLaunches(DemandedJob, Turned):
                 f"{record}: an earlier sweep ended before everything was restored: run 'netproof"
                 f" tune --restore --system {self.current_partition.fullname}'"
             )
-        if by_hook and not partition.tuning_hook:
+        if by_hook and not self.site_partition().tuning_hook:
             self.skip(f"{self.turned} takes root: the partition has no tuning_hook")
 
     def record(self) -> Path:
@@ -117,21 +116,14 @@ class TuningLaunches(DemandedJob, Turned):
     @run_before("run")
     def plan_launches(self) -> None:
         """Plan all values in all rounds."""
-        partition = Partition.model_validate(self.current_partition.extras)
-
-        def planned(srun: list[str], seed: int) -> tuple:
-            several = turns(self.values(), self.rounds, seed)
-            return steps(several, self.case(), self.told(), partition, srun)
-
+        partition, srun, several = self.site_partition(), self.take_over_srun(), self.sequence()
+        made = steps(several, self.case(), self.told(), partition, srun)
         if not self.setting().by_hook:
-            self.write_steps(planned, {})
+            self.write_steps(made, srun, {})
             return
-        made = planned(self.take_over_srun(partition), self.seed)
         record = self.record()
         record.parent.mkdir(parents=True, exist_ok=True)
-        text = hooked_script(
-            self.sequence(), made, partition, self.turned, record, over_tcp=self.over_tcp
-        )
+        text = hooked_script(several, made, partition, self.turned, record, over_tcp=self.over_tcp)
         self.write_files(text, {}, [step.name for step in made])
 
 
@@ -149,7 +141,7 @@ class TuningCheck(JobRead, Turned):
     def is_complete(self) -> bool:
         """Check that every launch of every value is there."""
         job = self.getdep(self.launching_test())
-        partition = Partition.model_validate(self.current_partition.extras)
+        partition = self.site_partition()
         several, case, parameter = job.sequence(), job.case(), job.setting()
         launches = self.left_by_job(lambda folder, _: of_job(folder, case, partition, several))
         swept = Sweep(
@@ -165,4 +157,120 @@ class TuningCheck(JobRead, Turned):
             self.left_by_job(lambda folder, _: own_values(folder)) if parameter.by_hook else (),
         )
         self.write_record(netproof_tuning=swept.as_json())
+        return True
+
+
+class Swept(OnDemand):
+    """The function to sweep.
+
+    ``swept_function``: of IMB; ``swept_algorithms``: names or values in place of all, separated by
+    commas; ``swept_ranks``: the rank count, 0 for all of the partition.
+    """
+
+    swept_function = variable(str, value="")
+    swept_algorithms = variable(str, value="")
+    swept_ranks = variable(int, value=0)
+    rounds = variable(int, value=ROUNDS)
+
+    def insist_on_a_function(self, ranks: int) -> None:
+        """Run nowhere without a function, and only where the partition measures the rank count."""
+        wanted = self.swept_function and self.swept_ranks in (0, ranks)
+        environments = environments_of(imb.BENCHMARK.name)
+        self.run_only_if(wanted, environments, [f"+{ranks_feature(ranks)}"])
+
+
+class AlgorithmLaunches(DemandedJob, Swept):
+    """A function with each of its algorithms, on the same nodes."""
+
+    ranks = parameter(rank_counts())
+    tags = {"tuning"}
+
+    @run_after("init")
+    def find_partitions(self) -> None:
+        """Run where a function is to be swept."""
+        self.insist_on_a_function(self.ranks)
+
+    def case(self) -> Case:
+        """Return the case measured with each algorithm."""
+        return mpi_case(self, imb.BENCHMARK.function(self.swept_function))
+
+    def choice(self) -> Choice:
+        """Return the algorithms and how to select them; raise NetproofError for unknown ones."""
+        given = self.swept_algorithms.split(",") if self.swept_algorithms else ()
+        return known.choice(self.current_environ.extras["mpi"], self.swept_function, given)
+
+    def sequence(self) -> tuple[SweepTurn, ...]:
+        """Return the launches in their order."""
+        return turns(self.choice().values, self.rounds, self.seed)
+
+    @run_after("setup")
+    def insist_on_telling(self) -> None:
+        """Fail before submitting a sweep whose algorithms cannot be selected."""
+        try:
+            self.choice()
+        except NetproofError as error:
+            raise ReframeError(str(error)) from None
+
+    @run_before("run")
+    def plan_launches(self) -> None:
+        """Plan all algorithms in all rounds."""
+        partition = self.site_partition()
+        self.num_tasks = self.ranks
+        self.num_tasks_per_node = partition.ranks_per_node
+        case = self.case()
+        function = registry.function_of(case)
+        sizes = {function.name: plan.sizes_asked(function, case.ranks, partition)}
+        files = {} if function.least_bytes is None else plan.size_files(sizes)
+        srun, several = self.take_over_srun(), self.sequence()
+        made = algorithm_sweep.steps(several, case, self.choice(), partition, srun)
+        text = algorithm_sweep.script(several, made, partition)
+        self.write_files(text, files, [step.name for step in made])
+
+
+class AlgorithmCheck(JobRead, Swept):
+    """Check that the launches were made; the report shows their results.
+
+    Its record has the sweep, ``netproof_algorithms``.
+    """
+
+    job_ranks = parameter(rank_counts())
+    tags = {"tuning"}
+    launched_by: type[AlgorithmLaunches]
+    netproof_kind = variable(str, value="tuning", loggable=True)
+
+    @run_after("init")
+    def find_partitions(self) -> None:
+        """Run where a function is to be swept."""
+        self.insist_on_a_function(self.job_ranks)
+
+    def launching_test(self) -> str:
+        """Return the name of the job of its rank count."""
+        return name_of(self.launched_by, ranks=self.job_ranks)
+
+    @sanity_function
+    def is_complete(self) -> bool:
+        """Check that the default and another algorithm were launched in every round."""
+        job = self.getdep(self.launching_test())
+        partition = self.site_partition()
+        case, choice = job.case(), job.choice()
+        tried = self.left_by_job(
+            lambda folder, _: algorithm_sweep.of_job(
+                folder, case, partition, job.sequence(), choice
+            )
+        )
+        swept = Sweep(
+            case,
+            algorithm_sweep.PARAMETER,
+            choice.title,
+            choice.told,
+            str(job.job.jobid),
+            job.seed,
+            self.current_partition.extras,
+            tried.turns,
+            tried.launches,
+        )
+        algorithms = AlgorithmSweep(
+            swept, choice.library, choice.names, tried.refused, tried.fell_back
+        )
+        self.write_record(netproof_algorithms=algorithms.as_json())
         return True

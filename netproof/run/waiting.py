@@ -10,7 +10,7 @@ from __future__ import annotations
 import time
 from collections import defaultdict
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import reframe as rfm
 from reframe.core.builtins import variable
@@ -73,15 +73,11 @@ class Wait:
         return self.own_s >= min(limit_s, SETTLE_S) and self.spent_s[self.partition] >= limit_s
 
 
-@dataclass(frozen=True)
-class _Run:
-    """Waits of this run by job id, and the seconds spent by partition."""
+_waits: dict[str, Wait] = {}
+"""Waits of this run by job id."""
 
-    waits: dict[str, Wait] = field(default_factory=dict)
-    spent_s: defaultdict[str, float] = field(default_factory=lambda: defaultdict(float))
-
-
-_run = _Run()
+_spent_s: defaultdict[str, float] = defaultdict(float)
+"""Seconds that its jobs waited, by partition."""
 
 
 class WaitsForNodes(rfm.RegressionTestPlugin):
@@ -118,7 +114,7 @@ class WaitsForNodes(rfm.RegressionTestPlugin):
     def look_at_queue(self, now: float) -> None:
         """Ask Slurm what the job waits for, and act if it has waited too long."""
         jobid, partition = str(self.job.jobid), self.current_partition
-        wait = _run.waits.setdefault(jobid, Wait(partition.name, _run.spent_s))
+        wait = _waits.setdefault(jobid, Wait(partition.name, _spent_s))
         if not wait.due(now):
             return
         try:

@@ -201,14 +201,6 @@ def _merged(curves: Sequence[Curve]) -> Curve:
     return Curve(sizes, *(None if None in column else column for column in merged))
 
 
-def starts(several: Mapping[tuple, MeasuredAgain]) -> dict[tuple, tuple[int, tuple[Crash, ...]]]:
-    """How often the benchmark was started around flagged sizes, and which starts crashed.
-
-    By the case's key, as ``several`` has them.
-    """
-    return {key: (one.made, one.crashes) for key, one in several.items()}
-
-
 def by_case(several: Iterable[MeasuredAgain]) -> dict[tuple, MeasuredAgain]:
     """What was measured again, by the case's key."""
     return {again.case.key(): again for again in several}

@@ -87,7 +87,7 @@ def make_folder(reports: Path) -> Path:
         "time_start_unix": began.timestamp(),
         "workdir": os.getcwd(),
     }
-    writing.replace(folder / HEADER, json.dumps(header, indent=1) + "\n")
+    writing.replace(folder / HEADER, sealed(header))
     return folder
 
 
@@ -156,12 +156,29 @@ def new_path(folder: Path, test: Mapping[str, Any]) -> Path:
 def write(path: Path, test: Mapping[str, Any], values: Mapping[str, Any]) -> dict[str, str]:
     """Write what a test left, and return the reference to it for ReFrame's report."""
     record = {"format": FORMAT, "test": dict(test), "values": dict(values)}
-    text = json.dumps(record, separators=(",", ":"), allow_nan=False) + "\n"
+    text = sealed(record)
     writing.replace(path, text)
     return {
         "path": f"{path.parent.name}/{path.name}",
         "sha256": hashlib.sha256(text.encode()).hexdigest(),
     }
+
+
+def sealed(record: Mapping[str, Any]) -> str:
+    """Return a record as JSON whose last key is the SHA-256 of what stands before it."""
+    text = json.dumps(record, separators=(",", ":"), allow_nan=False).removesuffix("}")
+    return f'{text},"sha256":"{hashlib.sha256(text.encode()).hexdigest()}"}}\n'
+
+
+def _unsealed(path: Path, content: bytes) -> Any:
+    """Return a record's values without its SHA-256; NetproofError where that is another one."""
+    body, seal = content[:-_SEAL], content[-_SEAL:]
+    if seal != b',"sha256":"%b"}\n' % hashlib.sha256(body).hexdigest().encode():
+        raise NetproofError(f"{path}: is damaged or cut short: its SHA-256 is another one")
+    return json_reading.json_value(body.decode() + "}", path)
+
+
+_SEAL = len(',"sha256":""}\n') + 64
 
 
 def resolve(document: Mapping[str, Any], report: Path) -> None:
@@ -197,7 +214,7 @@ def document_of(folder: Path) -> dict[str, Any]:
     has the run. Raises NetproofError for a record or header that is damaged.
     """
     try:
-        header = json_reading.json_file(folder / HEADER)
+        header = _unsealed(folder / HEADER, loading.read_bytes(folder / HEADER))
     except OSError as error:
         raise NetproofError(
             f"{folder}: cannot be read as a session's folder: {HEADER}: {error.strerror}"
@@ -326,7 +343,7 @@ def _read(path: Path, sha256: str | None = None) -> dict[str, Any]:
     if sha256 is not None and hashlib.sha256(content).hexdigest() != sha256:
         raise NetproofError(f"{path}: is not what the test left: its SHA-256 is another one")
     try:
-        record = json_reading.json_value(content.decode(), path)
+        record = _unsealed(path, content)
     except UnicodeDecodeError as error:
         raise NetproofError(f"{path}: is no UTF-8 text: {error}") from error
     insist(record, _SHAPE, f"{path}: is no record")

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import json
 import stat
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -139,11 +139,15 @@ _SHAPE = Keys(
 
 @dataclass(frozen=True)
 class Session:
-    """A session's report: where it is, what ReFrame says of the session, and its test cases."""
+    """A session's report: where it is, what ReFrame says of the session, and its test cases.
+
+    ``document``: as ``document_of`` read it, None of a stored session.
+    """
 
     path: Path
     info: dict[str, Any]
     results: tuple[CheckResult, ...]
+    document: Mapping[str, Any] | None = field(default=None, repr=False, compare=False)
 
     def labels(self) -> dict[str, str]:
         """What the session was told of itself, by ``reframe --session-extras``."""
@@ -203,7 +207,11 @@ def load(path: Path) -> Session:
     Raises NetproofError where it is no whole report of ReFrame's, or lies where all can write.
     """
     path = place_of(path)
-    document = document_of(path)
+    return of_document(path, document_of(path))
+
+
+def of_document(path: Path, document: dict[str, Any]) -> Session:
+    """Return the session of a ``document_of`` a path; NetproofError where it is none."""
     try:
         info = document["session_info"]
         results = [
@@ -220,7 +228,7 @@ def load(path: Path) -> Session:
         raise NetproofError(
             f"{path}: reports {len(results)} test cases, and its header counts others"
         )
-    return Session(path, info, tuple(results))
+    return Session(path, info, tuple(results), document)
 
 
 def document_of(path: Path) -> dict[str, Any]:

@@ -63,6 +63,9 @@ _SLURM_SHAPE = Keys(
 TRIES = "try-*"
 """Folders of a job's earlier tries, after each of which Slurm requeued it."""
 
+REQUEUED = "requeued: "
+"""How the sentence of such a try begins."""
+
 
 @dataclass(frozen=True)
 class Requeued:
@@ -81,7 +84,12 @@ class Requeued:
     def __str__(self) -> str:
         ran_on = f" on {fold(node.name for node in self.nodes)}" if self.nodes else ""
         why = "; ".join(map(str, self.died)) or "no node of it is down: preempted, or by hand"
-        return f"{self.job} (job {self.jobid}) was requeued after a try{ran_on}: {why}"
+        return f"{REQUEUED}{self.job} (job {self.jobid}), after a try{ran_on}: {why}"
+
+
+def labelled(difference: str) -> str:
+    """Return a difference of a session for people: a requeue says itself that it is one."""
+    return difference if difference.startswith(REQUEUED) else f"nodes differ: {difference}"
 
 
 def earlier_tries(folder: Path) -> list[list[dict[str, str]]]:

@@ -11,10 +11,9 @@ from netproof.site.matrix import Matrix
 
 @dataclass(frozen=True, order=True)
 class PlannedJob:
-    """One job of ``netproof.run.rfm``, by what it measures.
+    """One job of ``netproof.run.rfm``: what it measures on its ``ranks``.
 
-    ``ranks``: of the job; the least count also has the functions for two ranks. ``default``:
-    whether its functions are those of a plain run; the others have a job of their own.
+    ``default``: whether its functions are those of a plain run; others have a job of their own.
     """
 
     partition: str

@@ -44,6 +44,18 @@ _INTERFACE = re.compile(r"[^\s/-][^\s/]{0,14}")
 """Interface names that Linux accepts, without a leading dash: programs read that as an option."""
 
 
+def _obeying(rule: Callable[[Any], str | None]) -> AfterValidator:
+    """Return a validator; ``rule`` returns the remedy for a bad value, None for a good one."""
+
+    def checked(value: Any) -> Any:
+        remedy = rule(value)
+        if remedy:
+            raise ValueError(remedy)
+        return value
+
+    return AfterValidator(checked)
+
+
 def _line(value: str) -> str | None:
     if CONTROL.search(value):
         return f"{value!r} has a control character; give one line of text"
@@ -69,10 +81,6 @@ def _interface(value: str) -> str | None:
     )
 
 
-def _count(value: int) -> str | None:
-    return None if value >= 0 else f"{value} is below 0"
-
-
 def _rails(value: tuple[str, ...]) -> str | None:
     for name in value:
         if not isinstance(name, str):
@@ -82,12 +90,9 @@ def _rails(value: tuple[str, ...]) -> str | None:
     return None if len(set(value)) == len(value) else f"{list(value)} names one twice"
 
 
-def _positive(value: int) -> str | None:
-    return None if value > 0 else f"{value} is not above 0"
-
-
-def _mtu(value: int) -> str | None:
-    return None if 576 <= value <= 65535 else f"{value} is no MTU in bytes: 576 to 65535"
+def _is(holds: Callable[[int], bool], remedy: str) -> AfterValidator:
+    """Return the validator of whole numbers for which ``holds``."""
+    return _obeying(lambda value: None if holds(value) else f"{value} {remedy}")
 
 
 def _carrying(value: str) -> str | None:
@@ -95,12 +100,6 @@ def _carrying(value: str) -> str | None:
     if not value or value in known:
         return None
     return f"{value!r} carries no RDMA: give {' or '.join(map(repr, known))}"
-
-
-def _power_of_two(value: int) -> str | None:
-    if value >= 1024 and value & (value - 1) == 0:
-        return None
-    return f"{value} is no power of two from 1024 bytes up, 1048576 for instance"
 
 
 def _rank_counts(counts: tuple[int, ...]) -> str | None:
@@ -118,41 +117,45 @@ def _words(value: tuple[str, ...]) -> str | None:
     return f"{list(value)} is no list of strings of one line, ['-time', '0.1'] for instance"
 
 
-def _reasons(value: dict[str, str]) -> str | None:
-    for feature, reason in value.items():
-        if feature not in FEATURES:
-            return f"{feature!r} is no benchmark; those are {', '.join(FEATURES)}"
-        if not isinstance(reason, str) or not reason.strip():
-            return f"say why {feature!r} is absent, in a sentence"
-    return None
+def _with_reasons(
+    say: str, refused: Callable[[str], str | None] = lambda key: None
+) -> Callable[[dict[str, str]], str | None]:
+    """Return the rule of keys that each have a reason; ``refused``: what is wrong with a key."""
+
+    def rule(value: dict[str, str]) -> str | None:
+        for key, reason in value.items():
+            if remedy := refused(key):
+                return remedy
+            if not isinstance(reason, str) or not reason.strip():
+                return f"{say.format(key)}, in a sentence"
+        return None
+
+    return rule
 
 
-def _criteria(value: dict[str, dict[str, Any]]) -> str | None:
-    try:
-        Settings.of_site(value, 0)
-    except NetproofError as error:
-        return str(error)
-    return None
+def _of_site(read: Callable[[Any], Any]) -> Callable[[Any], str | None]:
+    """Return the rule of what ``read`` takes, or refuses with a NetproofError."""
 
-
-def _known(value: dict[str, str]) -> str | None:
-    for text, reason in value.items():
+    def rule(value: Any) -> str | None:
         try:
-            expression(text)
+            read(value)
         except NetproofError as error:
             return str(error)
-        if not isinstance(reason, str) or not reason.strip():
-            return f"say what is known of {text!r}, in a sentence"
-    return None
+        return None
+
+    return rule
 
 
-def _may_differ(value: dict[str, str]) -> str | None:
-    for fact, reason in value.items():
-        if not isinstance(fact, str) or fact.split(" ")[0] not in FACTS:
-            return f"{fact!r} is nothing that nodes are compared by; those are {', '.join(FACTS)}"
-        if not isinstance(reason, str) or not reason.strip():
-            return f"say why {fact!r} may differ, in a sentence"
-    return None
+def _no_feature(name: str) -> str | None:
+    return (
+        None if name in FEATURES else f"{name!r} is no benchmark; those are {', '.join(FEATURES)}"
+    )
+
+
+def _no_fact(fact: Any) -> str | None:
+    if isinstance(fact, str) and fact.split(" ")[0] in FACTS:
+        return None
+    return f"{fact!r} is nothing that nodes are compared by; those are {', '.join(FACTS)}"
 
 
 def _sizes(value: dict[str, dict[str, Any]]) -> str | None:
@@ -164,50 +167,9 @@ def _sizes(value: dict[str, dict[str, Any]]) -> str | None:
             return f"{name}: give a dictionary of settings"
         if settings and not by_name[name].sizes.model_fields:
             return f"{name}: {by_name[name].label} measures sizes that double, and no others"
-        try:
-            by_name[name].sizes.of_site(settings)
-        except NetproofError as error:
-            return f"{name}: {error}"
+        if remedy := _of_site(by_name[name].sizes.of_site)(settings):
+            return f"{name}: {remedy}"
     return None
-
-
-def _pairs(value: dict[str, Any]) -> str | None:
-    try:
-        PairSettings.of_site(value)
-    except NetproofError as error:
-        return str(error)
-    return None
-
-
-def _load(value: dict[str, Any]) -> str | None:
-    try:
-        LoadSettings.of_site(value)
-    except NetproofError as error:
-        return str(error)
-    return None
-
-
-def _percentage(value: int) -> str | None:
-    return None if 0 <= value <= 100 else f"{value} is no percentage, 0 to 100"
-
-
-def _retired(value: dict[str, str]) -> str | None:
-    for environment, reason in value.items():
-        if not isinstance(reason, str) or not reason.strip():
-            return f"say why {environment!r} is gone, in a sentence"
-    return None
-
-
-def _obeying(rule: Callable[[Any], str | None]) -> AfterValidator:
-    """Return a validator; ``rule`` returns the remedy for a bad value, None for a good one."""
-
-    def checked(value: Any) -> Any:
-        remedy = rule(value)
-        if remedy:
-            raise ValueError(remedy)
-        return value
-
-    return AfterValidator(checked)
 
 
 def _of_list(value: Any, read: Callable[[Any], Any]) -> Any:
@@ -219,8 +181,19 @@ def _of_list(value: Any, read: Callable[[Any], Any]) -> Any:
 _Text = Annotated[str, _obeying(_text)]
 _Line = Annotated[str, _obeying(_line)]
 _Word = Annotated[str, _obeying(_word)]
-_Positive = Annotated[int, _obeying(_positive)]
-_Count = Annotated[int, _obeying(_count)]
+_Positive = Annotated[int, _is(lambda value: value > 0, "is not above 0")]
+_Count = Annotated[int, _is(lambda value: value >= 0, "is below 0")]
+_Mtu = Annotated[int, _is(lambda value: 576 <= value <= 65535, "is no MTU in bytes: 576 to 65535")]
+_Percentage = Annotated[int, _is(lambda value: 0 <= value <= 100, "is no percentage, 0 to 100")]
+_PowerOfTwo = Annotated[
+    int,
+    _is(
+        lambda value: value >= 1024 and value & (value - 1) == 0,
+        "is no power of two from 1024 bytes up, 1048576 for instance",
+    ),
+]
+_MayDiffer = Annotated[dict, _obeying(_with_reasons("say why {!r} may differ", _no_fact))]
+_Known = Annotated[dict, _obeying(_with_reasons("say what is known of {!r}", _of_site(expression)))]
 # Lists of a site become tuples.
 _Words = Annotated[tuple, _obeying(_words), WrapValidator(_of_list), Field(validate_default=True)]
 _RankCounts = Annotated[tuple, _obeying(_rank_counts), WrapValidator(_of_list)]
@@ -231,16 +204,14 @@ class _OfNetwork(Written):
     nic: _Text = Field(description="the nodes' network card")
     driver: _Text = Field(description="its driver and version")
     link_mbit_s: _Positive = Field(description="rate of a link in Mbit/s of 10⁶ bits")
-    mtu: Annotated[int, _obeying(_mtu)] = Field(description="MTU in bytes")
+    mtu: _Mtu = Field(description="MTU in bytes")
     interface: Annotated[str, _obeying(_interface)] = Field(
         description="IP interface of the nodes that leads over the switch"
     )
     nodes: _Positive = Field(description="nodes that a job of this partition can have")
     ranks_per_node: _Positive = Field(description="ranks on each node")
     rank_counts: _RankCounts = Field(description="rank counts to measure, increasing")
-    max_message_bytes: Annotated[int, _obeying(_power_of_two)] = Field(
-        4194304, description="largest message, a power of two"
-    )
+    max_message_bytes: _PowerOfTwo = Field(4194304, description="largest message, a power of two")
     sizes: Annotated[dict, _obeying(_sizes)] = Field(
         {},
         description="which message sizes are measured beyond those of each benchmark: benchmark to"
@@ -367,16 +338,18 @@ class PartitionExtras(_OfBenchmarks):
         description="whether what these interfaces' drivers count is read around each launch"
         " (ethtool -S)",
     )
-    may_differ: Annotated[dict, _obeying(_may_differ)] = Field(
-        {},
-        description="what may differ between its nodes, and from what is said here: a fact of"
-        " theirs, `mtu` or `sysctls net.ipv4.tcp_sack` or all `sysctls` for instance, to the"
-        " reason",
+    may_differ: Annotated[dict, _obeying(_with_reasons("say why {!r} may differ", _no_fact))] = (
+        Field(
+            {},
+            description="what may differ between its nodes, and from what is said here: a fact of"
+            " theirs, `mtu` or `sysctls net.ipv4.tcp_sack` or all `sysctls` for instance, to the"
+            " reason",
+        )
     )
     clock_offset_ms: _Positive = Field(
         1000, description="milliseconds that the clocks of its nodes may be apart"
     )
-    coverage_percent: Annotated[int, _obeying(_percentage)] = Field(
+    coverage_percent: _Percentage = Field(
         COVERAGE_PERCENT,
         description="how many percent of the nodes that Slurm calls usable a run has to measure;"
         " with fewer it fails; 0: it says how many",
@@ -386,10 +359,10 @@ class PartitionExtras(_OfBenchmarks):
         description="seconds that a run waits for nodes that other jobs hold; then it measures the"
         " free ones in pairs, and names the others",
     )
-    pairs: Annotated[dict, _obeying(_pairs)] = Field(
+    pairs: Annotated[dict, _obeying(_of_site(PairSettings.of_site))] = Field(
         {}, description="what differs from the defaults of rounds of pairs: setting to value"
     )
-    load: Annotated[dict, _obeying(_load)] = Field(
+    load: Annotated[dict, _obeying(_of_site(LoadSettings.of_site))] = Field(
         {}, description="what differs from the defaults of `netproof load`: setting to value"
     )
     baseline: str = Field(
@@ -397,11 +370,11 @@ class PartitionExtras(_OfBenchmarks):
         description="the environment that scores of the whole system are relative to, on one of"
         " its partitions",
     )
-    criteria: Annotated[dict, _obeying(_criteria)] = Field(
+    criteria: Annotated[dict, _obeying(_of_site(lambda value: Settings.of_site(value, 0)))] = Field(
         {},
         description="what differs from the criteria's defaults: criterion to setting to value",
     )
-    retired: Annotated[dict, _obeying(_retired)] = Field(
+    retired: Annotated[dict, _obeying(_with_reasons("say why {!r} is gone"))] = Field(
         {},
         description="environments that the partition had and has no more, each with the reason",
     )
@@ -412,10 +385,12 @@ class EnvironmentExtras(Written):
 
     mpi: _Text = Field(description="the MPI library and its version")
     pmi: _Word = Field(description="srun's --mpi plugin for it")
-    absent: Annotated[dict, _obeying(_reasons)] = Field(
+    absent: Annotated[dict, _obeying(_with_reasons("say why {!r} is absent", _no_feature))] = Field(
         {}, description="benchmarks that the environment lacks, each with the reason"
     )
-    known: Annotated[dict, _obeying(_known)] = Field(
+    known: Annotated[
+        dict, _obeying(_with_reasons("say what is known of {!r}", _of_site(expression)))
+    ] = Field(
         {},
         description="flaws of it that are known: an expression for cases, 'IMB Bcast .* ranks' for"
         " instance, to the reason",

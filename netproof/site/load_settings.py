@@ -15,11 +15,7 @@ LEAST_REPETITIONS = 2
 
 
 class LoadSettings(Written):
-    """Victims alongside aggressors on a partition, and single calls of a long launch.
-
-    The default of ``bytes`` is of the order that GPCNeT congests with. A partition whose largest
-    message is smaller sends that.
-    """
+    """Victims alongside aggressors on a partition, and single calls of a long launch."""
 
     most: _Factor | None = Field(
         None,

@@ -27,9 +27,8 @@ class Absence:
 class Matrix:
     """The ``cases`` that have to run, and the declared ``absences``, which are reported, no fault.
 
-    ``whole``: whether all partitions were requested; ``partitions``: those requested, by name;
-    ``known``: the known flaws of each environment; ``baseline``: the configuration that scores are
-    relative to, None where its partition was not requested; ``retired``: (partition, environment)
+    ``whole``: whether all partitions were requested; ``known``: the known flaws by environment;
+    ``baseline``: None where its partition was not requested; ``retired``: (partition, environment)
     that the site no longer has; ``not_over_tcp``: environments whose MPI does not go over TCP.
     """
 
@@ -56,9 +55,8 @@ def matrix(
 ) -> Matrix:
     """Return the matrix expected on ``system``, from the configuration by ``site.gather``.
 
-    ``partitions``: only these, or all where it is empty. ``all_functions``: every function, not
-    only those of a plain run. Raises NetproofError for a system or a partition that the
-    configuration does not have.
+    ``partitions``: all where it is empty; ``all_functions``: not only those of a plain run. Raises
+    NetproofError for a system or a partition that the configuration does not have.
     """
     systems = {entry["name"]: entry for entry in configuration["systems"]}
     if system not in systems:
@@ -79,8 +77,9 @@ def matrix(
     cases: list[Case] = []
     absent: list[Absence] = []
     asked = {name: entry for name, entry in entries.items() if not partitions or name in partitions}
+    by_name = {name: Partition.model_validate(entry["extras"]) for name, entry in asked.items()}
     for name, entry in asked.items():
-        partition = Partition.model_validate(entry["extras"])
+        partition = by_name[name]
         for environment in entry["environs"]:
             if environment == JUDGE_ENVIRONMENT:
                 continue
@@ -105,7 +104,7 @@ def matrix(
         tuple(cases),
         tuple(absent),
         not partitions,
-        {name: Partition.model_validate(entry["extras"]) for name, entry in asked.items()},
+        by_name,
         {name: entry["extras"]["known"] for name, entry in environments.items()},
         score_baseline(list(asked.values())),
         frozenset(

@@ -17,8 +17,7 @@ _WITHOUT_PATH = ("nomod", "spack")
 def missing(configuration: Mapping[str, Any], system: str, expected: Matrix) -> str:
     """Return why this shell can load no module that a run needs, or an empty text.
 
-    ReFrame loads a job's modules itself to see which of them conflict, unless the site sets
-    ``resolve_module_conflicts`` to false. ``configuration`` as ``site.gather`` returns it.
+    ReFrame loads modules itself, unless the site sets ``resolve_module_conflicts`` to false.
     """
     (described,) = (one for one in configuration["systems"] if one["name"] == system)
     left_to_jobs = any(

@@ -70,10 +70,9 @@ def makes_pairs(features: Collection[str]) -> bool:
 def pair_environments(
     settings: PairSettings, there: Iterable[tuple[str, Collection[str], Mapping[str, Any]]]
 ) -> tuple[str, ...]:
-    """Return the environments in which a partition's nodes are measured in pairs; none without IMB.
+    """Return the environments that measure nodes in pairs: by default the first usable one.
 
-    ``there``: name, features and extras of each of its environments, in order. By default it is the
-    first that can; one that is unusable now only where no other can.
+    ``there``: name, features and extras of each of its environments, in order.
     """
     unusable = {
         name: bool(extras["unusable"]) for name, features, extras in there if makes_pairs(features)
@@ -94,10 +93,7 @@ def fewest_ranks_feature(ranks: int) -> str:
 
 
 def time_limit_s(partition: dict[str, Any]) -> int | None:
-    """Return the time limit of a partition's jobs in seconds, from ``1d2h30m``; None without limit.
-
-    Raises NetproofError for another form.
-    """
+    """Return a partition's time limit, ``1d2h30m``, in s, or None. Raises NetproofError."""
     stated = partition.get("time_limit")
     if stated is None:
         return None

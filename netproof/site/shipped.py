@@ -11,10 +11,7 @@ CHECKOUT = Path(__file__).resolve().parents[2]
 
 
 def folder(name: str) -> Path:
-    """Return a folder of the checkout, or of an installed wheel: ``share/netproof``.
-
-    Raises NetproofError where it is in neither.
-    """
+    """Return a folder of the checkout or of an installed wheel. Raises NetproofError without it."""
     installed = Path(sysconfig.get_path("data")) / "share" / "netproof" / name
     # An unpacked wheel has its data beside the package.
     alongside = CHECKOUT / "share" / "netproof" / name

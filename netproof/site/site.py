@@ -22,11 +22,7 @@ from netproof.site.site_file import CONFIGURATION, read
 
 @dataclass(frozen=True)
 class Survey:
-    """ReFrame's configuration as far as it can be used, and every fault of the files.
-
-    ``configuration`` lacks partitions and environments that have a fault, and systems without a
-    usable partition. ``paths``: the file of each system, by name.
-    """
+    """ReFrame's configuration without what has a fault, the file of each system, and all faults."""
 
     configuration: dict[str, Any]
     paths: dict[str, Path]
@@ -34,10 +30,7 @@ class Survey:
 
 
 def gather(folder: Path) -> dict[str, Any]:
-    """Return ReFrame's configuration of all systems in ``folder``, with defaults filled in.
-
-    Raises SiteError with file, place, key and remedy for whatever cannot be used.
-    """
+    """Return ReFrame's configuration of all systems in ``folder``, complete. Raises SiteError."""
     found = survey(folder)
     insist(found.faults)
     return found.configuration
@@ -54,8 +47,7 @@ def load(path: Path) -> dict[str, Any]:
 def survey(folder: Path) -> Survey:
     """Return all usable systems of ``folder``, with defaults filled in, and all faults.
 
-    Raises SiteError where the folder holds no system, and NetproofError where others can write what
-    would be run.
+    Raises SiteError without a system, and NetproofError where others can write what would be run.
     """
     # ReFrame runs it too.
     trust.insist(folder / "settings.py", CONFIGURATION)
@@ -85,10 +77,7 @@ def survey(folder: Path) -> Survey:
 
 
 def here(found: Survey) -> str:
-    """Return the system that this machine is a login node of: RFM_SYSTEM, or by ``hostnames``.
-
-    Raises NetproofError where none or several fit.
-    """
+    """Return this machine's system: RFM_SYSTEM, or by ``hostnames``. Raises NetproofError."""
     named = os.environ.get("RFM_SYSTEM")
     if named:
         return named.partition(":")[0]

@@ -77,10 +77,7 @@ def read(file: SiteFile) -> dict[str, Any]:
 def _system(
     file: SiteFile, system: Any, environments: set[str], sound: Mapping[str, dict[str, Any]]
 ) -> dict[str, Any] | None:
-    """Return a system with its usable partitions; None without one.
-
-    ``environments``: the names of all; ``sound``: the usable ones, by name.
-    """
+    """Return a system with its usable partitions, or None; ``sound``: the usable environments."""
     name = _name(file, system, "a system")
     if name is None:
         return None
@@ -285,10 +282,7 @@ def _misfits(extras: dict[str, Any], cpus: int | None) -> Iterator[str]:
 def _complete(
     file: SiteFile, place: str, entry: dict[str, Any], model: type[Written]
 ) -> tuple[dict[str, Any], set[str]]:
-    """Return the extras of an entry with defaults filled in, and the keys without a fault.
-
-    A key that is wrong, or missing without a default, has None.
-    """
+    """Return an entry's extras, complete, None for faulty ones, and the keys without a fault."""
     given = entry.get("extras", {})
     if not isinstance(given, dict):
         file.refuse(place, "extras", f"is {given!r}, and has to be a dictionary")

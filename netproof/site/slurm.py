@@ -1,14 +1,19 @@
-"""Slurm's state before anything is measured: whether it answers, and what partitions can run."""
+"""Slurm's state before anything is measured: whether it answers, and what partitions can run.
+
+What asks Slurm raises NetproofError where it does not answer, or prints something unknown.
+"""
 
 from __future__ import annotations
 
-import itertools
+import math
 import re
 import shlex
 import subprocess
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+
+from ClusterShell.NodeSet import RESOLVER_NOGROUP, NodeSet, NodeSetException
 
 from netproof.errors import NetproofError, shortened
 from netproof.intake import trust
@@ -37,8 +42,8 @@ _BLOCK = re.compile(
     r"(?P<kind>BlockName|AggregatedBlock)=(?P<name>\S+) BlockIndex=\d+"
     r"(?: Nodes=(?P<nodes>\S+))? BlockSize=(?P<size>\d+)\s*"
 )
-_HOSTS = re.compile(r"(?:[A-Za-z0-9_.-]*\[[^\[\]]*\])+|[A-Za-z0-9_.-]+")
-_RANGE = re.compile(r"([0-9]{1,12})(?:-([0-9]{1,12}))?")
+_HOST = r"(?:(?:[A-Za-z0-9_.-]*\[[0-9,-]+\])+|[A-Za-z0-9_.-]+)"
+_HOST_LIST = re.compile(rf"{_HOST}(?:,{_HOST})*")
 MOST_HOSTS = 100_000
 """More names than any cluster has: a damaged list is refused, not expanded."""
 _CHOOSING_OPTION = re.compile(
@@ -59,8 +64,7 @@ class SlurmNode:
     def usable(self) -> bool:
         """Whether a job can have it, now or when other jobs on it end.
 
-        The marks + and - stand for jobs that end or wait; all others, such as * for no answer, are
-        faults.
+        The marks + and - stand for jobs that end or wait; all others, such as *, are faults.
         """
         return self.free or self.busy
 
@@ -76,11 +80,7 @@ class SlurmNode:
 
     @property
     def silent(self) -> bool:
-        """Whether a job could have it if it answered slurmctld.
-
-        Slurm marks a resumed node so until it has answered, and a node whose slurmd has stopped
-        until it is considered down.
-        """
+        """Whether a job could have it if it answered: resumed, or its slurmd has stopped."""
         return self.state.endswith("*") and self.state.rstrip("*+-") in _FREE | _BUSY
 
     def __str__(self) -> str:
@@ -154,10 +154,7 @@ class SlurmTopology:
         return next((s.name for s in self._above(node) if s.level == 0), None)
 
     def distance(self, one: str, other: str) -> int | None:
-        """Return the level of the lowest switch above both nodes: 0 on the same leaf.
-
-        None where no switch is above both.
-        """
+        """Return the level of the lowest switch above both nodes, 0 for a leaf, or None."""
         shared = {switch.name for switch in self._above(other)}
         return min((s.level for s in self._above(one) if s.name in shared), default=None)
 
@@ -196,7 +193,7 @@ def choosing_in(access: Sequence[str]) -> list[str]:
 
 
 def partitions() -> dict[str, SlurmPartition]:
-    """Return every partition by its name. Raises NetproofError where Slurm does not answer."""
+    """Return every partition by its name."""
     shown = _ask("scontrol", "--oneliner", "show", "partition")
     states = dict(re.findall(r"(?m)^PartitionName=(\S+) .*\bState=(\S+)", shown))
     listed = _ask("sinfo", "--noheader", "--Node", "--format=%R|%N|%T|%E")
@@ -204,10 +201,7 @@ def partitions() -> dict[str, SlurmPartition]:
 
 
 def partitions_of(states: Mapping[str, str], listed: str) -> dict[str, SlurmPartition]:
-    """Return the partitions from their states by name and sinfo's lines.
-
-    A line has partition, node, state and reason.
-    """
+    """Return the partitions by their states and sinfo's lines of partition, node, state, reason."""
     nodes: dict[str, list[SlurmNode]] = {name: [] for name in states}
     for line in listed.splitlines():
         partition, name, state, reason = line.split("|", 3)
@@ -218,10 +212,7 @@ def partitions_of(states: Mapping[str, str], listed: str) -> dict[str, SlurmPart
 def free_and_busy(
     named: Sequence[str], known: Mapping[str, SlurmPartition]
 ) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Return the nodes that a job can have now, and those that other jobs have, each in order.
-
-    ``named``: names of Slurm's partitions; ``known``: all of Slurm's partitions, by name.
-    """
+    """Return the nodes of ``named`` partitions that are free, and those that other jobs have."""
     nodes = {node.name: node for name in named if name in known for node in known[name].nodes}
     several = [nodes[name] for name in sorted(nodes)]
     return (
@@ -231,16 +222,13 @@ def free_and_busy(
 
 
 def pending_reason(jobid: str) -> str | None:
-    """Return Slurm's reason for which a job is pending; None for one that is not.
-
-    Raises NetproofError where Slurm does not answer.
-    """
+    """Return Slurm's reason for which a job is pending; None for one that is not."""
     state, reason = _queued(jobid)
     return reason if state == "PENDING" else None
 
 
 def is_queued(jobid: str) -> bool:
-    """Return whether a job waits, runs or is ending. Raises NetproofError without an answer."""
+    """Return whether a job waits, runs or is ending."""
     return _queued(jobid)[0] in _QUEUED
 
 
@@ -262,10 +250,9 @@ def never_ends(reason: str) -> bool:
 
 
 def most_nodes(access: Sequence[str], count: int) -> tuple[int, str]:
-    """Return how many of ``count`` nodes Slurm lets one job have, and its refusal of one more.
+    """Return how many of ``count`` nodes Slurm lets one job have, and its refusal of more.
 
-    ``access``: ReFrame's options of the partition. ``sbatch --test-only`` knows the limits of
-    partition, account and QOS, and runs nothing. The refusal is empty where all are allowed.
+    By ``sbatch --test-only``, which knows the limits of partition, account and QOS.
     """
     options = [word for option in access for word in shlex.split(option)]
     least, most, refusal = 0, count, ""
@@ -281,19 +268,13 @@ def most_nodes(access: Sequence[str], count: int) -> tuple[int, str]:
 
 
 def take_fewer(jobid: str, nodes: int) -> None:
-    """Let a waiting job have fewer nodes, with a task on each.
-
-    Raises NetproofError where Slurm does not allow it, such as for a job that has begun meanwhile.
-    """
+    """Let a waiting job have fewer nodes, a task on each. Raises NetproofError once it runs."""
     changes = (f"{key}={nodes}" for key in ("NumNodes", "NumTasks", "NumCPUs"))
     _ask("scontrol", "update", f"JobId={jobid}", *changes)
 
 
 def topology() -> SlurmTopology | None:
-    """Return Slurm's switches; None where its plugin has none, such as topology/flat.
-
-    Raises NetproofError where Slurm does not answer, or prints something unknown.
-    """
+    """Return Slurm's switches; None where its plugin has none, such as topology/flat."""
     config = _ask("scontrol", "show", "config")
     found = re.search(r"(?m)^TopologyPlugin\s*=\s*(\S+)\s*$", config)
     if not found:
@@ -309,8 +290,7 @@ def topology() -> SlurmTopology | None:
 def topology_of(listed: str) -> SlurmTopology:
     """Return the switches in the output of ``scontrol show topology``, a tree or blocks.
 
-    Raises NetproofError for a line of another form, a switch that is listed twice or named by one
-    above it and not listed, and a node on two leaves.
+    Raises NetproofError for a line of another form, and for lines that contradict each other.
     """
     lines = [line for line in listed.splitlines() if line.strip()]
     sizes = sorted({int(found["size"]) for line in lines if (found := _BLOCK.fullmatch(line))})
@@ -358,68 +338,35 @@ def hostnames(text: str) -> tuple[str, ...]:
     Raises NetproofError for any other text, or more than MOST_HOSTS names.
     """
     names: list[str] = []
-    at = 0
-    while True:
-        found = _HOSTS.match(text, at)
-        if not found:
-            raise _no_list(text, f"a name is missing at its character {at + 1}")
-        names += _expanded(found[0], text, MOST_HOSTS - len(names))
-        at = found.end()
-        if at == len(text):
-            return tuple(names)
-        if text[at] != ",":
-            raise _no_list(text, f"it has {text[at]!r} between names")
-        at += 1
+    try:
+        if not _HOST_LIST.fullmatch(text):
+            raise ValueError("it takes names, and commas and ranges of numbers in brackets")
+        for part in re.findall(_HOST, text):
+            # A range is counted before it is expanded.
+            ranges = [one.split(",") for one in re.findall(r"\[(.*?)\]", part)]
+            if math.prod(sum(map(_length, one)) for one in ranges) > MOST_HOSTS - len(names):
+                raise ValueError(f"it has more than {MOST_HOSTS} names")
+            names += NodeSet(part, resolver=RESOLVER_NOGROUP)
+    except (ValueError, NodeSetException) as error:
+        text = shortened(repr(text), 80)
+        raise NetproofError(f"{text} is no list of Slurm's hosts: {error}") from error
+    return tuple(names)
 
 
-def _expanded(part: str, text: str, most: int) -> list[str]:
-    """Expand ``rack[1-2]n[01-02]``: rack1n01, rack1n02, rack2n01, rack2n02."""
-    pieces: list[list[str]] = []
-    number = 1
-    for at, piece in enumerate(re.split(r"\[([^\[\]]*)\]", part)):
-        # Every second piece was between brackets.
-        pieces.append(_numbers(piece, text, most) if at % 2 else [piece])
-        number *= len(pieces[-1])
-        if number > most:
-            raise _no_list(text, f"it has more than {MOST_HOSTS} names")
-    return ["".join(words) for words in itertools.product(*pieces)]
-
-
-def _numbers(ranges: str, text: str, most: int) -> list[str]:
-    """Expand ``01-03,7``: 01, 02, 03, 7."""
-    numbers: list[str] = []
-    for part in ranges.split(","):
-        found = _RANGE.fullmatch(part)
-        if not found:
-            raise _no_list(text, f"[{shortened(ranges, 40)}] are no ranges of numbers")
-        low, high = int(found[1]), int(found[2] or found[1])
-        if high < low:
-            raise _no_list(text, f"{part} ends before it begins")
-        if high - low >= most - len(numbers):
-            raise _no_list(text, f"it has more than {MOST_HOSTS} names")
-        numbers += [f"{number:0{len(found[1])}}" for number in range(low, high + 1)]
-    return numbers
-
-
-def _no_list(text: str, reason: str) -> NetproofError:
-    return NetproofError(f"{shortened(repr(text), 80)} is no list of Slurm's hosts: {reason}")
+def _length(numbers: str) -> int:
+    low, _, high = numbers.partition("-")
+    return int(high or low) - int(low) + 1
 
 
 def time_limits_s() -> dict[str, int | None]:
-    """Return the longest time of a job in seconds, by partition; None without limit.
-
-    Raises NetproofError where Slurm does not answer.
-    """
+    """Return the longest time of a job in seconds, by partition; None without limit."""
     shown = _ask("scontrol", "--oneliner", "show", "partition")
     found = re.findall(r"(?m)^PartitionName=(\S+) .*\bMaxTime=(\S+)", shown)
     return {name: seconds_of(limit) for name, limit in found}
 
 
 def seconds_of(limit: str) -> int | None:
-    """Return the seconds of a Slurm time limit, ``1-02:30:00`` or ``30:00``; None for UNLIMITED.
-
-    Raises NetproofError for anything else.
-    """
+    """Return the seconds of a limit, ``1-02:30:00`` or ``30:00``, or None for UNLIMITED."""
     if limit == "UNLIMITED":
         return None
     found = re.fullmatch(r"(?:(\d+)-)?(?:(\d+):)?(\d+):(\d+)", limit)

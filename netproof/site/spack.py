@@ -63,8 +63,7 @@ class BuildTable:
 class Mpi:
     """An MPI library as ReFrame needs it; ``package`` is its name in Spack.
 
-    ``fabrics``: those that it is required to have, each with the reason; ``absent``: those declared
-    absent, each with the reason.
+    ``fabrics``: those that it has to have, ``absent``: those declared absent, each with the reason.
     """
 
     package: str
@@ -78,11 +77,10 @@ class Mpi:
 
 @dataclass(frozen=True)
 class BuildRecord:
-    """A build: its packages, its time and its files.
+    """A build: packages by root, time, seconds, and files by their path in spack-envs/.
 
-    ``spack``: its version and commit. ``recipes``: the commit of Spack's packages. ``files``: path
-    in spack-envs/ to its digest, as of `inputs`. ``packages``: each root's spec, compiler, hash and
-    variants, and for an external its prefix. ``seconds`` is how long the last build took.
+    ``spack``: its version and commit; ``recipes``: the commit of Spack's packages; ``files``: path
+    to digest, as of `inputs`.
     """
 
     site: str
@@ -132,10 +130,7 @@ def environment_folder(combination: Combination, folder: Path = FOLDER) -> Path:
 
 
 def builds(folder: Path = FOLDER) -> Path:
-    """Return the folder of all builds of ``folder``: that of the variable, or one in the home.
-
-    Each ``folder`` has its own, so that two checkouts do not collide.
-    """
+    """Return the folder of all builds of ``folder``, of which each checkout has its own."""
     named = os.environ.get(BUILDS)
     if named:
         return Path(named).resolve()
@@ -176,10 +171,7 @@ def chosen_site(folder: Path = FOLDER) -> str:
 
 
 def mpi(combination: Combination, site: str, folder: Path = FOLDER) -> Mpi:
-    """Return the combination's MPI library: its fragment, with the site's changes.
-
-    Raises SpackFileError for an attribute that neither has.
-    """
+    """Return the combination's MPI library, with the site's changes. Raises SpackFileError."""
     path = folder / "mpi" / f"{combination.mpi}.yaml"
     content = load(path, "mpi")
     package = content["definitions"][0]["mpi"][0]
@@ -220,10 +212,7 @@ def in_project(text: str) -> str:
 
 
 def benchmarks(folder: Path = FOLDER) -> dict[str, list[str]]:
-    """Return the features and programs that the benchmarks give to each environment.
-
-    The keys are ``features``, ``programs`` and ``folders``, the view's folders of some programs.
-    """
+    """Return ``features``, ``programs`` and ``folders`` that benchmarks give to environments."""
     packages = load(folder / "common.yaml", "common")["packages"]
     attributes = [entry.get("package_attributes", {}) for entry in packages.values()]
     return {
@@ -235,8 +224,7 @@ def benchmarks(folder: Path = FOLDER) -> dict[str, list[str]]:
 def inputs(combination: Combination, site: str, folder: Path = FOLDER) -> dict[str, str]:
     """Return the files that make an environment, as paths in ``folder``, each with its digest.
 
-    The digest of YAML is of its content, without comments and layout. Raises SpackFileError for a
-    file that is missing, or is outside ``folder``.
+    Of YAML that of its content. Raises SpackFileError for a file missing or outside ``folder``.
     """
     environment = environment_folder(combination, folder) / "spack.yaml"
     chosen = (folder / "site" / CHOSEN).resolve()
@@ -275,10 +263,7 @@ def sha256(path: Path) -> str:
 
 
 def state(combination: Combination, folder: Path = FOLDER, site: str | None = None) -> BuildState:
-    """Return whether an environment is built from the files as they are now.
-
-    ``site``: compare with that site; by default with the one that it was built for.
-    """
+    """Return whether an environment is built from the present files, for ``site`` or its own."""
     own = build_folder(combination, folder)
     failed = own / RECORDS / "failed.json"
     if failed.exists():
@@ -307,9 +292,8 @@ def attempted(folder: Path = FOLDER) -> list[str]:
 def environments(folder: Path = FOLDER) -> list[dict[str, Any]]:
     """Return one ReFrame environment for each combination of the table, built or not.
 
-    One that is not built, or stale, says so in its ``extras['unusable']``: its cases are expected,
-    and fail for that reason. Raises SpackFileError for files that cannot be used, and NetproofError
-    where others can write the folder: what is in it becomes part of jobs' PATH.
+    One that is not built, or stale, says so in its ``extras['unusable']``. Raises SpackFileError,
+    and NetproofError where others can write the folder: it becomes part of jobs' PATH.
     """
     trust.insist(folder, "the Spack environments")
     trust.insist(builds(folder), "what was built of the Spack environments")

@@ -185,10 +185,7 @@ def _value(text: str, path: Path) -> Any:
 
 
 def includes(environment: Path) -> list[tuple[Path, bool]]:
-    """Return the files that a spack.yaml includes, in Spack's order, and whether each is optional.
-
-    Earlier ones override later ones.
-    """
+    """Return the files that a spack.yaml includes, the first over later ones, and if optional."""
     entries = load(environment, "environment")["spack"]["include"]
     return [
         ((environment.parent / entry["path"]).resolve(), entry["optional"])

@@ -42,8 +42,8 @@ def of(files: Mapping[str, bytes]) -> bytes:
     return "".join(lines).encode()
 
 
-def verify(folder: Path, name: str) -> None:
-    """Raise Damaged unless a file of a session is what was written."""
+def verify(folder: Path, name: str) -> bytes:
+    """Return the content of a session's file; raise Damaged unless it is what was written."""
     length, crc = _read(folder / NAME, _content(folder / NAME).split(b"\n"), name)
     path = folder / name
     try:
@@ -60,10 +60,11 @@ def verify(folder: Path, name: str) -> None:
     if zlib.crc32(content) != crc:
         found = f"{zlib.crc32(content):08x}"
         raise Damaged(path, f"the checksum of its bytes is {found}, and {crc:08x} was written")
+    return content
 
 
 def lists(folder: Path, name: str) -> bool:
-    """Whether a file was written with a session, by its checksums, or is there; raises Damaged."""
+    """Check whether a file was written with a session, or is there; raises Damaged."""
     return f" {name} ".encode() in _content(folder / NAME) or (folder / name).exists()
 
 
@@ -126,7 +127,7 @@ def faults(folder: Path, names: Sequence[str]) -> list[Damaged]:
             found.append(error)
         except (OSError, ValueError, pa.ArrowException) as error:
             found.append(Damaged(folder / name, error))
-    # One line of the checksums can be told of several times.
+    # Several files can share one fault of the checksums.
     return list({str(one): one for one in found}.values())
 
 

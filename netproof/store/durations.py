@@ -14,7 +14,6 @@ from netproof.site.jobs import PlannedJob, domain_of, job_of, jobs
 from netproof.site.matrix import Matrix
 from netproof.store import Store, questions
 from netproof.store.columns import KEY
-from netproof.store.reading import records
 
 SESSIONS = 60
 """How many of a system's newest sessions are looked into."""
@@ -70,7 +69,7 @@ def past(store: Store, matrix: Matrix) -> Past:
     )
     table, faults = questions.each(store, lambda these: questions.seconds(store, these), sessions)
     sessions = [stored for stored in sessions if stored not in faults]
-    for row in records(table):
+    for row in table.to_pylist():
         whole_s[row["session"]] = row["session_s"]
         if row["result"] == "skip" or row["partition"] not in matrix.partitions:
             continue

@@ -17,12 +17,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
+from types import MappingProxyType
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from netproof.errors import NetproofError
-from netproof.intake import json_reading, loading, trust
+from netproof.intake import json_reading, trust
 from netproof.store import checksums
 from netproof.store.tables import FORMAT, TABLES
 
@@ -30,14 +31,17 @@ MARKER = "netproof-store.json"
 INCOMING = ".incoming"
 """Where sessions are written before they are put in place; readers do not look into it."""
 
-VERDICT = "verdict.json.gz"
-"""The file in a session's directory that has the verdict on it, where one was kept."""
+SESSION = "session.jsonl.zst"
+"""The file in a session's directory that has the session, as ``session.packed`` writes it."""
+
+VERDICT = "verdict.jsonl.zst"
+"""The file in a session's directory that has the verdict on it, where there is one."""
 
 ACCEPTED = "accepted"
 """Where changes that are intended are recorded, a folder for each system."""
 
 FOLLOWED = "followed"
-"""Where what histories followed is kept, a file for each system; it can be made anew."""
+"""Where the state of histories is stored, a file for each system; it can be rebuilt."""
 
 ROW_GROUP = 8192
 """Rows of a row group: a reader that wants one case skips all groups but its own."""
@@ -156,13 +160,16 @@ class Store:
         return self.folder / stored.place
 
     def put(
-        self, stored: StoredSession, tables: Mapping[str, pa.Table], verdict: bytes | None = None
+        self,
+        stored: StoredSession,
+        tables: Mapping[str, pa.Table],
+        others: Mapping[str, bytes] = MappingProxyType({}),
     ) -> bool:
         """Put a session in place, whole or not at all; False where it is there already.
 
-        ``tables``: one for each of ``tables.TABLES``; ``verdict``: what ``VERDICT`` is to hold.
-        When it returns, the session is on disk. Raises NetproofError where the file system
-        refuses, with the store as it was.
+        ``tables``: one for each of ``tables.TABLES``; ``others``: contents of ``SESSION`` and
+        ``VERDICT``. When it returns, the session is on disk. Raises NetproofError where the file
+        system refuses, with the store as it was.
         """
         target = self.path(stored)
         if target.exists():
@@ -174,9 +181,7 @@ class Store:
                 files = {
                     f"{name}.parquet": _parquet(tables[name], table.schema())
                     for name, table in TABLES.items()
-                }
-                if verdict is not None:
-                    files[VERDICT] = verdict
+                } | others
                 for name, content in (*files.items(), (checksums.NAME, checksums.of(files))):
                     _write(incoming / name, content)
                 _sync_folder(incoming)
@@ -191,28 +196,13 @@ class Store:
             raise _failure(self.folder, error) from error
 
     def files(self, stored: StoredSession) -> tuple[str, ...]:
-        """Names of the files that a session was written with, besides its checksums.
+        """Return the names of a session's files, without its checksums; raises Damaged."""
+        tables = (f"{name}{checksums.PARQUET}" for name in TABLES)
+        return (*tables, SESSION, *((VERDICT,) if self.has_verdict(stored) else ()))
 
-        Raises Damaged where they cannot be told.
-        """
-        tables = tuple(f"{name}{checksums.PARQUET}" for name in TABLES)
-        kept = checksums.lists(self.path(stored), VERDICT)
-        return (*tables, VERDICT) if kept else tables
-
-    def verdict(self, stored: StoredSession) -> bytes | None:
-        """What was written of the verdict on a session; None where none was kept.
-
-        Raises Damaged where it is not what was written.
-        """
-        folder = self.path(stored)
-        if not checksums.lists(folder, VERDICT):
-            return None
-        path = folder / VERDICT
-        checksums.verify(folder, VERDICT)
-        try:
-            return loading.read_bytes(path)
-        except OSError as error:
-            raise checksums.Damaged(path, error.strerror) from error
+    def has_verdict(self, stored: StoredSession) -> bool:
+        """Check whether a session was stored with a verdict; raises Damaged."""
+        return checksums.lists(self.path(stored), VERDICT)
 
     def acceptances(self, system: str) -> tuple[Path, ...]:
         """The files of all acceptances of a system, by name."""
@@ -228,17 +218,17 @@ class Store:
         return target
 
     def followed(self, system: str) -> Path:
-        """The file that has what histories of a system followed, whether it is there or not."""
+        """The file with the state of a system's histories, whether it is there or not."""
         return self.folder / FOLLOWED / system
 
-    def keep_followed(self, system: str, content: bytes) -> None:
-        """Keep what a history followed in the place of what was kept, whole or not at all.
+    def put_followed(self, system: str, content: bytes) -> None:
+        """Replace the state of a system's histories, whole or not at all.
 
         Raises NetproofError where the file system refuses.
         """
         self._replace(self.followed(system), content, "follow")
 
-    def _replace(self, target: Path, content: bytes, again: str) -> None:
+    def _replace(self, target: Path, content: bytes, command: str) -> None:
         """Put a file in place, whole or not at all; NetproofError where that is refused."""
         try:
             incoming = _incoming(self.folder)
@@ -253,7 +243,7 @@ class Store:
             finally:
                 shutil.rmtree(incoming, ignore_errors=True)
         except OSError as error:
-            raise _failure(self.folder, error, again) from error
+            raise _failure(self.folder, error, command) from error
 
     def sessions(self, system: str | None = None) -> tuple[StoredSession, ...]:
         """All sessions, of one system or of all, in order of their start."""
@@ -376,10 +366,10 @@ def _rename(incoming: Path, target: Path) -> bool:
     return True
 
 
-def _failure(folder: Path, error: OSError, again: str = "ingest") -> NetproofError:
+def _failure(folder: Path, error: OSError, command: str = "ingest") -> NetproofError:
     if error.errno in _FULL:
         return NetproofError(
             f"{folder}: the file system is full ({error.strerror}); what the store had is"
-            f" untouched. Free some space and {again} again"
+            f" untouched. Free some space and {command} again"
         )
     return NetproofError(f"{folder}: cannot be written: {error}; what the store had is untouched")

@@ -73,16 +73,16 @@ def crashes(store: Store, sessions: Sequence[StoredSession]) -> pa.Table:
     key = ", ".join(("session", *KEY))
     query = f"""
         with around as (
-            select {key}, made, len(crashes) as crashed from again
+            select {key}, made, len(crashes) as crashed from repeats
             qualify row_number() over (partition by {key} order by test_number desc) = 1
         ), own as (
             select session, partition, environment,
                 launches + len(crashes) + coalesce(made, 0) as made,
                 len(crashes) + coalesce(crashed, 0) as crashed
-            from cases left join around using ({key}) where crashes is not null
+            from cases left join around using ({key}) where complete
         ), peers as (
             select session, partition, peer.environment as environment, len(peer.crashes) as crashed
-            from (select session, partition, unnest(peers) as peer from launches)
+            from (select session, partition, unnest(paired) as peer from launches)
         ), next_to as (
             select session, partition, environment, 1 + crashed as made, crashed
             from peers semi join own using (session, partition, environment)
@@ -91,15 +91,15 @@ def crashes(store: Store, sessions: Sequence[StoredSession]) -> pa.Table:
             sum(made)::integer as launches, sum(crashed)::integer as crashed
         from (from own union all from next_to) group by all order by all
     """
-    with connect(store, sessions, only=["cases", "again", "launches"]) as connection:
+    with connect(store, sessions, only=["cases", "repeats", "launches"]) as connection:
         return answered(lambda: connection.sql(query).to_arrow_table())
 
 
 def counted(store: Store, sessions: Sequence[StoredSession]) -> pa.Table:
     """What the network of each node counted in each session, over the launches of all cases.
 
-    Launches next to them in other environments are among them, and those that crashed. Columns:
-    ``session``, ``partition``, ``node``, ``segments`` that TCP sent, those that it sent ``again``,
+    Paired launches in other environments are among them, and those that crashed. Columns:
+    ``session``, ``partition``, ``node``, ``segments`` that TCP sent, ``segments_again`` of them,
     ``errors``, ``drops`` and ``carrier_changes`` of the interfaces but loopback; null where that of
     one launch is not known. A row for each node whose counters were recorded.
     """
@@ -115,33 +115,33 @@ def counted(store: Store, sessions: Sequence[StoredSession]) -> pa.Table:
         )
 
     query = f"""
-        with nodes as (
-            select session, partition, unnest(counters) as node from launches
+        with peers as (
+            select session, partition, unnest(paired) as peer from launches
+        ), crashed as (
+            select session, partition, unnest(crashes) as crash from cases
             union all
-            select session, partition, unnest(peer.counters) as node
-            from (select session, partition, unnest(peer_counters) as peer from launches)
+            select session, partition, unnest(crashes) as crash from repeats
             union all
-            select session, partition, unnest(crash.counters) as node
-            from (
-                select session, partition, unnest(peer_crash_counters) as crash from launches
-                union all
-                select session, partition, unnest(crash_counters) as crash from cases
-                union all
-                select session, partition, unnest(crash_counters) as crash from again
-            )
+            select session, partition, unnest(peer.crashes) as crash from peers
+        ), nodes as (
+            select session, partition, unnest(counters.nodes) as node from launches
+            union all
+            select session, partition, unnest(peer.counters.nodes) as node from peers
+            union all
+            select session, partition, unnest(crash.counters.nodes) as node from crashed
         ),
         sources as (
             select session, partition, node.node as node, unnest(node.sources) as source from nodes
         )
         select session, partition, node,
             {total("tcp", "Tcp.OutSegs", "Tcp.RetransSegs")} as segments,
-            {total("tcp", "Tcp.RetransSegs")} as again,
+            {total("tcp", "Tcp.RetransSegs")} as segments_again,
             {total("interface", "rx_errs", "tx_errs")} as errors,
             {total("interface", "rx_drop", "tx_drop")} as drops,
             {total("interface", "carrier_changes")} as carrier_changes
         from sources group by all order by all
     """
-    return ask(store, sessions, ["launches", "cases", "again"], query)
+    return ask(store, sessions, ["launches", "cases", "repeats"], query)
 
 
 _SCORED = {

@@ -1,33 +1,36 @@
-"""What is asked of a store, through DuckDB; files of other sessions are not opened.
+"""Questions to a store: whole sessions from their files, all else through DuckDB.
 
-Every answer is an Arrow table or what the rest of netproof works on. ``connect`` is for all
-other questions, in SQL.
+Files of other sessions are not opened. ``connect`` is for all other questions, in SQL.
 """
 
 from __future__ import annotations
 
-import dataclasses
 import glob
 import os
 import tempfile
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import cache, reduce
+from operator import and_
 from pathlib import Path
 from typing import Any
 
 import duckdb
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from netproof.errors import NetproofError
 from netproof.measurement.case import Case
+from netproof.measurement.curve import Curve
+from netproof.measurement.launches import median_curve
+from netproof.session import packed, session
 from netproof.session.labels import label_of
-from netproof.session.measured_whole import insist_on_whole
-from netproof.session.provenance import OfSession
+from netproof.session.provenance import OfSession, of_report
 from netproof.session.session import GOOD_RESULTS, Session
-from netproof.store import checksums, reading
+from netproof.store import checksums, rows
 from netproof.store.checksums import Damaged
 from netproof.store.columns import KEY
-from netproof.store.folder import Store, StoredSession
+from netproof.store.folder import SESSION, Store, StoredSession
 from netproof.store.tables import PATH_COLUMNS, TABLES
 
 MEMORY_LIMIT = "768MB"
@@ -140,45 +143,61 @@ def fault_of(store: Store, stored: StoredSession) -> str | None:
     return None
 
 
-def load(store: Store, stored: StoredSession) -> Session:
-    """A stored session as ``session.load`` read its report; its ``path`` is in the store.
+def document(store: Store, stored: StoredSession) -> dict[str, Any]:
+    """Return a stored session's document, as ``session.document_of`` read it.
 
-    Of a case that ReFrame ran several times it has the last. Raises NetproofError where a file
-    is missing or damaged, or does not have the rows that another one counts.
+    Raises NetproofError where the file is missing or damaged.
     """
     folder = store.path(stored)
-    read = tables(store, stored)
-    try:
-        return reading.session(folder, read)
-    except reading.Contradiction as error:
-        raise NetproofError(_unfit(folder, str(error))) from error
-    except (KeyError, IndexError, TypeError, ValueError, AttributeError) as error:
-        # Each file is whole and one does not fit another.
-        raise NetproofError(_unfit(folder, repr(error))) from error
+    return packed.document(checksums.verify(folder, SESSION), folder / SESSION)
 
 
-def opened(store: Store, stored: StoredSession) -> Session:
-    """A stored session that is asked about itself: as ``load``, and computed again.
+def load(store: Store, stored: StoredSession) -> Session:
+    """Return a stored session as ``session.load`` read it; its ``path`` is in the store.
 
-    Raises NetproofError too where its tables contradict each other: a case's landmarks, line rate
-    and intervals have to be those of its launches. That takes longer than to read it.
+    Raises NetproofError where the file is missing or damaged, or contradicts itself.
     """
-    session = load(store, stored)
-    for result in session.results:
-        if result.case is None or not result.measured:
-            continue
-        try:
-            insist_on_whole(result.case, result.measured)
-        except NetproofError as error:
-            raise NetproofError(_unfit(store.path(stored), str(error))) from error
-    return session
+    folder = store.path(stored)
+    try:
+        found = session.of_document(folder, document(store, stored))
+        for result in found.results:
+            if result.contradiction:
+                raise NetproofError(f"{folder / SESSION}: {result.contradiction}")
+    except checksums.Damaged:
+        raise
+    except NetproofError as error:
+        raise NetproofError(
+            f"{error}; move {folder} out of the store and ingest the session's report again"
+        ) from error
+    return found
 
 
-def _unfit(folder: Path, why: str) -> str:
-    return (
-        f"{folder}: is damaged, its files do not fit each other: {why}; move it out of the store"
-        " and ingest the session's report again"
-    )
+def whole(store: Store, stored: StoredSession) -> Session:
+    """Return a session as ``load``, compared with its tables.
+
+    Raises NetproofError too where a table has not what the session has.
+    """
+    found = load(store, stored)
+    there = tables(store, stored)
+    (header,) = there["sessions"].to_pylist()
+    made = rows.tables(found, document(store, stored), header["report_sha256"], {})
+    for name, table in made.items():
+        apart = {"inconclusive", "report"} & set(table.column_names)
+        if not table.drop_columns(list(apart)).equals(there[name].drop_columns(list(apart))):
+            raise Damaged(
+                store.path(stored) / f"{name}.parquet", "it does not have what the session has"
+            )
+    return found
+
+
+class LazySession(Session):
+    """A stored session that is read when its results are needed; NetproofError then."""
+
+    def __init__(self, store: Store, stored: StoredSession) -> None:
+        vars(self).update(path=store.path(stored), _whole=cache(lambda: load(store, stored)))
+
+    info = property(lambda self: self._whole().info)
+    results = property(lambda self: self._whole().results)
 
 
 def labelled(store: Store, label: str) -> dict[str, StoredSession]:
@@ -229,38 +248,76 @@ def with_label(store: Store, stated: str) -> StoredSession:
 
 
 def provenance(store: Store, stored: StoredSession) -> OfSession:
-    """Where a stored session came from, as ``provenance.of_report`` has it of its report.
-
-    Raises NetproofError where a file is missing or damaged.
-    """
-    return reading.provenance(tables(store, stored, ("sessions", "nodes")))
+    """Return where a stored session came from; NetproofError where its file is damaged."""
+    return of_report(document(store, stored), str(store.path(stored)))
 
 
-_PASSED = ("result", "measured_format", "inconclusive")
-
-
-def passed(store: Store, stored: StoredSession) -> set[tuple[Any, ...]]:
-    """Keys, as ``Case.key`` has them, of a session's cases that passed and were measured whole.
-
-    Without those of which something is known to be inconclusive. Reads a few columns of one file.
-    Raises NetproofError where it is missing or damaged.
-    """
+def cases(store: Store, stored: StoredSession, columns: Sequence[str]) -> list[dict[str, Any]]:
+    """Return columns of all cases of a session, a row each; NetproofError for a damaged file."""
     path = store.path(stored) / "cases.parquet"
     checksums.verify(path.parent, path.name)
-    columns = [field.name for field in dataclasses.fields(Case) if field.name in KEY]
     try:
         # A third of what read_table takes, and many sessions are asked one after the other.
         with pq.ParquetFile(path) as file:
-            read = file.read(columns=[*columns, *_PASSED], use_threads=False)
+            read = file.read(columns=list(columns), use_threads=False)
     except (OSError, ValueError, pa.ArrowException) as error:
         raise Damaged(path, error) from error
+    return read.to_pylist(maps_as_pydicts="strict")
+
+
+class StoredCurves:
+    """Curves of a session's cases, by its tables, which are read on request."""
+
+    def __init__(self, store: Store, stored: StoredSession) -> None:
+        self._table = cache(lambda name: tables(store, stored, [name])[name])
+
+    def repeated(self, case: Case) -> tuple[Curve, tuple[Curve, ...]] | None:
+        """Return the median curve of a case and the curves of its repeats; None without any.
+
+        Raises NetproofError where a file is damaged.
+        """
+        own = self._rows("curves", case)
+        tests = self._rows("repeats", case).column("test_number").to_pylist()
+        if not own.num_rows or not tests:
+            return None
+        repeats = self._rows("repeat_curves", case)
+        # The last test that repeated it counts.
+        repeats = repeats.filter(pc.field("test_number") == max(tests))
+        return median_curve(_curves(own)), tuple(_curves(repeats))
+
+    def _rows(self, table: str, case: Case) -> pa.Table:
+        same = (pc.field(name) == getattr(case, name) for name in KEY)
+        return self._table(table).filter(reduce(and_, same))
+
+
+def _curves(rows: pa.Table) -> list[Curve]:
+    """Return the curves of one case's rows, a curve for each launch."""
+    several: dict[int, list[dict[str, Any]]] = {}
+    for row in rows.to_pylist():
+        several.setdefault(row["launch"], []).append(row)
+    names = ("size_bytes", "time_us", "bandwidth_mb_s", "time_min_us", "time_avg_us")
+    found = []
+    for points in several.values():
+        columns = (tuple(one[name] for one in points) for name in names)
+        found.append(Curve(*(None if None in column else column for column in columns)))
+    return found
+
+
+def passed(store: Store, stored: StoredSession) -> set[tuple[Any, ...]]:
+    """Return the keys, as ``Case.key``, of a session's cases that passed and were measured whole.
+
+    Without those that are known to be inconclusive. Raises NetproofError for a damaged file.
+    """
     return {
-        (stored.system, *(row[name] for name in columns))
-        for row in read.to_pylist()
-        if row["result"] in GOOD_RESULTS
-        and row["measured_format"] is not None
-        and not row["inconclusive"]
+        case_key(stored, row)
+        for row in cases(store, stored, (*KEY, "result", "complete", "inconclusive"))
+        if row["result"] in GOOD_RESULTS and row["complete"] and not row["inconclusive"]
     }
+
+
+def case_key(stored: StoredSession, row: Mapping[str, Any]) -> tuple[Any, ...]:
+    """Return a row's ``Case.key``."""
+    return Case(stored.system, **{name: row[name] for name in KEY}, ranks_per_node=0).key()
 
 
 def seconds(store: Store, sessions: Sequence[StoredSession]) -> pa.Table:
@@ -278,7 +335,7 @@ def seconds(store: Store, sessions: Sequence[StoredSession]) -> pa.Table:
             select session, {key}, sum(wall_s) as wall_s from launches group by all
         )
         select session, epoch(ended - started) as session_s, {key}, cases.result,
-            case when measured_format is not null then run.wall_s end as wall_s
+            case when complete then run.wall_s end as wall_s
         from cases join sessions using (session) left join run using (session, {key})
         """,
     )

@@ -1,4 +1,4 @@
-"""From a session's report to the store's tables."""
+"""The tables of a session, for questions."""
 
 from __future__ import annotations
 
@@ -14,23 +14,18 @@ from typing import Any
 import pyarrow as pa
 
 from netproof.errors import NetproofError
+from netproof.measurement.case import Case
+from netproof.measurement.curve import Curve
 from netproof.session import node_differences, provenance
 from netproof.session.again import MeasuredAgain
-from netproof.session.measured import Measured
-from netproof.session.measured_whole import insist_on_whole
+from netproof.session.measured import Launch, Measured
 from netproof.session.session import CheckResult, Session
 from netproof.store.columns import KEY
 from netproof.store.folder import StoredSession
-from netproof.store.landmark_columns import LANDMARK_COLUMNS
-from netproof.store.launch_rows import (
-    Rows,
-    add_launch,
-    crash_counters,
-    crash_values,
-    points,
-    with_absent,
-)
-from netproof.store.tables import TABLES
+from netproof.store.tables import LANDMARK_COLUMNS, TABLES
+
+Rows = dict[str, list[dict[str, Any]]]
+"""Table to its rows, each a column to its value."""
 
 LeftOpen = Mapping[tuple[Any, ...], Sequence[str]]
 """Of each case that was judged, by its key, why its figures tell nothing; empty where they do."""
@@ -40,15 +35,6 @@ _PARTITION_COLUMNS = ("switch", "nic", "driver", "link_mbit_s", "mtu")
 
 KIND_OF_CASES = "check"
 """Kind of the tests that judge one case each."""
-
-_MEASURED_KEYS = {
-    *("format", "case", "launches", "curve", "mad_us", "line_rate_mb_s", "landmarks"),
-    *("partition_extras", "environment_extras", "seed", "jobid", "crashes"),
-}
-_RESULT_KEYS = {
-    *("name", "system", "partition", "environment", "result", "phase", "reason", "seconds"),
-    *("nodes", "folder", "case", "measured", "kind", "again"),
-}
 
 
 def place(stored: Session) -> StoredSession:
@@ -84,18 +70,18 @@ def tables(
     """
     rows: Rows = {name: [] for name in TABLES}
     attempts: dict[tuple[Any, ...], int] = {}
-    final: dict[tuple[Any, ...], tuple[int, CheckResult]] = {}
+    final: dict[tuple[Any, ...], CheckResult] = {}
     for number, result in enumerate(stored.results, 1):
         if result.case is None:
             rows["tests"].append(_test(number, result))
             for values in result.again or ():
-                _again(rows, number, values)
+                _repeat(rows, number, values)
             continue
         # A case that ReFrame ran again stands as it ended.
         key = result.case.key()
         attempts[key] = attempts.get(key, 0) + 1
-        final[key] = (number, result)
-    results = [result for _, result in final.values()]
+        final[key] = result
+    results = list(final.values())
     if not results:
         raise NetproofError(f"{stored.path}: holds no case")
     if not any(result.measured for result in results) and any(
@@ -104,17 +90,17 @@ def tables(
         raise NetproofError(
             f"{stored.path}: cases passed and nothing was measured: a dry run is not stored"
         )
-    for number, result in sorted(final.values(), key=lambda entry: _order(entry[1])):
+    for result in sorted(results, key=lambda result: tuple(_key_of(result.case).values())):
         key = result.case.key()
-        _case(rows, number, attempts[key], result, left_open.get(key))
+        _case(rows, attempts[key], result, left_open.get(key))
     gathered = provenance.of_report(report, str(stored.path))
     rows["nodes"] = [_node(entry) for entry in gathered.nodes]
     rows["sessions"] = [_session(stored, results, gathered, sha256)]
     return {name: _table(name, rows[name], stored.path) for name in TABLES}
 
 
-def _order(result: CheckResult) -> tuple[Any, ...]:
-    return tuple(getattr(result.case, name) for name in KEY)
+def _key_of(case: Case) -> dict[str, Any]:
+    return {name: getattr(case, name) for name in KEY}
 
 
 def _moment(stored: Session, key: str) -> datetime:
@@ -177,13 +163,8 @@ def _session(
         "slurm_unknown": {one.partition: one.why for one in gathered.slurm if not one.nodes}
         if gathered.slurm
         else None,
-        "slurm_limits": json.dumps(
-            {one.partition: [one.most, one.limit] for one in gathered.slurm}
-        ),
-        "requeued": json.dumps([dataclasses.asdict(one) for one in gathered.requeued]),
         "report": str(stored.path.resolve()),
         "report_sha256": sha256,
-        "session_info": json.dumps(info),
     }
 
 
@@ -198,19 +179,6 @@ def _outcome(result: CheckResult) -> dict[str, Any]:
     }
 
 
-def _further(result: CheckResult, measured: Mapping[str, Any]) -> str:
-    """What later versions of the report have and the tables have no column for."""
-    beyond = {
-        "result": {
-            field.name: getattr(result, field.name)
-            for field in dataclasses.fields(result)
-            if field.name not in _RESULT_KEYS and getattr(result, field.name) is not None
-        },
-        "measured": {key: value for key, value in measured.items() if key not in _MEASURED_KEYS},
-    }
-    return json.dumps({kind: values for kind, values in beyond.items() if values})
-
-
 def _test(number: int, result: CheckResult) -> dict[str, Any]:
     return {
         "number": number,
@@ -219,37 +187,30 @@ def _test(number: int, result: CheckResult) -> dict[str, Any]:
         "partition": result.partition,
         "environment": result.environment,
         **_outcome(result),
-        "measures_again": result.again is not None,
-        "further": _further(result, {}),
     }
 
 
-def _again(rows: Rows, number: int, values: Mapping[str, Any]) -> None:
+def _repeat(rows: Rows, number: int, values: Mapping[str, Any]) -> None:
     measured = MeasuredAgain.from_json(values)
     same = {
-        **{name: getattr(measured.case, name) for name in KEY},
+        **_key_of(measured.case),
         "ranks_per_node": measured.case.ranks_per_node,
         "test_number": number,
     }
-    rows["again"].append(
+    rows["repeats"].append(
         {
             **same,
             "jobid": measured.jobid,
             "nodes": list(measured.nodes),
             "launches": len(measured.launches),
             "faults": list(measured.faults),
-            "loads": json.dumps(
-                [[dataclasses.asdict(load) for load in loads] for loads in measured.loads]
-            )
-            if measured.loads
-            else None,
+            "loads": [_plain(loads) for loads in measured.loads] or None,
             "made": measured.made,
-            "crashes": [crash_values(crash) for crash in measured.crashes],
-            "crash_counters": crash_counters(measured.crashes),
+            "crashes": _plain(measured.crashes),
         }
     )
     for launch, curve in enumerate(measured.launches, 1):
-        rows["again_curves"] += points({**same, "launch": launch}, curve)
+        rows["repeat_curves"] += _points({**same, "launch": launch}, curve)
 
 
 def _node(entry: node_differences.NodeInJob) -> dict[str, Any]:
@@ -262,33 +223,30 @@ def _node(entry: node_differences.NodeInJob) -> dict[str, Any]:
     }
 
 
-def _case(
-    rows: Rows, number: int, attempts: int, result: CheckResult, left_open: Sequence[str] | None
-) -> None:
+def _case(rows: Rows, attempts: int, result: CheckResult, left_open: Sequence[str] | None) -> None:
     case, values = result.case, result.measured
     if result.kind != KIND_OF_CASES or result.again is not None:
         raise NetproofError(f"{case}: is the case of a test of kind {result.kind!r}")
     if result.contradiction is not None:
         raise NetproofError(result.contradiction)
-    key = {name: getattr(case, name) for name in KEY}
     row = dict.fromkeys(TABLES["cases"].columns) | {
-        **key,
+        **_key_of(case),
         "ranks_per_node": case.ranks_per_node or None,
-        "number": number,
         "check": result.name,
         "attempts": attempts,
         **_outcome(result),
-        "further": _further(result, values or {}),
+        "failed_job": result.failed_job,
+        "complete": values is not None,
     }
     if values is not None:
         try:
-            measured = insist_on_whole(case, values)
+            measured = Measured.from_json(values)
             row |= _measured_columns(measured, values)
             row["inconclusive"] = None if left_open is None else list(left_open)
         except (KeyError, TypeError, AttributeError) as error:
             raise NetproofError(f"{case}: what was measured cannot be read: {error!r}") from error
         for launch in measured.launches:
-            add_launch(rows, key, case.ranks_per_node, launch)
+            _launch(rows, case, launch)
     rows["cases"].append(row)
 
 
@@ -299,22 +257,59 @@ def _measured_columns(measured: Measured, values: Mapping[str, Any]) -> dict[str
         "jobid": values["jobid"],
         "seed": values["seed"],
         "launches": len(measured.launches),
-        "crashes": [crash_values(crash) for crash in measured.crashes],
-        "crash_counters": crash_counters(measured.crashes),
+        "crashes": _plain(measured.crashes),
         **{name: extras[name] for name in _PARTITION_COLUMNS},
         "mpi": environment["mpi"],
         "line_rate_mb_s": measured.line_rate_mb_s,
         **{name: landmarks[name] for name in LANDMARK_COLUMNS},
-        "undefined": dict(landmarks["undefined"]),
         "intervals": [
             {"landmark": name, "low": low, "high": high}
             for name, low, high in measured.landmarks.intervals
         ],
-        "cpu_costs": [with_absent(cost) for cost in measured.cpu_costs],
+        "cpu_costs": _plain(measured.cpu_costs),
         "partition_extras": json.dumps(extras),
         "environment_extras": json.dumps(environment),
-        "measured_format": values["format"],
     }
+
+
+def _launch(rows: Rows, case: Case, launch: Launch) -> None:
+    """Add a launch of a case, and its curve."""
+    whole = dataclasses.asdict(launch)
+    rows["launches"].append(
+        {
+            **_key_of(case),
+            "launch": launch.number,
+            "position": launch.order,
+            "started": datetime.fromtimestamp(launch.start, UTC).replace(tzinfo=None),
+            "wall_s": launch.wall_s,
+            "ranks_used": whole["ranks"],
+            "extra": launch.further,
+            "paired": whole["peers"] or None,
+            **{name: whole[name] or None for name in ("loads", "paces")},
+            **{name: whole[name] for name in ("twin", "counters", "payload", "exchanged")},
+        }
+    )
+    same = {**_key_of(case), "ranks_per_node": case.ranks_per_node, "launch": launch.number}
+    rows["curves"] += _points(same, launch.curve)
+
+
+def _plain(records: Sequence[Any]) -> list[dict[str, Any]]:
+    return [dataclasses.asdict(one) for one in records]
+
+
+def _points(same: Mapping[str, Any], curve: Curve) -> list[dict[str, Any]]:
+    """Return a row for each size of a curve; ``same``: what all of them have."""
+    columns = {
+        "size_bytes": curve.sizes,
+        "time_us": curve.time_us,
+        "bandwidth_mb_s": curve.bandwidth_mb_s,
+        "time_min_us": curve.time_min_us,
+        "time_avg_us": curve.time_avg_us,
+    }
+    filled = [(None,) * len(curve.sizes) if one is None else one for one in columns.values()]
+    return [
+        {**same, **dict(zip(columns, values, strict=True))} for values in zip(*filled, strict=True)
+    ]
 
 
 def _table(name: str, rows: list[dict[str, Any]], path: Path) -> pa.Table:

@@ -11,6 +11,17 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
+from netproof.measurement import twin
+from netproof.measurement.counters import Counters
+from netproof.measurement.cpu_use import NodeCost
+from netproof.measurement.curve import Curve
+from netproof.measurement.disturbance import NodeLoad
+from netproof.measurement.eager_limit import EagerLimit
+from netproof.measurement.landmark_table import LANDMARKS
+from netproof.measurement.pace import Pace
+from netproof.measurement.payload import Exchanged, Payload
+from netproof.session.measured import Crash, Peer
+from netproof.session.rank_use import RankUse
 from netproof.store.columns import (
     BYTES_TYPE,
     COUNT_TYPE,
@@ -21,19 +32,7 @@ from netproof.store.columns import (
     TEXTS_TYPE,
     TIME_TYPE,
     StoreColumn,
-)
-from netproof.store.cpu_columns import CPU, CPU_COSTS
-from netproof.store.landmark_columns import LANDMARK_COLUMNS
-from netproof.store.launch_columns import (
-    AGAIN_CRASHES,
-    AGAIN_LOADS,
-    COUNTERS,
-    CRASHES,
-    FURTHER,
-    PACES,
-    PEERS,
-    SCHEDULED,
-    TWIN,
+    arrow_type,
 )
 
 FORMAT = 1
@@ -62,6 +61,43 @@ class StoreTable:
             ]
         )
 
+
+def _several(record: type, meaning: str, nullable: bool = True) -> StoreColumn:
+    """Return the column of a list of records."""
+    return StoreColumn(pa.list_(arrow_type(record)), meaning, nullable)
+
+
+_IN_UNIT = {"us": ", µs", "MB/s": ", MB/s", "B": ", bytes", "%": ""}
+
+_NUMBERS = {
+    name: StoreColumn(
+        BYTES_TYPE if one.whole else NUMBER_TYPE, one.how + _IN_UNIT[one.unit], nullable=True
+    )
+    for name, one in LANDMARKS.items()
+}
+
+LANDMARK_COLUMNS = {
+    **{name: column for name, column in _NUMBERS.items() if name not in twin.NAMES},
+    "eager_limit": StoreColumn(
+        arrow_type(EagerLimit), "both sides of the eager limit; µs, MB/s, bytes", True
+    ),
+    "undefined": StoreColumn(
+        MAP_TYPE, "landmarks that are not defined, each with the reason", True
+    ),
+    "intervals": StoreColumn(
+        pa.list_(pa.struct([("landmark", TEXT_TYPE), ("low", NUMBER_TYPE), ("high", NUMBER_TYPE)])),
+        "landmarks with a 95 % interval, in their units",
+        True,
+    ),
+    **{name: _NUMBERS[name] for name in twin.NAMES},
+}
+"""Columns on the landmarks of a case's curve."""
+
+_CRASHES = _several(
+    Crash,
+    "attempts that crashed before their first figure; `said`: last words; `counters`: what the"
+    " network counted meanwhile, as in `launches`, null where no node reported it",
+)
 
 _OUTCOME = {
     "result": StoreColumn(TEXT_TYPE, "ReFrame's: `pass`, `fail`, `fail_deps`, `xfail`, `xpass`, …"),
@@ -148,15 +184,6 @@ _SLURM = {
     "slurm_unknown": StoreColumn(
         MAP_TYPE, "partitions whose nodes are not known, each with the reason", True
     ),
-    "slurm_limits": StoreColumn(
-        TEXT_TYPE,
-        "how many usable nodes of each partition one job may have, and Slurm's refusal of one more,"
-        " JSON",
-    ),
-    "requeued": StoreColumn(
-        TEXT_TYPE,
-        "tries of jobs that Slurm requeued, with their nodes and Slurm's states of these, JSON",
-    ),
 }
 
 _FILES = pa.list_(
@@ -194,9 +221,6 @@ TABLES: dict[str, StoreTable] = {
             **_SLURM,
             "report": StoreColumn(TEXT_TYPE, "path of the report when it was ingested"),
             "report_sha256": StoreColumn(TEXT_TYPE, "SHA-256 of the report"),
-            "session_info": StoreColumn(
-                TEXT_TYPE, "what ReFrame's report says of the session, JSON"
-            ),
         },
     ),
     "cases": StoreTable(
@@ -204,14 +228,17 @@ TABLES: dict[str, StoreTable] = {
         {
             **KEY,
             "ranks_per_node": StoreColumn(COUNT_TYPE, "ranks on each node", True),
-            "number": StoreColumn(COUNT_TYPE, "place in the report, from 1"),
             "check": StoreColumn(TEXT_TYPE, "ReFrame's name of the check"),
             "attempts": StoreColumn(COUNT_TYPE, "how often ReFrame ran it; the last one stands"),
             **_OUTCOME,
+            "failed_job": StoreColumn(
+                TEXT_TYPE, "test that failed, so that this one did not run; null where none", True
+            ),
+            "complete": StoreColumn(pa.bool_(), "whether it was measured whole"),
             "jobid": StoreColumn(TEXT_TYPE, "Slurm's number of the job that measured it", True),
             "seed": StoreColumn(BYTES_TYPE, "seed of the order of the job's launches", True),
             "launches": StoreColumn(COUNT_TYPE, "launches", True),
-            **CRASHES,
+            "crashes": _CRASHES,
             **_INCONCLUSIVE,
             "switch": StoreColumn(TEXT_TYPE, "the switch as the site names it", True),
             "nic": StoreColumn(TEXT_TYPE, "the card as the site names it", True),
@@ -223,15 +250,15 @@ TABLES: dict[str, StoreTable] = {
                 NUMBER_TYPE, "most that the bandwidth can be, MB/s", True
             ),
             **LANDMARK_COLUMNS,
-            **CPU_COSTS,
+            "cpu_costs": _several(
+                NodeCost,
+                "each node: CPU seconds of its ranks, less those of starting and ending, and what"
+                " follows from them; `absent`: what is not known, and why",
+            ),
             "partition_extras": StoreColumn(
                 TEXT_TYPE, "all that the site says of the partition, JSON", True
             ),
             "environment_extras": StoreColumn(TEXT_TYPE, "and of the environment, JSON", True),
-            "measured_format": StoreColumn(
-                COUNT_TYPE, "format of the report's record of the case", True
-            ),
-            "further": StoreColumn(TEXT_TYPE, "what else the report has of the case, JSON"),
         },
     ),
     "launches": StoreTable(
@@ -242,26 +269,53 @@ TABLES: dict[str, StoreTable] = {
             "position": StoreColumn(COUNT_TYPE, "place among all launches of its job, from 1"),
             "started": StoreColumn(TIME_TYPE, "start, UTC"),
             "wall_s": StoreColumn(NUMBER_TYPE, "seconds with starting and ending the job step"),
-            "ranks_used": StoreColumn(
-                pa.list_(
-                    pa.struct(
-                        [
-                            ("rank", pa.int32()),
-                            ("node", pa.string()),
-                            ("wall_s", pa.float64()),
-                            ("cpu_s", pa.float64()),
-                        ]
-                    )
-                ),
-                "each rank: its node, its seconds, its CPU seconds",
+            "ranks_used": _several(
+                RankUse,
+                "each rank: its node, its seconds, its CPU seconds and those of them in the kernel;"
+                " `scheduled`: context switches of its first thread, and seconds that it waited",
+                nullable=False,
             ),
-            **SCHEDULED,
-            **FURTHER,
-            **TWIN,
-            **PEERS,
-            **COUNTERS,
-            **PACES,
-            **CPU,
+            "loads": _several(
+                NodeLoad,
+                "each node: what else its machine did, in shares of its CPUs; of time for pressure",
+            ),
+            "extra": StoreColumn(
+                pa.bool_(), "whether it was made since the first launches left something undecided"
+            ),
+            "twin": StoreColumn(
+                arrow_type(Curve),
+                "curve of the paired launch over the link's healthy twin; null where there is none",
+                True,
+            ),
+            "paired": _several(
+                Peer,
+                "paired launches in other environments, each with its curve, crashes and counters",
+            ),
+            "counters": StoreColumn(
+                arrow_type(Counters),
+                "`nodes`: what the network of each counted, by source (interface, tcp, softnet,"
+                " driver, infiniband): what was added to each counter that changed; `read`: which"
+                " of `names`, from 0, has all that were read; `absent`: what is not known, and why",
+                True,
+            ),
+            "payload": StoreColumn(
+                arrow_type(Payload),
+                "bytes that the launch had to send between its nodes at least, or why that is not"
+                " known",
+                True,
+            ),
+            "paces": _several(
+                Pace,
+                "of a launch inside a node and of those in `paired`, of both halves of each: how"
+                " long two of the node's CPUs took to hand a cache line over, ns, or why that is"
+                " not known",
+            ),
+            "exchanged": StoreColumn(
+                arrow_type(Exchanged),
+                "messages and bytes that the ranks had to send to each other at least, or why that"
+                " is not known",
+                True,
+            ),
         },
     ),
     "curves": StoreTable(
@@ -289,13 +343,9 @@ TABLES: dict[str, StoreTable] = {
             "partition": KEY["partition"],
             "environment": KEY["environment"],
             **_OUTCOME,
-            "measures_again": StoreColumn(
-                pa.bool_(), "whether it came to measure cases again around or between sizes"
-            ),
-            "further": StoreColumn(TEXT_TYPE, "what else the report has of the test, JSON"),
         },
     ),
-    "again": StoreTable(
+    "repeats": StoreTable(
         "a case that was measured again, by a test of kind `further`, around or between sizes",
         {
             **KEY,
@@ -305,11 +355,18 @@ TABLES: dict[str, StoreTable] = {
             "nodes": StoreColumn(TEXTS_TYPE, "nodes of that job"),
             "launches": StoreColumn(COUNT_TYPE, "launches that are complete"),
             "faults": StoreColumn(TEXTS_TYPE, "why others are not"),
-            **AGAIN_LOADS,
-            **AGAIN_CRASHES,
+            "loads": StoreColumn(
+                pa.list_(pa.list_(arrow_type(NodeLoad))),
+                "of each launch, `loads` as `launches` has them",
+                True,
+            ),
+            "made": StoreColumn(
+                COUNT_TYPE, "how often the benchmark was started, each attempt being one"
+            ),
+            "crashes": _CRASHES,
         },
     ),
-    "again_curves": StoreTable(
+    "repeat_curves": StoreTable(
         "a size of a complete launch of such a case",
         {
             **KEY,

@@ -6,7 +6,7 @@ What nodes there are, and in which states, Slurm said when the run began.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 
 from netproof.benchmarks import registry
@@ -14,11 +14,10 @@ from netproof.measurement.case import Case
 from netproof.session.measured import Launch, Measured
 from netproof.session.pair_rounds import PairRounds
 from netproof.session.provenance import OfSession
-from netproof.session.session import Session
+from netproof.session.session import CheckResult, Session
 from netproof.session.slurm_nodes import PartitionNodes
 from netproof.site.hostlist import fold
 from netproof.site.partition import Partition
-from netproof.site.slurm import SlurmNode
 
 _DRAINED = ("drain", "maint", "reserved")
 
@@ -30,18 +29,14 @@ MOST_LINKS = 3
 class Coverage:
     """What of a partition's nodes a session measured over the network.
 
-    ``measured``: those that took part; ``usable``: those that Slurm called usable when the run
-    began; ``unmeasured``: usable and not measured, of which ``busy`` were with other jobs then;
-    ``down`` and ``drained``: not usable, by Slurm's states; ``one_way``: pairs of nodes between
-    which messages were measured from the first to the second, and never back;
-    ``needed_percent``: of the usable nodes, by the site; ``why``: the reason for which the nodes
-    are not known, or empty; ``told``: whether the session has what Slurm said;
-    ``stated``: how many nodes the site says that a job can have, which counts where Slurm's are not
-    known; ``deferred``: whether cases of the partition were left, and nodes with them;
-    ``waited_for``: unmeasured nodes that other jobs held for longer than the site waits, and
-    ``waited_s``: for how many seconds the run did; ``left``: why there are no rounds of pairs,
-    though there were to be some, or empty; ``most``: how many of the usable nodes Slurm lets one
-    job have, None where it was not asked, and ``limit``: its refusal of one more.
+    ``usable``: by Slurm when the run began; of ``unmeasured`` ones ``busy`` were with other jobs
+    then, and ``waited_for`` were held for longer than the site waits; ``one_way``: pairs measured
+    from the first node to the second, and never back; ``needed_percent``: of usable nodes, by the
+    site; ``why``: the nodes are not known, or empty; ``told``: whether the session has what Slurm
+    said; ``stated``: nodes that a job can have by the site, which count where Slurm's are not
+    known; ``deferred``: whether cases were skipped, and nodes with them; ``left``: why there are no
+    rounds of pairs, or empty; ``most``: usable nodes that one job can have, None where Slurm was
+    not asked, and ``limit``: its refusal of one more.
     """
 
     partition: str
@@ -99,7 +94,7 @@ class Coverage:
     def short(self) -> bool:
         """Whether nodes that could not be had are what the site's share lacks.
 
-        Nothing is wrong then, and whether something is cannot be told.
+        The verdict is then inconclusive, and not failed.
         """
         return self.known and self.told and not self.failed and self._lacks(0)
 
@@ -149,124 +144,93 @@ def judge(
     partitions: Mapping[str, Partition],
     deferred: Collection[str] = (),
 ) -> tuple[Coverage, ...]:
-    """The coverage of each of the partitions; ``made`` None where provenance cannot be read.
+    """Return the coverage of each of the partitions; ``made`` None without provenance.
 
     ``deferred``: those of which the session left cases.
     """
     known = {} if made is None else {one.partition: one for one in made.slurm}
     return tuple(
-        dataclasses.replace(
-            _of_partition(name, site, session, known.get(name), bool(known)),
-            deferred=name in deferred,
-        )
+        _of_partition(name, site, session, known.get(name), bool(known), name in deferred)
         for name, site in partitions.items()
     )
 
 
 def _of_partition(
-    name: str, site: Partition, session: Session, there: PartitionNodes | None, told: bool
+    name: str,
+    site: Partition,
+    session: Session,
+    there: PartitionNodes | None,
+    told: bool,
+    deferred: bool,
 ) -> Coverage:
-    measured = tuple(sorted(measured_nodes(session, name)))
-    both = links(session, name)
-    one_way = tuple(sorted((one, other) for one, other in both if (other, one) not in both))
-    needed = site.coverage_percent
+    results = [one for one in session.results if one.partition == name]
+    rounds = [PairRounds.from_json(one.pairs) for one in results if one.pairs is not None]
+    launches = launches_between(results)
+    nodes = {node for one in rounds for node in one.measured()}
+    nodes |= {node for _, launch in launches for node in launch.nodes()}
+    pairs = links(rounds, launches)
+    found = Coverage(
+        name,
+        tuple(sorted(nodes)),
+        one_way=tuple(sorted((one, other) for one, other in pairs if (other, one) not in pairs)),
+        needed_percent=site.coverage_percent,
+        told=told,
+        stated=site.nodes,
+        deferred=deferred,
+    )
     if there is None or there.why:
         why = "the session does not have what Slurm said" if there is None else there.why
-        return Coverage(
-            name,
-            measured,
-            one_way=one_way,
-            needed_percent=needed,
-            why=why,
-            told=told,
-            stated=site.nodes,
-        )
-    usable = there.usable
-    unmeasured = tuple(node for node in usable if node not in measured)
-    others = [node for node in there.nodes if not node.usable]
-    waited_for, waited_s = _waited_for(session, name)
-    return Coverage(
-        name,
-        measured,
-        usable,
-        unmeasured,
-        tuple(node.name for node in there.nodes if node.name in unmeasured and node.busy),
-        tuple(node.name for node in others if not _is(node, _DRAINED)),
-        tuple(node.name for node in others if _is(node, _DRAINED)),
-        one_way,
-        needed,
-        stated=site.nodes,
-        waited_for=tuple(node for node in unmeasured if node in waited_for),
-        waited_s=waited_s,
-        left=_why_left(session, name),
+        return dataclasses.replace(found, why=why)
+    unmeasured = tuple(node for node in there.usable if node not in nodes)
+    drained, down = [], []
+    for node in there.nodes:
+        if not node.usable:
+            (drained if node.state.startswith(_DRAINED) else down).append(node.name)
+    busy = {node for one in rounds for node in one.deferred}
+    skipped = [one.left["why"] for one in results if _skipped_rounds(one)]
+    return dataclasses.replace(
+        found,
+        usable=there.usable,
+        unmeasured=unmeasured,
+        busy=tuple(node.name for node in there.nodes if node.name in unmeasured and node.busy),
+        down=tuple(down),
+        drained=tuple(drained),
+        waited_for=tuple(node for node in unmeasured if node in busy),
+        waited_s=max((one.waited_s for one in rounds), default=0.0),
+        left=skipped[0] if skipped and not rounds else "",
         most=there.most,
         limit=there.limit,
     )
 
 
-def _why_left(session: Session, partition: str) -> str:
-    """Why the rounds of pairs could not be made, of a session without any; or nothing."""
-    several = [one for one in session.results if one.partition == partition and one.kind == "pairs"]
-    if any(one.pairs is not None for one in several):
-        return ""
-    why = (one.left["why"] for one in several if one.left and not one.left["planned"])
-    return next(why, "")
+def _skipped_rounds(result: CheckResult) -> bool:
+    """Check whether a test was to make rounds of pairs and could not."""
+    return result.kind == "pairs" and bool(result.left) and not result.left["planned"]
 
 
-def _waited_for(session: Session, partition: str) -> tuple[set[str], float]:
-    """The nodes that rounds of pairs went without, and for how many seconds they had waited."""
-    nodes, waited_s = set(), 0.0
-    for one in _rounds(session, partition):
-        nodes |= set(one.deferred)
-        waited_s = max(waited_s, one.waited_s)
-    return nodes, waited_s
+def launches_between(results: Iterable[CheckResult]) -> list[tuple[Case, Launch]]:
+    """Return the launches of inter-node cases, each with its case."""
+    return [
+        (one.case, launch)
+        for one in results
+        if one.measured and one.case is not None and one.case.path == "between"
+        for launch in Measured.from_json(one.measured).launches
+    ]
 
 
-def measured_nodes(session: Session, partition: str) -> set[str]:
-    """The nodes of a partition that took part in a launch between nodes."""
-    in_pairs = {node for one in _rounds(session, partition) for node in one.measured()}
-    return in_pairs | {
-        node for _, launch in _launches(session, partition) for node in launch.nodes()
-    }
-
-
-def _rounds(session: Session, partition: str) -> Iterator[PairRounds]:
-    for result in session.results:
-        if result.partition == partition and result.pairs is not None:
-            yield PairRounds.from_json(result.pairs)
-
-
-def links(session: Session, partition: str) -> set[tuple[str, str]]:
-    """Pairs of nodes, from and to, between which messages were measured alone."""
+def links(
+    rounds: Iterable[PairRounds], launches: Iterable[tuple[Case, Launch]]
+) -> set[tuple[str, str]]:
+    """Return pairs of nodes, from and to, between which messages were measured alone."""
+    both_ways = [pair.nodes for one in rounds for launch in one.launches for pair in launch.pairs]
     found = set()
-    for one in _rounds(session, partition):
-        for launch in one.launches:
-            for pair in launch.pairs:
-                # PingPong goes both ways.
-                found |= {pair.nodes, pair.nodes[::-1]}
-    for case, launch in _launches(session, partition):
-        nodes = launch.nodes()
-        function = registry.function_of(case)
-        if case.ranks != 2 or len(nodes) != 2 or not function.rated:
-            continue
-        found.add((nodes[0], nodes[1]))
-        if not function.streams:
-            found.add((nodes[1], nodes[0]))
-    return found
-
-
-def _launches(session: Session, partition: str) -> Iterator[tuple[Case, Launch]]:
-    for result in session.results:
-        if result.partition != partition or not result.measured or result.case is None:
-            continue
-        if result.case.path != "between":
-            continue
-        for launch in Measured.from_json(result.measured).launches:
-            yield result.case, launch
-
-
-def _is(node: SlurmNode, states: tuple[str, ...]) -> bool:
-    return node.state.startswith(states)
+    for case, launch in launches:
+        nodes, function = launch.nodes(), registry.function_of(case)
+        if case.ranks == 2 and len(nodes) == 2 and function.rated:
+            found.add(nodes)
+            both_ways += [] if function.streams else [nodes]
+    # PingPong goes both ways.
+    return found | {one for pair in both_ways for one in (pair, pair[::-1])}
 
 
 def _count(nodes: tuple[str, ...]) -> str:

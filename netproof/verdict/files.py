@@ -5,13 +5,12 @@ from __future__ import annotations
 import csv
 import io
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from netproof import criteria
 from netproof.benchmarks import outputs, registry
-from netproof.benchmarks.interface import Printed
 from netproof.criteria import Finding, Level
 from netproof.criteria.interface import CaseCurves
 from netproof.criteria.registry import CONFIRMED_BY_MEASURING, CRITERIA
@@ -39,10 +38,9 @@ _RATE = re.compile(r"([0-9]+(?:\.[0-9]+)?) ?([MG])?(?:bit/s|bps)?", re.IGNORECAS
 class CurveKind:
     """Kind of a curve: curves of the same kind can be compared.
 
-    ``named``: the user's name of the benchmark, if given, since a file of NetPIPE does not
-    distinguish TCP from MPI. ``groups`` and ``group``: how many ran at once with IMB's ``-multi``,
-    and which this is, else 1 and None. ``ranks``: None where the benchmark does not print them;
-    ``remark``: what else distinguishes it from other curves of the function.
+    ``named``: the user's name of the benchmark, since a file of NetPIPE does not distinguish TCP
+    from MPI; ``groups``, ``group``: how many ran at once with IMB's ``-multi``, and which this is;
+    ``ranks``: None where not printed; ``remark``: what else distinguishes it.
     """
 
     benchmark: str
@@ -57,19 +55,6 @@ class CurveKind:
     def __str__(self) -> str:
         """Return the words for a sentence."""
         return registry.named(self.benchmark).kind(self, self.named)
-
-    @classmethod
-    def of(cls, benchmark: str, printed: Printed) -> CurveKind:
-        """Return the kind of a curve of an output."""
-        return cls(
-            benchmark,
-            printed.function,
-            printed.ranks,
-            printed.direction,
-            printed.groups,
-            printed.group,
-            remark=printed.remark,
-        )
 
 
 @dataclass(frozen=True)
@@ -244,18 +229,38 @@ def judge(
     for path in paths:
         try:
             configuration, called = (str(path), "") if named is None else named.of(path)
-            read = _curves(path, bidirectional=bidirectional)
+            text = outputs.text_of(path)
+            benchmark = outputs.recognised(text)
+            both_ways = bidirectional and benchmark is not None and benchmark.by_protocol
+            output = outputs.read(text, str(path), bidirectional=both_ways)
+            several = list(output.printed())
         except NetproofError as error:
             faults.append(str(error))
             continue
-        for measured, curve, at_least in read:
-            kind = replace(measured, named=called)
-            if isinstance(curve, NetproofError):
-                faults.append(str(curve))
+        for one in several:
+            kind = CurveKind(
+                output.benchmark,
+                one.function,
+                one.ranks,
+                one.direction,
+                one.groups,
+                one.group,
+                called,
+                one.remark,
+            )
+            try:
+                curve = one.curve()
+            except NetproofError as error:
+                faults.append(str(error))
                 continue
-            whole, note = _of_all_ranks(kind, curve)
-            notes |= dict.fromkeys(note)
-            found.setdefault((configuration, kind), []).append((str(path), whole, at_least))
+            least = registry.least_for(kind.benchmark, kind.function, kind.ranks or 0)
+            if curve.sizes[0] < least <= curve.sizes[-1]:
+                curve = curve.beginning_at(least)
+                notes[
+                    f"{kind}: messages below {least} bytes were left out: not every rank has a"
+                    " part of them"
+                ] = None
+            found.setdefault((configuration, kind), []).append((str(path), curve, one.at_least))
     curves = []
     for (configuration, kind), several in found.items():
         try:
@@ -270,33 +275,6 @@ def judge(
         there = ", ".join(sorted(known)) or "none"
         faults.append(f"--baseline {baseline}: no configuration has that name; there are: {there}")
     return JudgedFiles(tuple(curves), tuple(faults), tuple(notes))
-
-
-def _curves(
-    path: Path, *, bidirectional: bool
-) -> list[tuple[CurveKind, Curve | NetproofError, tuple[int, ...]]]:
-    """Return the curves of a file, an error in place of a bad one; and sizes without a time."""
-    text = outputs.text_of(path)
-    benchmark = outputs.recognised(text)
-    both_ways = bidirectional and benchmark is not None and benchmark.by_protocol
-    output = outputs.read(text, str(path), bidirectional=both_ways)
-    found: list[tuple[CurveKind, Curve | NetproofError, tuple[int, ...]]] = []
-    for one in output.printed():
-        kind = CurveKind.of(output.benchmark, one)
-        try:
-            found.append((kind, one.curve(), one.at_least))
-        except NetproofError as error:
-            found.append((kind, error, ()))
-    return found
-
-
-def _of_all_ranks(kind: CurveKind, curve: Curve) -> tuple[Curve, tuple[str, ...]]:
-    """Return the curve from where every rank has a part of a message on, and a note on the rest."""
-    least = registry.least_for(kind.benchmark, kind.function, kind.ranks or 0)
-    if not curve.sizes[0] < least <= curve.sizes[-1]:
-        return curve, ()
-    note = f"{kind}: messages below {least} bytes were left out: not every rank has a part of them"
-    return curve.beginning_at(least), (note,)
 
 
 def _judged(
@@ -325,47 +303,41 @@ def _judged(
         line_rate if curve.bandwidth_mb_s is not None else None,
     )
     findings = [
-        _of_transport(_not_again(finding), link)
+        finding
         for criterion in CRITERIA
         if criterion.judge is not None
         for finding in criterion.judge(case, settings)
     ]
-    return replace(one, findings=(*findings, *_rounded_to_zero(str(one), several)))
-
-
-def _rounded_to_zero(
-    where: str, several: Sequence[tuple[str, Curve, tuple[int, ...]]]
-) -> Iterable[Finding]:
-    """Return the worst finding on each size whose rate is 0 in a launch."""
-    found = [
-        _not_again(criteria.rounded_to_zero(launch, size, where=where))
-        for _, launch, sizes in several
-        for size in sizes
-    ]
-    return {
-        finding.size: finding for finding in sorted(found, key=lambda one: one.level is Level.FAIL)
-    }.values()
-
-
-def _not_again(finding: Finding) -> Finding:
-    """Mark a flag that a run would have measured again."""
-    flagged = finding.level in (Level.WARN, Level.FAIL)
-    if not flagged or finding.criterion not in CONFIRMED_BY_MEASURING:
-        return finding
-    return replace(finding, reason=f"{finding.reason}; it was not measured again")
-
-
-def _of_transport(finding: Finding, link: NodeLink | None) -> Finding:
-    """Add advice where a share is above TCP's: RDMA has less overhead per packet."""
-    too_high = finding.level in (Level.WARN, Level.FAIL, Level.INCONCLUSIVE) and (
-        finding.value is not None and finding.value > 1
+    # The worst finding on each size whose rate is 0 in a launch.
+    rounded = sorted(
+        (
+            criteria.rounded_to_zero(launch, size, where=str(one))
+            for _, launch, sizes in several
+            for size in sizes
+        ),
+        key=lambda found: found.level is Level.FAIL,
     )
-    if link is None or finding.criterion != "line rate" or not too_high:
-        return finding
-    if link.transport is not Transport.TCP:
-        return finding
-    others = " or ".join(one for one in Transport if one is not Transport.TCP)
-    return replace(finding, reason=f"{finding.reason}; for MPI over RDMA say --transport {others}")
+    findings += {finding.size: finding for finding in rounded}.values()
+    return replace(one, findings=tuple(_advised(finding, link) for finding in findings))
+
+
+def _advised(finding: Finding, link: NodeLink | None) -> Finding:
+    """Mark a flag that a run would have measured again, and a share that is above TCP's."""
+    flagged, more = finding.level in (Level.WARN, Level.FAIL), ""
+    if flagged and finding.criterion in CONFIRMED_BY_MEASURING:
+        more = "; it was not measured again"
+    too_high = finding.value is not None and finding.value > 1
+    if (
+        finding.criterion == "line rate"
+        and too_high
+        and (flagged or finding.level is Level.INCONCLUSIVE)
+        and link is not None
+        and link.transport is Transport.TCP
+    ):
+        # RDMA has less overhead per packet.
+        others = " or ".join(one for one in Transport if one is not Transport.TCP)
+        more += f"; for MPI over RDMA say --transport {others}"
+    return replace(finding, reason=finding.reason + more)
 
 
 def _compared(

@@ -7,8 +7,9 @@ import hashlib
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from netproof.criteria import Level
 from netproof.errors import NetproofError
@@ -17,43 +18,27 @@ from netproof.session import provenance, records, session
 from netproof.session.provenance import OfSession
 from netproof.site import site
 from netproof.site.matrix import Matrix, matrix
-from netproof.verdict import anew, kept, kept_changes, power
+from netproof.verdict import power, rejudge, stored
 from netproof.verdict.alongside import alongside
-from netproof.verdict.earlier_sessions import earlier_reports, sessions_before
-from netproof.verdict.judged import Verdict
-from netproof.verdict.kept import Kept
-from netproof.verdict.kept_changes import ChangedCase
+from netproof.verdict.judge import judge, unsettled_of
 from netproof.verdict.options import SESSIONS, AlongsideOptions
-from netproof.verdict.usual import NOTHING, Usual, usual
-from netproof.verdict.verdict import judge
+from netproof.verdict.recurring import (
+    NOTHING,
+    Recurring,
+    earlier_reports,
+    recurring,
+    sessions_before,
+)
+from netproof.verdict.stored import ChangedCase, StoredBounds, StoredVerdict
+from netproof.verdict.verdict import Verdict
+
+if TYPE_CHECKING:
+    from netproof.store import Store
+    from netproof.store.ingest import Ingested
 
 
 @dataclass(frozen=True)
-class JudgedSession:
-    """A session with its expected matrix and its verdict.
-
-    ``unread``: why an earlier session could not be read, a sentence each; ``differences``: between
-    nodes or jobs, or why they are not known, a sentence each; ``beyond_nodes``: differences that
-    the verdict on nodes does not have; ``usual``: warnings that the sessions before it had too;
-    ``provenance``: None where it cannot be read; ``kept``: when and by what it was judged, None
-    where it was judged just now; ``changed``: differences from the stored verdict, None where it
-    was not compared with one.
-    """
-
-    session: session.Session
-    matrix: Matrix
-    verdict: Verdict
-    unread: tuple[str, ...]
-    differences: tuple[str, ...] = ()
-    usual: Usual = NOTHING
-    beyond_nodes: tuple[str, ...] = ()
-    provenance: OfSession | None = None
-    kept: KeptVerdict | None = None
-    changed: ChangedVerdict | None = None
-
-
-@dataclass(frozen=True)
-class KeptVerdict:
+class WhenJudged:
     """When a stored verdict was judged, UTC, by which netproof, and what has changed since.
 
     ``differs``: differences of today's bounds, a few words each.
@@ -78,7 +63,7 @@ class ChangedVerdict:
     ``gone``, ``new``: faults beyond cases that only the stored one or only today's has.
     """
 
-    kept: KeptVerdict
+    kept: WhenJudged
     cases: tuple[ChangedCase, ...]
     gone: tuple[str, ...]
     new: tuple[str, ...]
@@ -87,13 +72,50 @@ class ChangedVerdict:
         return bool(self.cases or self.gone or self.new)
 
 
-def find(name: Path | None, store: Path | None = None) -> session.Session:
+@dataclass(frozen=True)
+class JudgedSession:
+    """A session with its expected matrix and its verdict.
+
+    ``unread``: why an earlier session could not be read, a sentence each; ``differences``: between
+    nodes or jobs, or why they are not known, a sentence each; ``beyond_nodes``: differences that
+    the verdict on nodes does not have; ``usual``: warnings that the sessions before it had too;
+    ``provenance``: None where it cannot be read; ``kept``: when and by what it was judged, None
+    where it was judged just now; ``changed``: differences from the stored verdict, None where it
+    was not compared with one.
+    """
+
+    session: session.Session
+    matrix: Matrix
+    verdict: Verdict
+    unread: tuple[str, ...]
+    differences: tuple[str, ...] = ()
+    usual: Recurring = NOTHING
+    beyond_nodes: tuple[str, ...] = ()
+    provenance: OfSession | None = None
+    kept: WhenJudged | None = None
+    changed: ChangedVerdict | None = None
+
+
+class StoredSessionVerdict(JudgedSession):
+    """A session with its stored verdict; its provenance is read on request."""
+
+    def __init__(self, **known: Any) -> None:
+        super().__init__(**known)
+        del vars(self)["provenance"]
+
+    @cached_property
+    def provenance(self) -> OfSession | None:  # type: ignore[override]
+        """Provenance of the session; None where it cannot be read."""
+        return _origin(self.session).made
+
+
+def find(name: Path | None, store: Path | None = None, *, lazily: bool = False) -> session.Session:
     """Load the session that a command was given: a report, a session's folder, a name in a store.
 
     ``name`` None takes the newest one of the folder that RFM_REPORT_FILE names. A file, or a name
     that ends in ``.json``, is a report; a folder with a session's header is that session; anything
-    else is looked up in ``store``, as in ``Store.find``. Raises NetproofError where no session is
-    found.
+    else is looked up in ``store``, as in ``Store.find``, and with ``lazily`` read when its results
+    are asked for. Raises NetproofError where no session is found.
     """
     if name is None:
         return session.load(session.newest(reports_folder()))
@@ -103,11 +125,11 @@ def find(name: Path | None, store: Path | None = None) -> session.Session:
     from netproof.store import Store, questions
 
     opened = Store(store)
-    return questions.opened(opened, opened.find(str(name)))
+    return (questions.LazySession if lazily else questions.load)(opened, opened.find(str(name)))
 
 
 def judge_session(
-    stored: session.Session,
+    read: session.Session,
     *,
     system: str | None = None,
     full: bool = False,
@@ -129,30 +151,34 @@ def judge_session(
     now in any case, and report differences from the stored verdict. Raises NetproofError where it
     cannot be judged, and where its stored verdict is damaged.
     """
-    found, fault = _kept(stored, store) if asked is None else (None, "")
+    found, fault = _stored_verdict(read, store) if asked is None else (None, "")
     if found is not None and system is None and not full:
-        bounds = found[0].bounds
-        system, full = _asked(found[0].system, bounds.partition), bounds.full
-    name, _, partition = (system or _system_of(stored)).partition(":")
-    if found is not None and not found[0].is_of(name, partition, full):
+        own, full = found[0], found[0].full
+        system = f"{own.system}:{own.partition}" if own.partition else own.system
+    name, _, partition = (system or _system_of(read)).partition(":")
+    if found is not None and (name, partition, full) != (
+        found[0].system,
+        found[0].partition,
+        found[0].full,
+    ):
         found = None
     configuration = site.gather(site_folder())
     expected = matrix(configuration, name, [partition] if partition else [], all_functions=full)
     folder = Path(_setting("RFM_REFERENCE_PREFIX"))
     when = None if found is None else _when(found[0], expected, folder)
     if found is not None and not again:
-        return _as_kept(stored, *found, when, expected, fold)
-    judged = _judged(stored, name, expected, configuration, folder, asked, fold)
+        return _as_stored(read, *found, when, expected, fold)
+    judged = _judged(read, name, expected, configuration, folder, asked, fold)
     if fault:
-        verdict = judged.verdict
-        notes = (*verdict.notes, f"judged now, since the verdict that is kept is not read: {fault}")
-        judged = dataclasses.replace(judged, verdict=dataclasses.replace(verdict, notes=notes))
+        note = f"judged now, since the stored verdict is not read: {fault}"
+        verdict = dataclasses.replace(judged.verdict, notes=(*judged.verdict.notes, note))
+        judged = dataclasses.replace(judged, verdict=verdict)
     if found is None:
         return judged
     then, now = found[1], judged.verdict
     changed = ChangedVerdict(
         when,
-        kept_changes.changed(then, now),
+        stored.changed(then, now),
         tuple(one for one in then.faults if one not in now.faults),
         tuple(one for one in now.faults if one not in then.faults),
     )
@@ -168,48 +194,67 @@ def power_of(judged: JudgedSession) -> list[power.CasePower]:
     return list(power.Examined(judged.session, judged.matrix, entries).powers())
 
 
-def references_of(expected: Matrix) -> anew.Entries:
+def references_of(expected: Matrix) -> rejudge.Entries:
     """Read today's references of a matrix' system; NetproofError where that fails."""
-    return anew.of_file(Path(_setting("RFM_REFERENCE_PREFIX")), expected.cases[0].system)
+    return rejudge.of_file(Path(_setting("RFM_REFERENCE_PREFIX")), expected.cases[0].system)
 
 
-def to_keep(
-    stored: session.Session, report_sha256: str, *, system: str | None = None, full: bool = False
-) -> bytes:
-    """Return the verdict on a session in its stored form; ``system`` and ``full`` as above.
+def ingest(
+    store: Store, report: Path, *, system: str | None = None, full: bool = False
+) -> Ingested:
+    """Put a session's report into the store, with its verdict; a second time changes nothing.
 
-    Raises NetproofError where it cannot be judged.
+    ``system``, ``full``: as in ``judge_session``. A session that cannot be judged, without its
+    site's configuration for instance, is stored without a verdict and judged when it is read.
+    Raises NetproofError, with the store unchanged, where the report is damaged, is still being
+    written, or differs from the stored one of this session.
     """
-    name, _, partition = (system or _system_of(stored)).partition(":")
-    configuration = site.gather(site_folder())
-    expected = matrix(configuration, name, [partition] if partition else [], all_functions=full)
-    folder = Path(_setting("RFM_REFERENCE_PREFIX"))
-    # Warnings are folded when it is read, since that depends on other sessions.
-    judged = _judged(stored, name, expected, configuration, folder, None, fold=0)
-    return kept.made(
-        judged.verdict,
-        expected,
-        folder,
-        partition=partition,
-        full=full,
-        unread=judged.unread,
-        report_sha256=report_sha256,
-    )
+    from netproof.store import ingest as storing
+
+    def verdict(read: session.Session, sha256: str) -> bytes:
+        name, _, partition = (system or _system_of(read)).partition(":")
+        configuration = site.gather(site_folder())
+        expected = matrix(configuration, name, [partition] if partition else [], all_functions=full)
+        folder = Path(_setting("RFM_REFERENCE_PREFIX"))
+        # Warnings are folded when it is read, since that depends on other sessions.
+        judged = _judged(read, name, expected, configuration, folder, None, fold=0)
+        return stored.document(
+            judged.verdict,
+            expected,
+            folder,
+            partition=partition,
+            full=full,
+            report_sha256=sha256,
+            unread=judged.unread,
+            differences=judged.differences,
+            beyond_nodes=judged.beyond_nodes,
+        )
+
+    return storing.ingest(store, report, _why_unsettled, verdict)
 
 
-def _asked(system: str, partition: str) -> str:
-    return f"{system}:{partition}" if partition else system
+def _why_unsettled(read: session.Session) -> dict[tuple, tuple[str, ...]]:
+    """Return why the figures of cases are not usable, by case; nothing where not known.
+
+    A session may have settings of another netproof: its figures are stored all the same.
+    """
+    try:
+        return {key: one.why_no_value for key, one in unsettled_of(read).items()}
+    except NetproofError:
+        return {}
 
 
-def _kept(stored: session.Session, store: Path | None) -> tuple[tuple[Kept, Verdict] | None, str]:
+def _stored_verdict(
+    read: session.Session, store: Path | None
+) -> tuple[tuple[StoredVerdict, Verdict] | None, str]:
     """Return the stored verdict on a session, or None; and why one is not read.
 
     A damaged one is an error for a session in a store; for a report it is a reason to judge now.
     """
-    if stored.path.is_dir():
+    if read.path.is_dir():
         from netproof.store import Store
 
-        return kept.of_session(stored, *Store.holding(stored.path)), ""
+        return stored.on_session(read, *Store.holding(read.path)), ""
     if store is None:
         return None, ""
     from netproof.store import Store, rows
@@ -219,7 +264,7 @@ def _kept(stored: session.Session, store: Path | None) -> tuple[tuple[Kept, Verd
     if not os.path.exists(store / MARKER):
         return None, ""
     try:
-        place = rows.place(stored)
+        place = rows.place(read)
     except NetproofError:
         # No store has such a session.
         return None, ""
@@ -227,53 +272,49 @@ def _kept(stored: session.Session, store: Path | None) -> tuple[tuple[Kept, Verd
         opened = Store(store)
         if not opened.path(place).exists():
             return None, ""
-        content = loading.read_bytes(stored.path)
+        content = loading.read_bytes(read.path)
         if hashlib.sha256(content).hexdigest() != report_sha256(opened, place):
             return None, ""
-        return kept.of_session(stored, opened, place), ""
+        return stored.on_session(read, opened, place), ""
     except (NetproofError, OSError) as error:
         return None, str(error)
 
 
-def _when(found: Kept, expected: Matrix, references: Path) -> KeptVerdict:
+def _when(found: StoredVerdict, expected: Matrix, references: Path) -> WhenJudged:
     at = f"{found.at[:10]} {found.at[11:16]} UTC"
-    return KeptVerdict(at, found.bounds.netproof, found.differences(expected, references))
+    differs = found.bounds_that_differ(expected, references)
+    return WhenJudged(at, found.bounds.netproof[0], differs)
 
 
-def _as_kept(
-    stored: session.Session,
-    found: Kept,
+def _as_stored(
+    read: session.Session,
+    found: StoredVerdict,
     verdict: Verdict,
-    when: KeptVerdict,
-    today: Matrix,
+    when: WhenJudged,
+    expected: Matrix,
     fold: int,
 ) -> JudgedSession:
     """Return a stored verdict, with warnings folded that the sessions before it had too."""
     if when.differs:
         verdict = dataclasses.replace(verdict, notes=(*verdict.notes, when.sentence()))
-    expected = found.bounds.matrix
     unread, earlier = list(found.unread), []
-    warned = any(one.said(Level.WARN) for one in verdict.cases)
-    if warned and fold and not stored.path.is_dir():
-        earlier, unread = earlier_reports(stored, found.system)
-    had, errors = _usual(stored, verdict, expected, today, earlier, unread, fold)
-    origin = _origin(stored)
-    verdict = _with(verdict, origin)
-    return JudgedSession(
-        stored,
-        expected,
-        verdict,
-        (*unread, *errors),
-        origin.differences,
-        had,
-        origin.beyond_nodes,
-        origin.made,
+    if _warns(verdict) and fold and not read.path.is_dir():
+        earlier, unread = earlier_reports(read, found.system)
+    had, errors = _recurring(read, verdict, expected, found.bounds, earlier, unread, fold)
+    return StoredSessionVerdict(
+        session=read,
+        matrix=dataclasses.replace(expected, baseline=found.baseline),
+        verdict=verdict,
+        unread=(*unread, *errors),
+        differences=found.differences,
+        usual=had,
+        beyond_nodes=found.beyond_nodes,
         kept=when,
     )
 
 
 def _judged(
-    stored: session.Session,
+    read: session.Session,
     name: str,
     expected: Matrix,
     configuration: dict[str, Any],
@@ -282,8 +323,8 @@ def _judged(
     fold: int,
 ) -> JudgedSession:
     """Judge a session by today's matrix of the system ``name``."""
-    earlier, unread = earlier_reports(stored, name)
-    origin = _origin(stored)
+    earlier, unread = earlier_reports(read, name)
+    origin = _origin(read)
     unknown: Sequence[str] = ()
     others = None
     if asked is not None:
@@ -291,13 +332,19 @@ def _judged(
         expected = dataclasses.replace(expected, baseline=matrix(configuration, name).baseline)
         if origin.made is None:
             unknown = [f"versions cannot be compared: {origin.unknown[0]}"]
-        others, not_found = alongside(asked, stored, expected, configuration, origin.made)
+        others, not_found = alongside(asked, read, expected, configuration, origin.made)
         unknown = [*unknown, *not_found]
-    entries = anew.of_file(references, name)
-    verdict = _with(judge(expected, stored, earlier, others, entries, origin.made), origin)
-    had, errors = _usual(stored, verdict, expected, expected, earlier, unread, fold)
+    entries = rejudge.of_file(references, name)
+    verdict = judge(expected, read, earlier, others, entries, origin.made)
+    # A verdict also fails where the nodes cannot be compared.
+    faults = (one for one in origin.unknown if one not in verdict.faults)
+    verdict = dataclasses.replace(verdict, faults=(*verdict.faults, *faults))
+    had, errors = NOTHING, []
+    if fold and _warns(verdict):
+        bounds = StoredBounds.of(expected, references)
+        had, errors = _recurring(read, verdict, expected, bounds, earlier, unread, fold)
     return JudgedSession(
-        stored,
+        read,
         expected,
         verdict,
         (*unread, *errors, *unknown),
@@ -321,51 +368,50 @@ class _Origin:
     unknown: tuple[str, ...] = ()
 
 
-def _origin(stored: session.Session) -> _Origin:
+def _origin(read: session.Session) -> _Origin:
     try:
-        made = provenance_of(stored)
+        made = provenance_of(read)
         return _Origin(made, made.differences, made.beyond_nodes())
     except NetproofError as error:
         unknown = (f"whether nodes differ is not known: {error}",)
         return _Origin(None, unknown, unknown=unknown)
 
 
-def _with(verdict: Verdict, origin: _Origin) -> Verdict:
-    """Return a verdict that also fails where the nodes cannot be compared."""
-    unknown = tuple(one for one in origin.unknown if one not in verdict.faults)
-    return dataclasses.replace(verdict, faults=(*verdict.faults, *unknown))
+def _warns(verdict: Verdict) -> bool:
+    return any(one.said(Level.WARN) for one in verdict.cases)
 
 
-def _usual(
-    stored: session.Session,
+def _recurring(
+    read: session.Session,
     verdict: Verdict,
     expected: Matrix,
-    today: Matrix,
+    bounds: StoredBounds,
     earlier: Sequence[session.Session],
     unread: Sequence[str],
     fold: int,
-) -> tuple[Usual, list[str]]:
+) -> tuple[Recurring, list[str]]:
     """Return warnings that the sessions before it had too, and why they are not known."""
-    if not fold or not any(one.said(Level.WARN) for one in verdict.cases):
+    if not fold or not _warns(verdict):
         return NOTHING, []
     # A session that cannot be read is not known to have warned, so that nothing is folded then.
     try:
-        before = sessions_before(stored, expected, today, [] if unread else earlier)
-        return usual(verdict.cases, expected, before, fold), []
+        before = sessions_before(read, bounds, [] if unread else earlier)
+        return recurring(verdict.cases, expected, before, fold), []
     except NetproofError as error:
         return NOTHING, [str(error)]
 
 
-def provenance_of(stored: session.Session) -> OfSession:
-    """Read a session's provenance from its report or from its tables in a store.
+def provenance_of(read: session.Session) -> OfSession:
+    """Read a session's provenance from its report, or from a store.
 
     Raises NetproofError where either cannot be read.
     """
-    if stored.path.is_dir():
+    if read.path.is_dir():
         from netproof.store import Store, questions
 
-        return questions.provenance(*Store.holding(stored.path))
-    return provenance.of_report(session.document_of(stored.path), str(stored.path))
+        return questions.provenance(*Store.holding(read.path))
+    document = read.document or session.document_of(read.path)
+    return provenance.of_report(document, str(read.path))
 
 
 def reports_folder() -> Path:
@@ -385,16 +431,16 @@ def _setting(name: str) -> str:
     return value
 
 
-def _system_of(stored: session.Session) -> str:
-    systems = {result.system for result in stored.results}
+def _system_of(read: session.Session) -> str:
+    systems = {result.system for result in read.results}
     if not systems:
         raise NetproofError(
-            f"{stored.path}: holds no test case, so nothing ran; name with --system what was to run"
+            f"{read.path}: holds no test case, so nothing ran; name with --system what was to run"
         )
     if len(systems) != 1:
         found = ", ".join(sorted(systems))
         raise NetproofError(
-            f"{stored.path}: holds results of {len(systems)} systems ({found}); name one with"
+            f"{read.path}: holds results of {len(systems)} systems ({found}); name one with"
             " --system"
         )
     return systems.pop()

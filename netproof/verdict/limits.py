@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from netproof.benchmarks.registry import check_name
 from netproof.criteria import Finding, Level
 from netproof.measurement import asymptotic, interval, twin
 from netproof.measurement.case import Case
@@ -17,7 +16,7 @@ from netproof.measurement.landmarks import ASYMPTOTIC
 from netproof.measurement.readings import LandmarkSettings, readings
 from netproof.session.measured import Measured
 from netproof.session.reference_findings import CRITERION
-from netproof.verdict.references import XFAIL, NotThere, ReferenceFile
+from netproof.verdict.references import XFAIL, NotThere
 
 TIME_AT = "time_us_"
 """Prefix of the name of the time at a size; the size in bytes follows."""
@@ -37,13 +36,11 @@ class Limits:
         The bounds are relative to the value, or absolute where that is 0.
         """
         value, lower, upper = entry[:3]
-        ends = []
-        for bound, missing in ((lower, -math.inf), (upper, math.inf)):
-            if bound is None:
-                ends.append(missing)
-            else:
-                ends.append(value + abs(value) * bound if value else bound)
-        return cls(*ends)
+        low, high = (
+            missing if bound is None else value + abs(value) * bound if value else bound
+            for bound, missing in ((lower, -math.inf), (upper, math.inf))
+        )
+        return cls(low, high)
 
     @property
     def asserted(self) -> bool:
@@ -70,13 +67,12 @@ def of_references(entries: Mapping[str, Any]) -> dict[str, Limits]:
     return {name: limit for name, limit in found.items() if limit.asserted}
 
 
-def of_case(references: ReferenceFile, case: Case) -> dict[str, Limits]:
-    """Return the limits that a file of references has for a case; empty without an entry."""
+def of_case(entries: Callable[[Case], Mapping[str, Any]], case: Case) -> dict[str, Limits]:
+    """Return a case's limits by its ``entries`` in a file of references; empty without any."""
     try:
-        entries = references.find(check_name(case.benchmark, case.function), case)
+        return of_references(entries(case))
     except NotThere:
         return {}
-    return of_references(entries)
 
 
 def variables(measured: Measured) -> dict[str, tuple[float | None, str]]:
@@ -97,9 +93,9 @@ def variables(measured: Measured) -> dict[str, tuple[float | None, str]]:
 def of_twin(measured: Measured) -> dict[str, list[float]]:
     """Return each launch's landmarks over those of its healthy twin, by the variable's name.
 
-    Only landmarks that all launches and twins define; none without twins, nor where these measured
-    large messages alone. A rate at a size counts up to the line rate: NetPIPE sends so few short
-    messages that a token bucket's fill lets all of them pass, IMB sends a thousand.
+    Only landmarks that all launches and twins define; none where twins measured large messages
+    alone. Rates at a size count up to the line rate: a token bucket lets NetPIPE's few short
+    messages pass.
     """
     settings = LandmarkSettings(peak_from=measured.peak_from)
     most = measured.line_rate_mb_s or math.inf
@@ -133,13 +129,12 @@ def interval_of(measured: Measured, variable: str) -> Interval | None:
 
 
 def judge(measured: Measured, limits: Mapping[str, Limits], where: str) -> dict[str, Finding]:
-    """Return a finding for each variable with limits: an interval within them passes.
+    """Return a finding for each variable with limits, by its interval over the launches.
 
-    An interval outside fails; one that contains a limit is inconclusive. One launch has no
-    interval, and the value decides. A variable that the curve does not define fails, with the
-    reason. A variable that the benchmark never has, and a time at a size that was not measured,
-    have no finding. A share of a healthy twin that is too slow itself is inconclusive. ``where``:
-    the beginning of the sentences.
+    One that contains a limit is inconclusive; a single launch is judged by its value. An undefined
+    variable fails; one that the benchmark never has, and a size that was not measured, have no
+    finding. The share of a healthy twin that is too slow itself is inconclusive. ``where``: begins
+    sentences.
     """
     known = variables(measured)
     findings = {}
@@ -168,10 +163,8 @@ def _compared(
     }[interval.side(ends or (value, value), limit.low, limit.high)]
     more = ""
     if name == "twin_share":
-        more, enough = _of_the_twin(measured)
-        # A link that itself carries that much is not at half rate, however slow its twin.
-        itself = level is Level.PASS and _itself_carries(measured, ends)
-        level = level if enough or itself else Level.INCONCLUSIVE
+        more, enough = _of_the_twin(measured, level, ends)
+        level = level if enough else Level.INCONCLUSIVE
     elif name in twin.VARIABLES:
         more = (
             "; that is relative to the healthy twin of this link, measured next to each launch:"
@@ -234,31 +227,23 @@ def twin_too_slow(measured: Measured) -> bool:
     return ends[1] < twin.HALF_RATE_SEEN * measured.line_rate_mb_s
 
 
-def _itself_carries(measured: Measured, share: Interval | None) -> bool:
-    """Check whether a link carries as much of its rate itself as its healthy twin has to.
+def _of_the_twin(measured: Measured, level: Level, share: Interval | None) -> tuple[str, bool]:
+    """Return the twin's bandwidth in words, and whether it is enough to compare with.
 
+    A link that itself surely carries half of its rate is not at half rate, however slow its twin.
     ``share``: the interval of its bandwidth over its twin's, in %.
     """
-    if share is None or measured.line_rate_mb_s is None:
-        return False
-    least = share[0] / 100 * measured.landmarks.twin_mb_s
-    return least >= twin.HALF_RATE_SEEN * measured.line_rate_mb_s
-
-
-def _of_the_twin(measured: Measured) -> tuple[str, bool]:
-    """Return the twin's bandwidth in words, and whether it is enough to compare with."""
-    carried = measured.landmarks.twin_mb_s
-    said = f"; at the same time the healthy twin of this link carried {carried:.4g} MB/s"
-    if measured.line_rate_mb_s is None:
-        return said, True
-    share = carried / measured.line_rate_mb_s
-    if share >= twin.HALF_RATE_SEEN:
-        return f"{said}, {share:.0%} of the line rate", True
-    return (
-        f"{said}, only {share:.0%} of the line rate: on a machine as slow as that a link at half"
-        " rate would not be seen",
-        False,
-    )
+    carried, rate = measured.landmarks.twin_mb_s, measured.line_rate_mb_s
+    text = f"; at the same time the healthy twin of this link carried {carried:.4g} MB/s"
+    if rate is None:
+        return text, True
+    enough = carried / rate >= twin.HALF_RATE_SEEN
+    text += f", {'' if enough else 'only '}{carried / rate:.0%} of the line rate"
+    if enough:
+        return text, True
+    least = 0.0 if share is None else share[0] / 100 * carried
+    itself = level is Level.PASS and least >= twin.HALF_RATE_SEEN * rate
+    return f"{text}: on a machine as slow as that a link at half rate would not be seen", itself
 
 
 def _asked_in_vain(measured: Measured, name: str) -> bool:
@@ -273,18 +258,15 @@ def _asked_in_vain(measured: Measured, name: str) -> bool:
 def not_defined(bounds: Mapping[str, Any], measured: Measured) -> str:
     """Return why a case fails whose references ask for r∞, n½ or a share that it does not have.
 
-    ``bounds``: the case's references by variable, as in ReFrame, which wraps expected failures.
-    Empty where all are defined, where no bound asks, and where none can exist: a benchmark without
-    bandwidth, a path without a line rate.
+    ``bounds``: references by variable, as in ReFrame, which wraps expected failures. Empty where
+    all are defined, no bound asks, or none can exist: without bandwidths, or without a line rate.
     """
     for name in (*ASYMPTOTIC, *twin.NAMES):
         entry = bounds.get(name)
-        if (
-            entry is None
-            or getattr(measured.landmarks, name) is not None
-            or measured.curve.bandwidth_mb_s is None
-            or (name == "line_rate_share" and measured.line_rate_mb_s is None)
-        ):
+        impossible = measured.curve.bandwidth_mb_s is None or (
+            name == "line_rate_share" and measured.line_rate_mb_s is None
+        )
+        if entry is None or impossible or getattr(measured.landmarks, name) is not None:
             continue
         _, lower, upper, *_ = getattr(entry, "data", entry)
         if (lower, upper) != (None, None):

@@ -1,10 +1,9 @@
-"""Whether the nodes of a partition are the same, and what the site says that they are.
+"""Whether the nodes of a partition are alike, and as the site states them.
 
-All jobs of a session are taken together, so that nodes of different jobs are compared too. What
-may differ without a word is ``node_differences.OF_ITS_OWN``: names, addresses, the place on the
-bus, what a clock shows. Memory may differ by less than ``node_differences.MEMORY_SHARE``, and
-clocks by the partition's ``clock_offset_ms``. What a card that adapts its interrupt rates has for
-them is of the moment. What else may differ a site lists in the partition's ``may_differ``.
+All jobs of a session are taken together, so that nodes of different jobs are compared too. Names,
+addresses, places on the bus and clocks may differ (``node_differences.OF_ITS_OWN``); memory by less
+than ``node_differences.MEMORY_SHARE``, and clocks by the partition's ``clock_offset_ms``. A site
+lists further facts that may differ in the partition's ``may_differ``.
 """
 
 from __future__ import annotations
@@ -12,18 +11,18 @@ from __future__ import annotations
 import dataclasses
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from enum import StrEnum
 
 from netproof.criteria import Level
 from netproof.errors import shortened
 from netproof.session.node_differences import NodeInJob
+from netproof.session.node_facts import named
 from netproof.session.provenance import OfSession
 from netproof.site.hostlist import fold
 from netproof.site.partition import Partition
-from netproof.verdict.between_nodes import clocks, connections, paths
-from netproof.verdict.node_findings import FOLDED_FROM, NodeFinding, NodeFindingKind, folded
-from netproof.verdict.told_facts import (
+from netproof.verdict.node_values import (
     ToldFact,
     changes,
     facts_of,
@@ -32,6 +31,268 @@ from netproof.verdict.told_facts import (
     shown,
     values_of,
 )
+
+FOLDED_FROM = 4
+"""So many keys of a group in which the same nodes differ are told in one sentence."""
+
+NAMED = 2
+"""How many of them it names."""
+
+
+class NodeFindingKind(StrEnum):
+    """What a finding on nodes is.
+
+    ``DECLARED``: other than it has to be, by the site's file or at all; ``CHANGED``: between jobs;
+    ``NOT_KNOWN``: what others know; ``PATH``: packets of the MTU do not come through; ``TCP``:
+    nothing answers; ``BELOW_MAXIMUM``: a card in a slot that slows it.
+    """
+
+    MINORITY = "minority"
+    NO_MAJORITY = "no majority"
+    DECLARED = "declared"
+    CHANGED = "changed"
+    NOT_KNOWN = "not known"
+    PATH = "path"
+    TCP = "tcp"
+    CLOCK = "clock"
+    BELOW_MAXIMUM = "below maximum"
+
+
+@dataclass(frozen=True)
+class NodeFinding:
+    """In what nodes of a partition are not as they should be.
+
+    ``fact``: a field of ``node_facts.Node``, with the key of a group (``sysctls
+    net.ipv4.tcp_sack``), or ``path``, ``tcp`` or ``clock``; ``nodes``: all that differ where there
+    is no majority, both ends of a path; ``value``: what they have, of ``tcp`` in words; ``others``:
+    what the others have or the site says, None where it is not one value; ``environment``: in which
+    a program differs.
+    """
+
+    partition: str
+    fact: str
+    kind: NodeFindingKind
+    level: Level
+    why: str
+    nodes: tuple[str, ...]
+    value: str | None = None
+    others: str | None = None
+    environment: str = ""
+
+    def __str__(self) -> str:
+        """The sentence, with the place."""
+        return f"{f'{self.partition} {self.environment}'.strip()}: {self.why}"
+
+
+def folded(found: Sequence[NodeFinding]) -> list[NodeFinding]:
+    """The findings, those on many keys of a group in which the same nodes differ in one."""
+    together: dict[tuple, list[NodeFinding]] = defaultdict(list)
+    for one in found:
+        group, _, key = one.fact.partition(" ")
+        # Single facts each stay what they are.
+        alike = (group,) if key else (group, one.value)
+        together[one.environment, one.kind, one.nodes, alike].append(one)
+    several = []
+    for alike in together.values():
+        if len(alike) < FOLDED_FROM:
+            several += alike
+            continue
+        first = alike[0]
+        group = first.fact.partition(" ")[0]
+        told = (one.why.removeprefix(f"{fold(one.nodes)}: ") for one in alike[:NAMED])
+        named = "; ".join(sentence.replace(" differs: ", " ", 1) for sentence in told)
+        why = (
+            f"{fold(first.nodes)}: {len(alike)} {group} differ: {named}; and {len(alike) - NAMED}"
+            " more"
+        )
+        several.append(dataclasses.replace(first, fact=group, why=why, value=None, others=None))
+    return several
+
+
+SILENT = "does not answer TCP connections"
+"""What is wrong with a node that others ask in vain."""
+
+UNHEARD = "gets no answer to TCP connections"
+"""What is wrong with a node that asks others in vain."""
+
+UNANSWERED = "TCP connections are not answered"
+"""What is wrong between two nodes, where it is neither node's own."""
+
+
+def clocks(nodes: Sequence[NodeInJob], partition: str, bound_s: float) -> Iterator[NodeFinding]:
+    """Clocks that are certainly further apart than ``bound_s``."""
+    jobs: dict[str, dict[str, float]] = defaultdict(dict)
+    kept: dict[str, float] = {}
+    for one in nodes:
+        node = one.node
+        if node.clock_ahead_from_s is not None and node.clock_ahead_to_s is not None:
+            certain = max(0.0, node.clock_ahead_from_s) + min(0.0, node.clock_ahead_to_s)
+            jobs[one.jobid][node.node] = certain
+        if node.clock_ntp_offset_s is not None and abs(node.clock_ntp_offset_s) > bound_s:
+            kept[node.node] = node.clock_ntp_offset_s
+    apart: dict[str, float] = {}
+    undecided: dict[str, float] = {}
+    for ahead in jobs.values():
+        far = {node: by for node, by in ahead.items() if abs(by) > bound_s}
+        if 2 * len(far) < len(ahead):
+            apart |= far
+        elif 2 * len(far) > len(ahead):
+            # The clock of the job's first node is then the one that is off, by the least.
+            least = min(far.values(), key=abs)
+            apart |= {node: -least for node in ahead if node not in far}
+        else:
+            undecided |= far
+    for node, by in sorted(apart.items()):
+        why = f"{node}: clock at least {_seconds(by)} that of most others"
+        yield _between(partition, NodeFindingKind.CLOCK, why, (node,), f"{by:.3g} s")
+    for node, by in sorted(undecided.items()):
+        if node not in apart:
+            why = f"clock differs: {node} is at least {_seconds(by)} the first node of its job"
+            yield _between(partition, NodeFindingKind.CLOCK, why, (node,), f"{by:.3g} s")
+    for node, by in sorted(kept.items()):
+        if node not in {*apart, *undecided}:
+            why = f"{node}: clock {abs(by):.3g} s off, by what keeps it"
+            yield _between(partition, NodeFindingKind.CLOCK, why, (node,), f"{by:.3g} s")
+
+
+def paths(
+    nodes: Sequence[NodeInJob], partition: str, found: Sequence[NodeFinding]
+) -> list[NodeFinding]:
+    """Pairs of nodes between which packets of the MTU do not come through.
+
+    Where one end's MTU is another, that is the reason, and told with it.
+    """
+    tried: dict[tuple[str, str], list[tuple[int, int]]] = defaultdict(list)
+    for one in nodes:
+        node = one.node
+        if node.path_to and node.path_asked_bytes and node.path_passed_bytes:
+            pair = (node.node, node.path_to)
+            tried[pair].append((node.path_asked_bytes, node.path_passed_bytes))
+    several = list(found)
+    for (source, target), sizes in sorted(tried.items()):
+        stopped = [(asked, passed) for asked, passed in sizes if passed < asked]
+        if not stopped:
+            continue
+        asked, passed = max(stopped)
+        reason = next(
+            (
+                place
+                for place, one in enumerate(several)
+                if one.fact == "mtu" and {source, target} & {*one.nodes}
+            ),
+            None,
+        )
+        if reason is not None:
+            one = several[reason]
+            whose = "its packets" if one.nodes == (source,) else f"packets from {source}"
+            where = "it" if one.nodes == (target,) else target
+            why = f"{one.why}; {whose} of {asked} bytes do not come through to {where}"
+            several[reason] = dataclasses.replace(one, why=why)
+            continue
+        now_and_then = len(stopped) < len(sizes)
+        why = (
+            f"{source} to {target}: packets of {asked} bytes do not come through unfragmented,"
+            f" those of {passed} do"
+        )
+        if now_and_then:
+            why += f"; so it was in {len(stopped)} of {len(sizes)} jobs"
+        level = Level.WARN if now_and_then else Level.FAIL
+        kind, pair = NodeFindingKind.PATH, (source, target)
+        several.append(
+            _between(partition, kind, why, pair, str(passed), others=str(asked), level=level)
+        )
+    return several
+
+
+def connections(
+    nodes: Sequence[NodeInJob], partition: str, interface: str, not_up: Collection[str]
+) -> Iterator[NodeFinding]:
+    """Nodes that answer no TCP connection of others, or that others do not answer.
+
+    ``not_up``: nodes whose interface is not up, which is told of them already. Where nobody answers
+    anybody, the site's firewalls are meant to be so.
+    """
+    asked: dict[tuple[str, str], list[bool]] = defaultdict(list)
+    for one in nodes:
+        node = one.node
+        for others, answered in ((node.tcp_answered, True), (node.tcp_unanswered, False)):
+            for other in named(others):
+                if node.node not in not_up and other not in not_up:
+                    asked[node.node, other].append(answered)
+    answers = {pair for pair, several in asked.items() if any(several)}
+    if not answers:
+        return
+    heard, answering = ({pair[end] for pair in answers} for end in (0, 1))
+    never = sorted(asked.keys() - answers)
+    silent: dict[str, list[str]] = defaultdict(list)
+    unheard: dict[str, list[str]] = defaultdict(list)
+    for source, target in never:
+        if target not in answering:
+            silent[target].append(source)
+        elif source not in heard:
+            unheard[source].append(target)
+    pinged = {one.node.path_to for one in nodes if one.node.path_passed_bytes is not None}
+    for target, sources in silent.items():
+        why = f"{target}: answers no TCP connection of {_listed(sources)}"
+        if target in unheard:
+            why += f", gets no answer of {_listed(unheard[target])} either"
+        if target in pinged:
+            why += ", and pings come through"
+        why += f": look for a firewall on {interface} there"
+        if not {*sources} & heard:
+            why += f", or on {_listed(sources)}, which no other node answered"
+        yield _between(partition, NodeFindingKind.TCP, why, (target,), SILENT)
+    blamed = {source for source, targets in unheard.items() if len(targets) > 1} - {*silent}
+    for source in sorted(blamed):
+        why = f"{source}: {UNHEARD}, of {_listed(unheard[source])}, which answer others"
+        yield _between(partition, NodeFindingKind.TCP, why, (source,), UNHEARD)
+    for source, target in never:
+        if target in answering and source not in {*blamed, *(silent.keys() & unheard.keys())}:
+            why = f"{source} to {target}: {UNANSWERED}, and {target} answers others"
+            yield _between(partition, NodeFindingKind.TCP, why, (source, target), UNANSWERED)
+    yield from _now_and_then(asked, partition)
+
+
+def _now_and_then(
+    asked: dict[tuple[str, str], list[bool]], partition: str
+) -> Iterator[NodeFinding]:
+    """Nodes that answered TCP connections of the same others in some jobs only."""
+    counts: dict[str, dict[str, str]] = defaultdict(dict)
+    for (source, target), several in sorted(asked.items()):
+        if len({*several}) > 1:
+            counts[target][source] = f"in {several.count(False)} of {len(several)} jobs"
+    for target, by_source in counts.items():
+        each = ", ".join(f"of {source} {count}" for source, count in by_source.items())
+        nodes, words = (target,), f"{SILENT} in some jobs"
+        why = f"{target}: {SILENT} {each}"
+        if len(by_source) == 1:
+            ((source, count),) = by_source.items()
+            nodes, words = (source, target), f"{UNANSWERED} {count}"
+            why = f"{source} to {target}: {words}"
+        yield _between(partition, NodeFindingKind.TCP, why, nodes, words, level=Level.WARN)
+
+
+def _between(
+    partition: str,
+    kind: NodeFindingKind,
+    why: str,
+    nodes: tuple[str, ...],
+    value: str,
+    *,
+    others: str | None = None,
+    level: Level = Level.FAIL,
+) -> NodeFinding:
+    """Return a finding on what nodes are to one another; its fact has the name of its kind."""
+    return NodeFinding(partition, kind.value, kind, level, why, nodes, value, others)
+
+
+def _listed(nodes: Sequence[str]) -> str:
+    return " and ".join(nodes) if len(nodes) < 3 else fold(nodes)
+
+
+def _seconds(by: float) -> str:
+    return f"{abs(by):.3g} s {'ahead of' if by > 0 else 'behind'}"
+
 
 UP, FULL = "up", "Full"
 """How the interface of every node has to be, and its link."""
@@ -73,30 +334,18 @@ _OF_THE_LINK = frozenset(
 """Facts that are not known, or not as they should be, where the interface is not up."""
 
 
-@dataclass(frozen=True)
-class Declared:
-    """What the site said of a partition's links when it was measured."""
+def judge(made: OfSession, partitions: Mapping[str, Partition]) -> tuple[NodeFinding, ...]:
+    """Return all findings on the nodes of a session, by partition.
 
-    interface: str
-    link_mbit_s: int
-    mtu: int
-
-
-def judge(
-    made: OfSession, partitions: Mapping[str, Partition], declared: Mapping[str, Declared]
-) -> tuple[NodeFinding, ...]:
-    """All findings on the nodes of a session, by partition.
-
-    ``partitions``: what the site says now of those that are judged; ``declared``: of their links
-    when they were measured, by the partition's name.
+    ``partitions``: those that are judged, each with the links that were declared when it was
+    measured.
     """
     found: list[NodeFinding] = []
     for name, partition in partitions.items():
-        nodes = sorted(
-            (one for one in made.nodes if one.partition == name), key=lambda one: _number(one.jobid)
-        )
+        nodes = [one for one in made.nodes if one.partition == name]
         if nodes:
-            found += _Partition(name, partition, declared[name], nodes).findings()
+            nodes.sort(key=lambda one: _number(one.jobid))
+            found += _Partition(name, partition, nodes).findings()
     return tuple(found)
 
 
@@ -106,23 +355,19 @@ class _Partition:
 
     name: str
     site: Partition
-    declared: Declared
     nodes: Sequence[NodeInJob]
 
     def findings(self) -> list[NodeFinding]:
         facts = [fact for fact in facts_of(self.nodes) if not self._may_differ(fact.name)]
-        values = {(fact.name, fact.environment): values_of(fact) for fact in facts}
         found = [one for fact in facts for one in self._changed(fact)]
-        for fact in facts:
-            found += self._compared(fact, values[fact.name, fact.environment])
+        found += [one for fact in facts for one in self._compared(fact, values_of(fact))]
         found = [*folded(found), *self._below_maximum(found)]
         if not self._may_differ("clock"):
             found += clocks(self.nodes, self.name, self.site.clock_offset_ms / 1000)
         if not self._may_differ("path"):
             found = paths(self.nodes, self.name, found)
         if not self._may_differ("tcp"):
-            interface = self.declared.interface
-            found += connections(self.nodes, self.name, interface, self._not_up())
+            found += connections(self.nodes, self.name, self.site.interface, self._not_up())
         return [*found, *self._not_known(facts)]
 
     def _may_differ(self, name: str) -> bool:
@@ -164,7 +409,7 @@ class _Partition:
     def _label(self, fact: ToldFact) -> str:
         group, _, key = fact.name.partition(" ")
         if fact.name == "state":
-            return f"interface {self.declared.interface}"
+            return f"interface {self.site.interface}"
         if group == "memory":
             return f"memory {key.removesuffix(' KiB').replace('total', '')}".strip()
         if group == "sysctls":
@@ -176,8 +421,8 @@ class _Partition:
     def _expected(self, fact: ToldFact) -> tuple[str, bool] | None:
         """What a fact has to be, and whether the site's file says so; None where nothing does."""
         return {
-            "mtu": (str(self.declared.mtu), True),
-            "link_mbit_s": (str(self.declared.link_mbit_s), True),
+            "mtu": (str(self.site.mtu), True),
+            "link_mbit_s": (str(self.site.link_mbit_s), True),
             "state": (UP, False),
             "duplex": (FULL, False),
         }.get(fact.name)
@@ -190,8 +435,18 @@ class _Partition:
         expected = self._expected(fact)
         if expected is not None:
             wanted, stated = expected
+            end = ", the site's file says " + wanted if stated else ""
+            if right := len(by_value.get(wanted, ())):
+                end = f", {_others(right)} {wanted}{AS_STATED if stated else ''}"
             return [
-                self._declared(fact, value, nodes, wanted, stated, len(by_value.get(wanted, ())))
+                self._found(
+                    fact,
+                    NodeFindingKind.DECLARED,
+                    f"{fold(nodes)}: {self._label(fact)} {shown(fact, value)}{end}",
+                    nodes,
+                    value,
+                    wanted,
+                )
                 for value, nodes in ordered_values(by_value)
                 if value != wanted
             ]
@@ -223,22 +478,6 @@ class _Partition:
             )
             for value, nodes in others
         ]
-
-    def _declared(
-        self,
-        fact: ToldFact,
-        value: str,
-        nodes: Sequence[str],
-        wanted: str,
-        stated: bool,
-        right: int,
-    ) -> NodeFinding:
-        why = f"{fold(nodes)}: {self._label(fact)} {shown(fact, value)}"
-        if right:
-            why += f", {_others(right)} {wanted}{AS_STATED if stated else ''}"
-        elif stated:
-            why += f", the site's file says {wanted}"
-        return self._found(fact, NodeFindingKind.DECLARED, why, nodes, value, wanted)
 
     def _below_maximum(self, found: Sequence[NodeFinding]) -> Iterator[NodeFinding]:
         """Cards whose link is slower or narrower than they can, where no other node tells it."""

@@ -1,4 +1,10 @@
-"""What the rounds of pairs of a job say of its nodes; the same inside the job and afterwards."""
+"""What the rounds of pairs of a job show of its nodes; the same inside the job and afterwards.
+
+In a round of pairs half of the nodes send to the other half, each to one, at the same time. The
+mean rate of a pair over such rounds is the effective bisection bandwidth (Hoefler, Schneider and
+Lumsdaine, "Multistage switches are not crossbars", CLUSTER 2008): a non-blocking network has the
+line rate.
+"""
 
 from __future__ import annotations
 
@@ -7,6 +13,7 @@ import math
 from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass
+from statistics import fmean, median
 from typing import Any
 
 from netproof.criteria import Finding, Level
@@ -14,12 +21,10 @@ from netproof.criteria.interface import CountedLaunch
 from netproof.criteria.paths import path
 from netproof.localization import recovery
 from netproof.localization.accusation import judge as judge_observations
-from netproof.localization.accused import Accusation, Effect, Judgement, State
-from netproof.localization.choosing import Mode
-from netproof.localization.observations import PairObservation, PairQuantity
-from netproof.localization.recovery import Alone
-from netproof.localization.rounds import tournament
-from netproof.localization.streams import SlowWay, Stream, slow_ways
+from netproof.localization.accused import Judgement, State
+from netproof.localization.observations import LEAST_NODES, Pair, PairObservation, PairQuantity
+from netproof.localization.recovery import Alone, SlowWay, slow_ways
+from netproof.localization.rounds import Mode, tournament
 from netproof.localization.topology import Topology
 from netproof.measurement import interval
 from netproof.measurement.disturbance import (
@@ -28,30 +33,203 @@ from netproof.measurement.disturbance import (
     disturbed,
     others_share,
 )
-from netproof.measurement.interval import Side
+from netproof.measurement.interval import Interval, Side
 from netproof.measurement.links import Link
 from netproof.measurement.payload import Payload
-from netproof.session.pair_rounds import PairRounds
+from netproof.session.pair_rounds import PairLaunch, PairRounds
 from netproof.session.session import Session
 from netproof.site.hostlist import fold
 from netproof.site.matrix import Matrix
 from netproof.site.pair_settings import PairSettings
 from netproof.site.partition import Partition
-from netproof.verdict import bisection, lone_pairs
-from netproof.verdict.bisection import Bisection
-from netproof.verdict.lone_pairs import LonePair
+
+LEAST_PAIRS = 2
+"""One pair alone is no bisection."""
+
+
+@dataclass(frozen=True)
+class Bisection:
+    """Bisection bandwidth in the rounds of a job.
+
+    ``mb_s``: mean rate per pair in the median round; ``share``: of the line rate, with its 95 %
+    ``interval`` over rounds, None for one; ``worst``: the share of the worst round; ``rounds`` that
+    count, each of ``pairs`` at once; ``within`` and ``across``: the median share of pairs below one
+    leaf switch, and of pairs across leaves, None without such pairs.
+    """
+
+    mb_s: float
+    share: float
+    interval: Interval | None
+    worst: float
+    rounds: int
+    pairs: int
+    within: float | None = None
+    across: float | None = None
+
+    def __str__(self) -> str:
+        """Return the sentence."""
+        rounds = (
+            f"{self.rounds} round{'s' if self.rounds > 1 else ''} of {self.pairs} pairs at once"
+        )
+        text = (
+            f"effective bisection bandwidth {self.mb_s:.4g} MB/s a pair, {self.share:.1%} of the"
+            f" line rate ({_over(self.interval, rounds)}; the worst {self.worst:.1%})"
+        )
+        if self.within is not None and self.across is not None:
+            text += f"; pairs below one leaf {self.within:.1%}, across leaves {self.across:.1%}"
+        return text
+
+
+@dataclass(frozen=True)
+class LonePair:
+    """Medians over the launches of a pair that nothing disturbed, or over all if each was.
+
+    ``share``: of the line rate, None where that is not known, with its 95 % ``interval``;
+    ``disturbed``: whether every launch was; ``streams_mb_s``: from its first node to its second,
+    and back, None where no stream was measured.
+    """
+
+    nodes: Pair
+    latency_us: float
+    rate_mb_s: float
+    share: float | None
+    interval: Interval | None
+    launches: int
+    disturbed: bool
+    streams_mb_s: tuple[float | None, float | None]
+
+    @property
+    def rate(self) -> str:
+        """Its nodes and its rate, in words."""
+        what = f"{self.rate_mb_s:.4g} MB/s"
+        if self.share is not None:
+            what += f", {self.share:.1%} of the line rate"
+        launches = f"{self.launches} launch{'' if self.launches == 1 else 'es'}"
+        launches += ", each disturbed" if self.disturbed else ""
+        over = f"over {launches}" if self.interval is None else _over(self.interval, launches)
+        return f"{' – '.join(self.nodes)} {what} ({over})"
+
+    def __str__(self) -> str:
+        """In a sentence."""
+        there, back = self.streams_mb_s
+        streams = ""
+        if there is not None and back is not None:
+            streams = f", streams of {there:.4g} MB/s there and {back:.4g} MB/s back"
+        return f"{self.rate}, latency {self.latency_us:.3g} µs{streams}"
+
+
+def _over(ends: Interval | None, what: str) -> str:
+    """Return the interval of a share over ``what``, in words; ``what`` alone without one."""
+    return what if ends is None else f"95% interval {ends[0]:.1%} to {ends[1]:.1%} over {what}"
+
+
+def _side(share: float | None, ends: Interval | None, least: float) -> Side:
+    """Return on which side of the ``least`` share one lies; astride where it is not known."""
+    if share is None:
+        return Side.ASTRIDE
+    return interval.side(ends or (share, share), least, math.inf)
+
+
+def bisection_of(
+    rounds: PairRounds, line_rate_mb_s: float | None, settings: DisturbanceSettings
+) -> Bisection | None:
+    """Return the bisection bandwidth of a job's rounds; None without a usable round.
+
+    Only undisturbed rounds count in which all nodes but at most one were measured at once.
+    ``line_rate_mb_s``: of a node's link.
+    """
+    whole = len(rounds.nodes) // 2
+    counted = [
+        one
+        for one in rounds.launches
+        if not (one.alone or one.both_ways)
+        and len(one.pairs) == whole >= LEAST_PAIRS
+        and not disturbed(one.loads, settings)
+    ]
+    if not counted or not line_rate_mb_s:
+        return None
+    rates = [fmean(pair.rate_mb_s for pair in one.pairs) for one in counted]
+    shares = [rate / line_rate_mb_s for rate in rates]
+    leaf = _leaf_of(rounds)
+    by_place: dict[bool, list[float]] = {True: [], False: []}
+    for pair in (pair for one in counted for pair in one.pairs):
+        if all(node in leaf for node in pair.nodes):
+            by_place[leaf[pair.nodes[0]] == leaf[pair.nodes[1]]].append(pair.rate_mb_s)
+    within, across = (
+        median(by_place[below_one]) / line_rate_mb_s if by_place[below_one] else None
+        for below_one in (True, False)
+    )
+    return Bisection(
+        median(rates),
+        median(shares),
+        interval.of_median(shares),
+        min(shares),
+        len(counted),
+        whole,
+        within,
+        across,
+    )
+
+
+def _leaf_of(rounds: PairRounds) -> dict[str, str]:
+    """Return the leaf switch of each node."""
+    return {node: name for name, nodes in rounds.leaves.items() for node in nodes}
+
+
+def lone_pairs_of(
+    rounds: PairRounds, line_rate_mb_s: float | None, settings: DisturbanceSettings
+) -> tuple[LonePair, ...]:
+    """Return each pair that was measured, if the job has too few nodes to compare pairs; else none.
+
+    ``line_rate_mb_s``: of a node's link.
+    """
+    if len(rounds.nodes) >= LEAST_NODES:
+        return ()
+    by_pair: dict[Pair, list[PairLaunch]] = {}
+    for one in rounds.launches:
+        for pair in one.pairs:
+            by_pair.setdefault((min(pair.nodes), max(pair.nodes)), []).append(one)
+    return tuple(
+        _lone(pair, several, line_rate_mb_s, settings)
+        for pair, several in sorted(by_pair.items())
+        if not all(one.stream for one in several)
+    )
+
+
+def _lone(
+    nodes: Pair,
+    several: list[PairLaunch],
+    line_rate_mb_s: float | None,
+    settings: DisturbanceSettings,
+) -> LonePair:
+    calm = [one for one in several if not disturbed(one.loads, settings)]
+    measured = [one.pairs[0] for one in calm if not one.stream]
+    counted = measured or [one.pairs[0] for one in several if not one.stream]
+    rates = [pair.rate_mb_s for pair in counted]
+    shares = [rate / line_rate_mb_s for rate in rates] if line_rate_mb_s else []
+    streams = [one.pairs[0] for one in calm or several if one.stream]
+    there, back = ([one.rate_mb_s for one in streams if one.nodes[0] == node] for node in nodes)
+    return LonePair(
+        nodes,
+        median(pair.time_us for pair in counted),
+        median(rates),
+        median(shares) if shares else None,
+        interval.of_median(shares),
+        len(counted),
+        not measured,
+        (median(there) if there else None, median(back) if back else None),
+    )
 
 
 @dataclass(frozen=True)
 class JudgedPairs:
     """The rounds of one job, judged.
 
-    ``judgement``: what becomes of each node; ``alone``: of suspects that were measured while all
-    others were silent; ``alongside``: what else ran on a node, of each that was never undisturbed;
-    ``bisection``: what pairs get while all of them send, None where no round tells it, and
-    ``least``: the share of the line rate that the site asks of it; ``path``: which interfaces
-    carried what they sent, None where nothing was counted; ``lone``: what each pair says by itself,
-    empty unless there are too few nodes to compare pairs.
+    ``alone``: suspects that were measured while all others were silent; ``alongside``: what else
+    ran on each node that was never undisturbed; ``bisection``: None where no round shows it, and
+    ``least``: the share of the line rate that it has to have; ``path``: which interfaces carried
+    what was sent, None where not counted; ``lone``: pairs by themselves, if too few nodes to
+    compare.
     """
 
     rounds: PairRounds
@@ -96,7 +274,7 @@ class JudgedPairs:
     def _not_loaded(self) -> str:
         """The uplinks of which too few nodes sent at once to compare them, "" for none."""
         loaded = [one for one in self.rounds.launches if one.both_ways]
-        leaf = {node: name for name, nodes in self.rounds.leaves.items() for node in nodes}
+        leaf = _leaf_of(self.rounds)
         there = {
             leaf.get(node)
             for one in loaded
@@ -117,32 +295,17 @@ class JudgedPairs:
             "launches": len(self.rounds.launches),
             "nodes": {
                 name: {
-                    "state": one.state.value,
-                    "effects": [_effect(effect) for effect in one.effects],
+                    "state": one.state,
+                    "effects": list(map(dataclasses.asdict, one.effects)),
                     "reason": self.alongside.get(name, one.reason),
                 }
                 for name, one in self.judgement.nodes.items()
             },
             "accusations": [
-                {
-                    "kind": one.kind.value,
-                    "name": one.name,
-                    "nodes": list(one.nodes),
-                    "effects": [_effect(effect) for effect in one.effects],
-                    "alternatives": list(one.alternatives),
-                    "sentence": str(one),
-                }
+                {**dataclasses.asdict(one), "sentence": str(one)}
                 for one in self.judgement.accusations
             ],
-            "alone": [
-                {
-                    "pair": list(one.pair),
-                    "recovery": one.recovery.value,
-                    "effects": [_effect(effect) for effect in one.effects],
-                    "reason": one.reason,
-                }
-                for one in self.alone
-            ],
+            "alone": list(map(dataclasses.asdict, self.alone)),
             "lone_pairs": [dataclasses.asdict(one) for one in self.lone],
             "bisection": None if self.bisection is None else dataclasses.asdict(self.bisection),
             "faults": list(self.rounds.faults),
@@ -150,12 +313,12 @@ class JudgedPairs:
 
     def accusations(self) -> tuple[str, ...]:
         """A sentence for each accusation, with what measuring it alone said."""
-        return tuple(f"{self.where}: {self._sentence(one)}" for one in self.judgement.accusations)
-
-    def _sentence(self, accusation: Accusation) -> str:
-        several = [one for one in self.alone if set(one.pair) & set(accusation.nodes)]
-        told = dict.fromkeys(f"measured alone it {one.recovery}" for one in several)
-        return "; ".join([str(accusation), *told])
+        found = []
+        for one in self.judgement.accusations:
+            alone = (it for it in self.alone if set(it.pair) & set(one.nodes))
+            told = dict.fromkeys(f"measured alone it {it.recovery}" for it in alone)
+            found.append(f"{self.where}: {'; '.join([str(one), *told])}")
+        return tuple(found)
 
     def faults(self) -> tuple[str, ...]:
         """A sentence for each round that is not complete, and one where bisections are narrow."""
@@ -164,27 +327,28 @@ class JudgedPairs:
     def what_failed(self) -> tuple[str, ...]:
         """The same without the place."""
         found = [f"rounds of pairs: {fault}" for fault in self.rounds.faults]
-        if self._bisection_is(Side.BEYOND):
-            found.append(self._asked_of_bisection())
+        found += self._bisection_on(Side.BEYOND)
         found += map(self.asked_of_lone, self.lone_on(Side.BEYOND))
         if self.path is not None and self.path.level is Level.FAIL:
             found.append(self.path.reason)
         return tuple(found)
 
-    def _bisection_is(self, side: Side) -> bool:
-        if self.bisection is None or self.least is None:
-            return False
-        ends = self.bisection.interval or (self.bisection.share, self.bisection.share)
-        return interval.side(ends, self.least, math.inf) is side
-
-    def _asked_of_bisection(self) -> str:
-        return f"{self.bisection}, and at least {self.least:.1%} is asked for"
+    def _bisection_on(self, side: Side) -> list[str]:
+        """A sentence where the bisection's share is on that side of the least."""
+        one = self.bisection
+        if one is None or self.least is None or _side(one.share, one.interval, self.least) != side:
+            return []
+        return [f"{one}, and at least {self.least:.1%} is asked for"]
 
     def lone_on(self, side: Side) -> list[LonePair]:
         """Return the lone pairs on that side of the least share; none where no share is asked."""
         if self.least is None:
             return []
-        return [one for one in self.lone if one.side_of(self.least) is side]
+        return [
+            one
+            for one in self.lone
+            if _side(None if one.disturbed else one.share, one.interval, self.least) is side
+        ]
 
     def asked_of_lone(self, one: LonePair) -> str:
         """Return what a lone pair gets and the share that it has to get, in a sentence."""
@@ -204,31 +368,25 @@ class JudgedPairs:
     def undecided(self) -> tuple[str, ...]:
         """A sentence for each reason for which nodes are neither cleared nor accused."""
         found = [
-            f"{self.where}: {fold(nodes)} undecided: {reason}"
-            for reason, nodes in self.undecided_for().items()
+            f"{fold(nodes)} undecided: {reason}" for reason, nodes in self.undecided_for().items()
         ]
-        if self._bisection_is(Side.ASTRIDE):
-            found.append(f"{self.where}: {self._asked_of_bisection()}")
-        found += [f"{self.where}: {self.asked_of_lone(one)}" for one in self.lone_on(Side.ASTRIDE)]
-        if self._uplinks_unknown():
+        found += self._bisection_on(Side.ASTRIDE)
+        found += map(self.asked_of_lone, self.lone_on(Side.ASTRIDE))
+        loaded = any(one.both_ways for one in self.rounds.launches)
+        if loaded and not any(
+            one.quantity is PairQuantity.BOTH_WAYS and one.share is not None
+            for one in self.judgement.noise
+        ):
             found.append(
-                f"{self.where}: uplinks undecided: too few undisturbed rounds in which both nodes"
-                " of each pair sent"
+                "uplinks undecided: too few undisturbed rounds in which both nodes of each pair"
+                " sent"
             )
         if self.bisection is None and self.least is not None and not self.lone:
             found.append(
-                f"{self.where}: no round in which all pairs measured at once, and at least"
+                "no round in which all pairs measured at once, and at least"
                 f" {self.least:.1%} of the line rate is asked of a bisection"
             )
-        return tuple(found)
-
-    def _uplinks_unknown(self) -> bool:
-        if not any(one.both_ways for one in self.rounds.launches):
-            return False
-        return not any(
-            one.quantity is PairQuantity.BOTH_WAYS and one.share is not None
-            for one in self.judgement.noise
-        )
+        return tuple(f"{self.where}: {one}" for one in found)
 
     def cleared(self) -> tuple[str, ...]:
         """The nodes that were cleared."""
@@ -244,7 +402,13 @@ class JudgedPairs:
     ) -> tuple[SlowWay, ...]:
         """Of accused nodes that are slow in one direction only, which it is."""
         several = [
-            Stream(*pair.nodes, pair.rate_mb_s, bool(disturbed(one.loads, disturbance)))
+            PairObservation(
+                one.round,
+                pair.nodes,
+                rate_mb_s=pair.rate_mb_s,
+                alone=True,
+                disturbed=bool(disturbed(one.loads, disturbance)),
+            )
             for one in self.rounds.launches
             if one.stream
             for pair in one.pairs
@@ -253,15 +417,6 @@ class JudgedPairs:
 
     def _in(self, state: State) -> tuple[str, ...]:
         return tuple(node for node, one in self.judgement.nodes.items() if one.state is state)
-
-
-def _effect(effect: Effect) -> dict[str, Any]:
-    return {
-        "quantity": effect.quantity.value,
-        "ratio": effect.ratio,
-        "interval": list(effect.interval),
-        "rounds": effect.rounds,
-    }
 
 
 def observations(
@@ -273,9 +428,8 @@ def observations(
     sent tells neither latency nor rate of a node.
     """
     found = []
-    latency, rate = (
-        one in settings.quantities for one in (PairQuantity.LATENCY, PairQuantity.RATE)
-    )
+    latency = PairQuantity.LATENCY in settings.quantities
+    rate = PairQuantity.RATE in settings.quantities
     for one in rounds.launches:
         by_node: dict[str, list[NodeLoad]] = defaultdict(list)
         for load in one.loads:
@@ -327,9 +481,9 @@ def judge(
         judgement,
         alone,
         _never_calm(rounds, disturbance),
-        bisection.of_rounds(rounds, line_rate, disturbance),
+        bisection_of(rounds, line_rate, disturbance),
         settings.bisection,
-        lone=lone_pairs.of_rounds(rounds, line_rate, disturbance),
+        lone=lone_pairs_of(rounds, line_rate, disturbance),
     )
 
 

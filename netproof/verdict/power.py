@@ -10,7 +10,7 @@ from __future__ import annotations
 import dataclasses
 import math
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -20,11 +20,9 @@ from netproof.measurement.curve import Curve
 from netproof.session.measured import Measured
 from netproof.session.session import Session
 from netproof.site.matrix import Matrix
-from netproof.verdict import anew, comparing, judgement, limits
-from netproof.verdict.limits import Limits
-from netproof.verdict.references import NotThere
+from netproof.verdict import case_rulings, group_rulings, limits, rejudge
+from netproof.verdict.judge import cases_of, subject
 from netproof.verdict.subject import Subject
-from netproof.verdict.verdict import cases_of, subject
 
 SURE = 0.95
 """Probability with which the stated change is found."""
@@ -54,10 +52,9 @@ class Degradation(StrEnum):
 class Smallest:
     """The mildest change of one kind that fails a case.
 
-    ``factor``: on the time per byte, on the latency, or on the messages of one size; None where
-    even the last of ``FACTORS`` passes. ``by``: the criterion that fails; ``size``: bytes, of a
-    spike, where it is hardest to find; ``sure``: the factor that is found with the probability
-    ``SURE``, None where the noise is not known, with a single launch.
+    ``factor``: on the time per byte, the latency, or one size's messages; None where even the last
+    of ``FACTORS`` passes; ``by``: the criterion that fails; ``size``: bytes, of a spike where it is
+    hardest to find; ``sure``: found with the probability ``SURE``, None with a single launch.
     """
 
     change: Degradation
@@ -82,7 +79,7 @@ class CasePower:
 class Examined:
     """A session whose cases are changed one at a time, and judged."""
 
-    def __init__(self, session: Session, matrix: Matrix, references: anew.Entries) -> None:
+    def __init__(self, session: Session, matrix: Matrix, references: rejudge.Entries) -> None:
         """Take a session, its expected matrix, and today's references."""
         ran, self.cases = cases_of(session, matrix)
         self._references = references
@@ -94,7 +91,7 @@ class Examined:
         self._groups: dict[tuple, list[Subject]] = defaultdict(list)
         for one in self._subjects.values():
             if one.measured.curve.sizes != (0,):
-                self._groups[comparing.group(one.case)].append(one)
+                self._groups[group_rulings.group(one.case)].append(one)
 
     def powers(self) -> Iterator[CasePower]:
         """Yield the power for complete cases, in order; NetproofError for broken references."""
@@ -130,15 +127,14 @@ class Examined:
         one = self._subjects.get(case.key())
         if one is None:
             return None
-        return self._failing(_changed(one, _changing(one.measured, change, size)(factor)))
+        return self._failing(_changed(one, change, factor, size))
 
     def _mildest(self, one: Subject, change: Degradation, size: int | None = None) -> Smallest:
         """Return the first factor that fails, by bisection, as every larger one fails too."""
-        changing = _changing(one.measured, change, size)
         low, high, by = 0, len(FACTORS), ""
         while low < high:
             middle = (low + high) // 2
-            failed = self._failing(_changed(one, changing(FACTORS[middle])))
+            failed = self._failing(_changed(one, change, FACTORS[middle], size))
             if failed:
                 high, by = middle, failed
             else:
@@ -152,46 +148,46 @@ class Examined:
     def _failing(self, one: Subject) -> str:
         """Return the first criterion that fails a case, or empty."""
         key = one.case.key()
+        bounds = limits.of_case(self._references, one.case)
         findings = [
-            *judgement.references(one, self._bounds(one.case)).values(),
-            *judgement.smoothness(one),
-            *judgement.rates(one, self._subjects),
+            *case_rulings.references(one, bounds).values(),
+            *case_rulings.smoothness(one),
+            *case_rulings.rates(one, self._subjects),
         ]
         for finding in findings:
             # A flag at a size would be confirmed, since every launch has the change.
-            if judgement.rule(one, finding, None).level is Level.FAIL:
+            if case_rulings.rule(one, finding, None).level is Level.FAIL:
                 return finding.criterion
         others = [
-            each for each in self._groups[comparing.group(one.case)] if each.case.key() != key
+            each for each in self._groups[group_rulings.group(one.case)] if each.case.key() != key
         ]
         if others:
             members = [one, *others]
-            floor = comparing.floors(members, one).get(one)
-            for ruling in (*comparing.envelopes(members, one)[one], floor):
+            floor = group_rulings.floors(members, one).get(one)
+            for ruling in (*group_rulings.envelopes(members, one)[one], floor):
                 if ruling is not None and ruling.level is Level.FAIL:
                     return ruling.finding.criterion
         return ""
-
-    def _bounds(self, case: Case) -> Mapping[str, Limits]:
-        try:
-            return limits.of_references(self._references(case))
-        except NotThere:
-            return {}
 
 
 Changed = Callable[[Curve], Curve]
 """Function from each launch's curve to its changed curve."""
 
-Changing = Callable[[float], Changed]
-"""Function from a factor to the change."""
 
-
-def _changing(measured: Measured, change: Degradation, size: int | None) -> Changing:
+def _changing(measured: Measured, change: Degradation, size: int | None, factor: float) -> Changed:
+    """Return the change of a case by a factor on one size, its latency or its time per byte."""
     if size is not None:
-        return _slower_at(size)
+        return lambda curve: with_times(
+            curve,
+            [
+                time * factor if at == size else time
+                for at, time in zip(curve.sizes, curve.time_us, strict=True)
+            ],
+        )
     if change is Degradation.LATENCY:
-        return _slower_by_a_constant(measured)
-    return slower_by_the_byte(measured)
+        more = (factor - 1) * (measured.landmarks.latency_us or measured.curve.time_us[0])
+        return lambda curve: with_times(curve, [time + more for time in curve.time_us])
+    return slower_by_the_byte(measured, factor)
 
 
 def _standard_error(measured: Measured, change: Degradation, size: int | None) -> float | None:
@@ -211,52 +207,21 @@ def _standard_error(measured: Measured, change: Degradation, size: int | None) -
     return math.log(ends[1] / ends[0]) / (2 * _INTERVAL)
 
 
-def _changed(one: Subject, curves: Changed) -> Subject:
+def _changed(one: Subject, change: Degradation, factor: float, size: int | None) -> Subject:
     """Return a case with another curve for each launch; interleaved launches stay."""
+    curves = _changing(one.measured, change, size, factor)
     launches = [
         dataclasses.replace(launch, curve=curves(launch.curve)) for launch in one.measured.launches
     ]
     return dataclasses.replace(one, measured=one.measured.with_launches(launches))
 
 
-def slower_by_the_byte(measured: Measured) -> Changing:
+def slower_by_the_byte(measured: Measured, factor: float) -> Changed:
     """Make each byte slower, so that the largest message takes the factor longer."""
-    sizes, times = measured.curve.sizes, measured.curve.time_us
-
-    def changing(factor: float) -> Changed:
-        each = (factor - 1) * times[-1] / sizes[-1]
-        return lambda curve: with_times(
-            curve,
-            [time + each * size for size, time in zip(curve.sizes, curve.time_us, strict=True)],
-        )
-
-    return changing
-
-
-def _slower_by_a_constant(measured: Measured) -> Changing:
-    """Make each message slower, by a share of the latency."""
-    latency = measured.landmarks.latency_us or measured.curve.time_us[0]
-
-    def changing(factor: float) -> Changed:
-        more = (factor - 1) * latency
-        return lambda curve: with_times(curve, [time + more for time in curve.time_us])
-
-    return changing
-
-
-def _slower_at(size: int) -> Changing:
-    """Make the messages of one size slower."""
-
-    def changing(factor: float) -> Changed:
-        return lambda curve: with_times(
-            curve,
-            [
-                time * factor if at == size else time
-                for at, time in zip(curve.sizes, curve.time_us, strict=True)
-            ],
-        )
-
-    return changing
+    each = (factor - 1) * measured.curve.time_us[-1] / measured.curve.sizes[-1]
+    return lambda curve: with_times(
+        curve, [time + each * size for size, time in zip(curve.sizes, curve.time_us, strict=True)]
+    )
 
 
 def with_times(curve: Curve, times: Sequence[float]) -> Curve:

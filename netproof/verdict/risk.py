@@ -10,7 +10,7 @@ two parties (FTXS at SC21), with the verdict's own rule instead of a test.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import median
 
@@ -19,13 +19,21 @@ import scipy
 
 from netproof.errors import NetproofError
 from netproof.measurement import interval
+from netproof.measurement.case import Case
 from netproof.measurement.interval import Side
+from netproof.measurement.landmark_table import LANDMARKS, Better
+from netproof.measurement.landmarks import landmarks
+from netproof.measurement.readings import LandmarkSettings
+from netproof.session.measured import Measured
+from netproof.session.session import Session
+from netproof.site.partition import Partition
+from netproof.verdict import derive
+from netproof.verdict.derive import MEDIAN_TO_MEAN
+from netproof.verdict.limits import Limits
+from netproof.verdict.references import XFAIL, NotThere, ReferenceFile
 
 RISK = 0.05
 """Largest risk of each of the two."""
-
-MEDIAN_TO_MEAN = math.pi / 2
-"""Variance of a median of normal values over that of their mean."""
 
 MOST_SESSIONS = 1000
 """Most sessions of a plan."""
@@ -83,15 +91,6 @@ class Rule:
     most: int = 12
 
 
-@dataclass(frozen=True)
-class Outcomes:
-    """Shares of sessions that pass, fail and stay inconclusive."""
-
-    passed: float
-    failed: float
-    inconclusive: float
-
-
 def outcomes(
     ratio: float,
     bound: float,
@@ -100,8 +99,10 @@ def outcomes(
     *,
     tries: int = 1000,
     seed: int = 0,
-) -> Outcomes:
+) -> dict[Side, float]:
     """Simulate sessions on a network whose value is ``ratio`` of the agreed one.
+
+    Return the shares that pass (within), fail (beyond) and stay inconclusive (astride).
 
     ``bound``: over the agreed value, below 1 where larger is better, above 1 where smaller is. By
     the verdict's rule the interval of the median over the launches has to lie on one side of the
@@ -114,8 +115,7 @@ def outcomes(
         level = math.log(ratio) + scattering.between * random.standard_normal()
         values = np.exp(level + scattering.within * random.standard_normal(rule.most)).tolist()
         counts[_decided(values, ends, rule)] += 1
-    shares = {side: count / tries for side, count in counts.items()}
-    return Outcomes(shares[Side.WITHIN], shares[Side.BEYOND], shares[Side.ASTRIDE])
+    return {side: count / tries for side, count in counts.items()}
 
 
 def _decided(values: Sequence[float], ends: tuple[float, float], rule: Rule) -> Side:
@@ -141,21 +141,22 @@ class OperatingCurve:
 
     bound: float
     ratios: tuple[float, ...]
-    shares: tuple[Outcomes, ...]
+    shares: tuple[dict[Side, float], ...]
 
     def seller(self) -> float:
         """Return the share of sessions in which a network as agreed does not pass."""
-        return 1 - self._at(1.0).passed
+        return 1 - self._at(1.0)
 
     def buyer(self, margin: float) -> float:
         """Return the share in which a network passes that is worse by ``margin``."""
         worse = 1 - margin if self.bound < 1 else 1 / (1 - margin)
-        return self._at(worse).passed
+        return self._at(worse)
 
-    def _at(self, ratio: float) -> Outcomes:
+    def _at(self, ratio: float) -> float:
+        """Return the share that passes."""
         for one, shares in zip(self.ratios, self.shares, strict=True):
             if math.isclose(one, ratio):
-                return shares
+                return shares[Side.WITHIN]
         raise NetproofError(f"the curve has no point at {ratio:g}")
 
 
@@ -194,11 +195,6 @@ class AcceptancePlan:
     seller: float
     buyer: float
 
-    def accepts(self, sessions: Sequence[Sequence[float]]) -> bool:
-        """Check whether sessions pass, given their launches' values over the agreed one."""
-        level = sum(math.log(median(launches)) for launches in sessions) / len(sessions)
-        return level >= math.log(self.bound) if self.bound < 1 else level <= math.log(self.bound)
-
 
 def plan(
     scattering: Scatter,
@@ -218,11 +214,8 @@ def plan(
         raise NetproofError(f"a margin of {margin:g} is no share: give 0.05 for a twentieth")
     distance = -math.log(1 - margin)
     error = scattering.of_median(launches)
-    sessions = 1
-    if error > 0:
-        sessions = max(
-            1, math.ceil((2 * float(scipy.special.ndtri(1 - risk)) * error / distance) ** 2)
-        )
+    needed = (2 * float(scipy.special.ndtri(1 - risk)) * error / distance) ** 2
+    sessions = max(1, math.ceil(needed))
     if sessions > MOST_SESSIONS:
         raise NetproofError(
             f"sessions scatter by {error:.1%}, so that a margin of {margin:.1%} takes more than"
@@ -236,30 +229,122 @@ def plan(
     return AcceptancePlan(bound, sessions, launches, risked, risked)
 
 
-def simulated(
-    found: AcceptancePlan,
-    ratio: float,
-    scattering: Scatter,
+MARGINS = (0.02, 0.05, 0.1, 0.2, 0.3, 0.5)
+"""Margins of an operating-characteristic curve, besides the one that is asked for."""
+
+
+@dataclass(frozen=True)
+class ReferenceRisk:
+    """Risk by a bound of a case, or by a landmark that has none.
+
+    ``agreed``: the reference's value, or else the sessions' median, in ``unit``; ``curve``: of the
+    bound on the worse side, None without one; ``plan``: with small risks for both, None for the
+    reason ``why``.
+    """
+
+    case: Case
+    variable: str
+    unit: str
+    agreed: float
+    scatter: Scatter
+    curve: OperatingCurve | None
+    plan: AcceptancePlan | None
+    why: str = ""
+
+
+def risks_of_sessions(
+    sessions: Sequence[Session],
+    references: ReferenceFile,
+    system: str,
+    partition: str | None,
+    margin: float,
     *,
-    acceptances: int = 1000,
-    seed: int = 0,
-) -> float:
-    """Return the share of simulated acceptances that a network of ``ratio`` passes."""
-    random = np.random.default_rng(seed)
-    passed = 0
-    for _ in range(acceptances):
-        levels = math.log(ratio) + scattering.between * random.standard_normal(found.sessions)
-        noise = scattering.within * random.standard_normal((found.sessions, found.launches))
-        passed += found.accepts(np.exp(levels[:, None] + noise).tolist())
-    return passed / acceptances
+    tries: int = 1000,
+) -> tuple[list[ReferenceRisk], dict[Case, str]]:
+    """Return the risks of each landmark with a better side, and why cases have none.
 
-
-def shared_scatter(several: Mapping[str, Sequence[Sequence[float]]]) -> dict[str, Scatter]:
-    """Return the scatter of each variable; those without one are left out."""
-    found = {}
-    for name, sessions in several.items():
-        try:
-            found[name] = scatter(sessions)
-        except NetproofError:
+    ``margin``: the share by which a network is worse that must not pass. Raises NetproofError for
+    fewer than ``derive.LEAST_SESSIONS`` sessions, and as ``derive.results_of`` does.
+    """
+    if len(sessions) < derive.LEAST_SESSIONS:
+        raise NetproofError(
+            f"{len(sessions)} of at least {derive.LEAST_SESSIONS} sessions: fewer do not tell"
+            " how far sessions lie apart"
+        )
+    several = [derive.results_of(stored, system, partition) for stored in sessions]
+    found: list[ReferenceRisk] = []
+    without: dict[Case, str] = {}
+    for key, first in several[0].items():
+        results = [one.get(key) for one in several]
+        measured = [
+            Measured.from_json(one.measured) for one in results if one is not None and one.measured
+        ]
+        if len(measured) < len(sessions):
+            without[first.case] = f"{len(measured)} of {len(sessions)} sessions have measured it"
             continue
-    return found
+        try:
+            entries = references.find(first.name.split()[0], first.case)
+        except NotThere:
+            entries = {}
+        extras = Partition.model_validate(first.measured["partition_extras"])
+        confirm = extras.settings().confirm
+        rule = Rule(
+            min(len(one.first().launches) for one in measured),
+            confirm.launches,
+            confirm.most_launches,
+        )
+        for name, one in LANDMARKS.items():
+            if one.better is Better.NEITHER or name == "twin_mb_s":
+                continue
+            values = [_landmark_by_launch(session, name) for session in measured]
+            if not all(values):
+                continue
+            limits = entries.get(name)
+            if limits is not None and limits[0] == XFAIL:
+                continue
+            found.append(_risk(first.case, name, values, limits, rule, margin, tries))
+    return found, without
+
+
+def _risk(
+    case: Case,
+    variable: str,
+    values: Sequence[Sequence[float]],
+    entry: Sequence | None,
+    rule: Rule,
+    margin: float,
+    tries: int,
+) -> ReferenceRisk:
+    landmark = LANDMARKS[variable]
+    larger = landmark.better is Better.LARGER
+    scattering = scatter(values)
+    agreed = entry[0] if entry is not None and entry[0] else median(map(median, values))
+    curve = None
+    if entry is not None and entry[0]:
+        limits = Limits.of_entry(entry)
+        bound = (limits.low if larger else limits.high) / agreed
+        if 0 < bound < 1 if larger else 1 < bound < float("inf"):
+            margins = sorted({*MARGINS, margin})
+            curve = characteristic(bound, scattering, margins, rule, tries=tries)
+    try:
+        made, why = plan(scattering, margin, launches=rule.launches, larger=larger), ""
+    except NetproofError as error:
+        made, why = None, str(error)
+    return ReferenceRisk(case, variable, landmark.unit, agreed, scattering, curve, made, why)
+
+
+def _landmark_by_launch(measured: Measured, variable: str) -> list[float]:
+    """Return a landmark of each launch, in the reference's unit; empty where one lacks it."""
+    scale = 100 if LANDMARKS[variable].per_cent else 1
+    values = []
+    for launch in measured.launches:
+        if variable == "twin_share":
+            found = measured.with_launches([launch]).landmarks
+        else:
+            settings = LandmarkSettings(peak_from=measured.peak_from)
+            found = landmarks(launch.curve, measured.line_rate_mb_s, settings)
+        value = getattr(found, variable)
+        if value is None or value <= 0:
+            return []
+        values.append(scale * value)
+    return values

@@ -1,9 +1,9 @@
-"""A complete case with its site's settings, and a ruling of the verdict on one of its findings."""
+"""A complete case with its site's settings, its undisturbed launches, and a ruling on a finding."""
 
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -12,6 +12,12 @@ from netproof.criteria import Confirmation, ConfirmSettings, Finding, Level
 from netproof.criteria.settings import Settings
 from netproof.intake.patterns import expression
 from netproof.measurement.case import Case
+from netproof.measurement.disturbance import (
+    DisturbanceSettings,
+    NodeLoad,
+    disturbed,
+    others_share,
+)
 from netproof.measurement.links import Crossing, Link, RailLinks
 from netproof.session.measured import Measured
 
@@ -20,13 +26,12 @@ FLAGS = (Level.WARN, Level.FAIL)
 
 @dataclass(frozen=True, eq=False)
 class Subject:
-    """A complete case with its site's settings.
+    """A complete case with its site's settings, compared by identity.
 
-    ``switch``: its name; ``settings``: of the criteria; ``known``: flaws of the environment, from
-    an expression for the words of ``what`` to the reason; ``absent``: benchmarks that the
-    environment lacks, each with the reason; ``measured_on``: the day, if another session measured
-    it; ``link``: of each of its nodes, None where not known; ``rails``: the interfaces that should
-    carry its traffic. Compared by identity.
+    ``known``: flaws of the environment, from an expression for the words of ``what`` to the reason;
+    ``absent``: benchmarks that it lacks, with the reason; ``measured_on``: the day, if another
+    session measured it; ``link``: of each node, None where not known; ``rails``: interfaces that
+    should carry its traffic.
     """
 
     measured: Measured
@@ -133,3 +138,43 @@ class Ruling:
         """Return all its sizes in bytes, increasing."""
         own = () if self.finding.size is None else (self.finding.size,)
         return tuple(sorted({*own, *self.others}))
+
+
+def undisturbed(subject: Subject) -> Subject:
+    """Return the case with its undisturbed launches alone if they are enough; else as it is."""
+    launches, settings = subject.measured.launches, subject.settings.disturbance
+    quiet = [one for one in launches if not disturbed(one.loads, settings)]
+    if len(quiet) == len(launches) or len(quiet) < subject.settings.confirm.launches:
+        return subject
+    return dataclasses.replace(subject, measured=subject.measured.with_launches(quiet))
+
+
+def never_calm(subject: Subject) -> bool:
+    """Check whether every launch of a case was disturbed."""
+    settings = subject.settings.disturbance
+    return all(disturbed(one.loads, settings) for one in subject.measured.launches)
+
+
+def disturbances(subject: Subject) -> tuple[str, ...]:
+    """Return the worst disturbance of the launches that ``undisturbed`` had to keep."""
+    kept = [one.loads for one in undisturbed(subject).measured.launches]
+    return worst_of(kept, subject.settings.disturbance)
+
+
+def worst_of(
+    launches: Sequence[Sequence[NodeLoad]], settings: DisturbanceSettings
+) -> tuple[str, ...]:
+    """Return the disturbances of the most disturbed launch; nothing where none was.
+
+    A hypervisor may disturb a launch during which other programs did least.
+    """
+    several = [loads for loads in launches if disturbed(loads, settings)]
+    return disturbed(max(several, key=others_share), settings) if several else ()
+
+
+def without_noise(finding: Finding, noise: Sequence[str]) -> Finding:
+    """Return a finding that rests on disturbed launches: a failure is inconclusive."""
+    if not noise or finding.level not in (Level.FAIL, Level.INCONCLUSIVE):
+        return finding
+    reason = f"{finding.reason}; the machine was disturbed: {'; '.join(noise)}"
+    return dataclasses.replace(finding, level=Level.INCONCLUSIVE, reason=reason)

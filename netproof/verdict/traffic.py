@@ -7,8 +7,13 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from netproof.criteria import Level
-from netproof.criteria.counted import LOOPBACK, RetransmissionSettings, carrier_changes, finding_of
-from netproof.criteria.counted_shares import Share, sent_again
+from netproof.criteria.counters import (
+    LOOPBACK,
+    RetransmissionSettings,
+    Share,
+    carrier_changes,
+    sent_again,
+)
 from netproof.criteria.findings import Finding
 from netproof.criteria.interface import CountedLaunch
 from netproof.criteria.settings import Settings
@@ -34,10 +39,10 @@ _COUNTERS = ("tx_bytes", "rx_bytes", "rx_errs", "tx_errs", "rx_drop", "tx_drop",
 
 @dataclass(frozen=True)
 class InterfaceTotals:
-    """What an interface of a node counted over all launches of a partition's cases.
+    """Counts of an interface over all launches of a partition's cases.
 
-    ``counted``: counter to its sum, None where one launch's is not known; ``rail``: whether it is
-    under test; ``again``: of the node, what TCP sent again.
+    ``counted``: sums by counter, None where a launch's is not known; ``rail``: whether it is under
+    test; ``again``: what TCP sent again on the node.
     """
 
     partition: str
@@ -70,10 +75,10 @@ def _sum(first: int | None, second: int | None) -> int | None:
 
 @dataclass(frozen=True)
 class Seen:
-    """A launch that was counted: of a case, or of rounds of pairs.
+    """A launch of a case or of rounds of pairs that was counted.
 
-    ``rails``: the interfaces under test; ``calm``: whether nothing disturbed it; ``partners``:
-    whom a node sent to, where that is not all the other nodes.
+    ``rails``: interfaces under test; ``calm``: whether it was undisturbed; ``partners``: whom a
+    node sent to, where these are not all others.
     """
 
     partition: str
@@ -135,12 +140,9 @@ def of_rounds(several: Iterable[PairRounds], partitions: Mapping[str, Partition]
 
 def carriers_in_rounds(several: Iterable[Seen]) -> tuple[Finding, ...]:
     """Carriers that came or went while rounds of pairs ran, a finding each."""
-    by_partition: dict[str, list[Seen]] = defaultdict(list)
-    for seen in several:
-        by_partition[seen.partition].append(seen)
     return tuple(
         finding
-        for partition, launches in by_partition.items()
+        for partition, launches in _by_partition(several).items()
         for finding in carrier_changes(
             [
                 CountedLaunch(number, one.counters, Payload(0), one.calm)
@@ -155,23 +157,14 @@ def carriers_in_rounds(several: Iterable[Seen]) -> tuple[Finding, ...]:
 
 
 def all_lose(several: Iterable[Seen]) -> tuple[Finding, ...]:
-    """Partitions on which every node of rounds of pairs sends too much again, a finding each.
+    """Return a finding on each partition on which every node of rounds sends too much again.
 
-    Over undisturbed launches, each node beyond the bound that fails a case. No node stands out
-    then, and what all are slowed by shows in no comparison of nodes.
+    No node stands out then, and comparing nodes shows nothing of what slows all.
     """
-    by_partition: dict[str, list[Seen]] = defaultdict(list)
-    for seen in several:
-        if seen.calm:
-            by_partition[seen.partition].append(seen)
     found = []
-    for partition, launches in sorted(by_partition.items()):
+    for partition, launches in sorted(_by_partition(one for one in several if one.calm).items()):
         bounds: RetransmissionSettings = launches[0].settings.retransmission
-        shares: dict[str, Share] = {}
-        for one in launches:
-            for node in one.counters.nodes:
-                share = sent_again(one.counters, node.node)
-                shares[node.node] = shares[node.node] + share if node.node in shares else share
+        shares = _shares_by_node(launches)
         lose = [
             one.value
             for one in shares.values()
@@ -183,7 +176,7 @@ def all_lose(several: Iterable[Seen]) -> tuple[Finding, ...]:
             continue
         least, most = _percent(min(lose)), _percent(max(lose))
         found.append(
-            finding_of(
+            Finding(
                 ALL_LOSE,
                 Level.FAIL,
                 f"pairs on {partition}",
@@ -197,43 +190,54 @@ def all_lose(several: Iterable[Seen]) -> tuple[Finding, ...]:
     return tuple(found)
 
 
-def totals(several: Iterable[Seen]) -> tuple[InterfaceTotals, ...]:
-    """The interfaces of all nodes, by partition, node and name; loopback and idle ones left out."""
-    counted: dict[tuple[str, str, str], dict[str, int | None]] = {}
-    rails: set[tuple[str, str, str]] = set()
-    again: dict[tuple[str, str], Share] = {}
-    for seen in several:
-        for node in seen.counters.nodes:
-            share, place = sent_again(seen.counters, node.node), (seen.partition, node.node)
-            again[place] = again[place] + share if place in again else share
-            for source in node.of_kind(INTERFACE):
-                key = (*place, source.name)
-                sums = counted.setdefault(key, dict.fromkeys(_COUNTERS, 0))
-                for name in _COUNTERS:
-                    value = seen.counters.of_source(source, name)
-                    sums[name] = _sum(sums[name], value)
-                if source.name in seen.rails:
-                    rails.add(key)
-    return tuple(
-        InterfaceTotals(*key, sums, key in rails, again[key[:2]])
-        for key, sums in sorted(counted.items())
-        if key in rails or (key[2] != LOOPBACK and any(value != 0 for value in sums.values()))
-    )
+def totals(several: Sequence[Seen]) -> tuple[InterfaceTotals, ...]:
+    """Return the interfaces of all nodes in order; without loopback and idle ones."""
+    found = []
+    for partition, launches in sorted(_by_partition(several).items()):
+        counted: dict[tuple[str, str], dict[str, int | None]] = {}
+        rails: set[tuple[str, str]] = set()
+        for seen in launches:
+            for node in seen.counters.nodes:
+                for source in node.of_kind(INTERFACE):
+                    place = (node.node, source.name)
+                    sums = counted.setdefault(place, dict.fromkeys(_COUNTERS, 0))
+                    rails |= {place} if source.name in seen.rails else set()
+                    for name in _COUNTERS:
+                        sums[name] = _sum(sums[name], seen.counters.of_source(source, name))
+        shares = _shares_by_node(launches)
+        found += [
+            InterfaceTotals(partition, *place, sums, place in rails, shares[place[0]])
+            for place, sums in sorted(counted.items())
+            if place in rails or (place[1] != LOOPBACK and any(one != 0 for one in sums.values()))
+        ]
+    return tuple(found)
+
+
+def _by_partition(several: Iterable[Seen]) -> dict[str, list[Seen]]:
+    found: dict[str, list[Seen]] = defaultdict(list)
+    for one in several:
+        found[one.partition].append(one)
+    return found
+
+
+def _shares_by_node(launches: Iterable[Seen]) -> dict[str, Share]:
+    """Return what TCP sent again on each node, over all launches."""
+    shares: dict[str, Share] = {}
+    for one in launches:
+        for node in one.counters.nodes:
+            share = sent_again(one.counters, node.node)
+            shares[node.node] = shares[node.node] + share if node.node in shares else share
+    return shares
 
 
 def standing_out(several: Sequence[Seen]) -> tuple[Finding, ...]:
-    """The nodes whose ports lose more than those of the partition's others, a finding each.
+    """Return a finding on each node whose port loses more than those of the partition's others.
 
-    What all nodes have in common is the switch's, or the machine's on which they are emulated. So
-    what a port loses, over the partition's undisturbed launches if there are any, is compared with
-    the median of the other nodes', by ``beyond`` and ``times``. It warns, as LOSES where most
-    launches show it, and as LOST_ONCE where it was a burst.
+    Losses over undisturbed launches, if there are any, are compared with the other nodes' median,
+    by ``beyond`` and ``times``. It warns, as LOSES where most launches show it, else as LOST_ONCE.
     """
-    by_partition: dict[str, list[Seen]] = defaultdict(list)
-    for seen in several:
-        by_partition[seen.partition].append(seen)
     found = []
-    for partition, launches in sorted(by_partition.items()):
+    for partition, launches in sorted(_by_partition(several).items()):
         calm = [one for one in launches if one.calm] or launches
         bounds: RetransmissionSettings = launches[0].settings.retransmission
         interface = ", ".join(launches[0].rails)
@@ -247,7 +251,7 @@ def standing_out(several: Sequence[Seen]) -> tuple[Finding, ...]:
                 continue
             shown = f"{port.seen} of {port.launches} launches show it"
             either = f", or that of {', '.join(port.or_of)}" if port.or_of else ""
-            finding = finding_of(
+            finding = Finding(
                 LOSES if port.persists else LOST_ONCE,
                 Level.WARN,
                 f"{partition} {port.node} {interface}",

@@ -1,291 +1,334 @@
-"""The verdict on a session: expected cases, results, criteria and references."""
+"""Parts of a verdict: judged cases, failed tests, skipped cases, stored results."""
 
 from __future__ import annotations
 
-import dataclasses
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
 
-from netproof.criteria import Level
-from netproof.errors import NetproofError
+from netproof.criteria import Finding, Level
 from netproof.measurement.case import Case
-from netproof.session import again, reference_findings
+from netproof.measurement.curve import Curve
+from netproof.measurement.landmarks import Landmarks
 from netproof.session.again import MeasuredAgain
 from netproof.session.left import Left
 from netproof.session.measured import Measured
-from netproof.session.provenance import OfSession
-from netproof.session.session import GOOD_RESULTS, CheckResult, Session
-from netproof.site.matrix import Matrix
-from netproof.verdict import anew, comparing, confirming, coverage, judgement, pairs, traffic
-from netproof.verdict import nodes as of_nodes
-from netproof.verdict.judged import (
-    NOT_IN_SESSION,
-    Alongside,
-    Judged,
-    LeftCase,
-    Verdict,
-    faults_of_parts,
-)
-from netproof.verdict.nodes import Declared
-from netproof.verdict.notes import beyond_cases, crash_notes, fabric_notes, of_cases, reason_of
+from netproof.session.session import CheckResult
+from netproof.site.matrix import Absence
+from netproof.verdict.case_rulings import LaunchCount
+from netproof.verdict.coverage import Coverage
+from netproof.verdict.exit_status import CANNOT_JUDGE, FAILED, PASSED
+from netproof.verdict.nodes import NodeFinding
+from netproof.verdict.pairs import JudgedPairs
 from netproof.verdict.subject import Ruling, Subject
+from netproof.verdict.traffic import InterfaceTotals
 
-AGAINST = (Level.FAIL, Level.INCONCLUSIVE)
-"""Levels of a ruling that keep its case from passing."""
+NOT_IN_SESSION = "did not run: the session does not have it"
+"""Reason of a case that was expected and that no test of the session was to measure."""
 
-MOST_NODES = 4
-"""Nodes that a sentence on a case names."""
+NEVER_RAN = ("skip", "fail_deps")
+"""ReFrame's results of a case that it did not run."""
 
 
-def judge(
-    matrix: Matrix,
-    session: Session,
-    earlier: Sequence[Session] = (),
-    alongside: Alongside | None = None,
-    references: anew.Entries | None = None,
-    made: OfSession | None = None,
-) -> Verdict:
-    """Judge a session by its expected matrix, and by all criteria.
+@dataclass(frozen=True)
+class Judged:
+    """One judged case.
 
-    ``earlier``: sessions of the same system, whose configurations must not have vanished;
-    ``alongside``: stored results for envelope and score; ``references``: by which every complete
-    case is rejudged, None for the findings of the run; ``made``: the session's provenance, None
-    where it cannot be read. Raises NetproofError for an empty matrix, and for results of another
-    system than the matrix asks for.
+    ``faults``: why it was not measured or does not meet its references, a sentence each;
+    ``expected``: why its failure was expected, or empty; ``rulings``: on every finding of the
+    criteria; ``measured``: None where it was not complete; ``again``: repeats at single sizes.
     """
-    if not matrix.cases:
-        raise NetproofError("nothing was to be measured, so there is nothing to pass")
-    system = matrix.cases[0].system
-    others = {result.system for result in session.results} - {system}
-    if others:
-        raise NetproofError(
-            f"{session.path}: holds results of {', '.join(sorted(others))}, not of {system}"
-        )
-    ran, cases = cases_of(session, matrix)
-    subjects = {
-        key: subject(result, matrix)
-        for key, result in ran.items()
-        if result.measured and result.contradiction is None
-    }
-    around = measured_again(session)
-    borrowed = () if alongside is None else alongside.cases
-    along = rulings_along(list(subjects.values()), session)
-    across = comparing.across(
-        [*subjects.values(), *(one.subject for one in borrowed)], matrix.baseline
-    )
-    today = {}
-    if references is not None:
-        today = {
-            key: anew.judge(one, references)
-            for key, one in subjects.items()
-            if anew.concerns(ran[key])
-        }
-    judged = []
-    for case in cases:
-        result, key = ran.get(case.key()), case.key()
-        faults, expected = faults_of(result)
-        of_values = () if result is None else of_references(result)
-        if key in today:
-            faults, expected = today[key].faults, today[key].expected
-            of_values = today[key].rulings
-        if key not in today and any(ruling.level in AGAINST for ruling in of_values):
-            # ReFrame's own message has no interval.
-            faults = ()
-        complete = subjects[key].measured if key in subjects else None
-        if complete is not None:
-            where = f"; on {_nodes(complete)}"
-            of_values = tuple(
-                dataclasses.replace(one, reason=one.reason + where) for one in of_values
-            )
-        if complete is not None:
-            faults = tuple(f"{fault}; on {_nodes(complete)}" for fault in faults)
-        judged.append(
-            Judged(
-                case,
-                result,
-                faults,
-                expected,
-                (*of_values, *along.get(key, ()), *across.get(key, ())),
-                complete,
-                around.get(key),
-            )
-        )
-    launched = judgement.launched(subjects.values(), again.starts(around))
-    failed_tests = beyond_cases(session)
-    of_pairs = pairs.of_session(session, matrix)
-    in_rounds = traffic.of_rounds((one.rounds for one in of_pairs), matrix.partitions)
-    seen = [*traffic.of_cases(subjects.values()), *in_rounds]
-    carriers, lossy = traffic.carriers_in_rounds(in_rounds), traffic.standing_out(seen)
-    broken = (*carriers, *traffic.all_lose(in_rounds))
-    nodes = () if made is None else of_nodes.judge(made, matrix.partitions, _declared(matrix, ran))
-    left = left_by(session)
-    deferred = {case.partition for case in matrix.cases if case.key() in left}
-    covered = coverage.judge(made, session, matrix.partitions, deferred)
-    faults = [
-        *map(str, failed_tests),
-        *_vanished(matrix, earlier),
-        *faults_of_parts(launched, of_pairs, broken, covered, nodes),
-    ]
-    if alongside is not None:
-        ruled = (
-            dataclasses.replace(one, rulings=across.get(one.case.key(), ())) for one in borrowed
-        )
-        alongside = dataclasses.replace(alongside, cases=tuple(ruled))
-    return Verdict(
-        tuple(judged),
-        matrix.absences,
-        tuple(faults),
-        (
-            *of_cases(matrix, judged, alongside),
-            *fabric_notes(session),
-            *crash_notes(launched),
-            *(one.why for one in carriers if one.level is Level.WARN),
-            *(one.why for one in lossy),
-            *anew.differences([(ran[key], one) for key, one in today.items()]),
-        ),
-        left_of(session, matrix),
-        alongside,
-        tuple(failed_tests),
-        launched,
-        of_pairs,
-        nodes,
-        covered,
-        traffic.totals(seen),
-        (*broken, *lossy),
-    )
+
+    case: Case
+    result: CheckResult | None
+    faults: tuple[str, ...]
+    expected: str = ""
+    rulings: tuple[Ruling, ...] = ()
+    measured: Measured | None = None
+    again: MeasuredAgain | None = None
+
+    def said(self, level: Level) -> tuple[str, ...]:
+        """Return the sentences of the rulings of that level."""
+        return tuple(ruling.why for ruling in self.rulings if ruling.level is level)
+
+    @property
+    def failed(self) -> bool:
+        """Whether it was not measured, or fails a criterion or a reference."""
+        return bool(self.faults or self.said(Level.FAIL))
+
+    @property
+    def passed(self) -> bool:
+        """Whether nothing of it failed or is inconclusive."""
+        return not self.failed and not self.said(Level.INCONCLUSIVE)
+
+    @property
+    def ran(self) -> bool:
+        """Whether ReFrame ran it, with any result."""
+        return self.result is not None and self.result.result not in NEVER_RAN
+
+    @property
+    def failed_job(self) -> str | None:
+        """Name of the failed test that it waited for, or None."""
+        return None if self.result is None else self.result.failed_job
+
+    @property
+    def complete(self) -> bool:
+        """Whether it was measured whole."""
+        return self.measured is not None
+
+    @property
+    def landmarks(self) -> Landmarks | None:
+        """Landmarks of its curve; None where it was not measured whole."""
+        return None if self.measured is None else self.measured.landmarks
+
+    def repeated(self) -> tuple[Curve, tuple[Curve, ...]] | None:
+        """Return its curve and those of its repeats, where it has flags that were repeated."""
+        if not self.flags() or self.measured is None or self.again is None:
+            return None
+        return self.measured.curve, self.again.launches
+
+    @property
+    def level(self) -> Level:
+        """Result: fail, inconclusive, warn or pass."""
+        if self.failed:
+            return Level.FAIL
+        if not self.passed:
+            return Level.INCONCLUSIVE
+        return Level.WARN if self.said(Level.WARN) else Level.PASS
+
+    def flags(self) -> tuple[Ruling, ...]:
+        """Return the rulings on flags that were measured again, with any result."""
+        return tuple(ruling for ruling in self.rulings if ruling.confirmation is not None)
+
+    def score(self) -> Finding | None:
+        """Return the score against the baseline, or None."""
+        return _score(self.rulings)
 
 
-def _declared(matrix: Matrix, ran: Mapping[tuple, CheckResult]) -> dict[str, Declared]:
-    """Return each partition's declared links: when it was measured, or else as of now."""
-    stated = {
-        name: Declared(one.interface, one.link_mbit_s, one.mtu)
-        for name, one in matrix.partitions.items()
-    }
-    for result in ran.values():
-        extras = result.measured["partition_extras"] if result.measured else {}
-        if result.partition in stated and {"interface", "link_mbit_s", "mtu"} <= extras.keys():
-            stated[result.partition] = Declared(
-                extras["interface"], extras["link_mbit_s"], extras["mtu"]
-            )
-    return stated
+def _score(rulings: Sequence[Ruling]) -> Finding | None:
+    for ruling in rulings:
+        if ruling.finding.criterion == "score" and ruling.finding.value is not None:
+            return ruling.finding
+    return None
 
 
-def cases_of(session: Session, matrix: Matrix) -> tuple[dict[tuple, CheckResult], list[Case]]:
-    """Return the result of each case of a session, by its key, and the cases to judge, in order.
+@dataclass(frozen=True)
+class Borrowed:
+    """Stored result of a case from another session, which is compared with and not judged.
 
-    Cases of the matrix that were not skipped come first, then unexpected ones.
+    ``session``: its name in the store, at ``path``; ``started``: UTC; ``days``: how long before the
+    judged session, negative after it; ``marks``: reasons against comparing them, a sentence each;
+    ``rulings``: of the criteria across configurations.
     """
-    ran: dict[tuple, CheckResult] = {}
-    for result in session.results:
-        if result.case is not None:
-            # The last run of each case counts.
-            ran[result.case.key()] = result
-    expected = {case.key() for case in matrix.cases}
-    left = left_by(session)
-    return ran, [
-        *(case for case in matrix.cases if case.key() not in left),
-        *(result.case for key, result in ran.items() if key not in expected and key not in left),
-    ]
+
+    subject: Subject
+    result: CheckResult
+    session: str
+    path: Path
+    started: datetime
+    days: float
+    marks: tuple[str, ...]
+    rulings: tuple[Ruling, ...] = ()
+
+    @property
+    def case(self) -> Case:
+        """Case."""
+        return self.subject.case
+
+    @property
+    def measured(self) -> Measured:
+        """Measurement."""
+        return self.subject.measured
+
+    @property
+    def landmarks(self) -> Landmarks:
+        """Landmarks of its curve."""
+        return self.measured.landmarks
+
+    @property
+    def date(self) -> str:
+        """Day on which it was measured, UTC, ``2026-11-20``."""
+        return f"{self.started:%Y-%m-%d}"
+
+    @property
+    def age(self) -> str:
+        """Time before or after the judged session, in words."""
+        when = "before" if self.days >= 0 else "after"
+        hours = round(24 * abs(self.days))
+        if hours == 0:
+            return "within the hour"
+        if hours == 1:
+            return f"1 hour {when}"
+        return f"{hours} hours {when}" if hours < 48 else f"{abs(self.days):.0f} days {when}"
+
+    def score(self) -> Finding | None:
+        """Return the score against the baseline, or None."""
+        return _score(self.rulings)
 
 
-def complete(result: CheckResult) -> Measured | None:
-    """Return the measurement of a case; None where it was not complete."""
-    if not result.measured or result.contradiction is not None:
-        return None
-    return Measured.from_json(result.measured)
+@dataclass(frozen=True)
+class Alongside:
+    """Stored results of configurations that a session neither was to measure nor measured.
 
-
-def left_of(session: Session, matrix: Matrix) -> tuple[LeftCase, ...]:
-    """Return the expected cases that the session skipped, in the matrix' order."""
-    left = left_by(session)
-    return tuple(LeftCase(case, left[case.key()]) for case in matrix.cases if case.key() in left)
-
-
-def left_by(session: Session) -> dict[tuple, Left]:
-    """Return why a session skipped cases, by the case's key."""
-    ended = {r.case.key(): r for r in session.results if r.case is not None}
-    return {
-        key: Left.from_json(result.left)
-        for key, result in ended.items()
-        if result.left and result.result == "skip"
-    }
-
-
-def _nodes(measured: Measured) -> str:
-    """Return the nodes that a case was measured on, the first of many."""
-    names = list(dict.fromkeys(node for one in measured.launches for node in one.nodes()))
-    more = len(names) - MOST_NODES
-    return f"{', '.join(names[:MOST_NODES])}{f' and {more} more' if more > 0 else ''}"
-
-
-def subject(result: CheckResult, matrix: Matrix, measured_on: str = "") -> Subject:
-    """Return a measured case with today's settings, or with its own without any for it.
-
-    The link is the one that it was measured over. ``measured_on``: the day, if another session than
-    the judged one measured it.
+    ``cases``: compared with; ``left_out``: excluded for their marks; ``not_found``: not measured
+    well by any stored session. ``max_age_days``: age beyond which a session is marked.
     """
-    measured = Measured.from_json(result.measured)
-    extras, environment = result.measured["partition_extras"], result.measured["environment_extras"]
-    as_it_was = Subject.of_extras(measured, extras, environment, measured_on)
-    here = matrix.partitions.get(measured.case.partition)
-    if here is None:
-        return dataclasses.replace(as_it_was, known={})
-    known = matrix.known.get(measured.case.environment, {})
-    return dataclasses.replace(as_it_was, switch=here.switch, settings=here.settings(), known=known)
+
+    store: Path
+    max_age_days: float
+    cases: tuple[Borrowed, ...]
+    left_out: tuple[Borrowed, ...]
+    not_found: tuple[Case, ...]
+
+    def together(self) -> tuple[Together, ...]:
+        """Return its cases in groups, first those that are compared with."""
+        found: dict[tuple, list[Borrowed]] = {}
+        for several, left_out in ((self.cases, False), (self.left_out, True)):
+            for one in several:
+                case = one.case
+                key = (left_out, case.partition, case.environment, one.session, one.marks)
+                found.setdefault(key, []).append(one)
+        return tuple(Together(tuple(cases), key[0]) for key, cases in found.items())
 
 
-def rulings_along(subjects: Sequence[Subject], session: Session) -> dict[tuple, tuple[Ruling, ...]]:
-    """Return the rulings on findings along the curves of a session's cases, by their keys."""
-    around = measured_again(session)
-    return {
-        one.case.key(): confirming.rule_all(one, findings, around.get(one.case.key()))
-        for one, findings in judgement.along_all(subjects).items()
-    }
+@dataclass(frozen=True)
+class Together:
+    """Cases of one configuration, session and set of marks, and whether they were left out."""
+
+    cases: tuple[Borrowed, ...]
+    left_out: bool
+
+    def __str__(self) -> str:
+        """Return the configuration, date, session and marks in words."""
+        one, count = self.cases[0], len(self.cases)
+        marked = f"; {'; '.join(one.marks)}" if one.marks else ""
+        return (
+            f"{one.case.partition} {one.case.environment}, of {one.date} ({one.age}):"
+            f" {count} {'case' if count == 1 else 'cases'} of session {one.session}{marked}"
+        )
 
 
-def measured_again(session: Session) -> Mapping[tuple, MeasuredAgain]:
-    """Return the repeats at single sizes of a session's cases, by their keys."""
-    return again.by_case(
-        MeasuredAgain.from_json(values)
-        for result in session.results
-        for values in result.again or ()
+@dataclass(frozen=True)
+class FailedTest:
+    """A job, or a test that judges several cases, that did not finish, and why."""
+
+    name: str
+    system: str
+    partition: str
+    environment: str
+    why: str
+
+    def __str__(self) -> str:
+        return f"{self.where}: {self.why}"
+
+    @property
+    def where(self) -> str:
+        """Configuration and name; a run that was killed has no partition."""
+        where = ":".join(filter(None, (self.system, self.partition)))
+        return " ".join(filter(None, (where, self.environment, self.name)))
+
+
+@dataclass(frozen=True)
+class LeftCase:
+    """An expected case that the session skipped, with the reason."""
+
+    case: Case
+    left: Left
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """All cases in the matrix' order, declared absences, and faults beyond single cases.
+
+    ``notes``: what was not or could not be asserted; ``left``: expected cases that were skipped;
+    ``alongside``: stored results, None where not asked for; ``launched``: launches and crashes of
+    each configuration; ``traffic``: counters of each interface; ``standing_out``: changed carriers,
+    and nodes that lose more than others. What fails in a part is among the faults, in a sentence.
+    """
+
+    cases: tuple[Judged, ...]
+    absences: tuple[Absence, ...]
+    faults: tuple[str, ...]
+    notes: tuple[str, ...]
+    left: tuple[LeftCase, ...] = ()
+    alongside: Alongside | None = None
+    failed_tests: tuple[FailedTest, ...] = ()
+    launched: tuple[LaunchCount, ...] = ()
+    pairs: tuple[JudgedPairs, ...] = ()
+    nodes: tuple[NodeFinding, ...] = ()
+    coverage: tuple[Coverage, ...] = ()
+    traffic: tuple[InterfaceTotals, ...] = ()
+    standing_out: tuple[Finding, ...] = ()
+
+    @property
+    def node_warnings(self) -> tuple[str, ...]:
+        """Warnings about nodes, a sentence each."""
+        return tuple(str(one) for one in self.nodes if one.level is Level.WARN)
+
+    @property
+    def undecided(self) -> tuple[str, ...]:
+        """Why nodes are neither cleared nor accused, or too few were free, a sentence each."""
+        return (
+            *(why for one in self.pairs for why in one.undecided()),
+            *(f"coverage: {one}" for one in self.coverage if one.short),
+        )
+
+    @property
+    def crashes(self) -> str:
+        """Line with the launches of complete cases, and how many crashed; empty without any."""
+        made = sum(one.launches for one in self.launched)
+        crashed = sum(one.crashed for one in self.launched)
+        return f"launches: {made}, crashed: {crashed}" if made else ""
+
+    @property
+    def status(self) -> int:
+        """Exit status: 0 passed, 1 failed, 2 nothing failed and some could not be judged."""
+        if self.faults or any(judged.failed for judged in self.cases):
+            return FAILED
+        passed = self._whole and all(judged.passed for judged in self.cases)
+        return PASSED if passed and not self.undecided else CANNOT_JUDGE
+
+    @property
+    def inconclusive(self) -> bool:
+        """Whether it was judged whole, nothing failed, and some of it is inconclusive."""
+        return self.status == CANNOT_JUDGE and self._whole
+
+    @property
+    def _whole(self) -> bool:
+        return bool(self.cases) and all(one.left.planned for one in self.left)
+
+
+def faults_of_parts(
+    launched: Sequence[LaunchCount],
+    pairs: Sequence[JudgedPairs],
+    standing_out: Sequence[Finding],
+    coverage: Sequence[Coverage],
+    nodes: Sequence[NodeFinding],
+) -> tuple[str, ...]:
+    """Return the faults beyond single cases in these parts of a verdict, a sentence each."""
+    return (
+        *(one.finding.why for one in launched if one.finding.level is Level.FAIL),
+        *(why for one in pairs for why in (*one.accusations(), *one.faults())),
+        *(one.why for one in standing_out if one.level is Level.FAIL),
+        *(f"coverage: {one}" for one in coverage if one.failed),
+        *(str(one) for one in nodes if one.level is Level.FAIL),
     )
 
 
-def _vanished(matrix: Matrix, earlier: Sequence[Session]) -> list[str]:
-    here = matrix.configurations()
-    gone: dict[tuple[str, str], Session] = {}
-    for session in earlier:
-        for result in session.results:
-            where = (result.partition, result.environment)
-            asked = matrix.whole or result.partition in matrix.partitions
-            if result.case is not None and asked and where not in here | matrix.retired:
-                gone.setdefault(where, session)
-    system = matrix.cases[0].system
+def together(left: Sequence[LeftCase]) -> dict[tuple[str, str, Left], tuple[Case, ...]]:
+    """Return the skipped cases by partition, environment and reason."""
+    found: dict[tuple[str, str, Left], list[Case]] = {}
+    for one in left:
+        place = (one.case.partition, one.case.environment, one.left)
+        found.setdefault(place, []).append(one.case)
+    return {place: tuple(cases) for place, cases in found.items()}
+
+
+def sentences_of_left(left: Sequence[LeftCase]) -> list[str]:
+    """Return a sentence on skipped cases for each configuration and reason."""
     return [
-        f"{system}:{partition} {environment}: ran in {session.path}, and the configuration has it"
-        " no more: put it back, or say why it is gone in the partition's extras['retired']"
-        for (partition, environment), session in gone.items()
+        f"{'1 case' if len(cases) == 1 else f'{len(cases)} cases'} of {partition} {environment}"
+        f" {'deferred' if reason.planned else 'NOT MEASURED'}: {reason.why}"
+        for (partition, environment, reason), cases in together(left).items()
     ]
-
-
-def faults_of(result: CheckResult | None) -> tuple[tuple[str, ...], str]:
-    """Return why a case was not measured or fails its references, and why that was expected."""
-    if result is None:
-        return (NOT_IN_SESSION,), ""
-    if result.contradiction is not None:
-        return (result.contradiction,), ""
-    if result.result not in GOOD_RESULTS:
-        return (reason_of(result),), ""
-    if result.measured is None:
-        return ("passed for ReFrame, but left no measurement",), ""
-    return (), "fails as expected" if result.result == "xfail" else ""
-
-
-def of_references(result: CheckResult) -> tuple[Ruling, ...]:
-    """Return the run's rulings on a case's references; empty where it made none."""
-    rulings = []
-    for values in result.references or ():
-        finding = reference_findings.from_json(values)
-        level = Level.FAIL if finding.level is Level.UNDEFINED else finding.level
-        rulings.append(Ruling(finding, level, finding.reason))
-    return tuple(rulings)

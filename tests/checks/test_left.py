@@ -12,7 +12,7 @@ from netproof.session.left import Left
 from netproof.site import site
 from netproof.site.jobs import PlannedJob, job_of
 from netproof.site.matrix import matrix
-from netproof.verdict.verdict import judge
+from netproof.verdict.judge import judge
 
 # Each test runs ReFrame as a whole.
 pytestmark = pytest.mark.slow

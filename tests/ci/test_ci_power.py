@@ -16,8 +16,8 @@ from netproof.session import session
 from netproof.session.measured import Measured
 from netproof.site.matrix import Matrix
 from netproof.site.partition import ScoreBaseline
-from netproof.verdict import derivable
-from netproof.verdict.verdict import judge
+from netproof.verdict import derive
+from netproof.verdict.judge import judge
 
 SESSIONS = Path(__file__).resolve().parents[1] / "data" / "sessions"
 
@@ -135,7 +135,7 @@ def test_a_change_of_the_first_launch_leaves_the_others(recorded):
 def several(recorded, monkeypatch) -> list[power.Recorded]:
     """As many sessions as derived references take, which agree to the last digit."""
     monkeypatch.setenv("RFM_REFERENCE_PREFIX", str(SESSIONS.parents[2] / "reference-values"))
-    count = derivable.LEAST_SESSIONS + 1
+    count = derive.LEAST_SESSIONS + 1
     return [
         dataclasses.replace(
             recorded,

@@ -28,10 +28,17 @@ from ci.diagnose_campaign.records import (
 )
 from ci.testbed import topology_reading
 from netproof.diagnosis.causes import BY_NAME
-from netproof.diagnosis.culprits import Culprit
 from netproof.diagnosis.diagnosis import Diagnosis
-from netproof.diagnosis.evidence import Evidence, EvidenceSource, Place, PlaceKind, Sign, Sure
-from netproof.diagnosis.evidence_for import CauseName
+from netproof.diagnosis.evidence import (
+    CauseName,
+    Culprit,
+    Evidence,
+    EvidenceSource,
+    Place,
+    PlaceKind,
+    Sign,
+    Sure,
+)
 from netproof.errors import NetproofError
 from netproof.present import documents
 from netproof.present.diagnosis import of_diagnosis
@@ -67,17 +74,16 @@ def run_of(kind: str, place: str = "gige-3", fault: dict | None = None, number: 
 def accused(cause: CauseName, place: Place, detail: str = "", *, alike: str = "", sign=Sign.SLOW):
     """A culprit as the diagnosis makes it."""
     shown = str(place) if place.kind is not PlaceKind.SETTING else place.nodes[0]
+    seen = Evidence(EvidenceSource.HOST, sign, place, "it was seen", Sure.SEEN, "by the kernel")
     return Culprit(
-        cause,
         place,
-        BY_NAME[cause].headline.format(place=shown, detail=detail),
+        (seen,),
         Sure.SEEN,
         "the nodes say so themselves",
-        (Evidence(EvidenceSource.HOST, sign, place, "it was seen", Sure.SEEN, "by the kernel"),),
-        (alike,) if alike else (),
-        "",
-        "look",
-        "",
+        alternatives=(alike,) if alike else (),
+        cause=cause,
+        headline=BY_NAME[cause].headline.format(place=shown, detail=detail),
+        advice="look",
     )
 
 
@@ -211,7 +217,7 @@ def test_on_a_healthy_testbed_whatever_is_named_is_false():
     assert judged(run) is Found.RIGHT
     assert judged(run, accused(CauseName.UNEXPLAINED, UNKNOWN, "1 red case")) is Found.FALSE
     unknown = judging.judge(run, 2, said(incomplete=("1 case inconclusive",)), "")
-    assert unknown == Judged(Found.RIGHT, ("inconclusive: 1 case inconclusive",), "cannot be told")
+    assert unknown == Judged(Found.RIGHT, ("inconclusive: 1 case inconclusive",), "inconclusive")
 
 
 @pytest.mark.slow

@@ -18,7 +18,7 @@ from ci.missed_faults.kinds import DERIVING, HEALTHY, HEALTHY_DERIVED, KINDS, ki
 from ci.missed_faults.records import Campaign, Found, Judged, Result, Run, Settings
 from netproof.errors import NetproofError
 from netproof.site import site
-from netproof.verdict.judged import NOT_IN_SESSION
+from netproof.verdict.verdict import NOT_IN_SESSION
 
 ROOT = Path(__file__).resolve().parents[2]
 RED = json.loads((ROOT / "tests" / "data" / "verdicts" / "red.json").read_text())

@@ -39,26 +39,8 @@ def test_a_store_made_in_parts_is_the_same(folder, tmp_path):
     )
 
 
-def test_the_report_has_every_case_with_its_launches(folder):
-    session = ways.report_of_newest(folder)
-    assert session.path.name == f"session={nights.stored(NIGHTS - 1).name}"
-    assert len(session.results) == 1008
-    assert {len(result.measured["launches"]) for result in session.results} == {3}
-
-
 def test_all_ways_give_the_same_answer(folder):
     scores = ways.values_of_newest(folder).to_pandas().sort_values(list(KEY))
     for way in (ways.pandas_scores, ways.pandas_scores_of_file):
         naive = way(folder).sort_values(list(KEY))
         assert scores.score.tolist() == pytest.approx(naive.ratio.tolist(), rel=1e-12)
-    medians = {
-        (*(getattr(result.case, name) for name in KEY), size): time
-        for result in ways.report_of_newest(folder).results
-        for size, time in zip(
-            result.measured["curve"]["sizes"], result.measured["curve"]["time_us"], strict=True
-        )
-    }
-    for way in (ways.pandas_report, ways.pandas_report_of_file):
-        naive = way(folder)
-        keys = zip(*(naive[name] for name in (*KEY, "size_bytes")), strict=True)
-        assert dict(zip(keys, naive.time_us, strict=True)) == medians

@@ -33,7 +33,7 @@ from ci import planted_changes, power
 from ci.history_benchmark import histories as drawn
 from ci.pair_power import runs
 from ci.pair_power.portions import portions
-from netproof.comparison import comparison, sides
+from netproof.comparison import comparison
 from netproof.congestion import factors, gpcnet, loaded, percentiles, tails
 from netproof.diagnosis import diagnosis
 from netproof.history import detection
@@ -45,7 +45,7 @@ from netproof.site.partition import Partition
 from netproof.store import Store
 from netproof.tuning import algorithm_sweep, gains, sweep, winners
 from netproof.tuning.algorithms import known
-from netproof.verdict import deriving, files, judging, keeping, pairs, verdict
+from netproof.verdict import derive, files, judge, judging, pairs
 from netproof.verdict.options import AlongsideOptions
 from netproof.verdict.references import ReferenceFile
 from netproof.verdict.subject import Subject
@@ -68,7 +68,7 @@ FIGURES = {
 WORDS = {
     **FIGURES,
     **{"between": "inter-node", "inside": "intra-node", "oneway": "one way"},
-    **{"rate both ways": "bidirectional rate", "cannot be told": "inconclusive"},
+    **{"rate both ways": "bidirectional rate"},
     **{"astride": "contains the bound", "beyond": "outside the bound", "red": "failed"},
     **{"status": "exit status", "result.result": "result of ReFrame", "sure": "certainty"},
     **{"again.launches": "repeated launches", "all_crashes": "crashed attempts"},
@@ -180,7 +180,7 @@ def as_if_whole(name: str) -> power.Recorded:
     cases = {result.case: None for result in one.session.results if result.case is not None}
     matrix = dataclasses.replace(one.matrix, cases=tuple(cases))
     entries = judging.references_of(matrix)
-    found = verdict.judge(matrix, one.session, references=entries, made=one.provenance)
+    found = judge.judge(matrix, one.session, references=entries, made=one.provenance)
     return power.Recorded(one.session, matrix, found, entries)
 
 
@@ -207,7 +207,7 @@ def verdicts() -> Iterator[Fact]:
     with tempfile.TemporaryDirectory() as folder:
         store = Store.create(Path(folder) / "store")
         for name in ("two-switches", "healthy"):
-            keeping.ingest(store, DATA / "sessions" / f"{name}.json")
+            judging.ingest(store, DATA / "sessions" / f"{name}.json")
         asked = AlongsideOptions(store.folder)
         found = judging.judge_session(judged("sick").session, asked=asked).verdict.alongside
     for one in (*found.cases, *found.left_out):
@@ -276,7 +276,7 @@ def jobs() -> Iterator[Fact]:
             subjects[case.key()] = Subject.of_extras(one, made_sessions.extras(), {})
             yield from measured(of_case(folder.name, case), one)
         nothing = SimpleNamespace(results=())
-        for key, several in verdict.rulings_along([*subjects.values()], nothing).items():
+        for key, several in judge.rulings_along([*subjects.values()], nothing).items():
             yield from rulings(of_case(folder.name, subjects[key].case), several)
 
 
@@ -368,7 +368,7 @@ def comparisons() -> Iterator[Fact]:
         ("healthy by switch", (healthy, None, ("gige", "fast-ethernet"))),
         ("two-switches by environment", (both, None, None, ("mpich", "intelmpi"))),
     ):
-        found = comparison.compare(*sides.sides(*asked))
+        found = comparison.compare(*comparison.sides(*asked))
         yield from facts(name, found, "mean uncompared differences")
         yield name, "sizes at which most differ", found.mostly("netpipe"), found.mostly("imb")
         for one in found.cases:
@@ -386,7 +386,7 @@ def references() -> Iterator[Fact]:
     several = [judged(f"repeated-{number}").session for number in (1, 2, 3)]
     file = ReferenceFile(ROOT / "reference-values" / "testbed.yaml")
     for asked in ({}, {"allow_looser": True}, {"allow_looser": True, "per_size": True}):
-        for one in deriving.derived(several, file, "testbed", **asked):
+        for one in derive.derived(several, file, "testbed", **asked):
             section = of_case(", ".join(("derived", *asked)), one.case)
             yield section, "made", not one.reason
             yield from facts(section, one, "outside left kept")

@@ -54,11 +54,13 @@ def queue(run, folder: Path, *arguments: str) -> str:
 def lose_a_node(run, folder: Path) -> str:
     """Kill a node of the first job that runs, as a power supply does; its name."""
     end = time.monotonic() + PATIENCE_S
-    while not (found := queue(run, folder, "--states=RUNNING", "--format=%A %N").split()):
+    while not (
+        (found := queue(run, folder, "--states=RUNNING", "--format=%A %N %Z").split())
+        and Path(found[2], "launches.tsv").exists()
+    ):
         assert time.monotonic() < end, "no job began"
         time.sleep(0.2)
-    job, nodes = found
-    time.sleep(1)
+    job, nodes, _ = found
     *_, node = run(folder, "scontrol", "show", "hostnames", nodes).stdout.split()
     daemon = int((DEFAULT / "nodes" / node / "pid").read_text())
     subprocess.run(["kill", f"-{signal.SIGKILL}", str(daemon)], check=True)

@@ -34,8 +34,8 @@ from netproof.site.module_path import LOGIN_SHELL
 from netproof.store import Store, durations
 from netproof.verdict import judging
 from netproof.verdict.exit_status import CANNOT_JUDGE, PASSED
-from netproof.verdict.keeping import ingest
-from netproof.verdict.notes import reason_of
+from netproof.verdict.judge import reason_of
+from netproof.verdict.judging import ingest
 from netproof.verdict.options import AlongsideOptions
 
 LATEST = "latest"

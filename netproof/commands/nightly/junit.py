@@ -15,7 +15,7 @@ from netproof.criteria import Level
 from netproof.intake import writing
 from netproof.measurement.case import Case
 from netproof.present.characters import visible
-from netproof.verdict.judged import Judged, LeftCase, Verdict
+from netproof.verdict.verdict import Judged, LeftCase, Verdict
 
 _NO_XML = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 """Characters that XML 1.0 cannot have, escaped or not."""

@@ -11,11 +11,11 @@ from netproof.commands.nightly.budget import minutes
 from netproof.criteria import Level
 from netproof.present.characters import visible
 from netproof.present.wording import outcome
-from netproof.verdict.counts import counts
+from netproof.session.slurm_nodes import labelled
 from netproof.verdict.exit_status import CANNOT_JUDGE, FAILED, PASSED
-from netproof.verdict.failures import failures
-from netproof.verdict.judged import sentences_of_left
+from netproof.verdict.explain import counts, failures
 from netproof.verdict.judging import JudgedSession
+from netproof.verdict.verdict import sentences_of_left
 
 SENTENCES = 20
 """Sentences of a kind that are listed; the report has all."""
@@ -75,7 +75,7 @@ def text(night: Night) -> str:
         lines += [f"coverage: {one}" for one in verdict.coverage]
         lines += [f"pairs: {one}" for one in verdict.pairs]
         lines += _some("WARN ", verdict.node_warnings)
-        lines += _some("nodes differ: ", night.judged.beyond_nodes)
+        lines += _some("", [labelled(one) for one in night.judged.beyond_nodes])
         for planned in (False, True):
             of_kind = [one for one in verdict.left if one.left.planned == planned]
             lines += _some("", sentences_of_left(of_kind))

@@ -91,6 +91,20 @@ def specification(
     return shown({**values, "datasets": {**values.get("datasets", {}), **named}})
 
 
+def file_title(title: str, lines: Sequence[str], **more: Any) -> alt.TitleParams:
+    """Return the title of a chart in a file, with lines below it."""
+    return alt.TitleParams(
+        title,
+        anchor="start",
+        fontSize=15,
+        color=FILE.text,
+        subtitle=list(lines),
+        subtitleColor=FILE.faint,
+        subtitleFontSize=11,
+        **more,
+    )
+
+
 def tips(**titles: str | tuple[str, str]) -> list[alt.Tooltip]:
     """Return tooltips of fields: title, and the format of a number."""
     return [
@@ -165,16 +179,7 @@ class ChartFigure:
         if self.missing:
             names = "; ".join(dict.fromkeys(one.what for one in self.missing))
             sentences.append(f"Not drawn: {names}.")
-        title = alt.TitleParams(
-            self.title,
-            anchor="start",
-            fontSize=15,
-            dy=-6,
-            color=FILE.text,
-            subtitle=textwrap.wrap(" ".join(sentences), FILE_LINE),
-            subtitleColor=FILE.faint,
-            subtitleFontSize=11,
-        )
+        title = file_title(self.title, textwrap.wrap(" ".join(sentences), FILE_LINE), dy=-6)
         return self._specification(looks, FILE, width=FILE_WIDTH, title=title, background="#ffffff")
 
     def _specification(self, looks: Looks, ink: Ink, **properties: Any) -> dict[str, Any]:

@@ -11,8 +11,8 @@ from netproof.criteria import Level
 from netproof.errors import NetproofError
 from netproof.measurement.case import Case
 from netproof.present.html.html import file_name
-from netproof.verdict import comparing
-from netproof.verdict.judged import Borrowed, Judged, Verdict
+from netproof.verdict import group_rulings
+from netproof.verdict.verdict import Borrowed, Judged, Verdict
 
 
 class CaseState(Enum):
@@ -129,10 +129,10 @@ def groups(verdict: Verdict) -> tuple[Group, ...]:
     """
     several: dict[tuple, list[Judged]] = {}
     for judged in verdict.cases:
-        several.setdefault(comparing.group(judged.case), []).append(judged)
+        several.setdefault(group_rulings.group(judged.case), []).append(judged)
     stored: dict[tuple, list[Borrowed]] = {}
     for one in () if verdict.alongside is None else verdict.alongside.cases:
-        stored.setdefault(comparing.group(one.case), []).append(one)
+        stored.setdefault(group_rulings.group(one.case), []).append(one)
     found: dict[str, Group] = {}
     for key, members in several.items():
         case = members[0].case

@@ -14,7 +14,7 @@ from netproof.present.html.html import chart, render
 from netproof.present.html.looks import Looks
 from netproof.present.html.material import MAIN, Report
 from netproof.present.tables import EVERY, DataTable
-from netproof.verdict.judged import Judged
+from netproof.verdict.verdict import Judged
 
 MAIN_NETPIPE = ("between", "oneway")
 """Path and direction whose charts are on the main page; the others are on NetPIPE's."""

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from netproof.benchmarks import registry
-from netproof.comparison import envelopes
+from netproof.comparison.compared_case import envelope_of_cases
 from netproof.criteria import Level
 from netproof.measurement.case import Case
 from netproof.measurement.curve import Curve
@@ -18,7 +18,7 @@ from netproof.present.html.content import Group
 from netproof.present.html.html import file_name
 from netproof.present.html.looks import Looks
 from netproof.site.matrix import Matrix
-from netproof.verdict.judged import Borrowed, Judged, Verdict
+from netproof.verdict.verdict import Borrowed, Judged, Verdict
 
 BAND = "Bands: the median over launches ± its MAD."
 CROWDED_BAND = "Pick a configuration to see its band, the median over launches ± its MAD."
@@ -197,10 +197,11 @@ def of_curves(
 def of_time(group: Group, matrix: Matrix) -> ChartFigure:
     """Return time over size of every configuration of a group."""
     cases = (*group.members, *group.stored)
-    compared = envelopes.of_cases({content.label(one): one for one in cases}, matrix)
+    by_label = {content.label(one): one for one in cases}
+    least, unlike_links = envelope_of_cases(by_label, matrix)
     envelope: Rows = []
-    if compared.envelope is not None:
-        curve, fastest = compared.envelope.curve, compared.envelope.fastest
+    if least is not None:
+        curve, fastest = least.curve, least.fastest
         columns = zip(curve.sizes, curve.time_us, fastest, strict=True)
         envelope = [
             {"size_bytes": size, "time_us": time, "fastest": name} for size, time, name in columns
@@ -209,7 +210,7 @@ def of_time(group: Group, matrix: Matrix) -> ChartFigure:
     flagged = [row for judged in group.members for row in flags(judged)]
     sentences = [
         ENVELOPE if envelope else ALONE,
-        *([LINKS] if envelope and compared.unlike_links else []),
+        *([LINKS] if envelope and unlike_links else []),
         *([STORED] if group.stored else []),
     ]
     return over_size(

@@ -21,8 +21,8 @@ from netproof.history.history_verdict import (
     confidence,
 )
 from netproof.history.series import Series
-from netproof.present.html.charts import FILE_LINE, FILE_WIDTH, specification, tips
-from netproof.present.html.looks import FILE, Ink
+from netproof.present.html.charts import FILE_LINE, FILE_WIDTH, file_title, specification, tips
+from netproof.present.html.looks import FILE
 
 FORMATS = (".html", ".svg", ".png", ".pdf")
 
@@ -54,7 +54,7 @@ def write(verdict: HistoryVerdict, path: Path) -> None:
             f"{path}: {count} series are too many for one plot, {MOST_SERIES} fit; say more of the"
             " cases, or name one with --quantity"
         )
-    drawn = chart(verdict, verdict.nights.series, FILE)
+    drawn = chart(verdict, verdict.nights.series)
     if path.suffix == ".html":
         made = vl_convert.vegalite_to_html(drawn, vl_version=_VEGA_LITE, bundle=True)
     elif path.suffix == ".svg":
@@ -66,7 +66,7 @@ def write(verdict: HistoryVerdict, path: Path) -> None:
     path.write_bytes(made.encode() if isinstance(made, str) else made)
 
 
-def chart(verdict: HistoryVerdict, several: Sequence[Series], ink: Ink) -> dict[str, Any]:
+def chart(verdict: HistoryVerdict, several: Sequence[Series]) -> dict[str, Any]:
     """Return the series one below the other over the same days, as wide as a file's chart."""
     sessions = verdict.nights.sessions
     sentences = [
@@ -80,15 +80,7 @@ def chart(verdict: HistoryVerdict, several: Sequence[Series], ink: Ink) -> dict[
         ),
     ]
     heading = "What was measured, session by session"
-    title = alt.TitleParams(
-        heading,
-        anchor="start",
-        fontSize=15,
-        color=ink.text,
-        subtitle=[line for sentence in sentences for line in textwrap.wrap(sentence, FILE_LINE)],
-        subtitleColor=ink.faint,
-        subtitleFontSize=11,
-    )
+    lines = [line for sentence in sentences for line in textwrap.wrap(sentence, FILE_LINE)]
     days = [_moment(sessions[0]), _moment(sessions[-1])]
     x = alt.X(
         "began:T",
@@ -96,12 +88,13 @@ def chart(verdict: HistoryVerdict, several: Sequence[Series], ink: Ink) -> dict[
         axis=alt.Axis(title=None, grid=False, labelOverlap=True, labelSeparation=8, tickCount=10),
     )
     with debug_mode(False):
-        panels = [_panel(verdict, one, x, ink) for one in several]
+        panels = [_panel(verdict, one, x) for one in several]
         drawn = alt.vconcat(*panels, spacing=14).resolve_scale(x="shared")
-    return specification(drawn, heading, {}, ink, title=title, background="#ffffff")
+    title = file_title(heading, lines)
+    return specification(drawn, heading, {}, FILE, title=title, background="#ffffff")
 
 
-def _panel(verdict: HistoryVerdict, one: Series, x: alt.X, ink: Ink) -> alt.LayerChart:
+def _panel(verdict: HistoryVerdict, one: Series, x: alt.X) -> alt.LayerChart:
     sessions, unit = verdict.nights.sessions, one.quantity.unit
 
     def values(nights: Sequence[float | None], told: str) -> tuple[list[dict[str, Any]], Any]:
@@ -131,16 +124,16 @@ def _panel(verdict: HistoryVerdict, one: Series, x: alt.X, ink: Ink) -> alt.Laye
     if levels:
         spans = alt.Chart(alt.Data(values=levels))
         layers += [
-            spans.mark_rect(color=ink.faint, opacity=0.16).encode(
+            spans.mark_rect(color=FILE.faint, opacity=0.16).encode(
                 x, alt.X2("until:T"), alt.Y("low:Q"), alt.Y2("high:Q")
             ),
-            spans.mark_rule(color=ink.faint, strokeWidth=1.5).encode(x, alt.X2("until:T"), y),
+            spans.mark_rule(color=FILE.faint, strokeWidth=1.5).encode(x, alt.X2("until:T"), y),
         ]
     rows, told = values(one.values, "session")
     base = alt.Chart(alt.Data(values=rows))
     layers += [
-        base.mark_line(color=ink.series[0], strokeWidth=1.6).encode(x, y),
-        base.mark_point(color=ink.series[0], filled=True, size=26, opacity=1).encode(
+        base.mark_line(color=FILE.series[0], strokeWidth=1.6).encode(x, y),
+        base.mark_point(color=FILE.series[0], filled=True, size=26, opacity=1).encode(
             x, y, tooltip=told
         ),
     ]
@@ -149,7 +142,7 @@ def _panel(verdict: HistoryVerdict, one: Series, x: alt.X, ink: Ink) -> alt.Laye
         # Beside the line, which goes only through points that count.
         layers.append(
             alt.Chart(alt.Data(values=unsure))
-            .mark_text(text="?", fontSize=13, fontWeight="bold", color=ink.inconclusive)
+            .mark_text(text="?", fontSize=13, fontWeight="bold", color=FILE.inconclusive)
             .encode(x, y, tooltip=told)
         )
     shifts = sorted(
@@ -161,7 +154,7 @@ def _panel(verdict: HistoryVerdict, one: Series, x: alt.X, ink: Ink) -> alt.Laye
         key=lambda shift: shift.change.index,
     )
     for number, shift in enumerate(shifts):
-        layers += _mark(verdict, shift, x, ink, number % _LABELS)
+        layers += _mark(verdict, shift, x, number % _LABELS)
     case = one.case
     title = alt.TitleParams(
         f"{case.partition} {case.environment} {case.what()}: {one.quantity.title}",
@@ -169,18 +162,18 @@ def _panel(verdict: HistoryVerdict, one: Series, x: alt.X, ink: Ink) -> alt.Laye
         frame="group",
         fontSize=12,
         fontWeight="normal",
-        color=ink.text,
+        color=FILE.text,
         offset=6,
     )
     return alt.layer(*layers).properties(width=FILE_WIDTH, height=HEIGHT, title=title)
 
 
-def _mark(verdict: HistoryVerdict, shift: Shift, x: alt.X, ink: Ink, line: int) -> list[alt.Chart]:
+def _mark(verdict: HistoryVerdict, shift: Shift, x: alt.X, line: int) -> list[alt.Chart]:
     """Return a rule where the change begins, and its label above the chart."""
     change = shift.change
     bad = change.kind is ChangeKind.BAD_NIGHT
     word = "bad night" if bad else _WORDS[shift.worse]
-    colour = {"worse": ink.failed, "better": ink.series[2], "bad night": ink.warning}[word]
+    colour = {"worse": FILE.failed, "better": FILE.series[2], "bad night": FILE.warning}[word]
     stored = verdict.nights.sessions[change.index]
     state = "" if bad else f", {shift.state}"
     text = (

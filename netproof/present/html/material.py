@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from netproof.comparison.against import Against
+from netproof.comparison.comparison import Against
 from netproof.diagnosis.diagnosis import Diagnosis
 from netproof.present.html.charts import ChartFigure
 from netproof.present.html.content import Group

@@ -10,7 +10,7 @@ from netproof.criteria import Finding
 from netproof.present.html import content
 from netproof.present.html.content import CaseState, Group, state_of
 from netproof.present.html.material import Report
-from netproof.verdict.judged import Borrowed, Judged
+from netproof.verdict.verdict import Borrowed, Judged
 
 
 def view(report: Report, by_page: Mapping[str, Sequence[Group]]) -> dict[str, Any]:

@@ -12,9 +12,9 @@ from netproof.present.html.pair_map import PairMap
 from netproof.present.tables import DataTable
 from netproof.present.traffic import NOT_KNOWN, sent_again
 from netproof.present.wording import counted
-from netproof.verdict.judged import Verdict
-from netproof.verdict.node_findings import NodeFinding
+from netproof.verdict.nodes import NodeFinding
 from netproof.verdict.traffic import InterfaceTotals
+from netproof.verdict.verdict import Verdict
 
 MOST_NODES = 64
 """Nodes of a partition up to which all are in its table; beyond, only those with remarks."""

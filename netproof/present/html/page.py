@@ -12,15 +12,15 @@ from netproof.present.html import (
     matrix,
     nodes,
     provenance,
-    studies,
+    study_page,
     switch,
     verdict,
 )
 from netproof.present.html.content import Group
 from netproof.present.html.html import render
 from netproof.present.html.material import MAIN, Report, stated
-from netproof.verdict.cpu_rows import cpu_rows
 from netproof.verdict.exit_status import CANNOT_JUDGE, FAILED, PASSED
+from netproof.verdict.explain import cpu_rows
 
 
 def pages(report: Report) -> dict[str, str]:
@@ -58,7 +58,7 @@ def _main(report: Report, title: str, by_page: Mapping[str, Sequence[Group]]) ->
     if costs.rows:
         parts.append(("cpu", "What it costs the CPU", cpu.view(costs)))
     parts += [
-        ("studies", "Compared with earlier studies", studies.view(report)),
+        ("studies", "Compared with earlier studies", study_page.view(report)),
         ("provenance", "Provenance, and how to repeat it", provenance.view(report)),
     ]
     info, labels = report.judged.session.info, report.judged.session.labels()

@@ -1,4 +1,4 @@
-"""The page on a study redone: its measurements, in its order, on the system at hand."""
+"""Earlier studies: a part of a report, and the page on a study redone on the system at hand."""
 
 from __future__ import annotations
 
@@ -7,7 +7,8 @@ from typing import Any
 
 import altair as alt
 
-from netproof.present.html import content, curves, studies, tuning
+from netproof.present import studies as tables_of_studies
+from netproof.present.html import content, curves, tuning
 from netproof.present.html.charts import MARKS, STROKE_SIZE, ChartFigure, dots, present, tips
 from netproof.present.html.content import Group
 from netproof.present.html.html import chart, file_name, render
@@ -21,6 +22,29 @@ from netproof.tuning.sweep import Sweep
 
 _SMOOTH, _RED = "no size is red", "red at some size"
 """Meanings of a configuration's mark: a score alone hides what a few sizes do."""
+
+
+def view(report: Report) -> dict[str, Any]:
+    """Return every study; ``not_available``: why studies are missing, or empty."""
+    why = report.not_there.get("studies", "")
+    if why:
+        return {"studies": (), "not_available": why}
+    alongside = SessionAlongsideStudy(report.judged.session)
+    return {"studies": [of_study(one, alongside) for one in report.studies], "not_available": ""}
+
+
+def of_study(study: Study, alongside: SessionAlongsideStudy) -> dict[str, Any]:
+    """Return one study: the session in its columns, and its own tables and notes."""
+    of_session = tables_of_studies.tables_alongside(study, alongside)
+    return {
+        "title": study.title,
+        "source": study.source,
+        "of_session": of_session,
+        # Only of the figures that the tables above requested.
+        "reasons": alongside.reasons(),
+        "own": tables_of_studies.study_tables(study),
+        "notes": tables_of_studies.study_notes(study),
+    }
 
 
 def page(
@@ -91,12 +115,14 @@ def _part(
                 figures.append(scores)
     swept = {one[0].parameter for one in sweeps}
     missing += [not_swept[name] for name in part.sweeps if name not in swept]
-    alongside = SessionAlongsideStudy(report.judged.session) if part.tables else None
+    tables = None
+    if part.tables:
+        tables = of_study(study, SessionAlongsideStudy(report.judged.session))
     return {
         "name": file_name(part.heading),
         "title": part.heading,
         "text": part.text or "",
-        "tables": None if alongside is None else studies.of_study(study, alongside),
+        "tables": tables,
         "figures": figures,
         "sweeps": [tuning.view(*one) for one in sweeps if one[0].parameter in part.sweeps],
         "missing": missing,

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from netproof.benchmarks import registry
-from netproof.comparison.against import Against
+from netproof.comparison.comparison import Against
 from netproof.present.html import content, curves, sides
 from netproof.present.html.html import render
 from netproof.present.html.material import MAIN, Report
-from netproof.verdict.crossover import Crossover, crossovers
+from netproof.verdict.explain import Crossover, crossovers
 
 
 def page(report: Report, against: Against) -> str:

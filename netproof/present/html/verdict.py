@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from netproof.criteria import Level
-from netproof.diagnosis.culprits import NO_EARLIER
 from netproof.diagnosis.diagnosis import Diagnosis
+from netproof.diagnosis.evidence import NO_EARLIER
 from netproof.measurement.case import Case
 from netproof.present.diagnosis import headline, rows
 from netproof.present.html import content
@@ -16,10 +16,10 @@ from netproof.present.html.material import Report
 from netproof.present.power import said
 from netproof.present.tables import MOST_DIFFERENCES
 from netproof.present.wording import not_available, outcome
-from netproof.verdict.counts import counts
 from netproof.verdict.exit_status import CANNOT_JUDGE, FAILED, PASSED
-from netproof.verdict.judged import Judged, LeftCase
+from netproof.verdict.explain import counts
 from netproof.verdict.power import Degradation
+from netproof.verdict.verdict import Judged, LeftCase
 
 
 def view(report: Report) -> dict[str, Any]:

@@ -7,14 +7,17 @@
 set_aside() {
     local file nodes folder=try-${SLURM_RESTART_COUNT:-0}
     if [ ! -e inputs.txt ]; then
-        printf '%s\n' * >.inputs.new && mv .inputs.new inputs.txt
+        printf '%s\n' * >.inputs.new
+        printf '%s\n' "$SLURM_JOB_NODELIST" >nodelist.txt
+        mv .inputs.new inputs.txt
         return
     fi
     mkdir -p "$folder"
     for file in *; do
         [ "$file" = inputs.txt ] || [ -d "$file" ] || grep -qxF -- "$file" inputs.txt || mv -- "$file" "$folder"
     done
-    nodes=$(sed -n 's/^node\t//p' "$folder/job_nodes.txt" | paste -sd,)
+    printf '%s\n' "$SLURM_JOB_NODELIST" >nodelist.txt
+    nodes=$(cat "$folder/nodelist.txt")
     [ -z "$nodes" ] || sinfo --noheader --Node --nodes="$nodes" --format='%N|%T|%E' | sort -u >"$folder/nodes.txt"
 }
 

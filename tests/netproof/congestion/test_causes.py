@@ -71,7 +71,7 @@ def altered(rows: list[Row], change: Callable[[Row], Mapping[str, Any]]) -> list
 
 def test_of_a_healthy_network_nothing_has_a_cause(template):
     found = judged(template, RECORDED["healthy"], load={"most": 1.5})
-    assert (found.causes, found.not_told) == ((), ())
+    assert (found.causes, found.not_examined) == ((), ())
     assert not found.beyond()
 
 
@@ -79,7 +79,7 @@ def test_of_a_healthy_network_nothing_has_a_cause(template):
 def test_an_oversubscribed_uplink_is_told_with_its_ratio(template, name, ratio):
     found = judged(template, RECORDED[name])
     (cause,) = found.causes
-    assert (cause.kind, cause.nodes, found.not_told) == (CauseKind.UPLINKS, (), ())
+    assert (cause.kind, cause.nodes, found.not_examined) == (CauseKind.UPLINKS, (), ())
     assert cause.value == pytest.approx(ratio, rel=0.1)
     assert cause.interval[0] <= cause.value <= cause.interval[1]
     # Without a bound it is named, and nothing fails.
@@ -160,7 +160,7 @@ def test_a_launch_that_is_slow_once_accuses_nobody_and_is_told(template):
     found = judged(template, once)
     assert found.causes == ()
     pair = " – ".join(sorted(rows[odd]["nodes"]))
-    assert found.not_told == (f"slow ports: {pair}: slow in a launch, and fast in another",)
+    assert found.not_examined == (f"slow ports: {pair}: slow in a launch, and fast in another",)
 
 
 @pytest.mark.parametrize("factor", [1.05, 1.3])
@@ -203,7 +203,7 @@ def test_a_port_that_loses_stands_out_and_is_no_small_buffer(template):
 
 def test_without_counters_losses_are_not_known_and_that_is_told(template):
     found = judged(template, altered(RECORDED["half"], lambda row: {"tcp": {}}))
-    (why,) = found.not_told
+    (why,) = found.not_examined
     assert why.startswith("losses: no node said what it counted in bandwidth-")
     assert [cause.kind for cause in found.causes] == [CauseKind.UPLINKS]
 
@@ -211,16 +211,18 @@ def test_without_counters_losses_are_not_known_and_that_is_told(template):
 def test_nodes_of_which_no_launch_counts_are_named(template):
     job = made(template, RECORDED["half"])
     found = causes.findings(dataclasses.replace(job, nodes=(*job.nodes, "tree-98", "tree-99")))
-    assert found.not_told[-1] == (
+    assert found.not_examined[-1] == (
         "slow ports: no launch of bandwidth alone counts of tree-98, tree-99"
     )
     many = causes.findings(
         dataclasses.replace(job, nodes=(*job.nodes, *(f"other-{one}" for one in range(9))))
     )
-    assert many.not_told[-1].endswith(f"of 9 of {len(job.nodes) + 9} nodes")
+    assert many.not_examined[-1].endswith(f"of 9 of {len(job.nodes) + 9} nodes")
 
 
 def test_without_bandwidth_nobody_can_say_whether_a_port_is_slow(template):
     rows = altered(RECORDED["healthy"], lambda row: {"victim": str(Victim.LATENCY)})
     found = judged(template, rows)
-    assert found.not_told == ("slow ports: 0 launches of bandwidth alone count, and it takes 6",)
+    assert found.not_examined == (
+        "slow ports: 0 launches of bandwidth alone count, and it takes 6",
+    )

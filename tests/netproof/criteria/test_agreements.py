@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
-from netproof.criteria import AgreementSettings, Level, agreement
+from netproof.criteria import Level, agreement
+from netproof.criteria.consistency import AGREEMENT
 from netproof.criteria.interface import Companion
 from netproof.measurement.curve import Curve
 from netproof.measurement.launches import median_curve
@@ -103,7 +106,7 @@ def test_few_launches_assert_nothing():
     found = agreement(launches(3, 3), {"other": launches(1, 1, 1)}, where="x")
     assert found.level is Level.SHOWN
     assert "takes 3 launches of both" in found.why
-    few = AgreementSettings(launches=2)
+    few = replace(AGREEMENT, launches=2)
     again = agreement(launches(3, 3.1), {"other": launches(1, 1, 1)}, where="x", settings=few)
     assert again.level is Level.FAIL
 

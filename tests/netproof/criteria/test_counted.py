@@ -8,11 +8,10 @@ from pathlib import Path
 import pytest
 
 from netproof.criteria import Level
-from netproof.criteria.counted import CRITERION, CountedSettings
-from netproof.criteria.counted_shares import Share, sent_again
+from netproof.criteria.counters import CountedSettings, Share, sent_again
 from netproof.criteria.interface import CaseCurves, CountedLaunch
-from netproof.criteria.paths import CRITERION as PATH
 from netproof.criteria.paths import path_of
+from netproof.criteria.registry import BY_FINDING
 from netproof.criteria.settings import Settings
 from netproof.errors import NetproofError
 from netproof.measurement.counter_readings import counters
@@ -32,6 +31,8 @@ NAMES = (
         *("counters/symbol_error", "hw_counters/packet_seq_err"),
     ),
 )
+
+COUNTERS = BY_FINDING["drops"]
 
 
 def interface(name: str, below: tuple[str, ...] = (), **counted: int) -> CounterSource:
@@ -67,7 +68,7 @@ def launch(
 def found(*launches: CountedLaunch, rails: tuple[str, ...] = ("eth1",), **changes):
     case = CaseCurves("here", None, None, (), None, counted=launches, rails=rails)
     settings = Settings.of_site(changes, 0)
-    return [*CRITERION.judge(case, settings), *PATH.judge(case, settings)]
+    return [*COUNTERS.judge(case, settings), *BY_FINDING["path"].judge(case, settings)]
 
 
 def one(findings, criterion: str):
@@ -111,9 +112,9 @@ def test_a_carrier_change_in_a_launch_next_to_it_fails_and_is_no_path_of_its_own
     case = CaseCurves("here", None, None, (), None, counted=(quiet,), rails=("eth1",))
     with_it = dataclasses.replace(case, counted_alongside=(alongside,))
     settings = Settings.of_site({}, 0)
-    assert one(CRITERION.judge(case, settings), "carrier changes").level is Level.PASS
-    assert one(CRITERION.judge(with_it, settings), "carrier changes").level is Level.FAIL
-    assert PATH.judge(with_it, settings) == PATH.judge(case, settings)
+    assert one(COUNTERS.judge(case, settings), "carrier changes").level is Level.PASS
+    assert one(COUNTERS.judge(with_it, settings), "carrier changes").level is Level.FAIL
+    assert BY_FINDING["path"].judge(with_it, settings) == BY_FINDING["path"].judge(case, settings)
 
 
 def test_segments_that_came_twice_were_not_lost():

@@ -1,37 +1,35 @@
 import math
+from dataclasses import replace
 from itertools import pairwise
 
 import numpy as np
 import pytest
 
 from netproof.criteria import (
-    AT_A_SIZE,
     CommonSizes,
-    CpuCostSettings,
-    DropoutSettings,
-    EnvelopeSettings,
-    InversionSettings,
-    JumpSettings,
     Level,
-    LineRateSettings,
-    MpiLossSettings,
-    RoughnessSettings,
     ScoreSettings,
     above_envelope,
-    cpu_cost,
     crash_share,
-    dropout,
     envelope,
-    inversion,
-    jump,
-    line_rate,
     loss,
-    losses,
-    mpi_loss,
     resampled_medians,
-    roughness,
     score,
 )
+from netproof.criteria.launches import CPU_COST, cpu_cost
+from netproof.criteria.rate import MPI_LOSS, LineRateSettings, line_rate, losses, mpi_loss
+from netproof.criteria.rate import MPI_LOSS_AT_A_SIZE as AT_A_SIZE
+from netproof.criteria.shape import (
+    DROPOUT,
+    INVERSION,
+    JUMP,
+    ROUGHNESS,
+    dropout,
+    inversion,
+    jump,
+    roughness,
+)
+from netproof.criteria.slower import ENVELOPE
 from netproof.errors import NetproofError
 from netproof.measurement import interval
 from netproof.measurement.curve import Curve
@@ -306,7 +304,7 @@ class TestScore:
             settings=ScoreSettings(fail=0.4),
         )
         assert (found.level, found.against) == (level, "b")
-        assert ("the interval contains it" in found.why) == (level is Level.INCONCLUSIVE)
+        assert ("the interval contains that bound" in found.why) == (level is Level.INCONCLUSIVE)
 
     def test_launches_over_different_sizes_are_an_error(self):
         with pytest.raises(NetproofError, match="lacks 8 bytes"):
@@ -340,7 +338,7 @@ class TestInversion:
         assert inversion(times(factor, 1), where=WHERE).level is level
 
     def test_both_bounds_are_settings(self):
-        lax = InversionSettings(warn=None, fail=100)
+        lax = replace(INVERSION, warn=None, fail=100)
         assert inversion(times(50, 1), where=WHERE, settings=lax).level is Level.PASS
         assert inversion(times(100, 1), where=WHERE, settings=lax).level is Level.FAIL
 
@@ -364,7 +362,7 @@ class TestJump:
         assert jump(times(10, 60, sizes=(1000, 1500)), where=WHERE).level is Level.WARN
 
     def test_both_bounds_are_settings(self):
-        strict = JumpSettings(warn=1.5, fail=2)
+        strict = replace(JUMP, warn=1.5, fail=2)
         assert jump(times(1, 3.5), where=WHERE, settings=strict).level is Level.WARN
 
 
@@ -385,7 +383,7 @@ class TestRoughness:
         assert roughness(times(8, 4, 8, 1), where=WHERE).size == 32
 
     def test_is_asserted_only_on_demand(self):
-        settings = RoughnessSettings(warn=4, fail=8)
+        settings = replace(ROUGHNESS, warn=4, fail=8)
         assert roughness(times(16, 1), where=WHERE, settings=settings).level is Level.FAIL
 
 
@@ -411,7 +409,7 @@ class TestDropout:
     def test_below_a_tenth_it_fails_and_both_are_settings(self):
         curve = rates(100, 9, 100)
         assert dropout(curve, where=WHERE)[0].level is Level.FAIL
-        lax = DropoutSettings(warn=0.05, fail=None)
+        lax = replace(DROPOUT, warn=0.05, fail=None)
         assert dropout(curve, where=WHERE, settings=lax)[0].level is Level.PASS
 
     def test_a_benchmark_without_bandwidth_is_undefined(self):
@@ -449,7 +447,7 @@ class TestLineRate:
         low, high = found.interval
         assert low < 0.98 < 1.0 < high
         assert "99.0% of the line rate of 117.7 MB/s (941.5 Mbit/s)" in found.why
-        assert f"95 % interval {low:.1%} to {high:.1%}" in found.why
+        assert f"95% interval {low:.1%} to {high:.1%}" in found.why
 
     def test_more_than_the_link_carries_is_an_error_of_measurement(self):
         assert self.found(1.019, 1.0191, 1.0192).level is Level.PASS
@@ -463,7 +461,7 @@ class TestLineRate:
         assert found.level is Level.INCONCLUSIVE
         assert found.interval[0] < 1.02 < found.value < found.interval[1]
         assert found.bound == 1.02
-        assert "95 % interval 88.8% to 116.3%" in found.why
+        assert "95% interval 88.8% to 116.3%" in found.why
         assert "inconclusive: above 1.02" in found.why
 
     def test_a_share_within_the_bound_passes_though_its_interval_reaches_beyond(self):
@@ -584,7 +582,7 @@ class TestCpuCost:
         assert found[1].reason.endswith("10% of a core")
 
     def test_a_bound_is_a_setting(self):
-        settings = CpuCostSettings(warn=0.5, fail=0.9)
+        settings = replace(CPU_COST, warn=0.5, fail=0.9)
         (found,) = cpu_cost({"n1": 9.0}, 10.0, where=WHERE, settings=settings)
         assert found.level is Level.FAIL
 
@@ -629,20 +627,20 @@ def test_equal_sizes_negative_times_and_no_sizes_never_become_a_curve(sizes, too
 class TestBounds:
     def test_a_failure_milder_than_the_warning_is_refused(self):
         with pytest.raises(NetproofError, match=r"fail=2\.0 is milder than warn=5"):
-            InversionSettings(warn=5, fail=2.0)
+            replace(INVERSION, warn=5, fail=2.0)
         with pytest.raises(NetproofError, match=r"fail=0\.9 is milder than warn=0\.5"):
-            DropoutSettings(fail=0.9)
+            replace(DROPOUT, fail=0.9)
 
     def test_a_bound_that_is_no_number_is_refused(self):
         with pytest.raises(NetproofError, match="nan is no bound"):
-            EnvelopeSettings(fail=math.nan)
+            replace(ENVELOPE, fail=math.nan)
 
     def test_a_least_size_of_0_would_let_empty_messages_into_ratios(self):
         with pytest.raises(NetproofError, match="1 byte or more"):
-            JumpSettings(least_size=0)
+            replace(JUMP, least_size=0)
 
     def test_without_bounds_nothing_is_asserted(self):
-        assert MpiLossSettings(warn=None, fail=None).level(0.99) == (Level.SHOWN, None)
+        assert replace(MPI_LOSS, warn=None, fail=None).level(0.99) == (Level.SHOWN, None)
 
 
 class TestCrashShare:

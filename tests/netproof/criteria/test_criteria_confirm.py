@@ -1,3 +1,4 @@
+from dataclasses import replace
 from itertools import pairwise
 
 import pytest
@@ -6,17 +7,12 @@ from hypothesis import strategies as st
 
 from netproof.criteria import (
     ConfirmSettings,
-    DropoutSettings,
     Finding,
-    InversionSettings,
-    JumpSettings,
     Level,
     confirm,
     dense_sizes,
-    dropout,
-    inversion,
-    jump,
 )
+from netproof.criteria.shape import DROPOUT, INVERSION, JUMP, dropout, inversion, jump
 from netproof.errors import NetproofError
 from netproof.measurement.curve import Curve
 
@@ -90,13 +86,13 @@ class TestDenseSizes:
 
 SPIKE = link(POWERS, spikes={4096})
 FLAGS = {
-    "inversion": (inversion(SPIKE, where=WHERE), InversionSettings()),
-    "jump": (jump(SPIKE, where=WHERE), JumpSettings()),
+    "inversion": (inversion(SPIKE, where=WHERE), INVERSION),
+    "jump": (jump(SPIKE, where=WHERE), JUMP),
     "dropout": (
         dropout(
-            link(POWERS, spikes={65536}), where=WHERE, settings=DropoutSettings(least_size=4096)
+            link(POWERS, spikes={65536}), where=WHERE, settings=replace(DROPOUT, least_size=4096)
         )[0],
-        DropoutSettings(),
+        DROPOUT,
     ),
 }
 
@@ -141,7 +137,7 @@ def test_a_failure_that_comes_back_as_a_warning_is_a_warning():
     flagged = inversion(SPIKE, where=WHERE)
     assert flagged.level is Level.FAIL
     mild = link(dense_sizes(flagged), spikes={4096}, factor=3)
-    found = confirm(flagged, [mild] * 3, bounds=InversionSettings())
+    found = confirm(flagged, [mild] * 3, bounds=INVERSION)
     assert (found.confirmed, found.level) == (True, Level.WARN)
 
 
@@ -150,7 +146,7 @@ def test_an_inversion_is_compared_with_the_faster_message_wherever_it_lies():
     sizes = dense_sizes(flagged)
     plateau = Curve(sizes, tuple(10_000.0 if size < 2**20 else 1000.0 for size in sizes))
     assert sizes[-2] <= 2 * 4096
-    assert confirm(flagged, [plateau] * 3, bounds=InversionSettings()).confirmed
+    assert confirm(flagged, [plateau] * 3, bounds=INVERSION).confirmed
 
 
 def test_trouble_elsewhere_does_not_confirm_a_flag():
@@ -158,7 +154,7 @@ def test_trouble_elsewhere_does_not_confirm_a_flag():
     sizes = tuple(sorted({*dense_sizes(flagged), 100_000, 200_000}))
     elsewhere = link(sizes, spikes={200_000})
     assert jump(elsewhere, where=WHERE).level is Level.FAIL
-    assert not confirm(flagged, [elsewhere] * 3, bounds=JumpSettings()).confirmed
+    assert not confirm(flagged, [elsewhere] * 3, bounds=JUMP).confirmed
 
 
 def test_a_launch_that_is_not_dense_is_not_counted_and_named():
@@ -168,7 +164,7 @@ def test_a_launch_that_is_not_dense_is_not_counted_and_named():
     lacking = link([size for size in sizes if size != 4097])
     sparse = link([2048, 4095, 4096, 4097, 8192])
     zero = Curve(sizes, tuple(0.0 for _ in sizes))
-    found = confirm(flagged, [full, full, lacking, sparse, zero], bounds=JumpSettings())
+    found = confirm(flagged, [full, full, lacking, sparse, zero], bounds=JUMP)
     assert (found.level, found.launches) == (Level.UNDEFINED, 2)
     assert "launch 3 could not be used: it lacks 4097 bytes" in found.why
     assert "launch 4 could not be used: it has 5 of 8 sizes" in found.why
@@ -177,4 +173,4 @@ def test_a_launch_that_is_not_dense_is_not_counted_and_named():
 
 def test_only_criteria_that_flag_single_sizes_are_confirmed():
     with pytest.raises(NetproofError, match="envelope is not confirmed"):
-        confirm(flag(4096, "envelope"), [], bounds=JumpSettings())
+        confirm(flag(4096, "envelope"), [], bounds=JUMP)

@@ -11,16 +11,12 @@ from netproof.criteria import (
     Finding,
     Level,
     above_envelope,
-    dropout,
-    early_rendezvous,
     envelope,
-    inversion,
-    jump,
-    line_rate,
-    mpi_loss,
-    roughness,
     score,
 )
+from netproof.criteria.protocol import early_rendezvous
+from netproof.criteria.rate import line_rate, mpi_loss
+from netproof.criteria.shape import dropout, inversion, jump, roughness
 from netproof.measurement.curve import Curve
 from netproof.measurement.landmarks import landmarks
 

@@ -1,5 +1,6 @@
 """The curves that docs/criteria.md shows are judged as it says."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -7,6 +8,8 @@ import pytest
 from netproof import criteria
 from netproof.benchmarks import netpipe_reading
 from netproof.criteria import Level
+from netproof.criteria.rate import MPI_LOSS, line_rate, mpi_loss
+from netproof.criteria.shape import JUMP, dropout, inversion, jump
 from netproof.measurement.landmarks import landmarks
 from netproof.measurement.launches import median_curve
 from netproof.measurement.units import line_rate_mb_s
@@ -29,23 +32,22 @@ def launches(name):
 class TestEveryLaunch:
     def test_on_a_healthy_switch_passes(self, launch):
         curve = recorded(f"gige-tcp-{launch}")
-        assert criteria.inversion(curve, where="gige").level is Level.PASS
-        assert criteria.jump(curve, where="gige").level is Level.PASS
-        assert [found.level for found in criteria.dropout(curve, where="gige")] == [Level.PASS]
+        assert inversion(curve, where="gige").level is Level.PASS
+        assert jump(curve, where="gige").level is Level.PASS
+        assert [found.level for found in dropout(curve, where="gige")] == [Level.PASS]
 
     def test_on_a_switch_with_a_small_buffer_jumps_and_drops_out_at_48_kib(self, launch):
         curve = recorded(f"sick-tcp-{launch}")
-        inversion = criteria.inversion(curve, where="sick")
-        jump = criteria.jump(curve, where="sick")
-        assert (inversion.size, inversion.level in FLAGGED) == (49152, True)
-        assert (jump.size, jump.level) == (49152, Level.FAIL)
-        assert criteria.dropout(curve, where="sick")[0].level is Level.FAIL
-        assert criteria.dropout(curve, where="sick")[0].size == 49152
+        slow, step = inversion(curve, where="sick"), jump(curve, where="sick")
+        assert (slow.size, slow.level in FLAGGED) == (49152, True)
+        assert (step.size, step.level) == (49152, Level.FAIL)
+        assert dropout(curve, where="sick")[0].level is Level.FAIL
+        assert dropout(curve, where="sick")[0].size == 49152
 
 
 def test_what_is_flagged_on_the_sick_switch_is_confirmed_there_and_not_on_the_healthy_one():
-    flagged = criteria.jump(recorded("sick-tcp-1"), where="sick")
-    bounds = criteria.JumpSettings()
+    flagged = jump(recorded("sick-tcp-1"), where="sick")
+    bounds = JUMP
     sick = criteria.confirm(flagged, launches("sick-tcp-again"), bounds=bounds)
     assert (sick.flagged, sick.launches, sick.level) == (3, 3, Level.FAIL)
     healthy = criteria.confirm(flagged, launches("gige-tcp-again"), bounds=bounds)
@@ -68,20 +70,20 @@ def test_the_score_hides_a_collapse_at_one_size_and_the_envelope_shows_it():
 
 
 def test_mpi_keeps_the_bandwidth_of_tcp_until_its_socket_buffers_are_taken_away():
-    settings = criteria.MpiLossSettings(least_size=FROM_BURSTS_UP)
+    settings = replace(MPI_LOSS, least_size=FROM_BURSTS_UP)
     tcp = median_curve(launches("gige-tcp"))
     for name, level in (("", Level.PASS), ("-least-buffers", Level.FAIL)):
         mpi = recorded(f"gige-open-mpi{name}-1")
-        peak, _ = criteria.mpi_loss(mpi, tcp, where=f"open-mpi{name}", settings=settings)
+        peak, _ = mpi_loss(mpi, tcp, where=f"open-mpi{name}", settings=settings)
         assert peak.level is level
 
 
 def test_only_what_never_left_the_node_is_above_the_line_rate():
-    line_rate = line_rate_mb_s(1000, 1500)
+    most = line_rate_mb_s(1000, 1500)
     for name, level in (
         ("gige-tcp-1", Level.PASS),
         ("gige-open-mpi-1", Level.PASS),
         ("in-a-node-tcp", Level.FAIL),
     ):
-        found = criteria.line_rate(landmarks(recorded(name), line_rate), line_rate, where=name)
+        found = line_rate(landmarks(recorded(name), most), most, where=name)
         assert found.level is level

@@ -12,17 +12,15 @@ from netproof.benchmarks import netpipe_reading
 from netproof.benchmarks.message_sizes import ListedSizes
 from netproof.criteria import (
     Bend,
-    DropoutSettings,
-    InversionSettings,
-    JumpSettings,
     Level,
-    RefineSettings,
     closer_sizes,
     found_closer,
     kinks,
     measured_closer,
     regions,
 )
+from netproof.criteria.confirming import RefineSettings
+from netproof.criteria.shape import DROPOUT, INVERSION, JUMP
 from netproof.errors import NetproofError
 from netproof.measurement.curve import Curve
 
@@ -36,9 +34,9 @@ GRIDS = (
     ListedSizes(per_octave=16, also=(3000, 100_000)).sizes(4, 2**22),
 )
 BOUNDS = {
-    "inversion": InversionSettings(),
-    "jump": JumpSettings(),
-    "dropout": DropoutSettings(),
+    "inversion": INVERSION,
+    "jump": JUMP,
+    "dropout": DROPOUT,
 }
 ON = RefineSettings(slopes=0.5)
 

@@ -7,8 +7,9 @@ from pathlib import Path
 import pytest
 
 from netproof.criteria import Level
-from netproof.criteria.directions import CRITERION, DirectionSettings
 from netproof.criteria.interface import CaseCurves, CountedLaunch
+from netproof.criteria.paths import DirectionSettings
+from netproof.criteria.registry import BY_FINDING
 from netproof.criteria.settings import Settings
 from netproof.errors import NetproofError
 from netproof.measurement.counter_readings import counters
@@ -41,7 +42,7 @@ def launch(*nodes: tuple[CounterSource, ...], undisturbed: bool = True) -> Count
 
 def found(*launches: CountedLaunch, inside: bool = False, rails=("eth1",), **changes):
     case = CaseCurves("here", None, None, (), None, counted=launches, rails=rails, inside=inside)
-    return CRITERION.judge(case, Settings.of_site({"direction": changes}, 0))
+    return BY_FINDING["directions"].judge(case, Settings.of_site({"direction": changes}, 0))
 
 
 def judged(*launches: CountedLaunch, **more):

@@ -10,9 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from netproof.criteria import EarlyRendezvousSettings, Level, early_rendezvous
-from netproof.criteria.early_rendezvous import CRITERION
+from netproof.criteria import Level
 from netproof.criteria.interface import CaseCurves
+from netproof.criteria.protocol import EarlyRendezvousSettings, early_rendezvous
+from netproof.criteria.registry import BY_FINDING
 from netproof.criteria.settings import Settings
 from netproof.errors import NetproofError
 from netproof.measurement.curve import Curve
@@ -132,7 +133,7 @@ def test_a_launch_without_a_reading_makes_it_undefined():
 def test_only_single_messages_of_mpi_between_nodes_are_judged(case):
     slow = curve(30, 8.5e-3, limit=64)
     one = CaseCurves("here", slow, slow, (slow,), landmarks(slow, None), **case)
-    assert CRITERION.judge(one, Settings()) == ()
+    assert BY_FINDING["early rendezvous"].judge(one, Settings()) == ()
 
 
 @pytest.mark.parametrize(

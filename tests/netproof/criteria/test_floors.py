@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from netproof.criteria import FloorSettings, Level, floor
+from netproof.criteria import Level, floor
+from netproof.criteria.slower import FLOOR
 from netproof.measurement.curve import Curve
 
 SIZES = (4, 64, 1024, 16384)
@@ -29,7 +32,7 @@ def launches(*factors: float, slow: dict[int, float] | None = None) -> list[Curv
 
 def judged(own: list[Curve], pairs=None, others=None, **settings):
     alongside = {"fast": launches(0.98, 1, 1.02)} if others is None else others
-    bounds = FloorSettings(**settings)
+    bounds = replace(FLOOR, **settings)
     return floor(own, alongside, where="Alltoall by mpich", settings=bounds, pairs=pairs)
 
 

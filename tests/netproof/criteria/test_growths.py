@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
-from netproof.criteria import GrowthSettings, Level, growth, monotony
+from netproof.criteria import Level, growth, monotony
+from netproof.criteria.consistency import GROWTH
 from netproof.criteria.interface import Companion
 from netproof.measurement.curve import Curve
 from netproof.measurement.launches import median_curve
@@ -37,7 +40,7 @@ def grown(own: Companion, fewer: Companion = FEW, **settings):
         where="Alltoall 8 ranks",
         against="Alltoall 4 ranks",
         explained=2.5,
-        settings=GrowthSettings(**settings),
+        settings=replace(GROWTH, **settings),
     )
 
 
@@ -86,7 +89,7 @@ class TestMonotony:
             more,
             where="Bcast 4 ranks",
             against="Bcast 8 ranks",
-            settings=GrowthSettings(**settings),
+            settings=replace(GROWTH, **settings),
         )
 
     def test_what_takes_less_on_fewer_ranks_passes(self):

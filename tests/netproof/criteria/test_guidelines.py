@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from netproof.criteria import GuidelineSettings, Level, guidelines
-from netproof.criteria.guidelines import CRITERION, GUIDELINES
+from netproof.criteria import Level
+from netproof.criteria.consistency import GUIDELINE, GUIDELINES, guidelines
 from netproof.criteria.interface import Companion
+from netproof.criteria.registry import BY_FINDING
 from netproof.measurement.curve import Curve
 
 SIZES = tuple(2**power for power in range(2, 12))
@@ -40,7 +43,7 @@ def judged(own, alongside, operation="Alltoall", ranks=4, launches=(), a_node=1,
         where="gige mpich",
         ranks_per_node=a_node,
         messages=set(alongside) == {"Sendrecv"},
-        settings=GuidelineSettings(**{"warn": None, "fail": 4, **settings}),
+        settings=replace(GUIDELINE, **{"warn": None, "fail": 4, **settings}),
     )
 
 
@@ -110,21 +113,21 @@ def test_a_time_of_nothing_is_no_reading():
 
 
 def test_by_default_an_order_of_magnitude_fails():
-    settings = GuidelineSettings()
+    settings = GUIDELINE
     assert settings.level(5)[0] is Level.WARN
     assert settings.level(11, (10.5, 12))[0] is Level.FAIL
 
 
 def test_it_names_what_its_findings_rest_on():
     found = judged(curve(), {"Sendrecv": companion(curve())})
-    assert tuple(CRITERION.rests_on("Alltoall", found)) == ("Sendrecv",)
-    assert set(CRITERION.others("Allreduce")) == {
+    assert tuple(BY_FINDING["guideline"].rests_on("Alltoall", found)) == ("Sendrecv",)
+    assert set(BY_FINDING["guideline"].others("Allreduce")) == {
         "Reduce",
         "Bcast",
         "Reduce_scatter",
         "Allgather",
     }
-    assert CRITERION.others("PingPong") == ()
+    assert BY_FINDING["guideline"].others("PingPong") == ()
 
 
 @pytest.mark.parametrize("operation", GUIDELINES)

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from netproof.criteria import LaunchSpreadSettings, Level, launch_spread
+from netproof.criteria import Level
+from netproof.criteria.launches import LAUNCH_SPREAD, launch_spread
 from netproof.measurement.curve import Curve
 
 SIZES = (1, 64, 4096)
@@ -26,7 +29,7 @@ def test_the_size_that_lies_furthest_apart_is_named_with_both_times():
 def test_nothing_fails_by_default_and_a_site_may_ask_for_it():
     several = [launch(1, 10, 100), launch(1, 10, 1e5)]
     assert launch_spread(several, where="x").level is Level.WARN
-    strict = LaunchSpreadSettings(fail=100)
+    strict = replace(LAUNCH_SPREAD, fail=100)
     assert launch_spread(several, where="x", settings=strict).level is Level.FAIL
 
 

@@ -28,13 +28,12 @@ from netproof.session.slurm_nodes import Requeued
 from netproof.site.matrix import Matrix
 from netproof.site.pair_settings import PairSettings
 from netproof.site.partition import Partition
-from netproof.verdict import confirming, judgement, nodes, pairs, traffic
+from netproof.verdict import case_rulings, nodes, pairs, traffic
 from netproof.verdict.coverage import Coverage
-from netproof.verdict.judged import FailedTest, Judged, Verdict
 from netproof.verdict.judging import JudgedSession
-from netproof.verdict.nodes import Declared
 from netproof.verdict.pairs import JudgedPairs
 from netproof.verdict.subject import Ruling, Subject
+from netproof.verdict.verdict import FailedTest, Judged, Verdict
 
 DATA = Path(__file__).resolve().parents[2] / "data"
 NODES = tuple(f"gige-{n}" for n in range(1, 5))
@@ -168,7 +167,7 @@ def accusing(
     found = rounds(1)
     return dataclasses.replace(
         found,
-        judgement=Judgement(4, states, (accusation,), (), (), (), 0, ()),
+        judgement=Judgement(4, states, (accusation,), (), (), (), 0),
         alone=alone,
     )
 
@@ -233,8 +232,8 @@ _OF_ETH1 = (
 
 def judged_case(one: Subject, *red: str, measured: bool = True) -> Judged:
     """A case with the rulings on its counters, and red for these reasons."""
-    findings = judgement.counted(one)
-    rulings = list(confirming.rule_all(one, findings, None))
+    findings = case_rulings.counted(one)
+    rulings = list(case_rulings.rule_all(one, findings, None))
     for reason in red:
         finding = Finding("jump", Level.FAIL, str(one), reason, value=20.0, bound=10.0)
         rulings.append(Ruling(finding, Level.FAIL, reason))
@@ -288,7 +287,6 @@ def session_of(
         {},
         requeued=tuple(requeued),
     )
-    declared = Declared(own.interface, own.link_mbit_s, own.mtu)
     coverage = Coverage("gige", NODES, NODES) if covered else Coverage("gige", (), why="not asked")
     in_rounds = traffic.of_rounds((one.rounds for one in of_pairs), {"gige": own})
     seen = [*traffic.of_cases(subjects), *in_rounds]
@@ -299,7 +297,7 @@ def session_of(
         (),
         failed_tests=tuple(failed_tests),
         pairs=of_pairs,
-        nodes=nodes.judge(made, {"gige": own}, {"gige": declared}),
+        nodes=nodes.judge(made, {"gige": own}),
         coverage=(coverage,),
         traffic=traffic.totals(seen),
         standing_out=(*traffic.all_lose(in_rounds), *traffic.standing_out(seen)),

@@ -27,9 +27,8 @@ from made_sessions import (
 
 from netproof.criteria import Finding, Level
 from netproof.diagnosis.causes import CAUSES
-from netproof.diagnosis.culprits import Began, Culprit
 from netproof.diagnosis.diagnosis import (
-    CANNOT_TELL,
+    INCONCLUSIVE,
     NOTHING_WRONG,
     SOMETHING_WRONG,
     Diagnosis,
@@ -38,8 +37,7 @@ from netproof.diagnosis.diagnosis import (
     diagnose,
     status,
 )
-from netproof.diagnosis.evidence import PlaceKind, Sure
-from netproof.diagnosis.evidence_for import CauseName
+from netproof.diagnosis.evidence import Began, CauseName, Culprit, PlaceKind, Sure
 from netproof.errors import NetproofError
 from netproof.localization.accused import State
 from netproof.localization.recovery import Recovery
@@ -52,13 +50,13 @@ from netproof.session.pair_rounds import PairCurve
 from netproof.session.slurm_nodes import Requeued
 from netproof.site.slurm import SlurmNode
 from netproof.verdict import limits
+from netproof.verdict.case_rulings import LaunchCount
 from netproof.verdict.exit_status import PASSED
-from netproof.verdict.judged import FailedTest, Judged
-from netproof.verdict.judgement import LaunchCount
 from netproof.verdict.judging import JudgedSession
 from netproof.verdict.limits import Limits
 from netproof.verdict.pairs import path_of_rounds
 from netproof.verdict.subject import Ruling, Subject
+from netproof.verdict.verdict import FailedTest, Judged
 
 
 def of(**parts) -> Diagnosis:
@@ -287,7 +285,7 @@ def test_a_setting_and_a_slow_port_fit_alike_and_both_are_named():
     assert culprit.cause is CauseName.SETTING
     (other,) = culprit.alternatives
     assert other.startswith("gige-3 (eth1): slower than the others")
-    assert "set it as on the other nodes" in culprit.tells_apart
+    assert "set it as on the other nodes" in culprit.distinguish_by
 
 
 def test_a_setting_does_not_explain_what_is_red_without_it():
@@ -393,7 +391,7 @@ def test_nodes_that_rounds_of_pairs_do_not_decide_are_told_in_one_sentence():
     }
     judgement = dataclasses.replace(pairs.judgement, nodes=states, accusations=())
     found = of(**healthy(of_pairs=[dataclasses.replace(pairs, judgement=judgement)]))
-    assert found.outcome is DiagnosisOutcome.UNKNOWN
+    assert found.outcome is DiagnosisOutcome.INCONCLUSIVE
     assert found.incomplete == ("gige-[1-4] undecided by rounds of pairs of mpich: too few rounds",)
 
 
@@ -414,11 +412,11 @@ def test_too_few_nodes_to_compare_are_no_reason_to_doubt_what_passed(count):
 
 def test_too_few_nodes_without_a_case_cannot_be_told():
     found = of(**healthy(cases=[], of_pairs=[few()]))
-    assert status([found]) == CANNOT_TELL
+    assert status([found]) == INCONCLUSIVE
     assert found.incomplete == (
         "no case was judged, and there are too few nodes to compare with each other",
     )
-    assert found.to_tell == ("measure its cases: 'reframe -c checks -r'",)
+    assert found.next_steps == ("measure its cases: 'reframe -c checks -r'",)
     # What a site asks of a pair is judged.
     assert status([of(**healthy(cases=[], of_pairs=[few(least=0.5)]))]) == NOTHING_WRONG
 
@@ -456,12 +454,12 @@ def test_where_it_cannot_be_told_the_next_step_is():
         rounds(), alongside=dict.fromkeys(NODES, "something else ran alongside")
     )
     (busy,) = diagnose(session_of(of_pairs=[alongside], described=in_job()))
-    assert busy.to_tell == (
+    assert busy.next_steps == (
         "when nothing else runs on the nodes, which 'top' there shows, run 'netproof diagnose gige"
         " --measure'",
     )
-    assert of(**healthy(of_pairs=[])).to_tell == ("run 'netproof diagnose gige --measure'",)
-    assert of(**healthy(of_pairs=[rounds()])).to_tell == ()
+    assert of(**healthy(of_pairs=[])).next_steps == ("run 'netproof diagnose gige --measure'",)
+    assert of(**healthy(of_pairs=[rounds()])).next_steps == ()
 
 
 def test_nodes_that_other_jobs_held_are_told_from_those_that_were_missed():
@@ -476,7 +474,7 @@ def test_nodes_that_other_jobs_held_are_told_from_those_that_were_missed():
         "gige-3: usable and not measured",
         "gige-4: not measured, other jobs held it for 600 s",
     )
-    assert found.to_tell == (
+    assert found.next_steps == (
         "when other jobs have left gige-4, which 'squeue' shows, run 'netproof diagnose gige"
         " --measure'",
     )
@@ -509,7 +507,7 @@ def test_losses_and_a_slow_port_fit_alike():
     culprit = only(**healthy(cases=cases, of_pairs=[rounds(gige_2=2.0)]))
     assert culprit.cause is CauseName.LOSS
     assert culprit.alternatives[0].startswith("gige-2 (eth1): slower than the others")
-    assert "discard" in culprit.tells_apart
+    assert "discard" in culprit.distinguish_by
 
 
 def test_both_ends_of_a_lossy_port_lose_and_launches_on_all_nodes_tell_which_it_is():
@@ -588,14 +586,14 @@ def test_what_rounds_of_pairs_accuse_keeps_its_kind(kind, recovery, cause, place
 def test_an_uplink_that_was_not_measured_alone_may_be_oversubscribed():
     culprit = only(**healthy(of_pairs=[accusing(Kind.UPLINK, "uplink of leaf2", NODES[:2])]))
     assert culprit.alternatives == ("oversubscribed: slow only while others send",)
-    assert "alone" in culprit.tells_apart
+    assert "alone" in culprit.distinguish_by
 
 
 def test_what_fits_as_well_in_rounds_of_pairs_is_named():
     accused = accusing(Kind.NODE, "gige-1", NODES[:1], alternatives=["the pair gige-1 – gige-2"])
     culprit = only(**healthy(of_pairs=[accused]))
     assert culprit.alternatives == ("the pair gige-1 – gige-2",)
-    assert "mode=full" in culprit.tells_apart
+    assert "mode=full" in culprit.distinguish_by
 
 
 def streaming(share: float, on: tuple[str, str]):
@@ -856,8 +854,8 @@ def test_two_places_are_two_culprits_and_the_worst_is_first():
 
 def test_what_is_not_measured_cannot_be_told():
     found = of(**healthy(covered=False))
-    assert found.outcome is DiagnosisOutcome.UNKNOWN
-    assert status([found]) == CANNOT_TELL
+    assert found.outcome is DiagnosisOutcome.INCONCLUSIVE
+    assert status([found]) == INCONCLUSIVE
     assert found.incomplete == ("how many nodes there are: not asked",)
     assert of().incomplete == ("nothing was measured on this partition",)
 
@@ -865,7 +863,7 @@ def test_what_is_not_measured_cannot_be_told():
 def test_what_was_found_outweighs_what_cannot_be_told():
     wrong = of(**healthy(of_pairs=[rounds(gige_3=2.0)]))
     assert status([of(**healthy(covered=False)), wrong, of(**healthy())]) == SOMETHING_WRONG
-    assert status([of(**healthy(covered=False)), of(**healthy())]) == CANNOT_TELL
+    assert status([of(**healthy(covered=False)), of(**healthy())]) == INCONCLUSIVE
 
 
 def test_a_partition_that_is_not_there_is_refused():
@@ -949,7 +947,7 @@ def test_a_node_that_died_under_a_job_is_named_with_the_requeue():
     culprit = only(**healthy(requeued=[requeued]))
     assert (culprit.cause, culprit.place.nodes) == (CauseName.NODE_DIED, ("gige-2",))
     assert culprit.evidence[0].sentence.startswith(
-        "ImbJob (job 7) was requeued after a try on gige-[2"
+        "requeued: ImbJob (job 7), after a try on gige-[2"
     )
     elsewhere = dataclasses.replace(requeued, partition="ib")
     assert of(**healthy(requeued=[elsewhere])).culprits == ()

@@ -9,9 +9,8 @@ import numpy as np
 
 from netproof.localization.accusation import judge
 from netproof.localization.accused import DEFAULTS, AccusationSettings, Judgement
-from netproof.localization.choosing import Mode, next_round
 from netproof.localization.observations import PairObservation
-from netproof.localization.rounds import PairRound
+from netproof.localization.rounds import Mode, PairRound, next_round
 from netproof.localization.topology import Topology
 
 Slower = Callable[[str, str, int], float]

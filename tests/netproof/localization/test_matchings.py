@@ -14,7 +14,6 @@ from made_pairs import names, tree
 from netproof.errors import NetproofError
 from netproof.localization.rounds import (
     PairRound,
-    alone_rounds,
     longest_paths,
     random_round,
     shortest_paths,
@@ -144,12 +143,6 @@ def test_longest_paths_of_a_large_side_take_turns():
 
 def test_one_leaf_has_no_longest_paths():
     assert longest_paths(tree(1, 4), names(4), 3, np.random.default_rng(1)) == ()
-
-
-def test_alone_leaves_the_rest_silent():
-    (step,) = alone_rounds([("n1", "n2")], names(4))
-    assert step.alone
-    assert step.idle == ("n0", "n3")
 
 
 def test_a_node_is_in_a_round_once():

@@ -12,18 +12,18 @@ from made_pairs import Cluster, healthy, names, slow_nodes, slow_on_the_way, slo
 from netproof.errors import NetproofError
 from netproof.localization.accusation import judge
 from netproof.localization.accused import AccusationSettings, State
-from netproof.localization.choosing import (
+from netproof.localization.observations import LEAST_NODES, PairObservation, PairQuantity
+from netproof.localization.recovery import Recovery, alone
+from netproof.localization.rounds import (
     MOST_BOTH_WAYS,
     Mode,
+    PairRound,
     both_ways_round,
     confirming_rounds,
+    evenly,
     next_round,
     stream_rounds,
 )
-from netproof.localization.observations import PairObservation, PairQuantity
-from netproof.localization.pair_table import LEAST_NODES
-from netproof.localization.recovery import Recovery, alone
-from netproof.localization.rounds import PairRound, evenly
 from netproof.localization.searching import Kind
 from netproof.localization.topology import Topology
 

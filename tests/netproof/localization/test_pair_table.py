@@ -6,8 +6,7 @@ import math
 
 import pytest
 
-from netproof.localization.observations import PairObservation, PairQuantity
-from netproof.localization.pair_table import table_of
+from netproof.localization.observations import PairObservation, PairQuantity, table_of
 
 
 def test_a_table_has_what_can_be_compared():

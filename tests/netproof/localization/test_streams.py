@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
 from made_pairs import Cluster, healthy, names, slow_nodes, slow_on_the_way, slow_pair, tree
 
-from netproof.localization.choosing import stream_rounds
-from netproof.localization.streams import Stream, Way, slow_ways
+from netproof.localization.observations import PairObservation
+from netproof.localization.recovery import Way, slow_ways
+from netproof.localization.rounds import stream_rounds
 
 NODES = names(8)
 
@@ -29,7 +31,8 @@ def told(sends: float, receives: float, *, noise: float = 0.02, seed: int = 1, d
         ((sender, receiver),) = step.pairs
         share = sends if sender == "n3" else receives if receiver == "n3" else 1.0
         rate = 110 * share * math.exp(noise * random.normal())
-        streams.append(Stream(sender, receiver, rate, number in disturbed))
+        seen = PairObservation(number, (sender, receiver), rate_mb_s=rate, alone=True)
+        streams.append(replace(seen, disturbed=number in disturbed))
     return slow_ways(streams, judgement)
 
 
@@ -74,6 +77,7 @@ def test_each_accused_node_sends_and_receives_and_a_cleared_pair_is_measured_wit
     steps = stream_rounds(NODES, cluster.run(NODES))
     assert len(steps) == 9
     assert all(step.alone and len(step.pairs) == 1 for step in steps)
+    assert all({*step.idle, *step.pairs[0]} == {*NODES} for step in steps)
     pairs = [step.pairs[0] for step in steps[:3]]
     assert "n3" not in pairs[0]
     assert (pairs[1][0], pairs[2][1]) == ("n3", "n3")

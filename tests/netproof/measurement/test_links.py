@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -10,7 +11,8 @@ from hypothesis import strategies as st
 
 from netproof.benchmarks import netpipe_reading
 from netproof.benchmarks.imb import BENCHMARK as IMB
-from netproof.criteria import EnvelopeSettings, Level, above_envelope
+from netproof.criteria import Level, above_envelope
+from netproof.criteria.slower import ENVELOPE
 from netproof.measurement.curve import Curve
 from netproof.measurement.links import Crossing, Link, RailLinks, explained_us, messages
 from netproof.measurement.transports import Transport
@@ -82,7 +84,7 @@ def test_ten_times_what_its_own_rate_explains_is_red_at_that_size(configurations
     own = crossings[where].link.wire_us(size)
     assume(any(c.link.wire_us(size) <= own for label, c in crossings.items() if label != where))
     curves = {**curves, where: slowed(curves[where], size, 10.01)}
-    found = above_envelope(curves, EnvelopeSettings(least_size=1), crossings=crossings)
+    found = above_envelope(curves, replace(ENVELOPE, least_size=1), crossings=crossings)
     assert [f.size for f in found if f.where == where and f.level is Level.FAIL] == [size]
 
 

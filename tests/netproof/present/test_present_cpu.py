@@ -9,7 +9,7 @@ from rich.console import Console
 from netproof.measurement.case import Case
 from netproof.measurement.cpu_use import NodeCost
 from netproof.present.cpu import figures, print_cpu
-from netproof.verdict.cpu_rows import CpuRow, CpuRows
+from netproof.verdict.explain import CpuRow, CpuRows
 
 TCP = Case("testbed", "gige", "mpich", "netpipe", "tcp", 2, 2, "inside", "oneway")
 COST = NodeCost(

@@ -7,10 +7,19 @@ import json
 
 import pytest
 
-from netproof.diagnosis.culprits import Began, Culprit, Since
 from netproof.diagnosis.diagnosis import Diagnosis
-from netproof.diagnosis.evidence import Evidence, EvidenceSource, Place, PlaceKind, Sign, Sure
-from netproof.diagnosis.evidence_for import CauseName
+from netproof.diagnosis.evidence import (
+    Began,
+    CauseName,
+    Culprit,
+    Evidence,
+    EvidenceSource,
+    Place,
+    PlaceKind,
+    Sign,
+    Since,
+    Sure,
+)
 from netproof.present import diagnosis as shown
 
 
@@ -21,18 +30,18 @@ def culprit(number: int = 1, words: int = 60) -> Culprit:
     text = " ".join(["slower than others"] * words)
     seen = Evidence(EvidenceSource.PAIRS, Sign.SLOW, place, text, Sure.STATISTICAL, "by its error")
     return Culprit(
-        CauseName.SLOW_PORT,
         place,
-        f"{name} (eth1): slower than the others",
+        (seen, seen, seen, seen),
         Sure.STATISTICAL,
         "at most 1 in 1,000 healthy runs accuse anyone",
-        (seen, seen, seen, seen),
-        (f"the cable {text}",),
-        "a swap",
-        f"look at {name}",
-        "a swap of ports",
-        7,
-        Since(Began.NOT_KNOWN, "there is no store"),
+        alternatives=(f"the cable {text}",),
+        distinguish_by="a swap",
+        red=(None,) * 7,
+        cause=CauseName.SLOW_PORT,
+        headline=f"{name} (eth1): slower than the others",
+        advice=f"look at {name}",
+        rules_out="a swap of ports",
+        since=Since(Began.NOT_KNOWN, "there is no store"),
     )
 
 
@@ -55,10 +64,12 @@ def test_however_much_is_wrong_it_is_one_screen(count, words, sentences):
 
 
 def test_what_cannot_be_told_has_a_next_step_where_nothing_else_was_found():
-    other = dataclasses.replace(diagnosis(), incomplete=("a reason",), to_tell=("measure again",))
+    other = dataclasses.replace(
+        diagnosis(), incomplete=("a reason",), next_steps=("measure again",)
+    )
     lines = [line for line, _ in shown.lines(other)]
     assert "do          measure again" in lines
-    assert shown.of_diagnosis(other)["to_tell"] == ("measure again",)
+    assert shown.of_diagnosis(other)["next_steps"] == ("measure again",)
     found = dataclasses.replace(other, culprits=(culprit(),))
     assert not any("measure again" in line for line, _ in shown.lines(found))
 
@@ -74,7 +85,7 @@ def test_one_culprit_has_all_that_is_to_be_told_of_it():
         "  since     not known: there is no store",
         "  explains  7 failed cases",
         "  or        the cable",
-        "To tell: a swap",
+        "To distinguish them: a swap",
         "  do        look at node1",
         "  clears it a swap of ports",
         "ruled out   sentence 0",

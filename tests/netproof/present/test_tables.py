@@ -12,7 +12,7 @@ from rich.table import Table
 from netproof.measurement.case import Case
 from netproof.present import tables
 from netproof.present.tables import TableColumn, fitting, print_table, say, width_of
-from netproof.verdict.judged import Judged, Verdict
+from netproof.verdict.verdict import Judged, Verdict
 
 WIDE = [
     TableColumn("partition", ["gige", "fast-ethernet"], right=False),

@@ -11,7 +11,7 @@ import typer
 from netproof.commands.cli import app
 from netproof.present import html
 from netproof.present.wording import counted, outcome, size_in_words
-from netproof.verdict.counts import Counts
+from netproof.verdict.explain import Counts
 
 NONE = Counts(**dict.fromkeys(Counts.__dataclass_fields__, 0))
 

@@ -17,7 +17,7 @@ import numpy as np
 
 from netproof.intake import json_reading
 from netproof.run import pair_deciding
-from netproof.run.further import CLOSED_FILE, QUESTION_FILE
+from netproof.run.answering import CLOSED_FILE, QUESTION_FILE
 from netproof.session import pair_plans
 
 RECORDED = Path(__file__).resolve().parents[2] / "data" / "jobs" / "pairs"

@@ -10,7 +10,7 @@ from made_job import JOBID, MadeJob
 
 from netproof.intake import json_reading
 from netproof.run import pair_deciding
-from netproof.run.further import QUESTION_FILE
+from netproof.run.answering import QUESTION_FILE
 from netproof.session import job_files
 from netproof.session.pair_rounds import PairRounds
 from netproof.site.partition import Partition

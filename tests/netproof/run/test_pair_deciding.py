@@ -14,7 +14,7 @@ import pytest
 
 from netproof.localization.rounds import PairRound
 from netproof.run import pair_deciding
-from netproof.run.further import CLOSED_FILE, QUESTION_FILE
+from netproof.run.answering import CLOSED_FILE, QUESTION_FILE
 from netproof.session import job_scripts, pair_plans, pair_rounds, plan
 from netproof.session.pair_rounds import PairLaunch, PairRounds
 from netproof.site.partition import Partition

@@ -82,7 +82,8 @@ def said(monkeypatch: pytest.MonkeyPatch) -> Slurm:
         nodes = tuple(SlurmNode(f"gige-{n}", s, "") for n, s in enumerate(answers.states, 1))
         return {"gige": SlurmPartition("gige", "UP", nodes)}
 
-    monkeypatch.setattr(waiting, "_run", waiting._Run())
+    monkeypatch.setattr(waiting, "_waits", {})
+    monkeypatch.setattr(waiting, "_spent_s", defaultdict(float))
     monkeypatch.setattr(slurm, "pending_reason", lambda jobid: answers.reason)
     monkeypatch.setattr(slurm, "partitions", partitions)
     monkeypatch.setattr(slurm, "take_fewer", lambda jobid, nodes: answers.asked.append(nodes))

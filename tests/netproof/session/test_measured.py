@@ -10,6 +10,7 @@ import pytest
 
 from netproof import criteria
 from netproof.benchmarks import registry
+from netproof.criteria.rate import line_rate
 from netproof.measurement.case import Case
 from netproof.measurement.landmarks import LANDMARK_NAMES
 from netproof.session import job_files, measured, session
@@ -164,7 +165,7 @@ def test_a_healthy_link_whose_short_messages_read_above_its_rate_is_within_it():
         whole = measured.Measured.from_json(result.measured)
         if whole.curve.bandwidth_mb_s is None:
             continue
-        found = criteria.line_rate(whole.landmarks, whole.line_rate_mb_s, where="it")
+        found = line_rate(whole.landmarks, whole.line_rate_mb_s, where="it")
         assert found.level is criteria.Level.PASS, found.why
         judged += max(whole.curve.bandwidth_mb_s) > 1.02 * whole.line_rate_mb_s
     assert judged >= 4

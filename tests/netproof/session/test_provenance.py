@@ -21,7 +21,7 @@ from netproof.session.provenance import OfSession, Software
 from netproof.site import slurm
 from netproof.site.slurm import SlurmNode, SlurmPartition
 from netproof.store import Store, questions
-from netproof.verdict.keeping import ingest
+from netproof.verdict.judging import ingest
 
 ROOT = Path(__file__).resolve().parents[3]
 NODES = ROOT / "tests" / "data" / "nodes"
@@ -820,7 +820,7 @@ def test_the_nodes_of_an_earlier_try_are_in_the_session_with_slurms_word_on_them
     (one,) = found.requeued
     assert [node.name for node in one.died] == ["gige-1"]
     assert found.beyond_nodes() == (
-        "ImbJob (job 7) was requeued after a try on gige-[1-2]: gige-1 is down* (Not responding)",
+        "requeued: ImbJob (job 7), after a try on gige-[1-2]: gige-1 is down* (Not responding)",
     )
 
 
@@ -828,6 +828,6 @@ def test_a_requeue_of_which_no_node_died_is_named_too(tmp_path):
     shutil.copytree(NODES / "same", tmp_path, dirs_exist_ok=True)
     (tmp_path / "try-1").mkdir()
     (sentence,) = requeued(tmp_path).beyond_nodes()
-    assert sentence.endswith(
-        "was requeued after a try: no node of it is down: preempted, or by hand"
+    assert sentence == (
+        "requeued: ImbJob (job 7), after a try: no node of it is down: preempted, or by hand"
     )

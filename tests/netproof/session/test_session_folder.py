@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from ci import store_flips
 from netproof.errors import NetproofError
 from netproof.measurement.case import Case
 from netproof.session import records, session
@@ -76,6 +77,26 @@ def test_a_record_that_is_missing_or_altered_is_refused_by_its_name(tmp_path, da
     assert path.name in str(raised.value)
 
 
+def test_a_session_folder_without_a_report_is_refused_where_a_file_was_altered(tmp_path):
+    own = apart(tmp_path, report=False)
+    for path in own.glob("*.json"):
+        content = path.read_bytes()
+        for damaged in (content[:-9], content.replace(b"1", b"2", 1)):
+            path.write_bytes(damaged)
+            with pytest.raises(NetproofError, match="is damaged or cut short") as raised:
+                session.load(own)
+            assert path.name in str(raised.value)
+        path.write_bytes(content)
+    assert session.load(own).results
+
+
+def test_100_flips_and_cuts_are_refused_or_change_no_verdict(tmp_path):
+    effects = store_flips.run_sessions(tmp_path, tries=100, seed=20061)
+    assert {name: one.otherwise for name, one in effects.items() if one.otherwise} == {}
+    alone = [one for name, one in effects.items() if name.endswith("without the report")]
+    assert sum(one.refused for one in alone) == 50
+
+
 def test_the_record_of_another_test_is_refused(tmp_path):
     apart(tmp_path)
     path = tmp_path / "run-0.json"
@@ -104,7 +125,8 @@ def test_what_no_check_compared_with_its_references_has_failed(tmp_path):
         record = json.loads(path.read_text())
         for key in ("netproof_complete", "netproof_case", "netproof_references"):
             record["values"].pop(key, None)
-        path.write_text(json.dumps(record))
+        del record["sha256"]
+        path.write_text(records.sealed(record))
     found = [one for one in session.load(own).results if one.case]
     assert found
     assert all(one.measured for one in found)

@@ -15,7 +15,7 @@ from netproof.site.hostlist import fold, unfold
         ([], ""),
         (["node1"], "node1"),
         (["node3", "node1", "node2", "node2", "node10"], "node[1-3,10]"),
-        (["n08", "n09", "n10", "n011"], "n[10,08-09,011]"),
+        (["n08", "n09", "n10", "n011"], "n[08-10,011]"),
         (["rack1-n1", "rack1-n2", "rack2-n1"], "rack1-n[1-2],rack2-n1"),
         (["login", "node2", "node1"], "node[1-2],login"),
     ],

@@ -15,7 +15,7 @@ from netproof.site.jobs import PlannedJob, job_of, jobs, nodes_of
 from netproof.site.matrix import Matrix, matrix
 from netproof.store import Store, durations
 from netproof.store.durations import Past, expected_seconds, past, session_seconds
-from netproof.verdict.keeping import ingest
+from netproof.verdict.judging import ingest
 
 ROOT = Path(__file__).resolve().parents[3]
 RECORDED = ROOT / "tests" / "data" / "sessions" / "two-switches.json"

@@ -26,8 +26,8 @@ from netproof.store import Store, StoredSession, following, questions
 from netproof.store.columns import KEY
 from netproof.store.folder import INCOMING, MARKER
 from netproof.store.tables import FORMAT, PATH_COLUMNS, TABLES
-from netproof.verdict import judgement, judging
-from netproof.verdict.keeping import ingest
+from netproof.verdict import case_rulings, judging
+from netproof.verdict.judging import ingest
 from netproof.verdict.subject import Subject
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -122,7 +122,8 @@ def test_what_nodes_did_alongside_a_launch_is_kept_and_can_be_asked_for(store, t
             " (select unnest(loads) as load from launches) order by all"
         ).fetchall()
         switches = connection.sql(
-            "select ranks_scheduled[1].involuntary from launches where ranks_scheduled is not null"
+            "select ranks_used[1].scheduled.involuntary from launches"
+            " where ranks_used[1].scheduled is not null"
         ).fetchall()
     assert found == [("gige-1", 0.3, "none"), ("gige-2", 0.3, None)]
     assert switches == [(7,)]
@@ -153,8 +154,8 @@ def test_what_it_costs_the_cpu_is_kept_and_can_be_asked_for(store, tmp_path):
             " order by all"
         ).fetchall()
         launches = connection.sql(
-            "select ranks_system_s[1], exchanged_messages, exchanged_bytes, exchanged_why"
-            " from launches where exchanged_why is not null"
+            "select ranks_used[1].system_s, exchanged.messages, exchanged.bytes, exchanged.why"
+            " from launches where exchanged is not null"
         ).fetchall()
     assert launches == [(0.01, 100, 10**9, "")]
     assert costs == [
@@ -195,11 +196,12 @@ def test_what_the_network_counted_is_kept_and_can_be_asked_for(store, tmp_path):
     with questions.connect(store) as connection:
         found = connection.sql(
             "select node.node, source.counted['tx_bytes'] from"
-            " (select unnest(counters) as node from launches), unnest(node.sources) as s(source)"
+            " (select unnest(counters.nodes) as node from launches),"
+            " unnest(node.sources) as s(source)"
         ).fetchall()
         next_to = connection.sql(
-            "select peer.environment, peer.counters[1].node, peer.counter_names[1][2] from"
-            " (select unnest(peer_counters) as peer from launches)"
+            "select peer.environment, peer.counters.nodes[1].node, peer.counters.names[1][2] from"
+            " (select unnest(paired) as peer from launches) where peer.counters is not null"
         ).fetchall()
     assert found == [("gige-1", 7)]
     assert next_to == [("other", "gige-1", "rx_errs")]
@@ -306,7 +308,7 @@ def test_launches_next_to_others_are_kept_and_counted_as_their_environments(stor
     around = again.by_case(
         again.MeasuredAgain.from_json(one) for result in read.results for one in result.again or ()
     )
-    counts = judgement.launched(subjects, again.starts(around))
+    counts = case_rulings.launched(subjects, around)
     rows = following.crashes(store, [stored]).to_pylist()
     names = ("partition", "environment", "launches", "crashed")
     assert sorted(tuple(row[name] for name in names) for row in rows) == sorted(
@@ -336,19 +338,10 @@ def test_a_peer_that_cannot_be_one_is_refused(tmp_path, environment, sizes, why)
 
 @pytest.mark.slow
 def test_the_store_judges_nothing():
-    parts = ("checksums", "columns", "folder", "ingest", "questions", "reading", "rows")
+    parts = ("checksums", "columns", "folder", "ingest", "questions", "rows")
     imported = "; ".join(f"import netproof.store.{part}" for part in parts)
-    asked = f"import sys; {imported}; sys.exit('netproof.verdict.verdict' in sys.modules)"
+    asked = f"import sys; {imported}; sys.exit('netproof.verdict.judge' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", asked], check=False).returncode == 0
-
-
-@pytest.mark.slow
-def test_intervals_come_back_from_the_store(store):
-    stored = ingest(store, SICK).stored
-    found = [r.measured["landmarks"] for r in questions.load(store, stored).results if r.measured]
-    loaded = [r.measured["landmarks"] for r in session.load(SICK).results if r.measured]
-    assert [one["intervals"] for one in found] == [one["intervals"] for one in loaded]
-    assert all(one["intervals"] for one in found)
 
 
 @pytest.mark.slow
@@ -357,8 +350,8 @@ def test_what_was_measured_again_has_rows_of_its_own(store):
     several = [entry for result in session.load(SICK).results for entry in result.again or ()]
     assert several
     with questions.connect(store) as connection:
-        rows = connection.sql("select launches, len(nodes), faults from again").fetchall()
-        (points,) = connection.sql("select count(*) from again_curves").fetchall()
+        rows = connection.sql("select launches, len(nodes), faults from repeats").fetchall()
+        (points,) = connection.sql("select count(*) from repeat_curves").fetchall()
     assert rows == [(len(entry["launches"]), 2, entry["faults"]) for entry in several]
     assert points == (sum(len(curve["sizes"]) for entry in several for curve in entry["launches"]),)
 
@@ -374,7 +367,7 @@ def test_a_case_that_could_not_be_measured_again_has_its_faults(store, tmp_path)
     done = ingest(store, report)
     assert plain(questions.load(store, done.stored)) == plain(session.load(report))
     with questions.connect(store) as connection:
-        found = connection.sql("select distinct launches, faults from again").fetchall()
+        found = connection.sql("select distinct launches, faults from repeats").fetchall()
     assert found == [(0, ["tcp.1: ended with status 1"])]
 
 
@@ -663,7 +656,7 @@ def test_a_damaged_file_of_the_store_is_named(store):
     path = store.path(done.stored) / "curves.parquet"
     path.write_bytes(path.read_bytes()[:-100])
     with pytest.raises(NetproofError, match=r"curves\.parquet: is damaged: .*; move .* ingest"):
-        questions.load(store, done.stored)
+        questions.tables(store, done.stored)
     with pytest.raises(NetproofError, match=r"curves\.parquet: is damaged: it has \d+ bytes"):
         following.nightly(store, [done.stored], None)
 

@@ -13,15 +13,19 @@ from ci import store_flips
 from netproof.commands.cli import app
 from netproof.errors import NetproofError
 from netproof.store import Store, StoredSession, checksums, following, questions
-from netproof.store.folder import VERDICT
+from netproof.store.folder import SESSION, VERDICT
 from netproof.store.tables import TABLES
-from netproof.verdict import kept
-from netproof.verdict.keeping import ingest
+from netproof.verdict.judging import ingest
 
 pytestmark = pytest.mark.slow
 
 ROOT = Path(__file__).resolve().parents[3]
 SICK, PASSED = (ROOT / "tests" / "data" / "sessions" / f"{n}.json" for n in ("sick", "passed"))
+
+
+@pytest.fixture(autouse=True)
+def _site(tmp_path, monkeypatch):
+    store_flips.judge_by_the_project(monkeypatch.setenv, tmp_path)
 
 
 @pytest.fixture
@@ -47,7 +51,7 @@ def test_a_sound_store_is_verified(stored):
 
 
 @pytest.mark.parametrize(
-    "name", [*(f"{table}.parquet" for table in TABLES), VERDICT, checksums.NAME]
+    "name", [*(f"{table}.parquet" for table in TABLES), SESSION, VERDICT, checksums.NAME]
 )
 def test_a_flipped_bit_in_any_file_is_named(stored, name):
     store, session = stored
@@ -58,7 +62,7 @@ def test_a_flipped_bit_in_any_file_is_named(stored, name):
     assert f"{path.name}: is damaged: " in said
     assert said.endswith("1 sessions: 0 verified, 1 damaged")
     with pytest.raises(NetproofError, match=rf"{re.escape(str(path))}: is damaged: "):
-        kept.of_session(questions.load(store, session), store, session)
+        store_flips.read_all(store, session)
 
 
 def test_300_flips_and_cuts_are_found_and_named(tmp_path):
@@ -66,6 +70,7 @@ def test_300_flips_and_cuts_are_found_and_named(tmp_path):
     assert sum(one.tries for one in found) == 300
     assert {one.name for one in found} == {
         *(f"{name}.parquet" for name in TABLES),
+        SESSION,
         VERDICT,
         checksums.NAME,
     }
@@ -121,6 +126,6 @@ def test_a_session_that_lost_its_checksums_is_damaged(stored):
 def test_another_sessions_file_is_named(stored):
     store, session = stored
     other = ingest(store, PASSED).stored
-    shutil.copy(store.path(other) / "curves.parquet", store.path(session) / "curves.parquet")
-    with pytest.raises(NetproofError, match=r"curves\.parquet: is damaged: it has \d+ bytes, and"):
+    shutil.copy(store.path(other) / SESSION, store.path(session) / SESSION)
+    with pytest.raises(NetproofError, match=r"session\.jsonl\.zst: is damaged: it has \d+ bytes"):
         questions.load(store, session)

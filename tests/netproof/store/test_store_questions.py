@@ -19,7 +19,7 @@ from netproof.session.measured import Measured
 from netproof.site.partition import ScoreBaseline
 from netproof.store import Store, StoredSession, following, questions
 from netproof.store.columns import KEY
-from netproof.verdict.keeping import ingest
+from netproof.verdict.judging import ingest
 
 PASSED = Path(__file__).resolve().parents[2] / "data" / "sessions" / "passed.json"
 BASELINE = ScoreBaseline("gige", "intelmpi")

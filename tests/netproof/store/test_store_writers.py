@@ -20,8 +20,8 @@ from netproof.commands.ingest import run
 from netproof.errors import NetproofError
 from netproof.store import Store, folder, questions
 from netproof.store.folder import INCOMING
-from netproof.verdict import kept
-from netproof.verdict.keeping import ingest
+from netproof.verdict import stored
+from netproof.verdict.judging import ingest
 
 pytestmark = pytest.mark.slow
 
@@ -34,9 +34,9 @@ import os, signal, sys
 from pathlib import Path
 from netproof.store import folder
 from netproof.commands.ingest import run
-from netproof.verdict import kept
+from netproof.verdict import stored
 
-kept.moment = lambda: "2026-11-22T08:00:00Z"
+stored.moment = lambda: "2026-11-22T08:00:00Z"
 while line := sys.stdin.readline():
     step, where, *reports = line.rstrip("\\n").split("\\t")
     child = os.fork()
@@ -122,7 +122,7 @@ def sessions(store: Path) -> dict[str, dict[str, bytes]]:
 def whole(tmp_path, monkeypatch) -> dict[str, dict[str, bytes]]:
     """What a store has when five reports have come in undisturbed."""
     # The writers judge at the same time.
-    monkeypatch.setattr(kept, "moment", lambda: "2026-11-22T08:00:00Z")
+    monkeypatch.setattr(stored, "moment", lambda: "2026-11-22T08:00:00Z")
     assert run(reports(tmp_path, 5), tmp_path / "undisturbed") == 0
     return sessions(tmp_path / "undisturbed")
 

@@ -12,16 +12,14 @@ import pytest
 from typer.testing import CliRunner
 
 from netproof.commands.cli import app
-from netproof.comparison.against import against
-from netproof.comparison.nodes import differing
+from netproof.comparison.comparison import against, differing
 from netproof.measurement import units
 from netproof.measurement.case import Case
 from netproof.session import node_facts, provenance, session
 from netproof.session.measured import Launch, made
 from netproof.store import Store
 from netproof.verdict import judging
-from netproof.verdict.judging import JudgedSession
-from netproof.verdict.keeping import ingest
+from netproof.verdict.judging import JudgedSession, ingest
 from netproof.verdict.options import AlongsideOptions
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -350,7 +348,7 @@ def test_a_damaged_session_is_said_and_the_next_one_taken(tmp_path):
         tmp_path, report(tmp_path, "whole", "gige", -9), report(tmp_path, "torn", "gige", -2)
     )
     newest = Store(store).sessions("testbed")[-1]
-    (Store(store).path(newest) / "curves.parquet").write_bytes(b"PAR1")
+    (Store(store).path(newest) / "session.jsonl.zst").write_bytes(b"PAR1")
     result = judged(report(tmp_path, "new", "fast-ethernet"), store)
     assert len(result.unread) == 1
     assert newest.name in result.unread[0]

@@ -5,18 +5,17 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-import pyarrow as pa
 import pytest
 from typer.testing import CliRunner
 
 from netproof.commands.cli import app
 from netproof.criteria import Level
 from netproof.errors import NetproofError
-from netproof.session import session
+from netproof.session import packed, session
 from netproof.store import Store, StoredSession, questions
-from netproof.store.tables import TABLES
+from netproof.store.folder import SESSION
 from netproof.verdict import judging
-from netproof.verdict.keeping import ingest
+from netproof.verdict.judging import ingest
 
 ROOT = Path(__file__).resolve().parents[3]
 RECORDED = ROOT / "tests" / "data" / "sessions"
@@ -94,61 +93,19 @@ def test_nothing_recorded_contradicts_itself(report):
     assert all("'launches' is missing" in one for one in said), said
 
 
-def is_named(row) -> bool:
-    where = (row["partition"], row["environment"], row["function"], row["ranks"])
-    return where == ("gige", "mpich", "Sendrecv", 4)
-
-
-def of_case(table, change):
-    """Change the rows that a table has of the case."""
-
-    def changed(rows):
-        for row in rows[table]:
-            if is_named(row):
-                change(row)
-
-    return changed
-
-
-def without_last_launch(rows):
-    several = [row for row in rows["launches"] if is_named(row)]
-    rows["launches"].remove(several[-1])
-
-
-def of_another_case(rows):
-    row = next(row for row in rows["curves"] if is_named(row))
-    rows["curves"].append({**row, "function": "Exchange"})
-
-
-STORED = [
-    (of_case("cases", lambda row: row.update(peak_mb_s=1e9)), "its peak_mb_s is 1000000000.0, and"),
-    (of_case("cases", lambda row: row.update(latency_us=None)), "its latency_us is None, and its"),
-    (of_case("cases", lambda row: row.update(line_rate_mb_s=1e9)), "its line rate is 1000000000.0"),
-    (of_case("curves", lambda row: row.update(time_us=row["time_us"] / 10)), "and its curves have"),
-    (of_case("cases", lambda row: row.update(launches=row["launches"] + 1)), "`launches` has lau"),
-    (without_last_launch, "`launches` has launches [1, 2], and there are 3"),
-    (of_another_case, "`curves` has imb, Exchange, 4,"),
-]
+def another(good: StoredSession) -> StoredSession:
+    """A place for a session like another one."""
+    return StoredSession(good.name[:-1] + ("0" if good.name[-1] != "0" else "1"), good.system)
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("change", "reason"), STORED)
-def test_a_stored_session_whose_tables_contradict_each_other_is_refused(tmp_path, change, reason):
+@pytest.mark.parametrize(("change", "reason"), [CONTRADICTIONS[number] for number in (3, 5, 7)])
+def test_a_stored_session_that_contradicts_itself_is_refused(tmp_path, change, reason):
     store = Store.create(tmp_path / "store")
     good = ingest(store, BOTH).stored
-    rows = {
-        name: table.to_pylist(maps_as_pydicts="strict")
-        for name, table in questions.tables(store, good).items()
-    }
-    change(rows)
-    bad = StoredSession(good.name[:-1] + ("0" if good.name[-1] != "0" else "1"), good.system)
-    store.put(
-        bad,
-        {
-            name: pa.Table.from_pylist(rows[name], schema=table.schema())
-            for name, table in TABLES.items()
-        },
-    )
+    bad = another(good)
+    document = json.loads(altered(tmp_path, change).read_text())
+    store.put(bad, questions.tables(store, good), {SESSION: packed.of_document(document)})
     named = ["--store", str(store.folder), "--system", "testbed:gige"]
     for asked in (
         ["verdict", bad.name, *named],
@@ -161,9 +118,25 @@ def test_a_stored_session_whose_tables_contradict_each_other_is_refused(tmp_path
         assert ran.exit_code == 2, (asked, ran.output)
         printed = " ".join(ran.output.split())
         assert reason in printed, (asked, printed)
-        assert "its files do not fit each other" in printed
+        assert "ingest the session's report again" in printed
     # The other one stands.
     assert CliRunner().invoke(app, ["verdict", good.name, *named]).exit_code != 2
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("table", ["cases", "launches", "curves"])
+def test_a_table_that_contradicts_its_session_is_found_by_the_check(tmp_path, table):
+    store = Store.create(tmp_path / "store")
+    good = ingest(store, BOTH).stored
+    tables = questions.tables(store, good)
+    tables[table] = tables[table].slice(1)
+    session_file = (store.path(good) / SESSION).read_bytes()
+    bad = another(good)
+    store.put(bad, tables, {SESSION: session_file})
+    ran = CliRunner().invoke(app, ["store", "check", str(store.folder)])
+    assert ran.exit_code == 2
+    printed = " ".join(ran.output.split())
+    assert f"session={bad.name}/{table}.parquet: is damaged: it does not have what the" in printed
 
 
 @pytest.fixture

@@ -17,9 +17,9 @@ from netproof.site import site
 from netproof.site.matrix import matrix
 from netproof.site.slurm import SlurmNode
 from netproof.verdict import coverage
-from netproof.verdict.counts import counts
 from netproof.verdict.exit_status import CANNOT_JUDGE
-from netproof.verdict.judged import Verdict
+from netproof.verdict.explain import counts
+from netproof.verdict.verdict import Verdict
 
 ROOT = Path(__file__).resolve().parents[3]
 SESSIONS = ROOT / "tests" / "data" / "sessions"
@@ -53,8 +53,7 @@ STATES = {"gige-1": "idle", "gige-2": "allocated", "gige-3": "idle", "gige-4": "
 
 
 def test_the_nodes_that_took_part_between_nodes_are_measured(passed):
-    assert coverage.measured_nodes(passed, "gige") == {"gige-1", "gige-2"}
-    assert coverage.measured_nodes(passed, "elsewhere") == set()
+    assert covered(passed, STATES).measured == ("gige-1", "gige-2")
     inside = dataclasses.replace(
         passed,
         results=tuple(
@@ -63,7 +62,7 @@ def test_the_nodes_that_took_part_between_nodes_are_measured(passed):
             if r.case is not None
         ),
     )
-    assert coverage.measured_nodes(inside, "gige") == set()
+    assert covered(inside, STATES).measured == ()
 
 
 @pytest.mark.parametrize(
@@ -126,7 +125,8 @@ def test_sessions_without_what_slurm_said_do_not_fail(passed):
 
 
 def test_a_link_that_was_measured_one_way_is_known_in_one_direction(passed):
-    assert {("gige-1", "gige-2"), ("gige-2", "gige-1")} <= coverage.links(passed, "gige")
+    known = coverage.links([], coverage.launches_between(passed.results))
+    assert {("gige-1", "gige-2"), ("gige-2", "gige-1")} <= known
     assert covered(passed, STATES).one_way == ()
     result = next(
         r

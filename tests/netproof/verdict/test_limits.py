@@ -23,7 +23,8 @@ from netproof.site import site
 from netproof.site.partition import Partition
 from netproof.verdict import limits
 from netproof.verdict.limits import Limits, not_defined
-from netproof.verdict.references import XFAIL, ReferenceFile
+from netproof.verdict.references import XFAIL
+from netproof.verdict.rejudge import of_file
 
 ROOT = Path(__file__).resolve().parents[3]
 SESSIONS = ROOT / "tests" / "data" / "sessions"
@@ -112,7 +113,7 @@ def test_what_asserts_nothing_or_is_expected_to_fail_has_no_limits():
 
 
 def test_a_case_has_the_limits_of_its_file(pingpong):
-    references = ReferenceFile(ROOT / "reference-values" / "testbed.yaml")
+    references = of_file(ROOT / "reference-values", "testbed")
     case = dataclasses.replace(
         pingpong.case, benchmark="netpipe", function="tcp", path="between", direction="oneway"
     )

@@ -17,8 +17,7 @@ from netproof.session.provenance import OfSession, Software
 from netproof.site.keys import FACTS
 from netproof.site.partition import Partition
 from netproof.verdict import nodes
-from netproof.verdict.node_findings import NodeFinding, NodeFindingKind
-from netproof.verdict.nodes import Declared
+from netproof.verdict.nodes import NodeFinding, NodeFindingKind
 
 RECORDED = Path(__file__).resolve().parents[2] / "data" / "nodes"
 GIGE = tuple(f"gige-{n}" for n in range(1, 5))
@@ -70,8 +69,7 @@ def with_changed(*names: str, **values: Any) -> list[NodeInJob]:
 def judged(found: Iterable[NodeInJob], site: Partition = SITE) -> tuple[NodeFinding, ...]:
     """What is found of these nodes."""
     made = OfSession(SOFTWARE, tuple(found), (), {})
-    declared = Declared(site.interface, site.link_mbit_s, site.mtu)
-    return nodes.judge(made, {"gige": site}, {"gige": declared})
+    return nodes.judge(made, {"gige": site})
 
 
 def sentences(found: Iterable[NodeInJob], site: Partition = SITE) -> list[str]:

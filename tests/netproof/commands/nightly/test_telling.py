@@ -24,9 +24,9 @@ from netproof.site.partition import Partition
 from netproof.verdict import judging, pairs
 from netproof.verdict.coverage import Coverage
 from netproof.verdict.exit_status import CANNOT_JUDGE, FAILED, PASSED
-from netproof.verdict.node_findings import NodeFinding, NodeFindingKind
+from netproof.verdict.judge import judge
+from netproof.verdict.nodes import NodeFinding, NodeFindingKind
 from netproof.verdict.pairs import JudgedPairs
-from netproof.verdict.verdict import judge
 
 ROOT = Path(__file__).resolve().parents[4]
 RECORDED = ROOT / "tests" / "data" / "sessions"
@@ -228,10 +228,12 @@ def test_in_what_jobs_differ_and_what_is_found_of_nodes_is_told(passed):
     )
     covered = Coverage("gige", ("gige-1",), ("gige-1", "gige-2"), ("gige-2",))
     verdict = dataclasses.replace(of.verdict, nodes=(finding,), coverage=(covered,))
-    with_it = dataclasses.replace(of, verdict=verdict, beyond_nodes=("job 8 ran with other files",))
+    with_it = dataclasses.replace(
+        of, verdict=verdict, beyond_nodes=("job 8 ran with other files", "requeued: job 9")
+    )
     night = Night("testbed", STARTED, ENDED, judged=with_it)
     text = summary.text(night)
-    assert "\nnodes differ: job 8 ran with other files\n" in text
+    assert "\nnodes differ: job 8 ran with other files\nrequeued: job 9\n" in text
     assert "\nWARN gige: gige-2: driver not known\n" in text
     line = "gige: 1 of 2 usable nodes measured; not measured gige-2"
     assert f"\ncoverage: {line}\n" in text

@@ -16,7 +16,7 @@ from netproof.present.html import content, figures
 from netproof.present.html.content import CaseState
 from netproof.present.wording import outcome
 from netproof.session.measured import Launch, made
-from netproof.verdict.counts import counts as count_of
+from netproof.verdict.explain import counts as count_of
 
 TWO_SWITCHES = Path(__file__).resolve().parents[3] / "data" / "sessions" / "two-switches.json"
 

@@ -9,7 +9,7 @@ from netproof.measurement.case import Case
 from netproof.measurement.cpu_use import NO_STARTS, NodeCost
 from netproof.present import cpu
 from netproof.present.html.html import render
-from netproof.verdict.cpu_rows import cpu_rows
+from netproof.verdict.explain import cpu_rows
 
 COST = NodeCost("gige-1", 1, 1, seconds=2.0, cpu_s=1.0, start_s=0.1, cores=0.5, s_per_gb=2.0)
 UNKNOWN = NodeCost("gige-1", 1, 1, absent=(("cpu_s", NO_STARTS),))

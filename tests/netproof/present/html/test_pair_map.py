@@ -92,3 +92,60 @@ def test_a_file_has_its_title_and_what_is_told_below_it(made):
     assert "tree mpich" in title["text"]
     assert "Dark is slow." in title["subtitle"][0]
     assert rate.quantity is PairQuantity.RATE
+
+
+LEAF = 20
+
+
+def many(count: int, **others) -> PairRounds:
+    """A round of neighbours and one of nodes a leaf apart; the third node is slow."""
+    nodes = [f"n{number}" for number in range(count)]
+    near = zip(nodes[::2], nodes[1::2], strict=True)
+    far = [
+        pair
+        for at in range(0, count, 2 * LEAF)
+        for pair in zip(nodes[at : at + LEAF], nodes[at + LEAF : at + 2 * LEAF], strict=True)
+    ]
+    launches = (
+        tuple(measured(pair, 50, 9000 if "n2" in pair else 1000) for pair in pairs)
+        for pairs in (near, far)
+    )
+    return rounds(*launches, nodes=nodes, **others)
+
+
+def leaves(count: int) -> dict[str, tuple[str, ...]]:
+    several = range(0, count, LEAF)
+    return {f"leaf{at}": tuple(f"n{at + node}" for node in range(LEAF)) for at in several}
+
+
+def test_more_nodes_than_pixels_are_drawn_leaf_by_leaf_with_the_slowest_pair():
+    rate, latency = pair_map.of_rounds(many(400, leaves=leaves(400)))
+    assert rate.title.endswith("of each pair of leaf switches")
+    at = {(row["node"], row["partner"]): row for row in rate.cells}
+    assert len(at) == 20 + 20
+    assert at["leaf0", "leaf20"]["value"] == pytest.approx(65.536)
+    assert at["leaf0", "leaf20"]["slowest"] == "n2 – n22"
+    assert at["leaf0", "leaf20"]["slowest_value"] == pytest.approx(65536 / 9000)
+    assert (at["leaf0", "leaf20"]["pairs"], at["leaf0", "leaf0"]["pairs"]) == (20, 10)
+    assert {row["value"] for row in latency.cells} == {50}
+    chart = rate.for_page(LOOKS)
+    assert chart["datasets"][pair_map.PAIRS] == rate.cells
+    tips = [tip["title"] for tip in chart["layer"][0]["encoding"]["tooltip"]]
+    assert tips == ["node", "with", "median MB/s", "pairs", "slowest pair", "its MB/s"]
+    assert len(rate.rows) == 2 * (200 + 200)
+    assert rate.table().rows[0][0] in ("n2 – n3", "n2 – n22")
+
+
+def test_more_leaves_than_pixels_are_drawn_by_the_switches_above_them():
+    above = {leaf: f"spine{at // 10}" for at, leaf in enumerate(leaves(4400))}
+    rate, _ = pair_map.of_rounds(many(4400, leaves=leaves(4400), parents=above))
+    assert list(rate.groups) == [f"spine{at}" for at in sorted(range(22), key=str)]
+    assert rate.title.endswith("of each pair of switches above leaves")
+
+
+def test_many_nodes_without_a_topology_are_drawn_with_those_that_follow():
+    rate, _ = pair_map.of_rounds(many(1000 * 40 // LEAF))
+    assert list(rate.groups)[:2] == ["n0 to n9", "n10 to n19"]
+    assert len(rate.groups) == pair_map.DRAWN_UP_TO
+    some = {leaf: nodes for leaf, nodes in leaves(400).items() if leaf != "leaf0"}
+    assert list(pair_map.of_rounds(many(400, leaves=some))[0].groups)[-1] == pair_map.OTHERS

@@ -10,12 +10,11 @@ import pytest
 from typer.testing import CliRunner
 
 from netproof.commands.cli import app
-from netproof.comparison.comparison import compare
-from netproof.comparison.sides import sides
+from netproof.comparison.comparison import compare, sides
 from netproof.present.html import sides as sides_page
 from netproof.session import session
 from netproof.store import Store
-from netproof.verdict.keeping import ingest
+from netproof.verdict.judging import ingest
 
 ROOT = Path(__file__).resolve().parents[4]
 BOTH = ROOT / "tests" / "data" / "sessions" / "two-switches.json"

@@ -1,0 +1,321 @@
+"""CPU seconds and peak memory of each verb, and how they grow with a session's cases.
+
+Run ``python -m ci.evaluation.scale_sessions --session REPORT`` by hand, with a report of
+``ci/quickstart``. Its partition is copied under further names, nodes and jobs included, until a
+session has so many cases; each copy has records of its own, and a site's configuration expects all
+of them. Each verb runs once in a process of its own, and is refused where its exit status says that
+it could not answer. The exponent is that of the seconds over the counts from 1,000 on: 1 is linear.
+"""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import json
+import math
+import os
+import re
+import subprocess
+import sys
+import tempfile
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).resolve().parents[2]
+SMALL = ROOT / "tests" / "data" / "sessions" / "netpipe-whole.json"
+COUNTS = (62, 500, 1000, 5000, 10_000)
+LINEAR_FROM = 1000
+RECORD = "netproof_record"
+MEASURED = "netproof_measured"
+IN_RECORDS = (MEASURED, "netproof_case", "netproof_provenance", "netproof_transport")
+"""Keys of a test that its record has, where the recorded report has them itself."""
+JOBS = 100_000
+"""Job numbers of one copy."""
+
+
+class Recorded:
+    """A recorded session: for each test its part of the report, and its record or None."""
+
+    def __init__(self, report: Path) -> None:
+        document = json.loads(report.read_text())
+        self.info = document["session_info"]
+        self.tests: list[tuple[dict[str, Any], dict[str, Any] | None]] = []
+        for test in (test for run in document["runs"] for test in run["testcases"]):
+            if test.get(RECORD):
+                record = json.loads((report.parent / test[RECORD]["path"]).read_text())
+                record.pop("sha256", None)
+            else:
+                record = _split(test, len(self.tests))
+            self.tests.append((test, record))
+        self.system = self.tests[0][0]["system"]
+        self.partitions = {test["partition"] for test, _ in self.tests}
+        self.measured = dict(self._measured())
+        for values in self.measured.values():
+            # Copies would have disturbed each other.
+            values["partition_extras"]["contention_domain"] = values["case"]["partition"]
+
+    def _measured(self) -> Iterator[tuple[tuple[str, ...], dict[str, Any]]]:
+        """Yield a case and its extras for each that was measured, by partition, …, direction."""
+        for record in (record["values"] for _, record in self.tests if record):
+            jobs = record.get("netproof_cases") or {"cases": [], "shared": {}}
+            found = [{**jobs["shared"], "case": one["case"]} for one in jobs["cases"]]
+            for values in [*found, *filter(None, [record.get(MEASURED)])]:
+                yield tuple(map(str, values["case"].values())), values
+
+
+def _split(test: dict[str, Any], number: int) -> dict[str, Any] | None:
+    """Move what was measured from a test into a record, where there is something."""
+    test.setdefault("unique_name", f"test_{number}")
+    values = {key: test.pop(key) for key in IN_RECORDS if test.get(key)}
+    if not values:
+        return None
+    name = "+".join([test["unique_name"], test["partition"], test["environ"], "1.json"])
+    test[RECORD] = {"path": f"session-recorded/{name}"}
+    names = ("display_name", "unique_name", "system", "partition", "environ", "job_nodelist")
+    own = {**{key: test[key] for key in names}, "outputdir": "", "stagedir": ""}
+    own["netproof_kind"] = test.get("netproof_kind", "check")
+    return {"format": 1, "test": own, "values": values}
+
+
+@dataclass(frozen=True)
+class Session:
+    """A made session, and what it is judged by."""
+
+    folder: Path
+    cases: int
+
+    @property
+    def report(self) -> Path:
+        """Path of its report."""
+        return self.folder / "reports" / "run-1.json"
+
+    @property
+    def earlier(self) -> list[str]:
+        """Paths of the reports of the same session, one and two days before."""
+        return [str(path) for path in sorted(self.folder.glob("earlier-*/run-1.json"))]
+
+    def environment(self) -> dict[str, str]:
+        """Return the variables of a shell for this session."""
+        own = {
+            "RFM_CONFIG_PATH": self.folder / "site-config",
+            "RFM_REFERENCE_PREFIX": self.folder / "reference-values",
+            "RFM_REPORT_FILE": self.folder / "reports" / "run-{sessionid}.json",
+            "NETPROOF_STORE": self.folder / "store",
+            "PYTHONPATH": ROOT,
+        }
+        return {**os.environ, **{name: str(value) for name, value in own.items()}}
+
+
+def make(folder: Path, recorded: Recorded, count: int, references: Path) -> Session:
+    """Make a session of about ``count`` cases, whole copies of the recorded one, in ``folder``."""
+    copies = max(1, round(count / len(recorded.measured)))
+    for name in ("reports", "site-config", "reference-values"):
+        (folder / name).mkdir(parents=True)
+    begun = "session-" + f"{recorded.info['time_start'].partition('+')[0]}-1"
+    records = folder / "reports" / begun
+    records.mkdir()
+    header = {"format": 1, "hostname": "generated", "user": "generated", "cmdline": "reframe -r"}
+    header |= {key: recorded.info[key] for key in ("time_start_unix", "workdir")}
+    (records / "session.json").write_text(_sealed(json.dumps(header)))
+    tests = len(recorded.tests) * copies
+    info = {**recorded.info, "num_cases": tests}
+    with (folder / "reports" / "run-1.json").open("w") as report:
+        report.write(f'{{"session_info": {json.dumps(info, indent=2)}, "runs": [')
+        report.write(f'{{"num_cases": {tests}, "run_index": 0, "testcases": [')
+        for copy in range(copies):
+            for number, (test, record) in enumerate(recorded.tests):
+                own = dict(test)
+                if record:
+                    text = _sealed(_copied(record, recorded.partitions, copy))
+                    name = _named(Path(test[RECORD]["path"]).name, recorded.partitions, copy)
+                    (records / name).write_text(text)
+                    sha256 = hashlib.sha256(text.encode()).hexdigest()
+                    own[RECORD] = {"path": f"{begun}/{name}", "sha256": sha256}
+                report.write(",\n" if copy or number else "\n")
+                report.write(_copied(own, recorded.partitions, copy, indent=2))
+        report.write("]}]}\n")
+    for days in (1, 2):
+        _earlier(folder, days, begun, info)
+    _site(folder / "site-config", recorded, copies)
+    (folder / "reference-values" / f"{recorded.system}.yaml").write_text(references.read_text())
+    return Session(folder, len(recorded.measured) * copies)
+
+
+def _named(text: str, partitions: set[str], copy: int) -> str:
+    """Return a text in which the partitions' names, as words, are those of a copy."""
+    if not copy:
+        return text
+    names = "|".join(map(re.escape, sorted(partitions, key=len, reverse=True)))
+    return re.sub(rf"(?<![A-Za-z0-9])({names})(?![A-Za-z0-9])", rf"\1c{copy}", text)
+
+
+def _copied(values: dict[str, Any], partitions: set[str], copy: int, **form: Any) -> str:
+    """Return the JSON of a copy of a test or record, with job numbers of its own."""
+    text = _named(json.dumps(values, **form), partitions, copy)
+    return re.sub(
+        r'("jobid": ")(\d+)"', lambda found: f'{found[1]}{int(found[2]) + copy * JOBS}"', text
+    )
+
+
+def _sealed(text: str) -> str:
+    """Return the JSON of a record with its own SHA-256, as a run writes it."""
+    text = text.removesuffix("}")
+    return f'{text},"sha256":"{hashlib.sha256(text.encode()).hexdigest()}"}}\n'
+
+
+def _earlier(folder: Path, days: int, begun: str, info: dict[str, Any]) -> None:
+    """Make the same session so many days before, of the same records."""
+    records = folder / f"earlier-{days}" / begun
+    records.mkdir(parents=True)
+    for path in (folder / "reports" / begun).iterdir():
+        os.link(path, records / path.name)
+    text = (folder / "reports" / "run-1.json").read_text()
+    text = text.replace(info["uuid"], f"{days:08}{info['uuid'][8:]}")
+    for key in ("time_start_unix", "time_end_unix"):
+        text = text.replace(f'"{key}": {info[key]}', f'"{key}": {info[key] - 86400 * days}', 1)
+    (records.parent / "run-1.json").write_text(text)
+
+
+def _site(folder: Path, recorded: Recorded, copies: int) -> None:
+    """Write a configuration that expects the cases of all copies."""
+    from netproof.benchmarks import registry
+
+    environments: dict[str, dict[str, Any]] = {}
+    partitions: dict[str, dict[str, Any]] = {}
+    for values in recorded.measured.values():
+        case, extras = values["case"], values["partition_extras"]
+        own = partitions.setdefault(case["partition"], {**extras, "environs": []})
+        if case["environment"] not in own["environs"]:
+            own["environs"].append(case["environment"])
+        one = environments.setdefault(
+            case["environment"],
+            {"name": case["environment"], "features": [], "extras": values["environment_extras"]},
+        )
+        feature = registry.named(case["benchmark"]).feature(case["function"])
+        if feature not in one["features"]:
+            one["features"].append(feature)
+    for one in environments.values():
+        absent = dict.fromkeys(set(registry.FEATURES) - {*one["features"]}, "not recorded")
+        one["extras"] = {**one["extras"], "absent": absent}
+        one["features"].append("mpi")
+    several = []
+    for copy in range(copies):
+        for name, extras in partitions.items():
+            own = _named(name, recorded.partitions, copy)
+            left = ("environs", "scheduler", "launcher", "twin", "pace", "tuning_hook")
+            more = {key: value for key, value in extras.items() if key not in left}
+            more |= {"contention_domain": own, "baseline": ""}
+            several.append(
+                {
+                    "name": own,
+                    "scheduler": "slurm",
+                    "launcher": "srun",
+                    "environs": extras["environs"],
+                    "time_limit": "1h",
+                    "processor": {"num_cpus": 2},
+                    "extras": json.loads(_named(json.dumps(more), recorded.partitions, copy)),
+                }
+            )
+    several[0]["extras"]["baseline"] = several[0]["environs"][0]
+    system = {"name": recorded.system, "hostnames": [], "partitions": several}
+    configuration = {"systems": [system], "environments": [*environments.values()]}
+    (folder / f"{recorded.system}.py").write_text(f"site_configuration = {configuration!r}\n")
+    (folder / "settings.py").write_text((ROOT / "site-config" / "settings.py").read_text())
+
+
+VERBS: dict[str, tuple[Callable[[Session], list[str]], tuple[int, ...]]] = {
+    "verdict": (lambda one: ["verdict", str(one.report)], (0, 1)),
+    "diagnose": (lambda one: ["diagnose", "--session", str(one.report), "--back", "0"], (0, 1)),
+    "report": (lambda one: ["report", str(one.report), "--out", str(one.folder / "pages")], (0,)),
+    "store add": (lambda one: ["ingest", str(one.report)], (0,)),
+    "stored verdict": (lambda _: ["verdict", "newest"], (0, 1)),
+    "compare": (lambda one: ["compare", str(one.report), one.earlier[0]], (0,)),
+    "references derive": (
+        lambda one: ["references", "derive", str(one.report), *one.earlier],
+        (0, 1),
+    ),
+}
+"""Of each verb the arguments, in an order in which each finds what it needs, and the answers."""
+
+
+@dataclass(frozen=True)
+class Cost:
+    """CPU seconds of a verb, and the most memory in MB."""
+
+    seconds: float
+    megabytes: float
+
+
+def run(session: Session, verb: str) -> Cost:
+    """Run a verb in a process of its own. Raises SystemExit where it had no answer.
+
+    A process begins with the memory of the one that starts it: that has to be small.
+    """
+    arguments, answers = VERBS[verb]
+    command = [str(Path(sys.executable).with_name("netproof")), *arguments(session)]
+    with (session.folder / "output").open("w+") as output:
+        child = subprocess.Popen(
+            command, env=session.environment(), cwd=ROOT, stdout=output, stderr=output
+        )
+        _, status, used = os.wait4(child.pid, 0)
+        child.returncode = os.waitstatus_to_exitcode(status)
+        output.seek(0)
+        if child.returncode not in answers:
+            said = output.read()[-2000:]
+            raise SystemExit(f"{' '.join(command)} ended with {child.returncode}:\n{said}")
+    return Cost(used.ru_utime + used.ru_stime, used.ru_maxrss / 1000)
+
+
+def exponent(counts: Sequence[int], seconds: Sequence[float]) -> float:
+    """Return by which power of the counts seconds grow from ``LINEAR_FROM`` on, else NaN."""
+    points = [
+        (math.log(count), math.log(each))
+        for count, each in zip(counts, seconds, strict=True)
+        if count >= 0.9 * LINEAR_FROM
+    ]
+    if len({x for x, _ in points}) < 2:
+        return math.nan
+    x0, y0 = (sum(values) / len(points) for values in zip(*points, strict=True))
+    return sum((x - x0) * (y - y0) for x, y in points) / sum((x - x0) ** 2 for x, _ in points)
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Print CPU seconds and peak memory of each verb for each number of cases."""
+    parser = argparse.ArgumentParser(prog="scale_sessions", description=__doc__)
+    parser.add_argument("--session", type=Path, default=SMALL, help="report to copy")
+    parser.add_argument("--references", type=Path, help="default: those of the checkout")
+    parser.add_argument("--cases", type=lambda text: [*map(int, text.split(","))], default=COUNTS)
+    parser.add_argument("--verbs", type=lambda text: text.split(","), default=[*VERBS])
+    parser.add_argument("--keep", type=Path, help="leave the sessions in this new folder")
+    asked = parser.parse_args(arguments)
+    unknown = [verb for verb in asked.verbs if verb not in VERBS]
+    if unknown:
+        parser.error(f"no verb {', '.join(unknown)}; there are: {', '.join(VERBS)}")
+    recorded = Recorded(asked.session)
+    references = asked.references or ROOT / "reference-values" / f"{recorded.system}.yaml"
+    costs: dict[str, list[Cost]] = defaultdict(list)
+    counts: list[int] = []
+    for count in asked.cases:
+        with tempfile.TemporaryDirectory(dir=asked.keep) as scratch:
+            own = Path(scratch) if asked.keep is None else asked.keep
+            session = make(own / f"cases-{count}", recorded, count, references)
+            counts.append(session.cases)
+            for verb in VERBS:
+                if verb in asked.verbs:
+                    costs[verb].append(run(session, verb))
+                    print(f"{session.cases} {verb} {costs[verb][-1].seconds:.1f}", file=sys.stderr)
+    load = " ".join(f"{each:.1f}" for each in os.getloadavg())
+    print(f"CPU seconds and peak MB by cases; load average {load}")
+    print(f"| verb | {' | '.join(map(str, counts))} | exponent |")
+    print("| --- |" + " ---: |" * (len(counts) + 1))
+    for verb, several in costs.items():
+        cells = [f"{one.seconds:.1f} / {one.megabytes:,.0f}" for one in several]
+        grows = exponent(counts, [one.seconds for one in several])
+        print(f"| {verb} | {' | '.join(cells)} | {grows:.2f} |")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,540 @@
+"""What has to agree: guidelines (17), benchmarks (18), collectives on more ranks (19).
+
+Guidelines are those of Träff, Gropp and Thakur, "Self-consistent MPI performance guidelines", IEEE
+TPDS 21 (2010): a collective takes no longer than calls of the same library that do its work. No
+reference is needed, and no other configuration: the library is compared with itself, in one job.
+
+NetPIPE over MPI, PingPong of IMB and latency of OMB send one message there and back, by one library
+and over one link. If one of them takes twice as long as another, something was in the way of one of
+them, or they did not measure the same.
+
+On twice the ranks the messages on a node's link, or in a row from a rank, grow at most as with the
+worst algorithm in use. If the time grows by far more, the network or the library has a problem that
+only many ranks show. Nor may the time shrink: fewer ranks have less to do.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from statistics import median
+from typing import Any
+
+from netproof.criteria.findings import (
+    Above,
+    AboveByLaunches,
+    CannotJudgeError,
+    Finding,
+    Level,
+    common_sizes,
+    in_brackets,
+    interval_in_words,
+    times_of,
+    undefined,
+    undefined_if_unreadable,
+)
+from netproof.criteria.interface import CaseCurves, Companion, Criterion
+from netproof.measurement import interval as intervals
+from netproof.measurement.curve import Curve
+
+GUIDELINE = Above(4.0, 10.0)
+"""Multiples of what the library's other calls take.
+
+Libraries break guidelines by small factors in many places, since they choose an algorithm by
+tables. An order of magnitude is no choice any more.
+"""
+
+AGREEMENT = AboveByLaunches(None, 2.0)
+"""Multiples of another benchmark's time."""
+
+GROWTH = AboveByLaunches(4.0, 10.0)
+"""Multiples of what the ranks explain."""
+
+BY_CALLS, BY_MESSAGES = "guideline", "guideline of messages"
+"""Names of findings: a collective compared with others, and with single messages."""
+
+_DISAGREE = "look at what else ran during that job, and at the arguments of both benchmarks"
+
+
+@dataclass(frozen=True)
+class Ratio:
+    """Ratio of a case's time to that of another, ``label``, at a size, and both times in µs.
+
+    ``interval``: of the ratio, None where a side has too few launches.
+    """
+
+    size: int
+    value: float
+    label: str
+    times_us: tuple[float, float]
+    interval: tuple[float, float] | None
+    level: Level
+    bound: float | None
+
+
+def ratios(
+    own: Companion,
+    other: Companion,
+    label: str,
+    settings: AboveByLaunches,
+    explained: float = 1.0,
+) -> list[Ratio]:
+    """Return the ratio of times at each common size, divided by what is ``explained`` of it.
+
+    An interval that contains a bound is shown, since no repeats would decide it. Raises
+    CannotJudgeError where a curve cannot be read.
+    """
+    mine, theirs = (
+        times_of(own.curve, settings),
+        times_of(other.curve, settings, of=f"of {label}, "),
+    )
+    found = []
+    for size in sorted(mine.keys() & theirs.keys()):
+        value = mine[size] / theirs[size] / explained
+        level, bound, interval = Level.SHOWN, None, None
+        times = [
+            [one.time_us[one.sizes.index(size)] for one in side.launches if size in one.sizes]
+            for side in (own, other)
+        ]
+        if min(map(len, times)) >= settings.launches:
+            interval = intervals.of_ratio(*times)
+        if interval is not None:
+            interval = (interval[0] / explained, interval[1] / explained)
+            level, bound = settings.level(value, interval)
+        if level is Level.INCONCLUSIVE:
+            level = Level.SHOWN if value > bound else settings.level(value)[0]
+        both = mine[size], theirs[size]
+        found.append(Ratio(size, value, label, both, interval, level, bound))
+    return found
+
+
+def _worst_of(compared: Sequence[Ratio]) -> Ratio:
+    """Return the largest ratio, among those that fail where some do."""
+    failing = [one for one in compared if one.level is Level.FAIL]
+    return max(failing or compared, key=lambda one: one.value)
+
+
+def _finding(
+    criterion: str,
+    where: str,
+    compared: Sequence[Ratio],
+    settings: Above,
+    words: Callable[[Ratio], str],
+    advice: str,
+) -> Finding:
+    """Return the finding on the worst ratio; ``words``: the ratio in words."""
+    worst = _worst_of(compared)
+    return settings.finding(
+        criterion,
+        where,
+        worst.value,
+        words(worst),
+        advice,
+        interval=worst.interval,
+        decided=(worst.level, worst.bound),
+        size=worst.size,
+        against=worst.label,
+        common=common_sizes(one.size for one in compared),
+    )
+
+
+def _spoken(ratio: Ratio, settings: AboveByLaunches) -> str:
+    missing = f"no interval, which takes {settings.launches} launches of both"
+    return interval_in_words(ratio.interval) or missing
+
+
+@undefined_if_unreadable("agreement")
+def agreement(
+    own: Companion,
+    others: Mapping[str, Companion],
+    *,
+    where: str,
+    settings: AboveByLaunches = AGREEMENT,
+) -> Finding | None:
+    """Return the largest ratio of a benchmark's time to another's for the same message.
+
+    ``others``: by the labels of their cases, of the same configuration. A size fails where the
+    whole interval is above the bound; all sizes together by the median of their ratios, which is
+    inconclusive with too few launches. None without another benchmark.
+    """
+    if not others:
+        return None
+    compared, together = [], []
+    for label, other in others.items():
+        of_sizes = ratios(own, other, label, settings)
+        if of_sizes:
+            compared += of_sizes
+            together += _over_sizes(own, other, of_sizes, where, settings)
+    if not compared:
+        raise CannotJudgeError("no other benchmark has a size in common with it")
+    flagged = [one for one in together if one.level is Level.FAIL]
+    if not flagged and _worst_of(compared).level is not Level.FAIL:
+        flagged = [one for one in together if one.level is Level.INCONCLUSIVE]
+    if flagged:
+        return max(flagged, key=lambda one: one.value)
+    return _finding(
+        "agreement",
+        where,
+        compared,
+        settings,
+        lambda worst: (
+            f"a message of {worst.size} bytes took {worst.times_us[0]:.4g} µs, {worst.value:.3g}"
+            f" times ({_spoken(worst, settings)}) the {worst.times_us[1]:.4g} µs of {worst.label},"
+            " which sends the same"
+        ),
+        _DISAGREE,
+    )
+
+
+def _over_sizes(
+    own: Companion,
+    other: Companion,
+    compared: Sequence[Ratio],
+    where: str,
+    settings: AboveByLaunches,
+) -> Iterator[Finding]:
+    """Yield the finding on the median ratio of two benchmarks over all sizes, if it is flagged.
+
+    Where a side has few launches, its interval is over sizes, and it is inconclusive.
+    """
+    times_us = {one.size: one.times_us for one in compared}
+
+    def middles(launches: Sequence[Curve]) -> list[float]:
+        """Return each launch's median ratio to the other side's median curve."""
+        return [
+            median(
+                time / times_us[size][1]
+                for size, time in zip(launch.sizes, launch.time_us, strict=True)
+                if size in times_us
+            )
+            for launch in launches
+        ]
+
+    sizes, interval = common_sizes(times_us), None
+    few = min(len(own.launches), len(other.launches)) < settings.launches
+    if few:
+        values = [mine / theirs for mine, theirs in times_us.values()]
+        ratio = median(values)
+        if len(values) >= intervals.FEWEST_RANKED:
+            interval = intervals.of_median(values)
+        over = "sizes"
+        advice = f"measure it again: to be sure takes {settings.launches} launches of both"
+    else:
+        mine, theirs = middles(own.launches), middles(other.launches)
+        ratio, interval = median(mine) / median(theirs), intervals.of_ratio(mine, theirs)
+        over, advice = "launches", _DISAGREE
+    if interval is None or settings.level(ratio, interval)[0] is not Level.FAIL:
+        return
+    level, label = Level.INCONCLUSIVE if few else Level.FAIL, compared[0].label
+    yield Finding(
+        "agreement",
+        level,
+        where,
+        f"{sizes} a message took {ratio:.3g} times (95% interval over {over} {interval[0]:.3g} to"
+        f" {interval[1]:.3g}) what it took by {label}, which sends the same ({level.value}: above"
+        f" {settings.fail:g} is flagged); {advice}",
+        value=ratio,
+        bound=settings.fail,
+        common=sizes,
+        interval=interval,
+        against=label,
+    )
+
+
+@undefined_if_unreadable("growth")
+def growth(
+    own: Companion,
+    fewer: Companion,
+    *,
+    where: str,
+    against: str,
+    explained: float,
+    settings: AboveByLaunches = GROWTH,
+) -> Finding:
+    """Return how much a collective's time grows on more ranks, over what the ranks explain.
+
+    ``fewer``: the same on fewer ranks, named ``against``; ``explained``: by how much its work
+    grows, 1 or more. A size fails where the whole interval is above the bound.
+    """
+
+    def words(worst: Ratio) -> str:
+        mine, theirs = worst.times_us
+        return (
+            f"{worst.size} bytes took {mine:.4g} µs, {mine / theirs:.3g} times the {theirs:.4g} µs"
+            f" of {against}; its ranks explain {explained:.3g} times, which leaves"
+            f" {worst.value:.3g} times ({_spoken(worst, settings)})"
+        )
+
+    advice = (
+        "look at congestion, at which algorithm the library takes on so many ranks, and at whether"
+        " there are as many CPUs as ranks"
+    )
+    compared = _on_other_ranks(own, fewer, against, settings, explained)
+    return _finding("growth", where, compared, settings, words, advice)
+
+
+@undefined_if_unreadable("monotony")
+def monotony(
+    own: Companion,
+    more: Companion,
+    *,
+    where: str,
+    against: str,
+    settings: AboveByLaunches = GROWTH,
+) -> Finding:
+    """Return the largest ratio of a collective's time to that on ``more`` ranks, of all sizes.
+
+    At most 1 where time does not fall when ranks are added. A size fails as in ``growth``.
+    """
+
+    def words(worst: Ratio) -> str:
+        mine, theirs = worst.times_us
+        return (
+            f"{worst.size} bytes took {mine:.4g} µs, {worst.value:.3g} times"
+            f" ({_spoken(worst, settings)}) the {theirs:.4g} µs of {against}, which has more to do"
+        )
+
+    advice = "look at the nodes of that job, and at which algorithm the library takes on few ranks"
+    compared = _on_other_ranks(own, more, against, settings)
+    return _finding("monotony", where, compared, settings, words, advice)
+
+
+def _on_other_ranks(
+    own: Companion,
+    other: Companion,
+    against: str,
+    settings: AboveByLaunches,
+    explained: float = 1.0,
+) -> list[Ratio]:
+    compared = ratios(own, other, against, settings, explained)
+    if not compared:
+        raise CannotJudgeError(f"it has no size in common with {against}")
+    return compared
+
+
+def _same(size: int, _: int) -> int:
+    return size
+
+
+def _of_all(size: int, ranks: int) -> int:
+    return size * ranks
+
+
+def _part(size: int, ranks: int) -> int | None:
+    return size // ranks if size % ranks == 0 else None
+
+
+def _steps(ranks: int, _: int) -> int:
+    """Return the steps of an exchange that doubles what each rank has."""
+    return (ranks - 1).bit_length()
+
+
+def _to_each(ranks: int, a_node: int) -> int:
+    """Return the messages of a rank to all others, or of a node's ranks over its link, if more.
+
+    In Sendrecv one message leaves a node, however many ranks it has.
+    """
+    return max(ranks - 1, a_node * (ranks - a_node))
+
+
+@dataclass(frozen=True)
+class Call:
+    """A call that does a part of the work.
+
+    ``size``: its message in bytes, from the judged operation's message and the ranks, or None;
+    ``times``: how many follow each other, from the ranks and the ranks on a node.
+    """
+
+    operation: str
+    size: Callable[[int, int], int | None] = _same
+    times: Callable[[int, int], int] = lambda ranks, a_node: 1
+
+
+# Messages as IMB and OMB count them: Allgather, Gather, Scatter and Alltoall by the part of a rank.
+_MESSAGE = "Sendrecv"
+_RING = Call(_MESSAGE, times=lambda ranks, a_node: ranks - 1)
+_EACH = Call(_MESSAGE, times=_to_each)
+_DOUBLING = Call(_MESSAGE, times=_steps)
+GUIDELINES: dict[str, dict[str, tuple[Call, ...]]] = {
+    "Allreduce": {
+        "Reduce + Bcast": (Call("Reduce"), Call("Bcast")),
+        "Reduce_scatter + Allgather": (Call("Reduce_scatter"), Call("Allgather", _part)),
+    },
+    "Allgather": {
+        "Gather + Bcast": (Call("Gather"), Call("Bcast", _of_all)),
+        "Alltoall": (Call("Alltoall"),),
+        "a Sendrecv for each other rank": (_RING,),
+    },
+    "Alltoall": {"a Sendrecv for each message of a rank or a node": (_EACH,)},
+    "Bcast": {
+        "Scatter + Allgather": (Call("Scatter", _part), Call("Allgather", _part)),
+        "a Sendrecv for each step of a tree": (_DOUBLING,),
+    },
+    "Gather": {"Allgather": (Call("Allgather"),)},
+    "Reduce": {"Allreduce": (Call("Allreduce"),)},
+    "Reduce_scatter": {
+        "Reduce + Scatter": (Call("Reduce"), Call("Scatter", _part)),
+        "Allreduce": (Call("Allreduce"),),
+    },
+    "Scatter": {"Bcast": (Call("Bcast", _of_all),)},
+}
+"""Calls that do an operation's work: by operation, a name for the other side, and its calls."""
+
+
+def others(function: str) -> tuple[str, ...]:
+    """Return the operations that a guideline on this one needs measured in the same job."""
+    sides = GUIDELINES.get(function, {}).values()
+    return tuple(dict.fromkeys(call.operation for calls in sides for call in calls))
+
+
+def guidelines(
+    curve: Curve,
+    launches: Sequence[Curve],
+    alongside: Mapping[str, Companion],
+    *,
+    operation: str,
+    ranks: int,
+    where: str,
+    ranks_per_node: int = 1,
+    settings: Above = GUIDELINE,
+    messages: bool = False,
+) -> Finding | None:
+    """Return the largest ratio of a collective's time to that of calls that do its work.
+
+    ``alongside``: other operations of the same configuration and ranks, by name; ``messages``:
+    compare with single messages, and else with other collectives. A size fails where the whole
+    interval is above the bound. None where no guideline has all of its calls measured.
+    """
+    sides = {
+        name: calls
+        for name, calls in GUIDELINES.get(operation, {}).items()
+        if all(call.operation in alongside for call in calls)
+        and messages == all(call.operation == _MESSAGE for call in calls)
+    }
+    if not sides:
+        return None
+    criterion = BY_MESSAGES if messages else BY_CALLS
+
+    several = {operation: Companion(curve, tuple(launches)), **alongside}
+    try:
+        compared = _met(several, operation, sides, (ranks, ranks_per_node), settings)
+    except CannotJudgeError as error:
+        return undefined(criterion, where, str(error))
+    if not compared:
+        return undefined(criterion, where, "it has no size in common with what does its work")
+    return _finding(
+        criterion,
+        where,
+        compared,
+        settings,
+        lambda worst: (
+            f"{operation} of {worst.size} bytes took {worst.times_us[0]:.4g} µs,"
+            f" {worst.value:.3g} times{in_brackets(interval_in_words(worst.interval))} the"
+            f" {worst.times_us[1]:.4g} µs of {worst.label}, which does its work"
+        ),
+        "look at which algorithm the library takes at that size, and at what its pattern meets",
+    )
+
+
+def _met(
+    several: Mapping[str, Companion],
+    operation: str,
+    sides: Mapping[str, Sequence[Call]],
+    placed: tuple[int, int],
+    settings: Above,
+) -> list[Ratio]:
+    """Return the ratio of an operation to each side of its guidelines, at each common size.
+
+    ``several``: the operations, by name; ``placed``: ranks, and ranks on a node.
+    """
+    needed = dict.fromkeys(
+        (operation, *(call.operation for each in sides.values() for call in each))
+    )
+    medians = {name: times_of(several[name].curve, settings, of=f"of {name}, ") for name in needed}
+    by_launch = {
+        name: [_or_nothing(one, settings) for one in several[name].launches] for name in needed
+    }
+    compared = []
+    for name, calls in sides.items():
+        used = list(dict.fromkeys(call.operation for call in calls))
+        # The first launches of all operations together, the second ones, and so on.
+        rows = zip(*(by_launch[one] for one in used), strict=False)
+        launched = [dict(zip(used, row, strict=True)) for row in rows]
+        for size, time in medians[operation].items():
+            expected = _time(calls, medians, size, placed)
+            if expected is None:
+                continue
+            spent = [_time(calls, at, size, placed) for at in launched]
+            taken = [at.get(size) for at in by_launch[operation]]
+            known = None not in spent and None not in taken
+            interval = intervals.of_ratio(taken, spent) if known else None
+            level, bound = settings.level(time / expected, interval)
+            times = (time, expected)
+            compared.append(Ratio(size, time / expected, name, times, interval, level, bound))
+    return compared
+
+
+def _or_nothing(curve: Curve, settings: Above) -> dict[int, float]:
+    try:
+        return times_of(curve, settings)
+    except CannotJudgeError:
+        return {}
+
+
+def _time(
+    calls: Iterable[Call], at: Mapping[str, Mapping[int, float]], size: int, placed: tuple[int, int]
+) -> float | None:
+    """Return the time of all calls, for a message of the operation; None where a size is missing.
+
+    ``placed``: ranks, and ranks on a node.
+    """
+    total = 0.0
+    for call in calls:
+        message = call.size(size, placed[0])
+        time = None if message is None else at[call.operation].get(message)
+        if time is None:
+            return None
+        total += call.times(*placed) * time
+    return total
+
+
+def _guidelines(case: CaseCurves, settings: Any) -> tuple[Finding, ...]:
+    several = (
+        guidelines(
+            case.curve,
+            case.launches,
+            case.others,
+            operation=case.operation,
+            ranks=case.ranks,
+            where=case.where,
+            ranks_per_node=case.ranks_per_node,
+            settings=bounds,
+            messages=messages,
+        )
+        for bounds, messages in ((settings.guideline, False), (settings.guideline_messages, True))
+    )
+    return tuple(found for found in several if found is not None)
+
+
+def _rests_on(operation: str, finding: Finding) -> tuple[str, ...]:
+    calls = GUIDELINES.get(operation, {}).get(finding.against or "", ())
+    return tuple(call.operation for call in calls)
+
+
+CRITERIA = (
+    Criterion(
+        17,
+        {"guideline": GUIDELINE, "guideline_messages": GUIDELINE},
+        {BY_CALLS: "guideline", BY_MESSAGES: "guideline_messages"},
+        _guidelines,
+        of_launches=True,
+        others=others,
+        rests_on=_rests_on,
+    ),
+    Criterion(18, {"agreement": AGREEMENT}, {"agreement": "agreement"}),
+    Criterion(
+        19,
+        {"growth": GROWTH, "monotony": GROWTH},
+        {"growth": "growth", "monotony": "monotony"},
+    ),
+)

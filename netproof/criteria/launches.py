@@ -1,0 +1,153 @@
+"""Launches as a whole: CPU cost (11), how far they lie apart (13), how many crash (14)."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Any
+
+from netproof.criteria.findings import (
+    FLAGGED,
+    READABLE,
+    Above,
+    AtSize,
+    Bounds,
+    CannotJudgeError,
+    Finding,
+    Level,
+    common_sizes,
+    greatest,
+    in_common,
+    times_of_each,
+    undefined,
+    undefined_if_unreadable,
+)
+from netproof.criteria.interface import CaseCurves, Criterion
+from netproof.errors import NetproofError
+from netproof.measurement.curve import Curve
+
+CPU_COST = Bounds()
+"""CPU seconds for a second of benchmark; nothing is asserted by default."""
+
+LAUNCH_SPREAD = Bounds(10.0)
+"""Ratios of the slowest launch to the fastest one.
+
+An order of magnitude warns, as it fails between configurations. Nothing fails by default: the
+ratio does not show which of the launches is the network.
+"""
+
+
+@dataclass(frozen=True)
+class CrashSettings(Above):
+    """``warn`` and ``fail`` above this share of a configuration's launches that crashed.
+
+    ``least``: the fewest crashes that are flagged; one of 40 is no rate.
+    """
+
+    fail: float | None = 0.02
+    least: int = 2
+
+
+@undefined_if_unreadable("CPU cost", several=True)
+def cpu_cost(
+    cpu_seconds: Mapping[str, float],
+    benchmark_seconds: float,
+    *,
+    where: str,
+    settings: Bounds = CPU_COST,
+    notes: Mapping[str, str] = MappingProxyType({}),
+) -> tuple[Finding, ...]:
+    """Return the CPU seconds per second of benchmark, a finding for each node (criterion 11).
+
+    1 is one core all the time; ``notes``: what else is known of a node, by its name. After the
+    network-adapter page. Raises NetproofError for seconds that are negative or no number.
+    """
+    for label, seconds in [*cpu_seconds.items(), (where, benchmark_seconds)]:
+        if not math.isfinite(seconds) or seconds < 0:
+            raise NetproofError(f"{label}: {seconds} s is no time used")
+    if not cpu_seconds:
+        raise CannotJudgeError("the job's resource use names no node")
+    if benchmark_seconds < READABLE[0]:
+        raise CannotJudgeError("the benchmark ran for 0 s")
+    findings = []
+    for node, seconds in cpu_seconds.items():
+        value = seconds / benchmark_seconds
+        more = f"; {notes[node]}" if notes.get(node) else ""
+        reason = (
+            f"node {node} spent {seconds:.3g} CPU s in {benchmark_seconds:.3g} s of benchmark,"
+            f" {value:.0%} of a core{more}"
+        )
+        findings.append(settings.finding("CPU cost", where, value, reason))
+    return tuple(findings)
+
+
+@undefined_if_unreadable("launch spread")
+def launch_spread(
+    launches: Sequence[Curve], *, where: str, settings: Bounds = LAUNCH_SPREAD
+) -> Finding:
+    """Return the largest ratio of the slowest launch to the fastest one, of all sizes.
+
+    After the "erratic throughput" of the Myri-10G report. Undefined for fewer than two launches.
+    """
+    if len(launches) < 2:
+        raise CannotJudgeError("one launch has no spread")
+    readings = times_of_each(launches, settings)
+    sizes = in_common(readings)
+    if not sizes:
+        raise CannotJudgeError("its launches have no size in common")
+    times = {size: [one[size] for one in readings] for size in sizes}
+    worst = greatest([AtSize(size, max(took) / min(took)) for size, took in times.items()])
+    took = times[worst.size]
+    return settings.finding(
+        "launch spread",
+        where,
+        worst.value,
+        f"at {worst.size} bytes {len(launches)} launches took {min(took):.4g} to"
+        f" {max(took):.4g} µs, {worst.value:.3g} times apart",
+        "look at what else used the nodes and the network meanwhile, and where the ranks ran",
+        size=worst.size,
+        common=common_sizes(sizes),
+    )
+
+
+def crash_share(
+    crashed: int, launches: int, *, where: str, settings: CrashSettings = CrashSettings()
+) -> Finding:
+    """Return the share of a configuration's attempted launches that crashed before a figure."""
+    if not 0 <= crashed <= launches:
+        raise NetproofError(f"{where}: {crashed} of {launches} launches cannot have crashed")
+    if launches == 0:
+        return undefined("crashes", where, "nothing was launched")
+    value = crashed / launches
+    level, bound = settings.level(value) if crashed >= settings.least else (Level.PASS, None)
+    held = f", above {100 * bound:.3g} % is flagged" if level in FLAGGED else ""
+    reason = f"{crashed} of {launches} launches crashed ({100 * value:.2g} %{held})"
+    return Finding("crashes", level, where, reason, value=value, bound=bound)
+
+
+def _cpu_costs(case: CaseCurves, settings: Any) -> tuple[Finding, ...]:
+    if case.cpu_seconds is None:
+        return ()
+    own, notes = settings.cpu_cost, case.cpu_notes
+    return cpu_cost(case.cpu_seconds, case.seconds, where=case.where, settings=own, notes=notes)
+
+
+def _spreads(case: CaseCurves, settings: Any) -> tuple[Finding, ...]:
+    if not case.has_sizes or len(case.launches) < 2:
+        return ()
+    return (launch_spread(case.launches, where=case.where, settings=settings.launch_spread),)
+
+
+CRITERIA = (
+    Criterion(11, {"cpu_cost": CPU_COST}, {"CPU cost": "cpu_cost"}, _cpu_costs, of_launches=True),
+    Criterion(
+        13,
+        {"launch_spread": LAUNCH_SPREAD},
+        {"launch spread": "launch_spread"},
+        _spreads,
+        of_launches=True,
+    ),
+    Criterion(14, {"crash": CrashSettings()}, {"crashes": "crash"}),
+)

@@ -1,0 +1,161 @@
+"""A rendezvous for short messages (criterion 22).
+
+A message up to the eager limit is sent at once. A longer one is announced, and sent when the
+receiver has answered: two latencies more, so three instead of one. All libraries in common use send
+some KiB at once. A limit that is far too low shows nowhere else: such a curve is smooth, and its
+long messages have their usual rate.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from statistics import median
+from typing import Any, NamedTuple
+
+from netproof.criteria.findings import (
+    Bounds,
+    Finding,
+    Level,
+    in_brackets,
+    interval_in_words,
+    times_of,
+    times_of_each,
+    undefined_if_unreadable,
+)
+from netproof.criteria.interface import CaseCurves, Criterion
+from netproof.errors import NetproofError
+from netproof.measurement import interval as intervals
+from netproof.measurement.curve import Curve
+
+NEAR = 8
+"""Largest factor between a step and the sizes that are compared below and above it."""
+FEWEST = 3
+"""Fewest sizes that are compared on either side."""
+
+
+@dataclass(frozen=True)
+class EarlyRendezvousSettings(Bounds):
+    """``warn`` and ``fail`` from so many latencies on; a rendezvous takes three instead of one.
+
+    ``below``: size in bytes from which on a rendezvous is expected.
+    """
+
+    fail: float | None = 2.5
+    below: int = 2048
+
+    def __post_init__(self) -> None:
+        """Check the values as the class describes."""
+        super().__post_init__()
+        if self.below <= FEWEST * self.least_size:
+            raise NetproofError(
+                f"below={self.below} leaves no size from least_size={self.least_size} on"
+            )
+
+
+class _Step(NamedTuple):
+    """Step between two sizes; ``shortest``: sizes whose time is the latency; others near it."""
+
+    below: int
+    above: int
+    shorter: tuple[int, ...]
+    longer: tuple[int, ...]
+    shortest: tuple[int, ...]
+
+
+@undefined_if_unreadable("early rendezvous")
+def early_rendezvous(
+    curve: Curve,
+    launches: Sequence[Curve],
+    *,
+    where: str,
+    settings: EarlyRendezvousSettings = EarlyRendezvousSettings(),
+) -> Finding:
+    """Return the largest step up in the time of short messages, as 1 plus its latencies.
+
+    1 without a step, 3 for a rendezvous. The step is from the time of a size, or the median from an
+    eighth of that size on if longer, to the least time of all sizes up to eight times as long, less
+    what bytes take by the chord of the curve. ``launches``: whose median ``curve`` is.
+    """
+    sizes = tuple(times_of(curve, settings))
+    steps = {step: _height(curve, step) for step in _steps(curve, sizes, settings)}
+    if not steps:
+        reason = (
+            f"not judged, which takes {FEWEST} sizes up to one below {settings.below} bytes and"
+            f" {FEWEST} longer ones whose bytes take less than a latency"
+        )
+        return Finding("early rendezvous", Level.SHOWN, where, reason)
+    times_of_each(launches, settings)
+    step = max(steps, key=lambda one: steps[one])
+    interval = intervals.of_median([_height(launch, step) for launch in launches])
+    return settings.finding(
+        "early rendezvous",
+        where,
+        steps[step],
+        f"from {step.below} to {step.above} bytes the time of a message goes from one latency to"
+        f" {steps[step]:.3g}{in_brackets(interval_in_words(interval))}, without what its bytes"
+        f" take, and stays; the largest such step below {settings.below} bytes",
+        "look at the library's eager limit: up to it a message is sent without asking first",
+        interval=interval,
+        size=step.above,
+        compared_sizes=(step.below,),
+    )
+
+
+def _steps(
+    curve: Curve, sizes: Sequence[int], settings: EarlyRendezvousSettings
+) -> Iterator[_Step]:
+    """Yield the steps that can be judged; ``sizes``: those of the curve that are not skipped."""
+    for place, below in enumerate(sizes[:-1]):
+        if below >= settings.below:
+            return
+        shorter = tuple(one for one in sizes[: place + 1] if below <= NEAR * one)
+        shortest = tuple(one for one in sizes[: place + 1] if one <= NEAR * sizes[0])
+        most = median(_times(curve, shortest))
+        longer = tuple(
+            one
+            for one in sizes[place + 1 :]
+            if one <= NEAR * below and _per_byte(curve) * (one - below) <= most
+        )
+        if min(len(shorter), len(longer)) >= FEWEST:
+            yield _Step(below, sizes[place + 1], shorter, longer, shortest)
+
+
+def _height(curve: Curve, step: _Step) -> float:
+    """Return the latencies that a longer message took where a shorter took one; 1 at least."""
+    shorter = _times(curve, step.shorter, step.below)
+    before = max(median(shorter), shorter[-1])
+    after = min(_times(curve, step.longer, step.below))
+    return 1 + max(0.0, (after - before) / median(_times(curve, step.shortest)))
+
+
+def _times(curve: Curve, sizes: Sequence[int], as_of: int | None = None) -> list[float]:
+    """Return the times of some sizes in µs, as if all had ``as_of`` bytes if that is given."""
+    at, per_byte = dict(zip(curve.sizes, curve.time_us, strict=True)), _per_byte(curve)
+    return [at[one] - (0 if as_of is None else per_byte * (one - as_of)) for one in sizes]
+
+
+def _per_byte(curve: Curve) -> float:
+    """Return the µs per further byte along the whole curve, 0 at least."""
+    if len(curve.sizes) < 2:
+        return 0.0
+    chord = (curve.time_us[-1] - curve.time_us[0]) / (curve.sizes[-1] - curve.sizes[0])
+    return max(0.0, chord)
+
+
+def _judge(case: CaseCurves, settings: Any) -> tuple[Finding, ...]:
+    if not case.ping_pong or case.inside:
+        return ()
+    own = settings.early_rendezvous
+    return (early_rendezvous(case.curve, case.launches, where=case.where, settings=own),)
+
+
+CRITERIA = (
+    Criterion(
+        22,
+        {"early_rendezvous": EarlyRendezvousSettings()},
+        {"early rendezvous": "early_rendezvous"},
+        _judge,
+        of_launches=True,
+    ),
+)

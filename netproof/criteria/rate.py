@@ -1,0 +1,315 @@
+"""Bandwidth: the share of the line rate (8), and what MPI loses of TCP's (9)."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from netproof.criteria.findings import (
+    FLAGGED,
+    Above,
+    Bounds,
+    CannotJudgeError,
+    Finding,
+    Level,
+    bandwidths_of,
+    common_sizes,
+    in_brackets,
+    in_common,
+    interval_in_words,
+    rate_in_words,
+    undefined,
+    undefined_if_unreadable,
+)
+from netproof.criteria.interface import CaseCurves, Criterion
+from netproof.errors import NetproofError
+from netproof.measurement import interval as intervals
+from netproof.measurement.curve import Curve
+from netproof.measurement.interval import Interval
+from netproof.measurement.landmarks import Landmarks
+from netproof.measurement.units import line_rate_share
+
+MPI_LOSS = Bounds(0.2, 0.5)
+"""Losses between the peaks.
+
+The e325 Opteron NetPIPE report has 12 % on a tuned GigE, 22 % on an untuned one, and 44 to 51 %
+where MPI copies every message once more.
+"""
+
+MPI_LOSS_AT_A_SIZE = Bounds(None, 0.75)
+"""Losses at one size: MPI may take four times as long as TCP; copies and latency explain less."""
+
+SHOWN = Bounds()
+"""Within a node MPI copies through shared memory and TCP through the kernel."""
+
+AT_THE_PEAK, AT_A_SIZE = "MPI loss at the peak", "MPI loss at a size"
+"""Names of findings."""
+
+TCP, MPI = "tcp", "mpi"
+"""NetPIPE's names of the two."""
+
+_ADVICE = "look at the library's TCP buffers and at copies that it makes"
+
+
+@dataclass(frozen=True)
+class LineRateSettings(Above):
+    """``fail``: a share of the line rate above this is an error of measurement.
+
+    ``warn_below`` and ``fail_below``: a share below this is too small; by default nothing.
+    """
+
+    fail: float | None = 1.02
+    warn_below: float | None = None
+    fail_below: float | None = None
+
+    def __post_init__(self) -> None:
+        """Check the values as the class describes."""
+        super().__post_init__()
+        # As in Bounds: both ends of what passes, from the mildest bound to the hardest.
+        ordered = [
+            bound
+            for bound in (self.fail_below, self.warn_below, self.warn, self.fail)
+            if bound is not None
+        ]
+        if not all(map(math.isfinite, ordered)) or ordered != sorted(ordered):
+            raise NetproofError(
+                f"fail_below={self.fail_below}, warn_below={self.warn_below}, warn={self.warn},"
+                f" fail={self.fail}: they are numbers that increase in this order"
+            )
+
+    def of_interval(
+        self, value: float, interval: Interval | None
+    ) -> tuple[Level, float | None, bool]:
+        """Return the level of a share, the bound that decided it, and whether it is a lower bound.
+
+        A bound is violated by the whole interval. It is inconclusive where only the value is
+        beyond the bound, or the interval is missing.
+        """
+        low, high = interval or (-math.inf, math.inf)
+        sides = ((Level.FAIL, self.fail, self.fail_below), (Level.WARN, self.warn, self.warn_below))
+        for level, above, below in sides:
+            if above is not None and value > above:
+                return (level if low > above else Level.INCONCLUSIVE), above, False
+            if below is not None and value < below:
+                return (level if high < below else Level.INCONCLUSIVE), below, True
+        level, bound = self.level(value)
+        if bound is None and (self.warn_below, self.fail_below) != (None, None):
+            return Level.PASS, self.warn_below or self.fail_below, True
+        return level, bound, False
+
+
+@undefined_if_unreadable("line rate")
+def line_rate(
+    found: Landmarks,
+    line_rate_mb_s: float | None,
+    *,
+    where: str,
+    settings: LineRateSettings = LineRateSettings(),
+) -> Finding:
+    """Return the asymptotic bandwidth's share of the line rate (criterion 8).
+
+    ``found``: the landmarks of a curve; ``line_rate_mb_s``: of the link. A share above 1.02 is an
+    error of measurement. Raises NetproofError for a line rate that is not positive.
+    """
+    if line_rate_mb_s is None:
+        raise CannotJudgeError("no line rate is known: give link rate and MTU")
+    r_mb_s = found.asymptotic_mb_s
+    if r_mb_s is None:
+        raise CannotJudgeError(found.why("asymptotic_mb_s") or "it has no r∞")
+    share, interval = line_rate_share(r_mb_s, line_rate_mb_s), found.interval("asymptotic_mb_s")
+    if interval is not None:
+        interval = (interval[0] / line_rate_mb_s, interval[1] / line_rate_mb_s)
+    level, bound, below = settings.of_interval(share, interval)
+    reason = (
+        f"an asymptotic bandwidth of {rate_in_words(r_mb_s)} is {share:.1%} of the line"
+        f" rate of {rate_in_words(line_rate_mb_s)}"
+        f" ({interval_in_words(interval, '.1%') or 'no interval'})"
+    )
+    if bound is not None:
+        reason += f" ({level.value}: {'below' if below else 'above'} {bound:g} is flagged)"
+    if level is Level.INCONCLUSIVE:
+        reason += "; more launches would show on which side of the bound it lies"
+    elif level in FLAGGED and below:
+        reason += "; look at the link's rate, its duplex and errors, and at what else it carried"
+    elif level in FLAGGED:
+        reason += (
+            "; no link carries that, so the link rate given is wrong, or the messages took"
+            " another network or shared memory"
+        )
+    return Finding("line rate", level, where, reason, value=share, bound=bound, interval=interval)
+
+
+def loss(mpi_mb_s: float, tcp_mb_s: float) -> float:
+    """Return 1 - bw_MPI / bw_TCP, the share of TCP's bandwidth that MPI loses; negative is a gain.
+
+    After the e325 Opteron NetPIPE report. Raises NetproofError for what is no bandwidth.
+    """
+    if not (math.isfinite(tcp_mb_s) and tcp_mb_s > 0 and math.isfinite(mpi_mb_s) and mpi_mb_s >= 0):
+        raise NetproofError(
+            f"no loss of MPI at {mpi_mb_s} over TCP at {tcp_mb_s}: bandwidths are above 0"
+        )
+    return 1 - mpi_mb_s / tcp_mb_s
+
+
+def losses(mpi: Curve, tcp: Curve, settings: Bounds = SHOWN) -> tuple[tuple[int, float], ...]:
+    """Return the loss of MPI over TCP at each common size, as (bytes, loss).
+
+    Raises CannotJudgeError where one of them has no bandwidth to compare.
+    """
+    rates = [
+        bandwidths_of(curve, settings, of=f"no loss of MPI over TCP: of {label}, ")
+        for label, curve in (("MPI", mpi), ("TCP", tcp))
+    ]
+    return tuple((size, loss(rates[0][size], rates[1][size])) for size in in_common(rates))
+
+
+def mpi_loss(
+    mpi: Curve,
+    tcp: Curve,
+    *,
+    where: str,
+    settings: Bounds = MPI_LOSS,
+    at_a_size: Bounds = SHOWN,
+    launches: tuple[Sequence[Curve], Sequence[Curve]] = ((), ()),
+) -> tuple[Finding, Finding]:
+    """Return MPI's loss of TCP's bandwidth, at the peaks and at the worst size (criterion 9).
+
+    Both curves are from the same two nodes in the same job; ``launches``: whose medians they are.
+    ``settings`` holds for the peaks, which may lie at different sizes, ``at_a_size`` for the
+    largest loss at a common size, where a size whose whole interval fails decides.
+    """
+    try:
+        at_sizes = losses(mpi, tcp, at_a_size)
+    except NetproofError as error:
+        return undefined(AT_THE_PEAK, where, str(error)), undefined(AT_A_SIZE, where, str(error))
+    at_the_peak = _at_the_peak(mpi, tcp, launches, where=where, settings=settings)
+    if not at_sizes:
+        return at_the_peak, undefined(AT_A_SIZE, where, "MPI and TCP have no size in common")
+    compared = [(size, lost, _interval_at(size, *launches)) for size, lost in at_sizes]
+    failing = [one for one in compared if at_a_size.level(*one[1:])[0] is Level.FAIL]
+    size, lost, interval = max(failing or compared, key=lambda one: one[1])
+    common = common_sizes(one for one, _ in at_sizes)
+    spoken = in_brackets(interval_in_words(interval, ".1%"))
+    return at_the_peak, at_a_size.finding(
+        AT_A_SIZE,
+        where,
+        lost,
+        f"at {size} bytes MPI loses {lost:.1%}{spoken} of TCP's bandwidth, the most {common}",
+        _ADVICE,
+        interval=interval,
+        size=size,
+        common=common,
+    )
+
+
+@undefined_if_unreadable(AT_THE_PEAK)
+def _at_the_peak(
+    mpi: Curve,
+    tcp: Curve,
+    launches: tuple[Sequence[Curve], Sequence[Curve]],
+    *,
+    where: str,
+    settings: Bounds,
+) -> Finding:
+    found = []
+    for label, curve in (("MPI", mpi), ("TCP", tcp)):
+        rates = bandwidths_of(curve, settings, of=f"no peak of {label}: ")
+        found.append(max(rates.items(), key=lambda point: (point[1], -point[0])))
+    (mpi_size, mpi_peak), (tcp_size, tcp_peak) = found
+    value, interval = loss(mpi_peak, tcp_peak), _interval_of_peaks(*launches, settings)
+    spoken = in_brackets(interval_in_words(interval, ".1%"))
+    return settings.finding(
+        AT_THE_PEAK,
+        where,
+        value,
+        f"MPI peaks at {rate_in_words(mpi_peak)} ({mpi_size} bytes), TCP at"
+        f" {rate_in_words(tcp_peak)} ({tcp_size} bytes), a loss of {value:.1%}{spoken}",
+        _ADVICE,
+        interval=interval,
+        size=mpi_size,
+        compared_sizes=(tcp_size,),
+    )
+
+
+def _interval_at(
+    size: int, mpi: Sequence[Curve], tcp: Sequence[Curve]
+) -> tuple[float, float] | None:
+    """Return the interval of MPI's loss at a size in bytes."""
+    if not all(size in one.sizes for one in (*mpi, *tcp)):
+        return None
+    times = [[one.time_us[one.sizes.index(size)] for one in several] for several in (tcp, mpi)]
+    return _of_losses(*times)
+
+
+def _interval_of_peaks(
+    mpi: Sequence[Curve], tcp: Sequence[Curve], settings: Bounds
+) -> tuple[float, float] | None:
+    try:
+        peaks = [
+            [max(bandwidths_of(curve, settings).values()) for curve in several]
+            for several in (mpi, tcp)
+        ]
+    except CannotJudgeError:
+        return None
+    return _of_losses(*peaks)
+
+
+def _of_losses(mpi: Sequence[float], tcp: Sequence[float]) -> tuple[float, float] | None:
+    """Return the interval of the loss between MPI's bandwidths and TCP's."""
+    ratio = intervals.of_ratio(mpi, tcp)
+    return None if ratio is None else (1 - ratio[1], 1 - ratio[0])
+
+
+def _line_rates(case: CaseCurves, settings: Any) -> tuple[Finding, ...]:
+    if case.curve.bandwidth_mb_s is None or case.line_rate_mb_s is None:
+        return ()
+    own = settings.line_rate
+    return (line_rate(case.landmarks, case.line_rate_mb_s, where=case.where, settings=own),)
+
+
+def _losses(case: CaseCurves, settings: Any) -> tuple[Finding, ...]:
+    if not case.over_tcp:
+        return ()
+    tcp = case.others.get(TCP)
+    if tcp is None:
+        reason = "its run over TCP in the same job is not complete"
+        return (undefined(AT_THE_PEAK, case.where, reason),)
+    own, at_a_size = settings.mpi_loss, settings.mpi_loss_at_size
+    if case.inside:
+        own, at_a_size = settings.mpi_loss_inside, settings.mpi_loss_at_size_inside
+    return mpi_loss(
+        case.curve,
+        tcp.curve,
+        where=case.where,
+        settings=own,
+        at_a_size=at_a_size,
+        launches=(case.launches, tcp.launches),
+    )
+
+
+CRITERIA = (
+    Criterion(
+        8,
+        {"line_rate": LineRateSettings()},
+        {"line rate": "line_rate"},
+        _line_rates,
+        of_launches=True,
+        of_measurement=True,
+    ),
+    Criterion(
+        9,
+        {
+            "mpi_loss": MPI_LOSS,
+            "mpi_loss_inside": SHOWN,
+            "mpi_loss_at_size": MPI_LOSS_AT_A_SIZE,
+            "mpi_loss_at_size_inside": SHOWN,
+        },
+        {AT_THE_PEAK: "mpi_loss", AT_A_SIZE: "mpi_loss_at_size"},
+        _losses,
+        of_launches=True,
+        others=lambda operation: (TCP,) if operation == MPI else (),
+        rests_on=lambda operation, finding: (TCP,),
+    ),
+)

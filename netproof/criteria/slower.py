@@ -1,0 +1,499 @@
+"""How slow a configuration is next to others: envelope (1), score (2), floor (20).
+
+A score is relative to one configuration, and asserts nothing by itself: where that one is slow, all
+others look fast. The floor scores each environment of a partition against each other one. They send
+over one link, so that neither its rate nor any machine's number is needed.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cache, cached_property
+from statistics import median
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from netproof.criteria.findings import (
+    FLAGGED,
+    Above,
+    Below,
+    CannotJudgeError,
+    CommonSizes,
+    Finding,
+    Level,
+    common_sizes,
+    in_brackets,
+    in_common,
+    interval_in_words,
+    sizes_in_words,
+    times_of,
+    times_of_each,
+    undefined,
+    undefined_if_unreadable,
+)
+from netproof.criteria.interface import Criterion
+from netproof.errors import NetproofError
+from netproof.measurement import interval as intervals
+from netproof.measurement import links
+from netproof.measurement.curve import Curve
+from netproof.measurement.launches import median_curve
+from netproof.measurement.links import Crossing
+
+ENVELOPE = Above(None, 10.0)
+"""Multiples of what others need: an order of magnitude is red."""
+
+FLOOR = Below(0.5, 0.25)
+"""Scores against another environment of the partition.
+
+The envelope allows an order of magnitude at a size. A mean over all sizes comes near that only
+where hardly a size is sound, so a quarter fails.
+"""
+
+FLOOR_INSIDE = Below()
+"""Within a node, where libraries copy once or twice, nothing is asserted."""
+
+NO_INTERVAL = "no interval, which takes two launches of both"
+
+
+@dataclass(frozen=True)
+class ScoreSettings(Below):
+    """Scores below ``warn`` or ``fail`` are flagged; by default nothing is asserted.
+
+    ``resamples`` bootstrap samples over the launches give the interval of ``confidence``.
+    """
+
+    resamples: int = 2000
+    confidence: float = 0.95
+    random_seed: int = 20060701
+
+    def __post_init__(self) -> None:
+        """Check the values as the class describes."""
+        super().__post_init__()
+        if self.resamples < 100 or not 0 < self.confidence < 1:
+            raise NetproofError(
+                f"resamples={self.resamples}, confidence={self.confidence}: an interval takes 100"
+                " resamples or more and a confidence between 0 and 1"
+            )
+
+
+@dataclass(frozen=True)
+class Envelope:
+    """The least time at each size over configurations, and the configuration that has it.
+
+    ``curve`` holds only the sizes of at least 4 bytes that two configurations or more have.
+    """
+
+    curve: Curve
+    fastest: tuple[str, ...]
+
+
+def envelope(curves: Mapping[str, Curve], settings: Above = ENVELOPE) -> Envelope | None:
+    """Return the least time at each size, after the GigE synthetic-benchmark report.
+
+    ``curves``: by configuration, of one function at the same ranks. None where no two share a size.
+    """
+    holders: dict[int, list[tuple[float, str]]] = {}
+    for label, curve in curves.items():
+        for size, time in _times_or_reason(curve, settings)[0].items():
+            holders.setdefault(size, []).append((time, label))
+    least = {size: min(times) for size, times in sorted(holders.items()) if len(times) > 1}
+    if not least:
+        return None
+    times, fastest = zip(*least.values(), strict=True)
+    return Envelope(Curve(tuple(least), times), fastest)
+
+
+def _times_or_reason(curve: Curve, settings: Above) -> tuple[dict[int, float], str]:
+    """Return the times by size, or the reason for which there are none."""
+    try:
+        return times_of(curve, settings), ""
+    except CannotJudgeError as error:
+        return {}, str(error)
+
+
+@dataclass(frozen=True)
+class _Side:
+    """A configuration as the envelope compares it, or why it cannot be: ``fault``.
+
+    ``crossed``: how many message sizes cross its link; ``paired``: by the other's label, launches
+    of both next to each other.
+    """
+
+    label: str
+    times: Mapping[int, float]
+    fault: str
+    launches: Sequence[Mapping[int, float]]
+    crossing: Crossing | None
+    crossed: Mapping[int, float]
+    paired: Mapping[str, Sequence[tuple[Mapping[int, float], Mapping[int, float]]]]
+
+
+@dataclass(frozen=True)
+class _Compared:
+    """The ratio of two configurations at a size; ``added_us`` explains what links differ in.
+
+    ``ratios``: of launches next to each other, none where all launches of both are compared.
+    """
+
+    size: int
+    value: float
+    side: _Side
+    other: _Side
+    added_us: float
+    own_us: float
+    other_us: float
+    ratios: Sequence[float] = ()
+
+    @cached_property
+    def interval(self) -> tuple[float, float] | None:
+        """The interval of the ratio, which takes long and is needed of few."""
+        if self.ratios:
+            # By order alone: what comes upon one of the two, and not upon both, is on one side.
+            return intervals.of_median(self.ratios)
+        size = self.size
+        own = [launch[size] for launch in self.side.launches if size in launch]
+        expected = [one[size] + self.added_us for one in self.other.launches if size in one]
+        return intervals.of_ratio(own, expected)
+
+
+def above_envelope(
+    curves: Mapping[str, Curve],
+    settings: Above = ENVELOPE,
+    *,
+    launches: Mapping[str, Sequence[Curve]] | None = None,
+    crossings: Mapping[str, Crossing] | None = None,
+    pairs: Mapping[tuple[str, str], Sequence[tuple[Curve, Curve]]] | None = None,
+    only: str | None = None,
+) -> tuple[Finding, ...]:
+    """Return how many times as long as any other each configuration takes (criterion 1).
+
+    At each size t over the least that another would take over this configuration's link: its time,
+    and what the slower link adds to it (``links.explained_us``). Each size that is flagged or
+    inconclusive has a finding, else the size that comes nearest. ``crossings``: the link that
+    messages cross; ``pairs``: launches of two made next to each other, by which alone they are then
+    compared. A size fails if the ratio to any other fails with its whole interval; else the largest
+    ratio decides. ``only``: of which configuration findings are asked for.
+    """
+    all_sizes = replace(settings, least_size=1)
+    sides = {}
+    for where, curve in curves.items():
+        crossing = (crossings or {}).get(where)
+        times, fault = _times_or_reason(curve, settings)
+        crossed = {}
+        if crossing is not None and not fault:
+            # Latency is seen best at sizes that are not judged.
+            crossed = links.messages(_times_or_reason(curve, all_sizes)[0] or times, crossing)
+        paired = {
+            other: [(_by_size(own), _by_size(theirs)) for own, theirs in together]
+            for (one, other), together in (pairs or {}).items()
+            if one == where and len(together) > 1
+        }
+        several = [_by_size(launch) for launch in (launches or {}).get(where, ())]
+        sides[where] = _Side(where, times, fault, several, crossing, crossed, paired)
+
+    @cache
+    def added(label: str, slower: Crossing | None) -> dict[int, float]:
+        """Return what another link adds to a configuration's times; most have the same link."""
+        return links.explained_us(sides[label].crossed, sides[label].crossing, slower)
+
+    @cache
+    def expected(size: int, crossing: Crossing | None) -> _Expected:
+        """Return what each configuration with the size would take over a link."""
+        able = [one for one in sides.values() if size in one.times]
+        more = [added(one.label, crossing).get(size, 0) for one in able]
+        times = [one.times[size] + us for one, us in zip(able, more, strict=True)]
+        places = {one.label: place for place, one in enumerate(able)}
+        return _Expected(able, more, np.array(times), places)
+
+    findings = []
+    for where, side in sides.items() if only is None else [(only, sides[only])]:
+        if side.fault:
+            findings.append(undefined("envelope", where, side.fault))
+            continue
+        others = [other for other in sides.values() if other is not side and not other.fault]
+        findings += _above(side, settings, expected) or [
+            undefined("envelope", where, _why_no_envelope(where, others, sides))
+        ]
+    return tuple(findings)
+
+
+def _why_no_envelope(where: str, others: Sequence[_Side], sides: Mapping[str, _Side]) -> str:
+    alongside = "run another alongside it"
+    if len(sides) == 1:
+        return f"{where} is the only configuration, and one has no envelope: {alongside}"
+    sizes = [size for other in others for size in other.times]
+    if len({*sizes}) < len(sizes):
+        return "it has no size in common with another configuration"
+    return f"no size was measured in two configurations: {alongside}"
+
+
+class _Expected(NamedTuple):
+    """The configurations that have a size, and what they would take over a link.
+
+    ``added_us``: what the link adds to their times; ``times_us``: with it; ``places``: by label.
+    """
+
+    sides: list[_Side]
+    added_us: list[float]
+    times_us: NDArray[np.float64]
+    places: dict[str, int]
+
+
+def _above(
+    side: _Side, settings: Above, expected: Callable[[int, Crossing | None], _Expected]
+) -> list[Finding]:
+    """Return a finding for each size that is flagged, or one for the largest ratio, if any."""
+    decided: dict[int, _Compared] = {}
+    for size in sorted(side.times):
+        others = expected(size, side.crossing)
+        if len(others.sides) == 1:
+            continue
+
+        def compare(place: int, size: int = size, others: _Expected = others) -> _Compared:
+            return _compare(side, others.sides[place], size, others.added_us[place])
+
+        values = side.times[size] / others.times_us
+        values[others.places[side.label]] = -np.inf
+        for place in {others.places[other] for other in side.paired if other in others.places}:
+            values[place] = compare(place).value
+        decides = compare(int(np.argmax(values)))
+        if settings.level(decides.value)[0] is Level.FAIL:
+            beyond = [
+                compare(place)
+                for place, value in enumerate(values.tolist())
+                if settings.level(value)[0] is Level.FAIL
+            ]
+            failing = [c for c in beyond if settings.level(c.value, c.interval)[0] is Level.FAIL]
+            decides = max(failing or [decides], key=lambda c: c.value)
+        decided[size] = decides
+    if not decided:
+        return []
+    common = common_sizes(decided)
+    findings = [_of_envelope(one, common, settings) for one in decided.values()]
+    flagged = [f for f in findings if f.level in (*FLAGGED, Level.INCONCLUSIVE)]
+    return flagged or [max(findings, key=lambda finding: finding.value or 0)]
+
+
+def _compare(side: _Side, other: _Side, size: int, added_us: float) -> _Compared:
+    together = [
+        (own[size], theirs[size])
+        for own, theirs in side.paired.get(other.label, ())
+        if own.get(size, 0) > 0 and theirs.get(size, 0) > 0
+    ]
+    if len(together) > 1:
+        ratios = [own / (theirs + added_us) for own, theirs in together]
+        own_us, other_us = (median(times) for times in zip(*together, strict=True))
+        return _Compared(size, median(ratios), side, other, added_us, own_us, other_us, ratios)
+    own_us, other_us = side.times[size], other.times[size]
+    return _Compared(size, own_us / (other_us + added_us), side, other, added_us, own_us, other_us)
+
+
+def _by_size(curve: Curve) -> dict[int, float]:
+    return dict(zip(curve.sizes, curve.time_us, strict=True))
+
+
+def _of_envelope(compared: _Compared, common: CommonSizes, settings: Above) -> Finding:
+    size, side, other = compared.size, compared.side, compared.other
+    own, theirs = f"{compared.own_us:.4g} µs at {size} bytes", compared.other_us
+    level = settings.level(compared.value, compared.interval)[0]
+    if compared.value < 1 and level is not Level.INCONCLUSIVE:
+        reason = f"{own} is the least of all, compared {common}"
+        return settings.finding("envelope", side.label, 1, reason, size=size, common=common)
+    whose = f"the {theirs:.4g} µs of {other.label}"
+    if compared.added_us > 0 and side.crossing is not None and other.crossing is not None:
+        whose = (
+            f"the {theirs + compared.added_us:.4g} µs that {other.label} would take over"
+            f" {side.crossing.link}, by its {theirs:.4g} µs over {other.crossing.link}"
+        )
+    if compared.ratios:
+        whose += f", in {len(compared.ratios)} pairs of launches next to each other"
+    spoken = in_brackets(interval_in_words(compared.interval))
+    return settings.finding(
+        "envelope",
+        side.label,
+        compared.value,
+        f"{own} is {compared.value:.3g} times{spoken} {whose}, compared {common}",
+        f"avoid or mend this configuration for messages of about {size} bytes",
+        interval=compared.interval,
+        size=size,
+        common=common,
+        against=other.label,
+    )
+
+
+@undefined_if_unreadable("score")
+def score(
+    launches: Sequence[Curve],
+    baseline_launches: Sequence[Curve],
+    *,
+    where: str,
+    baseline: str,
+    red_sizes: Sequence[int] = (),
+    settings: ScoreSettings = ScoreSettings(),
+) -> Finding:
+    """Return the geometric mean over the common sizes of t_baseline / t (criterion 2).
+
+    Above 1 is faster. The curves are the medians of the launches; the ``interval`` is the
+    percentile bootstrap over the launches of both. ``red_sizes``: those that ``above_envelope``
+    failed. Raises NetproofError where launches of one case differ in their sizes.
+    """
+    if not launches:
+        raise CannotJudgeError("it has no launch")
+    if not baseline_launches:
+        raise CannotJudgeError(f"the baseline {baseline} did not run")
+    for label, several in ((where, launches), (baseline, baseline_launches)):
+        times_of_each(several, settings, of=f" of {label}")
+    case_times = times_of(median_curve(launches), settings)
+    baseline_times = times_of(median_curve(baseline_launches), settings)
+    sizes = in_common((case_times, baseline_times))
+    if not sizes:
+        raise CannotJudgeError(f"it has no size in common with the baseline {baseline}")
+    logs = [math.log(baseline_times[size] / case_times[size]) for size in sizes]
+    value = math.exp(math.fsum(logs) / len(logs))
+    interval, spoken = None, NO_INTERVAL
+    if len(launches) > 1 and len(baseline_launches) > 1:
+        interval = _bootstrap(launches, baseline_launches, sizes, settings)
+        spoken = f"{settings.confidence:.0%} interval {interval[0]:.3g} to {interval[1]:.3g}"
+    mark = f"; red at {sizes_in_words(red_sizes)}" if red_sizes else ""
+    common = common_sizes(sizes)
+    return settings.finding(
+        "score",
+        where,
+        value,
+        f"{value:.3g} times as fast as {baseline} {common} ({spoken}){mark}",
+        interval=interval,
+        common=common,
+        against=baseline,
+    )
+
+
+def _bootstrap(
+    launches: Sequence[Curve],
+    baseline_launches: Sequence[Curve],
+    sizes: Sequence[int],
+    settings: ScoreSettings,
+) -> tuple[float, float]:
+    random = np.random.default_rng(settings.random_seed)
+
+    def resampled_logs(several: Sequence[Curve]) -> np.ndarray:
+        columns = [several[0].sizes.index(size) for size in sizes]
+        times = np.array([curve.time_us for curve in several])[:, columns]
+        return np.log(resampled_medians(times, settings, random)).mean(axis=1)
+
+    scores = np.exp(resampled_logs(baseline_launches) - resampled_logs(launches))
+    return percentile_interval(scores, settings)
+
+
+_FEW = 6
+"""Launches of which there are fewer different samples, 462, than are drawn."""
+
+
+def resampled_medians(
+    launches: np.ndarray, settings: ScoreSettings, random: np.random.Generator
+) -> np.ndarray:
+    """Return the medians over the launches in bootstrap samples, in shape (resamples, sizes).
+
+    ``launches``: a row for each launch, a column for each size.
+    """
+    drawn = random.integers(0, len(launches), (settings.resamples, len(launches)))
+    if len(launches) > _FEW:
+        return np.median(launches[drawn], axis=1)
+    # Most samples of few launches are the same ones in another order.
+    drawn.sort(axis=1)
+    codes = drawn @ len(launches) ** np.arange(len(launches))
+    _, firsts, which = np.unique(codes, return_index=True, return_inverse=True)
+    return np.median(launches[drawn[firsts]], axis=1)[which]
+
+
+def percentile_interval(values: np.ndarray, settings: ScoreSettings) -> tuple[float, float]:
+    """Return the interval of the settings' confidence from the values of bootstrap samples."""
+    outside = (1 - settings.confidence) / 2
+    low, high = np.quantile(values, [outside, 1 - outside])
+    return float(low), float(high)
+
+
+@undefined_if_unreadable("floor")
+def floor(
+    launches: Sequence[Curve],
+    others: Mapping[str, Sequence[Curve]],
+    *,
+    where: str,
+    settings: Below = FLOOR,
+    pairs: Mapping[str, Sequence[tuple[Curve, Curve]]] | None = None,
+    weighed: Callable[[Finding], Finding] = lambda finding: finding,
+) -> Finding | None:
+    """Return the lowest score of a case against other environments of its partition (criterion 20).
+
+    ``others``: their launches, by label; ``pairs``: interleaved launches of both, which alone are
+    compared if there are two. It fails where the whole interval against any other is below the
+    bound. ``weighed``: adjusts a finding to what its launches are worth.
+    """
+    if not others:
+        return None
+    times_of_each(launches, settings)
+    compared = []
+    for label, theirs in others.items():
+        together = (pairs or {}).get(label, ())
+        paired = len(together) > 1
+        sides = tuple(zip(*together, strict=True)) if paired else (launches, theirs)
+        found = _against(label, *sides, where, settings, paired=paired)
+        if found is not None:
+            compared.append(weighed(found))
+    if not compared:
+        raise CannotJudgeError("it has no size in common with another environment")
+    failing = [one for one in compared if one.level is Level.FAIL]
+    undecided = [one for one in compared if one.level is Level.INCONCLUSIVE]
+    return min(failing or undecided or compared, key=lambda one: one.value or 0.0)
+
+
+def _against(
+    label: str,
+    launches: Sequence[Curve],
+    others: Sequence[Curve],
+    where: str,
+    settings: Below,
+    *,
+    paired: bool,
+) -> Finding | None:
+    """Compare a case with another one; None where one cannot be judged or no size is common."""
+    try:
+        sides = [times_of_each(several, settings) for several in (launches, others)]
+    except CannotJudgeError:
+        return None
+    sizes = in_common([one for side in sides for one in side]) if all(sides) else []
+    if not sizes:
+        return None
+    own, theirs = (
+        [math.exp(math.fsum(math.log(one[size]) for size in sizes) / len(sizes)) for one in side]
+        for side in sides
+    )
+    if paired:
+        scores = [other / mine for mine, other in zip(own, theirs, strict=True)]
+        value, interval = median(scores), intervals.of_median(scores)
+    else:
+        value, interval = median(theirs) / median(own), intervals.of_ratio(theirs, own)
+    spoken = interval_in_words(interval) or NO_INTERVAL
+    if paired:
+        spoken += f", in {len(own)} interleaved pairs of launches"
+    common = common_sizes(sizes)
+    return settings.finding(
+        "floor",
+        where,
+        value,
+        f"{value:.3g} times as fast as {label} {common} ({spoken})",
+        "look at which transport and which algorithm this library takes",
+        interval=interval,
+        common=common,
+        against=label,
+    )
+
+
+CRITERIA = (
+    Criterion(1, {"envelope": ENVELOPE}, {"envelope": "envelope"}),
+    Criterion(2, {"score": ScoreSettings()}, {"score": "score"}),
+    Criterion(20, {"floor": FLOOR, "floor_inside": FLOOR_INSIDE}, {"floor": "floor"}),
+)

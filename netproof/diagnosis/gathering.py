@@ -1,0 +1,401 @@
+"""Evidence on a partition: from nodes, counters, paths, other programs, launches and pairs."""
+
+from __future__ import annotations
+
+import statistics
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+from functools import partial
+
+from netproof.benchmarks import registry
+from netproof.criteria import Finding, Level
+from netproof.criteria.counters import DAMAGE
+from netproof.criteria.paths import PATH
+from netproof.diagnosis.evidence import Evidence, EvidenceSource, Place, PlaceKind, Sign, Sure
+from netproof.diagnosis.partition_view import LEAST_LAUNCHES, PartitionView, count_of
+from netproof.localization.accused import Accusation
+from netproof.localization.observations import PairQuantity
+from netproof.localization.recovery import Recovery
+from netproof.localization.searching import Kind
+from netproof.measurement.disturbance import disturbed
+from netproof.measurement.interval import Side
+from netproof.session.node_facts import NOT_BUSY, Node
+from netproof.verdict.nodes import UP, NodeFinding, NodeFindingKind
+from netproof.verdict.pairs import JudgedPairs
+
+LINK_FACTS = ("link_mbit_s", "duplex")
+"""Facts of a node about the speed of its link."""
+
+WAITED_TIMES = 3.0
+"""Ratio to the waiting time on other nodes above which ranks count as waiting for CPUs."""
+
+_BY_HOST = partial(Evidence, EvidenceSource.HOST)
+_BY_COUNTERS = partial(Evidence, EvidenceSource.COUNTERS)
+
+
+def gather(view: PartitionView) -> list[Evidence]:
+    """Return the evidence of a session on a partition that it judged."""
+    sources = (_of_nodes, _of_requeues, _of_counters, _of_losses, _of_paths, _of_loads)
+    evidence = [one for source in sources for one in source(view)]
+    evidence += [*_of_pairs(view), *_of_crashes(view)]
+    return evidence + _of_directions(view, evidence)
+
+
+def _of_nodes(view: PartitionView) -> Iterator[Evidence]:
+    """Yield the findings on facts that nodes reported."""
+    for one in view.findings:
+        sign = _sign_of(one)
+        if sign is None:
+            continue
+        place = view.several(one.nodes)
+        if one.kind in (NodeFindingKind.PATH, NodeFindingKind.TCP) and len(one.nodes) == 2:
+            place = Place(PlaceKind.PAIR, " to ".join(one.nodes), one.nodes, view.interface)
+        if sign is Sign.SETTING:
+            place = Place(PlaceKind.SETTING, f"{one.fact} on {place.name}", one.nodes)
+        yield _BY_HOST(
+            sign,
+            place,
+            one.why,
+            Sure.SEEN,
+            "the nodes say so themselves",
+            one.environment,
+            asserted=one.level is Level.FAIL,
+            setting=one.value or "" if sign is Sign.NO_TCP else one.fact,
+        )
+
+
+def _sign_of(finding: NodeFinding) -> Sign | None:
+    """Return the sign of a finding on nodes; None if it only says that a fact is unknown."""
+    if finding.fact == "state":
+        changed = finding.kind is NodeFindingKind.CHANGED
+        return Sign.CARRIER_CHANGED if changed and finding.value == UP else Sign.NO_CARRIER
+    if finding.kind is NodeFindingKind.NOT_KNOWN:
+        return None
+    if finding.fact in ("mtu", "path"):
+        return Sign.MTU
+    if finding.fact == "tcp":
+        return Sign.NO_TCP
+    return Sign.LINK if finding.fact in LINK_FACTS else Sign.SETTING
+
+
+def _of_requeues(view: PartitionView) -> Iterator[Evidence]:
+    """Yield the nodes that Slurm lost under a job, which it then requeued."""
+    for one in view.requeued:
+        for node in one.died:
+            place = view.node(node.name, interface=False)
+            yield _BY_HOST(Sign.DIED, place, str(one), Sure.SEEN, "Slurm says so")
+
+
+def _of_crashes(view: PartitionView) -> Iterator[Evidence]:
+    """Yield a node if it alone has ranks that die first."""
+    crashes = [crash for one in view.pairs for crash in one.rounds.crashes]
+    crashes += [crash for one in view.measured for crash in one.measured.crashes]
+    located = [crash for crash in crashes if crash.nodes]
+    on = {node for crash in located for node in crash.nodes}
+    if len(on) == 1 and len(located) >= LEAST_LAUNCHES and len(view.nodes) > 1:
+        (node,) = on
+        place = view.node(node, interface=False)
+        said = f"{count_of(len(located), 'launch', 'launches')} died, and each on {node}"
+        why = "no launch died on another node"
+        yield Evidence(EvidenceSource.CURVES, Sign.CRASHES, place, said, Sure.LIKELY, why)
+
+
+def _of_counters(view: PartitionView) -> Iterator[Evidence]:
+    """Yield carrier changes and damaged packets."""
+    for one in view.rails:
+        changes = one.carrier_changes()
+        if changes:
+            times = "once" if changes == 1 else f"{changes} times"
+            yield _BY_COUNTERS(
+                Sign.CARRIER_CHANGED,
+                Place(PlaceKind.NODE, one.node, (one.node,), one.interface),
+                f"the carrier of {one.node} {one.interface} came or went {times} while its"
+                " jobs ran",
+                Sure.SEEN,
+                "the kernel counted it",
+            )
+    damaged: dict[tuple[str, str], Finding] = {}
+    for name in DAMAGE:
+        for finding in view.findings_of(name):
+            if finding.level is Level.FAIL and finding.node is not None:
+                damaged.setdefault((name, finding.node), finding)
+    for (_, node), finding in damaged.items():
+        place = Place(PlaceKind.NODE, node, (node,), finding.interface or "")
+        why = "the interface counted it"
+        yield _BY_COUNTERS(Sign.DAMAGED, place, finding.reason, Sure.SEEN, why)
+
+
+def _of_losses(view: PartitionView) -> Iterator[Evidence]:
+    """Yield nodes whose ports lose more than others, together where either may be at fault."""
+    for finding in view.all_lose:
+        why = "the kernel of every node counted it"
+        yield _BY_COUNTERS(Sign.LOSS, view.several(view.nodes), finding.reason, Sure.SEEN, why)
+    reported: set[tuple[str, ...]] = set()
+    for finding in view.lossy:
+        names = tuple(sorted({finding.node, *(finding.against or "").split()}))
+        if names in reported:
+            continue
+        reported.add(names)
+        yield _BY_COUNTERS(
+            Sign.LOSS,
+            view.several(names),
+            f"{finding.node}: {finding.reason.partition(': look at')[0]}",
+            Sure.LIKELY,
+            "TCP counts at the sender what was lost on the way, and this port explains it best",
+            alternatives=tuple(f"the port of {name}" for name in names) if names[1:] else (),
+        )
+
+
+def _of_paths(view: PartitionView) -> Iterator[Evidence]:
+    """Yield environments whose messages took another network, grouped by interface."""
+    went: dict[str, dict[str, list[Finding]]] = defaultdict(lambda: defaultdict(list))
+    for one in view.ran:
+        for ruling in one.rulings:
+            finding = ruling.finding
+            if finding.criterion == PATH and ruling.level is Level.FAIL:
+                went[finding.interface or ""][one.case.environment].append(finding)
+    rounds = {one.rounds.environment: one.path for one in view.pairs if one.path is not None}
+    for environment, finding in rounds.items():
+        if finding.level is Level.FAIL:
+            went[finding.interface or ""][environment].append(finding)
+    for interface, environments in went.items():
+        names = sorted(environments)
+        several = [finding for name in names for finding in environments[name]]
+        over = interface or "no interface that is known"
+        cases = sum(finding not in rounds.values() for finding in several)
+        parts = [count_of(cases, "case")] if cases else []
+        parts += ["rounds of pairs"] if cases < len(several) else []
+        worst = min(several, key=lambda one: one.value if one.value is not None else 1.0)
+        yield Evidence(
+            EvidenceSource.PATH,
+            Sign.OTHER_PATH,
+            Place(PlaceKind.ENVIRONMENT, ", ".join(names), (), interface, tuple(names)),
+            f"in {' and '.join(parts)} of {', '.join(names)} messages went over"
+            f" {over} and not over {view.interface}: {worst.reason}",
+            Sure.SEEN,
+            "the interfaces counted the bytes",
+            names[0] if len(names) == 1 else "",
+        )
+
+
+def _of_loads(view: PartitionView) -> Iterator[Evidence]:
+    """Yield nodes whose CPUs other programs used, unlike those of most nodes."""
+    busy: dict[str, list[bool]] = defaultdict(list)
+    on: dict[str, set[str]] = defaultdict(set)
+    for load in (load for loads, _ in view.launches() for load in loads):
+        busy[load.node].append(bool(disturbed([load], view.settings.disturbance)))
+        if load.machine is not None:
+            on[load.machine].add(load.node)
+    most = {n for n, noisy in busy.items() if 2 * sum(noisy) > len(noisy) >= LEAST_LAUNCHES}
+    taken = set() if 2 * len(most) >= len(busy) else most
+    programs = _programs(view.described)
+    named = {node for node in most & programs.keys() if node not in taken}
+    said: list[tuple[str, str, str]] = []
+    if 2 * len(named) < len(busy):
+        for node in sorted(named):
+            several, of = programs[node]
+            sentence = (
+                f"in {len(several)} of {of} jobs a program of its own took CPUs of {node} before"
+                f" the launches: {several[-1]}"
+            )
+            why = "the kernel counted it, and something took CPUs during most launches"
+            said.append((node, sentence, why))
+    for node in sorted(taken):
+        sentence = (
+            f"in {sum(busy[node])} of {len(busy[node])} launches other programs took CPUs of"
+            f" {node}, and not of most other nodes"
+        )
+        said.append((node, sentence, "the kernel counted it"))
+    # Nodes on one machine wait for the same CPUs, whichever of them uses them.
+    together = {node for nodes in on.values() if len(nodes) > 1 for node in nodes}
+    for node, (share, usual) in sorted(_waits(view).items()):
+        if node not in taken | named | together:
+            sentence = (
+                f"ranks on {node} could run and had no CPU for {100 * share:.0f} % of the time,"
+                f" and for {100 * usual:.0f} % on the other nodes of the same launches"
+            )
+            said.append((node, sentence, "the scheduler counted it"))
+    for node, sentence, why in said:
+        place = view.node(node, interface=False)
+        yield Evidence(EvidenceSource.LOAD, Sign.CPU, place, sentence, Sure.SEEN, why)
+
+
+def _programs(described: Iterable[Node]) -> dict[str, tuple[list[str], int]]:
+    """Return the busy programs of nodes that named one in most jobs, and their number of jobs."""
+    found: dict[str, list[str | None]] = defaultdict(list)
+    for node in described:
+        found[node.node].append(node.busy)
+    named = {
+        node: ([one for one in several if one not in (None, NOT_BUSY)], len(several))
+        for node, several in found.items()
+    }
+    return {node: (words, of) for node, (words, of) in named.items() if 2 * len(words) > of}
+
+
+def _waits(view: PartitionView) -> dict[str, tuple[float, float]]:
+    """Return nodes whose ranks wait for CPUs in most launches: the median share, and others'."""
+    found: dict[str, list[tuple[float, float]]] = defaultdict(list)
+    for _, ranks in view.launches():
+        waited, wall = Counter(), Counter()
+        for use in ranks:
+            if use.scheduled is not None and use.scheduled.waited_s is not None and use.wall_s > 0:
+                waited[use.node] += use.scheduled.waited_s
+                wall[use.node] += use.wall_s
+        shares = {node: waited[node] / wall[node] for node in wall}
+        for node, share in shares.items():
+            others = [other for name, other in shares.items() if name != node]
+            if others:
+                found[node].append((share, statistics.median(others)))
+    waiting = {}
+    for node, several in found.items():
+        long = [
+            share > WAITED_TIMES * usual and share - usual > view.settings.disturbance.others
+            for share, usual in several
+        ]
+        if len(long) >= LEAST_LAUNCHES and 2 * sum(long) > len(long):
+            waiting[node] = tuple(map(statistics.median, zip(*several, strict=True)))
+    return waiting
+
+
+def _of_pairs(view: PartitionView) -> Iterator[Evidence]:
+    """Yield the accusations by rounds of pairs, and lone pairs below the bisection asked for."""
+    error = view.pair_settings.accusation().error
+    why = f"at most {1000 * error:.3g} in 1,000 healthy runs accuse anyone"
+    for one in view.pairs:
+        for accusation in one.judgement.accusations:
+            yield Evidence(
+                EvidenceSource.PAIRS,
+                Sign.SLOW,
+                _accused(view, accusation),
+                f"{accusation.name}: {'; '.join(map(str, accusation.effects))}"
+                f" (rounds of pairs, {one.rounds.environment})",
+                Sure.STATISTICAL,
+                why,
+                one.rounds.environment,
+                accusation.effects,
+                _recovery(one, accusation),
+                accusation.alternatives,
+                accusation.kind,
+            )
+        for lone in one.lone_on(Side.BEYOND):
+            yield Evidence(
+                EvidenceSource.PAIRS,
+                Sign.SLOW,
+                view.several(lone.nodes),
+                f"{one.asked_of_lone(lone)} (rounds of pairs, {one.rounds.environment})",
+                Sure.STATISTICAL,
+                "all of the interval is below the share that the site asks for ('bisection')",
+                one.rounds.environment,
+                asserted=False,
+            )
+
+
+def _accused(view: PartitionView, accusation: Accusation) -> Place:
+    kind = {
+        Kind.NODE: PlaceKind.NODE,
+        Kind.PAIR: PlaceKind.PAIR,
+        Kind.SWITCH: PlaceKind.LEAF,
+        Kind.UPLINK: PlaceKind.UPLINK,
+        Kind.GROUP: PlaceKind.GROUP,
+    }[accusation.kind]
+    interface = view.interface if kind in (PlaceKind.NODE, PlaceKind.PAIR) else ""
+    return Place(kind, accusation.name, accusation.nodes, interface)
+
+
+def _of_directions(view: PartitionView, found: Sequence[Evidence]) -> list[Evidence]:
+    """Return the direction in which accused nodes are slow, as streams show it.
+
+    The rounds' own streams come first, else those of cases between two nodes. PingPong's time is
+    the mean of both directions: at shares ``both`` of the rate and ``known`` in one direction, the
+    other has 1 / (2 / both - 1 / known).
+    """
+    fine = 1 - view.pair_settings.accusation().slower
+    directions = list(_of_rounds(view, found))
+    asked = frozenset[str]().union(*(one.streamed() for one in view.pairs))
+    for one in found:
+        rate = next(
+            (effect for effect in one.effects if effect.quantity is PairQuantity.RATE), None
+        )
+        if one.kind is not Kind.NODE or one.alternatives or rate is None:
+            continue
+        (node,) = one.place.nodes
+        if node in asked:
+            continue
+        shares = list(_streams(view, node))
+        for sends in (True, False):
+            known = [share for from_it, share in shares if from_it is sends]
+            if not known:
+                continue
+            share = statistics.median(known)
+            this, other = ("sends", "receives") if sends else ("receives", "sends")
+            rest = 2 / rate.interval[0] - 1 / share
+            if share >= fine:
+                slow = other
+            elif rest > 0 and 1 / rest >= fine:
+                slow = this
+            else:
+                continue
+            directions.append(
+                Evidence(
+                    EvidenceSource.CURVES,
+                    Sign.ONE_WAY,
+                    one.place,
+                    f"only what {node} {slow} is slow: streams that it {this} reach"
+                    f" {100 * share:.0f} % of the line rate",
+                    Sure.LIKELY,
+                    "rounds of pairs go both ways, and streams one",
+                    setting=slow,
+                )
+            )
+            break
+    return directions
+
+
+def _of_rounds(view: PartitionView, found: Sequence[Evidence]) -> Iterator[Evidence]:
+    """Yield the slow direction of accused nodes, by the streams of their rounds."""
+    places = {
+        (one.environment, one.place.nodes): one.place
+        for one in found
+        if one.source is EvidenceSource.PAIRS and one.kind is Kind.NODE and not one.alternatives
+    }
+    for pairs in view.pairs:
+        for one in pairs.slow_ways(view.pair_settings, view.settings.disturbance):
+            environment = pairs.rounds.environment
+            place = places.get((environment, (one.node,)))
+            if place is not None:
+                yield Evidence(
+                    EvidenceSource.PAIRS,
+                    Sign.ONE_WAY,
+                    place,
+                    f"only what {one.node} {one.way} is slow: {one.effect}; what it"
+                    f" {one.way.other}: {one.rest} (streams, {environment})",
+                    Sure.STATISTICAL,
+                    "streams go one way, and those of cleared nodes were measured with them",
+                    environment,
+                    (one.effect,),
+                    setting=one.way.value,
+                )
+
+
+def _streams(view: PartitionView, node: str) -> Iterator[tuple[bool, float]]:
+    """Yield whether the node sends, and the share of the line rate, per stream of two nodes."""
+    settings = view.settings.disturbance
+    for one in view.ran:
+        if one.measured is None or one.case.path != "between" or one.case.ranks != 2:
+            continue
+        rate, line = one.measured.landmarks.asymptotic_mb_s, one.measured.line_rate_mb_s
+        if not registry.function_of(one.case).streams or not rate or not line:
+            continue
+        if any(disturbed(launch.loads, settings) for launch in one.measured.launches):
+            continue
+        nodes = one.measured.launches[0].nodes()
+        if len(nodes) == 2 and node in nodes:
+            yield nodes[0] == node, min(1.0, rate / line)
+
+
+def _recovery(pairs: JudgedPairs, accusation: Accusation) -> Recovery | None:
+    """Return how an accused thing does alone; undecided if its pairs disagree."""
+    several = {one.recovery for one in pairs.alone if {*one.pair} & {*accusation.nodes}}
+    if not several:
+        return None
+    return several.pop() if len(several) == 1 else Recovery.UNDECIDED

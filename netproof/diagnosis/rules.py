@@ -1,0 +1,325 @@
+"""Rules that find each cause in the evidence on a partition."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
+from typing import Any
+
+from netproof.diagnosis.evidence import (
+    Culprit,
+    Evidence,
+    EvidenceSource,
+    Place,
+    PlaceKind,
+    RedCase,
+    Sign,
+    Sure,
+)
+from netproof.diagnosis.partition_view import PartitionView, count_of
+from netproof.localization.accused import Effect
+from netproof.localization.observations import PairQuantity
+from netproof.localization.recovery import Recovery
+from netproof.localization.searching import Kind
+from netproof.measurement.case import Case
+from netproof.site.hostlist import fold
+
+DISTINGUISHES_PORTS = "run a collective on all nodes: 'reframe -c checks/imb.py -r'"
+
+MODE_FULL = "measure every pair: 'reframe -c checks/pairs.py -S mode=full -r'"
+
+OVER_TCP = "tcp"
+"""NetPIPE's function without an MPI library."""
+
+TCP_RANKS = 2
+"""Ranks of NPtcp: it says nothing about traffic of more than two nodes."""
+
+
+def _by_place(evidence: Iterable[Evidence]) -> Iterator[Culprit]:
+    """Yield one finding for each place, with all its evidence."""
+    together: dict[tuple[str, ...], list[Evidence]] = defaultdict(list)
+    for one in evidence:
+        key = one.place.nodes or (one.place.name,)
+        together[tuple(sorted(key))].append(one)
+    for several in together.values():
+        # A port's own counters name the interface.
+        first = next((one for one in several if one.asserted), several[0])
+        yield Culprit(first.place, tuple(several), first.sure, first.why)
+
+
+def _by(evidence: Evidence, **more: Any) -> Culprit:
+    """Return what one observation shows."""
+    return Culprit(evidence.place, (evidence,), evidence.sure, evidence.why, **more)
+
+
+def other_network(seen: PartitionView) -> Iterator[Culprit]:
+    """Find environments whose messages went over another interface."""
+    for one in seen.of(Sign.OTHER_PATH):
+        yield _by(one, detail=one.place.interface or "no interface that is known")
+
+
+def _nodes_of(seen: PartitionView, *signs: Sign) -> set[str]:
+    return {node for one in seen.of(*signs) for node in one.place.nodes}
+
+
+def signs(*wanted: Sign) -> Callable[[PartitionView], Iterator[Culprit]]:
+    """Return the rule that finds each place with evidence of these signs."""
+    return lambda seen: _by_place(seen.of(*wanted))
+
+
+def _between_linked(seen: PartitionView, sign: Sign) -> list[Evidence]:
+    """Return the evidence of a sign, except on pairs with a node whose carrier changed."""
+    gone = _nodes_of(seen, Sign.CARRIER_CHANGED)
+    return [
+        one for one in seen.of(sign) if len(one.place.nodes) < 2 or not {*one.place.nodes} & gone
+    ]
+
+
+def mtu(seen: PartitionView) -> Iterator[Culprit]:
+    """Find different MTUs, or links that drop packets of the MTU's size."""
+    yield from _by_place(_between_linked(seen, Sign.MTU))
+
+
+def no_tcp(seen: PartitionView) -> Iterator[Culprit]:
+    """Find nodes that give or get no answer to TCP connections, or pairs that do not connect."""
+    for one in _by_place(_between_linked(seen, Sign.NO_TCP)):
+        first = next((each for each in one.evidence if each.asserted), one.evidence[0])
+        yield replace(one, detail=first.setting)
+
+
+def setting(seen: PartitionView) -> Iterator[Culprit]:
+    """Find different settings; those that only warn count if other evidence accuses the node."""
+    accused = _nodes_of(seen, Sign.SLOW, Sign.LOSS, Sign.CPU)
+    for one in _by_place(seen.of(Sign.SETTING)):
+        if any(each.asserted for each in one.evidence) or {*one.place.nodes} & accused:
+            names = list(dict.fromkeys(each.setting for each in one.evidence))
+            more = f" and {len(names) - 1} more" if len(names) > 1 else ""
+            yield replace(one, detail=f"{names[0]}{more}")
+
+
+def loss(seen: PartitionView) -> Iterator[Culprit]:
+    """Find nodes that damage packets or lose more than the others; of two nodes, either."""
+    found = seen.of(Sign.LOSS, Sign.DAMAGED)
+    for one in _by_place(found):
+        several = _alternatives(one)
+        apart = DISTINGUISHES_PORTS if several else ""
+        yield replace(one, alternatives=several, distinguish_by=apart)
+    lose = any(share >= seen.loses_much_from for share in seen.losing.values())
+    if found or len(seen.losing) != 2 or not lose:
+        return
+    if not any(one.of_network for one in seen.red):
+        return
+    losing = tuple(seen.losing)
+    shares = ", ".join(f"{node} {100 * share:.2g} %" for node, share in seen.losing.items())
+    place, sentence = Place(PlaceKind.PAIR, fold(losing), losing), f"segments sent again: {shares}"
+    why = "only two nodes were counted, and TCP counts losses at the sender"
+    either = tuple(f"the port of {node}" for node in losing)
+    counted = Evidence(EvidenceSource.COUNTERS, Sign.LOSS, place, sentence, Sure.LIKELY, why)
+    yield _by(counted, alternatives=either, distinguish_by=DISTINGUISHES_PORTS)
+
+
+def crashes(seen: PartitionView) -> Iterator[Culprit]:
+    """Find nodes on which launches die, unless a link or TCP explains it.
+
+    If another node had no link, or two nodes cannot connect, MPI may give up on either node.
+    """
+    gone = _nodes_of(seen, Sign.NO_CARRIER, Sign.CARRIER_CHANGED)
+    apart = {
+        node for one in seen.of(Sign.NO_TCP) if len(one.place.nodes) > 1 for node in one.place.nodes
+    }
+    yield from _by_place(
+        one
+        for one in seen.of(Sign.CRASHES)
+        if (not gone or gone & {*one.place.nodes}) and not apart & {*one.place.nodes}
+    )
+
+
+def one_direction(seen: PartitionView) -> Iterator[Culprit]:
+    """Find nodes that are slow only when sending, or only when receiving."""
+    for one in _by_place(seen.of(Sign.ONE_WAY)):
+        yield replace(one, detail=one.evidence[0].setting)
+
+
+def accused(*kinds: Kind, recovers: bool = False) -> Callable[[PartitionView], Iterator[Culprit]]:
+    """Return the rule of accusations by pairs; ``recovers``: slow only while others send."""
+    return lambda seen: _accused(seen, kinds, recovers=recovers)
+
+
+def _accused(seen: PartitionView, kinds: Sequence[Kind], *, recovers: bool) -> Iterator[Culprit]:
+    several = [
+        one
+        for one in seen.of(Sign.SLOW)
+        if one.kind in kinds and (one.recovery is Recovery.RECOVERS) is recovers
+    ]
+    for one in _by_place(several):
+        first = one.evidence[0]
+        alternatives = _alternatives(one)
+        if first.kind is Kind.NODE and {*one.place.nodes} & {*seen.cleared}:
+            rounds = ", ".join(sorted({each.environment for each in one.evidence}))
+            alternatives += (f"only with {rounds}: other rounds clear it",)
+        worst = max(first.effects, key=_slowness, default=None)
+        alone = f"; alone it {first.recovery}" if first.recovery is not None else ""
+        yield replace(
+            one,
+            detail=f"{worst}{alone}" if worst is not None else "",
+            alternatives=alternatives,
+            distinguish_by=MODE_FULL if alternatives else "",
+        )
+
+
+def _alternatives(culprit: Culprit) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(one for each in culprit.evidence for one in each.alternatives))
+
+
+def _slowness(effect: Effect) -> float:
+    """Return the factor of slowness, by rate or by time."""
+    return effect.ratio if effect.quantity is PairQuantity.LATENCY else 1 / effect.ratio
+
+
+def slow_uplink(seen: PartitionView) -> Iterator[Culprit]:
+    """Find leaves, uplinks or groups of nodes that are slow alone too, or were not tried alone."""
+    alone = "measure a pair across it alone, while all other nodes are silent"
+    for one in _accused(seen, (Kind.SWITCH, Kind.UPLINK, Kind.GROUP), recovers=False):
+        if one.evidence[0].recovery is not Recovery.STAYS:
+            several = (*one.alternatives, "oversubscribed: slow only while others send")
+            one = replace(one, alternatives=several, distinguish_by=one.distinguish_by or alone)
+        yield one
+
+
+def _key(case: Case) -> tuple[object, ...]:
+    """Return the identity of a case apart from its environment."""
+    return (case.benchmark, case.function, case.ranks, case.path, case.direction)
+
+
+def _of_tcp(case: Case) -> bool:
+    return case.function == OVER_TCP
+
+
+def environment(seen: PartitionView) -> Iterator[Culprit]:
+    """Find a single red environment where others, or TCP, pass the same cases."""
+    red = [one for one in seen.red if one.measured]
+    environments = sorted({one.case.environment for one in red})
+    if len(environments) != 1 or any(_of_tcp(one.case) for one in red):
+        return
+    (name,) = environments
+    others = sorted({one.environment for one in seen.passed} - {name})
+    elsewhere = {_key(case) for case in seen.passed if case.environment != name}
+    same = [one for one in red if _key(one.case) in elsewhere]
+    alternatives: tuple[str, ...] = ()
+    if 2 * len(same) > len(red):
+        why = f"{len(same)} of its {len(red)} red cases pass with {', '.join(others)}"
+    elif (
+        not others
+        and all(one.case.ranks == TCP_RANKS for one in red)
+        and any(_of_tcp(case) and case.path == "between" for case in seen.passed)
+    ):
+        why = "TCP between the same nodes passes, and no other environment was measured"
+        alternatives = ("the switch under the traffic of all nodes",)
+    else:
+        return
+    place = Place(PlaceKind.ENVIRONMENT, name, environments=(name,))
+    yield _by(
+        replace(_of_red(place, red, why), environment=name),
+        alternatives=alternatives,
+        distinguish_by="measure the same cases with another environment" if alternatives else "",
+        red=tuple(red),
+    )
+
+
+def _red_of_several(seen: PartitionView) -> list[RedCase]:
+    """Return red inter-node cases of several environments or TCP; none if a place is accused."""
+    red = [one for one in seen.red if one.of_network]
+    if any(one.asserted and one.sign is not Sign.SETTING for one in seen.evidence):
+        return []
+    environments = {one.case.environment for one in red}
+    return red if len(environments) > 1 or any(_of_tcp(one.case) for one in red) else []
+
+
+def _in_all(red: Sequence[RedCase]) -> tuple[str, ...]:
+    """Return the nodes that all red cases ran on, if one or two."""
+    shared = set.intersection(*({*one.nodes} for one in red)) if red else set()
+    return tuple(sorted(shared)) if len(shared) <= 2 else ()
+
+
+def _of_red(place: Place, red: Sequence[RedCase], why: str) -> Evidence:
+    environments = ", ".join(sorted({one.case.environment for one in red}))
+    sentence = f"{len(red)} red cases of {environments}: {red[0].case.what()}: {red[0].why}"
+    return Evidence(EvidenceSource.CURVES, Sign.SLOW, place, sentence, Sure.LIKELY, why)
+
+
+def whole(seen: PartitionView) -> Iterator[Culprit]:
+    """Find a partition that is red as a whole: all nodes lose alike, or all are cleared.
+
+    Pairs clear nodes only in what they judge, and not if one or two nodes are in all red cases.
+    """
+    red = _red_of_several(seen)
+    if not red:
+        return
+    place = Place(PlaceKind.WHOLE, f"switch of {seen.name}", seen.nodes)
+    evidence = [_of_red(place, red, "")]
+    shares = list(seen.losing.values())
+    lose = len(shares) > 2 and min(shares) >= seen.loses_from
+    cleared = (
+        seen.nodes
+        and {*seen.cleared} >= {*seen.nodes}
+        and not _in_all(red)
+        and any(one.quantity in seen.cleared_by for one in red)
+    )
+    if lose:
+        why = "all nodes lose packets, and none more than the others"
+        detail = ": packets are lost at all nodes, as with small buffers"
+        least, most = (100 * share for share in (min(shares), max(shares)))
+        sentence = f"each of {len(shares)} nodes sent {least:.2g} to {most:.2g} % of segments again"
+        counted = EvidenceSource.COUNTERS
+        evidence.append(Evidence(counted, Sign.LOSS, place, sentence, Sure.LIKELY, why))
+        alternatives: tuple[str, ...] = ()
+    elif cleared:
+        why = "rounds of pairs clear every node"
+        detail = ": several configurations are red and no node stands out"
+        alternatives = ("a setting that all nodes have alike",)
+    else:
+        return
+    apart = "compare with a run over another switch, or after a change of the setting"
+    more = {"alternatives": alternatives, "distinguish_by": apart if alternatives else ""}
+    yield Culprit(place, tuple(evidence), Sure.LIKELY, why, detail, red=tuple(red), **more)
+
+
+def one_or_two(seen: PartitionView) -> Iterator[Culprit]:
+    """Find one or two nodes that are in all red cases, or a slow pair without any to compare.
+
+    Nothing measured shows whether a node or the path between them is at fault.
+    """
+    evidence = [one for one in seen.of(Sign.SLOW) if not one.asserted]
+    red = _red_of_several(seen)
+    shared = _in_all(red)
+    if shared:
+        kind = PlaceKind.PAIR if shared[1:] else PlaceKind.NODE
+        why = "no red case ran without them, and nothing measured tells more"
+        evidence.append(_of_red(Place(kind, fold(shared), shared), red, why))
+    for one in _by_place(evidence):
+        nodes, mine = one.place.nodes, ()
+        what = "slow with each other"
+        if {*nodes} == {*shared}:
+            mine = tuple(red)
+            what = f"all {len(mine)} red cases between nodes ran there"
+        between = "them" if nodes[1:] else "it and the others"
+        detail = f"{' or '.join(nodes)} or what is between {between}: {what}"
+        yield replace(one, detail=detail, red=mine)
+
+
+def unexplained(seen: PartitionView) -> Iterator[Culprit]:
+    """Find failed jobs and cases that have no explanation."""
+    place, jobs, cases = Place(PlaceKind.UNKNOWN, seen.name), len(seen.failed_jobs), len(seen.red)
+    said = [(sentence, "the job failed") for sentence in seen.failed_jobs]
+    for first in seen.red[:1]:
+        said.append((f"{first.case.environment} {first.case.what()}: {first.why}", "it was judged"))
+    if said:
+        evidence = tuple(
+            Evidence(EvidenceSource.CURVES, Sign.SLOW, place, sentence, Sure.SEEN, why)
+            for sentence, why in said
+        )
+        counted = [count_of(cases, "red case")] if cases else []
+        counted += [count_of(jobs, "failed job")] if jobs else []
+        why = "that it failed was seen; the cause was not"
+        yield Culprit(place, evidence, Sure.SEEN, why, " and ".join(counted), red=seen.red)

@@ -1,0 +1,403 @@
+"""Cases of a repeat job: what it has measured of them so far, and which of them are undecided."""
+
+from __future__ import annotations
+
+import dataclasses
+import itertools
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+from netproof.benchmarks import registry
+from netproof.criteria import Bend, Finding, Level
+from netproof.measurement.case import Case
+from netproof.measurement.disturbance import disturbed
+from netproof.measurement.links import Link
+from netproof.measurement.transports import Transport
+from netproof.session import again, measured, plan
+from netproof.session.again import MeasuredAgain
+from netproof.session.measured import Crash, Launch, Measured
+from netproof.site.partition import ScoreBaseline
+from netproof.verdict import case_rulings, group_rulings, limits
+from netproof.verdict.case_rulings import Job
+from netproof.verdict.group_rulings import pairs_needed
+from netproof.verdict.limits import Limits
+from netproof.verdict.subject import Ruling, Subject, never_calm
+
+AGAINST = (Level.FAIL, Level.INCONCLUSIVE)
+"""Levels of rulings whose cases are measured again."""
+
+ROUNDS_OF_PAIRS = 3
+"""Ratio of interleaved rounds to the repeat launches that a site allows.
+
+Not every round counts, and more are needed the more often a machine changes its pace.
+"""
+
+DENSE = "-dense"
+"""Suffix of the subjects of IMB or OMB launches around flagged sizes, or between sizes."""
+
+
+@dataclass(frozen=True)
+class RepeatCase:
+    """A case that may be repeated, and what its repeat job has measured of it so far.
+
+    ``subject``: by its first launches; ``limits``: of its references; ``extras``: of its partition,
+    for the repeat job itself; ``peers``: cases of other configurations that it is compared with;
+    ``baseline``: the configuration that their scores are relative to; ``paired``: environments on
+    its partition that its launches are interleaved with; ``elsewhere``: whether it is also compared
+    with cases that other jobs repeat. Results: ``launches`` of the whole curve; ``again``: launches
+    around flagged sizes, None if none was requested; ``faults``: why launches of the whole curve
+    are not complete, a sentence each; ``crashes``: attempts at them that crashed.
+    """
+
+    subject: Subject
+    limits: Mapping[str, Limits]
+    extras: Mapping[str, Any]
+    peers: tuple[Subject, ...] = ()
+    baseline: ScoreBaseline | None = None
+    paired: tuple[str, ...] = ()
+    elsewhere: bool = False
+    launches: tuple[Launch, ...] = ()
+    again: MeasuredAgain | None = None
+    faults: tuple[str, ...] = ()
+    crashes: tuple[Crash, ...] = ()
+
+    @property
+    def case(self) -> Case:
+        """The case to measure."""
+        return self.subject.case
+
+    @property
+    def key(self) -> tuple:
+        """The key of the case."""
+        return self.case.key()
+
+    @property
+    def step(self) -> str:
+        """Subject of the steps that launch its whole curve."""
+        return registry.of(self.case).subject(self.case)
+
+    def flags(self) -> tuple[Finding, ...]:
+        """Return the findings to repeat around their sizes."""
+        return case_rulings.flagged(case_rulings.smoothness(self.subject))
+
+    def places(self) -> tuple[Bend, ...]:
+        """Return the unflagged places to measure at closer sizes."""
+        return case_rulings.places(self.subject)
+
+    def sweeps(self) -> tuple[plan.SizeSweep, ...]:
+        """Return the NetPIPE calls of one launch around flagged sizes and between sizes."""
+        closer = case_rulings.closer_sizes(self.subject)
+        return again.netpipe_sweeps(self.flags(), self.subject.confirm_settings(), closer)
+
+    def dense(self) -> tuple[tuple[str, tuple[int, ...]], ...]:
+        """Return the steps of one such launch, each with its sizes in bytes."""
+        flags, closer = self.flags(), case_rulings.closer_sizes(self.subject)
+        if not flags and not closer:
+            return ()
+        if registry.of(self.case).by_protocol:
+            sweeps = self.sweeps()
+            return tuple((plan.sweep_subject(self.step, one), one.sizes()) for one in sweeps)
+        sizes = {*case_rulings.dense_sizes(self.subject, flags), *itertools.chain(*closer)}
+        parts = registry.mpi(self.case.benchmark).parts(tuple(sorted(sizes)))
+        if len(parts) == 1:
+            return ((self.step + DENSE, parts[0]),)
+        return tuple((f"{self.step}{DENSE}-from-{part[0]}", part) for part in parts)
+
+    def rounds(self) -> int:
+        """Return how many repeat launches are allowed."""
+        return self.rounds_alone() * (ROUNDS_OF_PAIRS if self.paired else 1)
+
+    def rounds_alone(self) -> int:
+        """Return how many repeat launches are allowed without interleaving."""
+        confirm = self.subject.settings.confirm
+        allowed = confirm.most_launches - len(self.subject.measured.launches)
+        return max(allowed, confirm.launches)
+
+    @cached_property
+    def repeated(self) -> Subject:
+        """Return the case with its repeat launches."""
+        if not self.launches:
+            return self.subject
+        first = self.subject.measured
+        whole = first.with_launches([*first.launches, *self.launches])
+        return dataclasses.replace(self.subject, measured=whole)
+
+    def results(self) -> dict[str, Any]:
+        """Return the case, its repeat launches, crashes and faults as plain values for ``json``."""
+        launches, crashes = (
+            [dataclasses.asdict(one, dict_factory=measured.plain) for one in several]
+            for several in (self.launches, self.crashes)
+        )
+        return {
+            "case": dataclasses.asdict(self.case),
+            "launches": launches,
+            "crashes": crashes,
+            "faults": list(self.faults),
+        }
+
+    def as_json(self) -> dict[str, Any]:
+        """Return what is asked, as plain values for ``json``; a missing bound is None."""
+        ends = {
+            name: [end if math.isfinite(end) else None for end in (limit.low, limit.high)]
+            for name, limit in self.limits.items()
+        }
+        return {
+            **_subject(self.subject),
+            "limits": ends,
+            "extras": dict(self.extras),
+            "peers": [_subject(one) for one in self.peers],
+            "baseline": None if self.baseline is None else dataclasses.asdict(self.baseline),
+            "paired": list(self.paired),
+            "elsewhere": self.elsewhere,
+        }
+
+    @classmethod
+    def from_json(cls, values: Mapping[str, Any]) -> RepeatCase:
+        """Read the plain values of ``as_json``."""
+        bounds = {
+            name: Limits(-math.inf if low is None else low, math.inf if high is None else high)
+            for name, (low, high) in values["limits"].items()
+        }
+        extras, baseline = values["extras"], values["baseline"]
+        return cls(
+            _subject_of(values, extras),
+            bounds,
+            extras,
+            tuple(_subject_of(peer, extras) for peer in values["peers"]),
+            None if baseline is None else ScoreBaseline(**baseline),
+            tuple(values["paired"]),
+            values["elsewhere"],
+        )
+
+
+def _subject(subject: Subject) -> dict[str, Any]:
+    return {
+        "measured": subject.measured.as_json(),
+        "known": dict(subject.known),
+        "absent": dict(subject.absent),
+        "switch": subject.switch,
+        "link": None if subject.link is None else dataclasses.asdict(subject.link),
+    }
+
+
+def _subject_of(values: Mapping[str, Any], extras: Mapping[str, Any]) -> Subject:
+    """Read the values of ``_subject``, with the settings of the case's partition."""
+    whole, named = Measured.from_json(values["measured"]), values["link"]
+    link = None if named is None else Link(**named | {"transport": Transport(named["transport"])})
+    return dataclasses.replace(
+        Subject.of_extras(whole, extras, {key: values[key] for key in ("known", "absent")}),
+        switch=values["switch"],
+        link=link,
+    )
+
+
+@dataclass(frozen=True)
+class Undecided:
+    """Keys of the cases to repeat: their whole curves, and around flagged sizes."""
+
+    whole: set[tuple] = field(default_factory=set)
+    around: set[tuple] = field(default_factory=set)
+
+    def __bool__(self) -> bool:
+        return bool(self.whole or self.around)
+
+
+def undecided(asked: Sequence[RepeatCase]) -> Undecided:
+    """Return the undecided cases of one job.
+
+    A quantity is decided when its interval over undisturbed launches lies within its bounds, or
+    wholly outside; a repeated case needs at least as many repeat launches as confirming takes. It
+    stays inconclusive if by then every launch was disturbed, or a healthy twin was too slow for a
+    comparison. A case that failed by one quantity is decided as a whole. One that failed by its
+    nodes' counters is too, and only its flagged sizes are repeated. Comparisons with such a case
+    need nothing. Once a case of the job has failed, the others are repeated no more often than
+    confirming takes: the job is red, however certain they are. In cases that have not failed,
+    ``case_rulings.settled`` decides flagged sizes, and ``case_rulings.closer_settled`` places
+    between sizes. A case compared with others of the job, such as TCP's or other functions', is
+    repeated with them.
+    """
+    subjects = {one.key: one.repeated for one in asked}
+    alone = [one for one in asked if not one.peers]
+    counted = {one.key for one in alone if _fails_by_counters(one.repeated)}
+    red = counted | {one.key for one in alone if failed(one, subjects)}
+    found = Undecided({one.key for one in asked if one.peers and _comparison_is_open(one)})
+    for one in alone:
+        if one.key in red - counted:
+            continue
+        subject, flags = one.repeated, one.flags()
+        confirm = subject.settings.confirm
+        most = confirm.launches if red else one.rounds()
+        settled = not flags or case_rulings.settled(subject, flags, one.again, most)
+        if one.key not in red:
+            settled = settled and case_rulings.closer_settled(subject, one.again, most)
+        if not settled:
+            found.around.add(one.key)
+        if one.key in red or len(one.launches) >= most:
+            continue
+        enough = len(one.launches) >= confirm.launches
+        if one.launches and not enough:
+            found.whole.add(one.key)
+            continue
+        for name, ruling in _of_whole(one, subjects):
+            if ruling.level not in AGAINST:
+                continue
+            sides = (subject, *case_rulings.rests_on(subject, ruling.finding, subjects))
+            in_vain = any(map(never_calm, sides)) or (
+                name == "twin_share" and limits.twin_too_slow(subject.measured)
+            )
+            keys = {side.case.key() for side in sides}
+            if not (enough and in_vain) and keys.isdisjoint(red):
+                found.whole.update(keys)
+    return found
+
+
+def _comparison_is_open(one: RepeatCase) -> bool:
+    """Check whether a case is to be repeated to compare it with other configurations.
+
+    Within a partition, launches are interleaved until their ratio is decided, or most were
+    disturbed. A comparison with another partition, or by score, needs every round, since another
+    job makes the other side's launches.
+    """
+    subject, count = one.repeated, len(one.launches)
+    confirm = subject.settings.confirm
+    enough = count >= (pairs_needed(one.subject) if one.paired else confirm.launches)
+    in_vain = enough and (never_calm(subject) or _mostly_disturbed(one))
+    if count >= one.rounds() or in_vain:
+        return False
+    if count and (one.elsewhere or not enough):
+        return True
+    rulings = _comparing(subject, one.peers, one.baseline)
+    if not count:
+        return _any_against(rulings)
+    levels = {ruling.level for ruling in rulings if ruling.finding.where == str(subject)}
+    return Level.INCONCLUSIVE in levels and Level.FAIL not in levels
+
+
+def _mostly_disturbed(one: RepeatCase) -> bool:
+    """Check whether most launches were disturbed, once as many were made as a case alone may have.
+
+    Interleaved cases may have more because a hypervisor moves CPUs, not because of other work.
+    """
+    if len(one.launches) < one.rounds_alone():
+        return False
+    settings = one.subject.settings.disturbance
+    busy = sum(bool(disturbed(launch.loads, settings)) for launch in one.launches)
+    return 2 * busy > len(one.launches)
+
+
+def _fails_by_counters(subject: Subject) -> bool:
+    """Check whether a case fails by its nodes' counters, which more launches do not change."""
+    return any(finding.level is Level.FAIL for finding in case_rulings.counted(subject))
+
+
+def failed(one: RepeatCase, job: Job, *, ended: bool = False) -> bool:
+    """Check whether a case has failed by its own job's results, whatever more launches would show.
+
+    ``job``: the cases of the job, some for comparison; ``ended``: all its launches are made.
+    """
+    subject = one.repeated
+    most = 0 if ended else one.rounds()
+    if case_rulings.failed(subject, one.flags(), one.again, most):
+        return True
+    if case_rulings.closer_failed(subject, one.again, most):
+        return True
+    repeats = sum(launch.further for launch in subject.measured.launches)
+    # More launches may define an undefined value.
+    return repeats >= subject.settings.confirm.launches and any(
+        ruling.level is Level.FAIL and ruling.finding.level is Level.FAIL
+        for _, ruling in _of_whole(one, job)
+    )
+
+
+def _of_whole(one: RepeatCase, job: Job) -> list[tuple[str, Ruling]]:
+    """Return the rulings by all launches of whole curves, each with its reference's name or ''."""
+    subject = one.repeated
+    findings = [("", finding) for finding in case_rulings.rates(subject, job)]
+    findings += case_rulings.references(subject, one.limits).items()
+    return [(name, case_rulings.rule(subject, finding, None)) for name, finding in findings]
+
+
+def _any_against(rulings: Iterable[Ruling]) -> bool:
+    return any(ruling.level in AGAINST for ruling in rulings)
+
+
+def _comparing(
+    subject: Subject, peers: Sequence[Subject], baseline: ScoreBaseline | None
+) -> list[Ruling]:
+    """Return the rulings of envelope, floor and score with the case on either side."""
+    label, members = str(subject), [subject, *peers]
+    rulings = [
+        ruling for several in group_rulings.envelopes(members).values() for ruling in several
+    ]
+    rulings += group_rulings.floors(members).values()
+    if baseline is not None:
+        rulings += [
+            ruling
+            for several in group_rulings.across(members, baseline).values()
+            for ruling in several
+            if ruling.finding.criterion == "score"
+        ]
+    return [ruling for ruling in rulings if label in (ruling.finding.where, ruling.finding.against)]
+
+
+def compared(
+    everyone: Sequence[RepeatCase], own: Sequence[RepeatCase], baseline: ScoreBaseline | None
+) -> list[RepeatCase]:
+    """Return those of a job's ``own`` cases that comparing configurations leaves undecided.
+
+    Flagged cases are interleaved with the environments of their partition that they are flagged
+    against. Cases compared with another partition, or by a score, are repeated by their own jobs.
+    Each comes with the cases of ``everyone`` that it is compared with. A case that failed by itself
+    needs nothing. ``baseline``: the configuration that scores are relative to.
+    """
+    by_key = {one.key: one.subject for one in everyone}
+    red = {
+        str(one.subject)
+        for one in everyone
+        if _fails_by_counters(one.subject) or failed(one, by_key, ended=True)
+    }
+    groups: dict[tuple, list[Subject]] = {}
+    for subject in by_key.values():
+        if subject.measured.curve.sizes != (0,):
+            groups.setdefault(group_rulings.group(subject.case), []).append(subject)
+    found = []
+    for one in own:
+        members = groups.get(group_rulings.group(one.case), [])
+        peers = tuple(member for member in members if member.case.key() != one.key)
+        if not peers:
+            continue
+        flagged = []
+        if str(one.subject) not in red:
+            flagged = [peer for peer in peers if _above(one.subject, peer)]
+        here = [peer for peer in flagged if peer.case.partition == one.case.partition]
+        elsewhere = (
+            len(here) < len(flagged)
+            or any(
+                peer.case.partition != one.case.partition
+                and str(peer) not in red
+                and _above(peer, one.subject)
+                for peer in peers
+            )
+            or _any_against(
+                ruling
+                for ruling in _comparing(one.subject, peers, baseline)
+                if ruling.finding.criterion == "score" and ruling.finding.where not in red
+            )
+        )
+        if flagged or elsewhere:
+            paired = tuple(sorted(peer.case.environment for peer in here))
+            compared_with = {"peers": peers, "baseline": baseline, "paired": paired}
+            found.append(dataclasses.replace(one, **compared_with, elsewhere=elsewhere))
+    return found
+
+
+def _above(subject: Subject, peer: Subject) -> bool:
+    """Check whether envelope or floor of the two alone rules against ``subject``."""
+    both = [subject, peer]
+    floor = group_rulings.floors(both).get(subject)
+    return _any_against(
+        [*group_rulings.envelopes(both)[subject], *([] if floor is None else [floor])]
+    )

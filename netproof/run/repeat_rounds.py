@@ -1,0 +1,305 @@
+"""A repeat job: the steps of its rounds, their results, and when it stops.
+
+After a job's first launches a judged quantity may lie outside its bound, or its interval may
+contain the bound. Then a repeat job on the same nodes launches those cases in rounds: whole
+curves, and the sizes around those that a criterion flagged. After each round its script asks this
+module, which reads the results and closes what is decided. If a node cannot run it, all rounds are
+made.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import os
+import random
+import sys
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+
+from netproof.benchmarks import registry
+from netproof.errors import NetproofError
+from netproof.intake import json_reading
+from netproof.measurement.disturbance import others_share
+from netproof.run.answering import CLOSED_FILE, QUESTION_FILE, answer
+from netproof.run.repeat_cases import DENSE, RepeatCase, undecided
+from netproof.session import again, job_files, job_scripts, plan
+from netproof.session.again import MeasuredAgain
+from netproof.session.job_files import Incomplete, StepRecord
+from netproof.session.measured import Crash, Launch, Peer
+from netproof.session.plan import PeerEnvironment, Step
+from netproof.session.session import MEASURED_FORMAT
+from netproof.site.partition import Partition
+
+
+def environments(asked: Iterable[RepeatCase]) -> tuple[str, ...]:
+    """Return the environments that cases of a job are interleaved with, in order of place."""
+    return tuple(sorted({name for one in asked for name in one.paired}))
+
+
+def netpipe_rounds(
+    asked: Sequence[RepeatCase],
+    whole: Iterable[tuple],
+    around: Iterable[tuple],
+    srun: Sequence[str],
+    seed: int,
+    partition: Partition,
+    peers: Sequence[PeerEnvironment] = (),
+) -> list[list[tuple[str, Step]]]:
+    """Return the steps of each round for cases of NetPIPE, each with the label that closes it.
+
+    ``whole`` and ``around``: keys of the cases to repeat whole or around sizes. In a round, TCP
+    and MPI of one path and direction alternate, and the rest is shuffled by ``seed``. ``peers``:
+    environments interleaved with launches of whole curves, before them in every other round.
+    """
+    whole, around = set(whole), set(around)
+    shuffle = random.Random(seed)
+    rounds: list[list[tuple[str, Step]]] = []
+    order = 0
+    for number in range(1, max(one.rounds() for one in asked) + 1):
+        units: dict[tuple, list[tuple[str, str, tuple, plan.SizeSweep]]] = {}
+        alongside: dict[str, list[PeerEnvironment]] = {}
+        for one in asked:
+            case, key = one.case, one.key
+            variant = (case.function, case.path, case.direction)
+            if number > one.rounds():
+                continue
+            if key in whole:
+                sweep = plan.whole_sweep(partition)
+                units.setdefault(variant[1:], []).append((one.step, one.step, variant, sweep))
+                alongside[one.step] = [peer for peer in peers if peer.name in one.paired]
+            if key in around:
+                units[(key,)] = [
+                    (f"{one.step}{DENSE}", plan.sweep_subject(one.step, sweep), variant, sweep)
+                    for sweep in one.sweeps()
+                ]
+        steps: list[tuple[str, Step]] = []
+        shuffled = list(units.values())
+        shuffle.shuffle(shuffled)
+        for label, subject, variant, sweep in (part for unit in shuffled for part in unit):
+            step = plan.netpipe_step(subject, number, variant, sweep, order, partition, srun)
+            own = [(label, step)]
+            order += 1
+            ranks_per_node = 1 if variant[1] == "between" else 2
+            if not label.endswith(DENSE) and plan.has_twin(partition, ranks_per_node):
+                own.append((label, plan.twin_step(step, variant[2], partition)))
+            others = []
+            for peer in alongside.get(subject, ()):
+                place = (subject + peer.suffix, number, variant, sweep, order, partition)
+                others.append((label, peer.step(plan.netpipe_step(*place, peer.srun))))
+                order += 1
+            steps += own + others if number % 2 else others + own
+        rounds.append(steps)
+    return rounds
+
+
+def imb_rounds(
+    asked: Sequence[RepeatCase],
+    whole: Iterable[tuple],
+    around: Iterable[tuple],
+    srun: Sequence[str],
+    seed: int,
+    partition: Partition,
+    ranks: int,
+    peers: Sequence[PeerEnvironment] = (),
+) -> list[list[tuple[str, Step]]]:
+    """Return the steps of each round for IMB on a job's ``ranks``, as ``netpipe_rounds``."""
+    most = max(one.rounds() for one in asked)
+    rounds: list[list[list[tuple[str, Step]]]] = [[] for _ in range(most)]
+    for keys, suffix in ((set(whole), ""), (set(around), DENSE)):
+        for one in asked:
+            if one.key not in keys:
+                continue
+            label = one.step + suffix
+            function = registry.function_of(one.case)
+            place = ([function], ranks, one.rounds(), partition)
+            together: dict[int, list[tuple[str, Step]]] = defaultdict(list)
+            # A launch around flagged sizes may take several calls of the benchmark.
+            for subject, sizes in one.dense() if suffix else ((one.step, None),):
+                behind = subject.removeprefix(one.step)
+                steps = plan.function_steps(*place, srun, seed, suffix=behind, sizes=sizes)
+                for step in steps:
+                    # The twin runs before it, since the compared environments run after it.
+                    alongside = () if suffix else plan.twin_of(step, function, ranks, partition)
+                    together[step.launch] += [(label, one) for one in (*alongside, step)]
+            for peer in peers if not suffix else ():
+                if peer.name not in one.paired:
+                    continue
+                for step in plan.function_steps(*place, peer.srun, seed, suffix=peer.suffix):
+                    together[step.launch].append((label, peer.step(step)))
+            for number, steps in together.items():
+                rounds[number - 1].append(steps if number % 2 else steps[::-1])
+    shuffle = random.Random(seed)
+    for units in rounds:
+        shuffle.shuffle(units)
+    return [[step for unit in units for step in unit] for units in rounds]
+
+
+def imb_files(
+    asked: Sequence[RepeatCase],
+    whole: Iterable[tuple],
+    around: Iterable[tuple],
+    peers: Sequence[PeerEnvironment] = (),
+) -> dict[str, str]:
+    """Return name to text of the message size lists that the steps of ``imb_rounds`` need."""
+    whole_keys, around_keys = set(whole), set(around)
+    sizes: dict[str, Sequence[int]] = {}
+    for one in asked:
+        curve = one.subject.measured.curve
+        if one.key in whole_keys and curve.sizes != (0,):
+            sizes[one.step] = curve.sizes
+            here = [peer for peer in peers if peer.name in one.paired]
+            sizes |= {one.step + peer.suffix: curve.sizes for peer in here}
+        if one.key in around_keys:
+            sizes |= dict(one.dense())
+    return plan.size_files(sizes)
+
+
+def decisions(asked: Sequence[RepeatCase], rounds: int, folder: Path) -> dict[int, str]:
+    """Return the shell text that closes decided cases, by the round after which it runs.
+
+    Fewer rounds than confirming takes close nothing. If all cases are compared with repeats of
+    other jobs, all rounds are made, unless every launch was disturbed by then. The text does
+    nothing on a node without netproof.
+    """
+    start = job_scripts.decider("netproof.run.repeat_rounds", folder)
+    first = min((one.subject.settings.confirm.launches for one in asked), default=1)
+    last = first if all(one.elsewhere for one in asked) else rounds
+    # It starts between two rounds, where it disturbs no launch, and once.
+    return {number: f"{start}\ndecide {number}" for number in range(first, last + 1)}
+
+
+def write_question(folder: Path, asked: Sequence[RepeatCase]) -> None:
+    """Write the undecided cases into a repeat job's folder, for ``decide``."""
+    document = {"format": MEASURED_FORMAT, "cases": [one.as_json() for one in asked]}
+    (folder / QUESTION_FILE).write_text(json.dumps(document) + "\n")
+
+
+def read(
+    folder: Path,
+    asked: RepeatCase,
+    *,
+    whole: bool,
+    around: bool,
+    jobid: str,
+    running: bool = False,
+    places: Sequence[str] = (),
+) -> RepeatCase:
+    """Return a case with its results in a repeat job's folder.
+
+    ``running``: rounds to come are no fault. Launches skipped after the case was closed are no
+    fault either. ``places``: the interleaved environments, as ``environments`` returns them.
+    """
+    case = asked.case
+    reader = job_files.reader(folder, case)
+    try:
+        recorded = job_files.records(folder)
+    except Incomplete as error:
+        none = MeasuredAgain(case, (), error.reasons, (), jobid) if around else None
+        return dataclasses.replace(asked, again=none, faults=error.reasons if whole else ())
+    path = folder / CLOSED_FILE
+    closed = set(path.read_text().split("\n")) - {""} if path.exists() else set()
+    partition = Partition.model_validate(asked.extras)
+    launches: list[Launch] = []
+    faults: list[str] = []
+    crashes: list[Crash] = []
+    if whole:
+        wanted = _made(asked, asked.step, recorded, closed, running=running)
+        for number in wanted:
+            step = f"{asked.step}.{number}"
+            crashes += job_files.crashes(folder, step, number, recorded)
+            try:
+                sizes = asked.subject.measured.curve.sizes
+                launch = job_files.read_launch(folder, step, number, recorded, case, sizes, reader)
+                launch = job_files.with_twin(launch, folder, step, case, partition, recorded)
+                job_files.insist_on_pace(launch, folder, step, case, partition)
+                launch = _with_peers(launch, folder, asked, recorded, places, partition)
+                launches.append(dataclasses.replace(launch, further=True))
+            except Incomplete as error:
+                faults += error.reasons
+            except (NetproofError, OSError) as error:
+                faults.append(str(error))
+    measured_again = None
+    if around:
+        parts = asked.dense()
+        label = asked.step + DENSE
+        wanted = _made(asked, label, recorded, closed, parts[-1][0], running=running)
+        measured_again = again.read(folder, case, parts, wanted, reader, jobid=jobid)
+    return dataclasses.replace(
+        asked,
+        launches=tuple(launches),
+        again=measured_again,
+        faults=tuple(faults),
+        crashes=tuple(crashes),
+    )
+
+
+def _with_peers(
+    launch: Launch,
+    folder: Path,
+    asked: RepeatCase,
+    recorded: Mapping[str, StepRecord],
+    places: Sequence[str],
+    partition: Partition,
+) -> Launch:
+    """Return a launch with those interleaved with it in other environments.
+
+    Its loads are those of the most disturbed one. Raises Incomplete if one of them is not complete,
+    ParseError and OSError.
+    """
+    peers, loads, paces = [], [launch.loads], list(launch.paces)
+    for name in asked.paired:
+        case = dataclasses.replace(asked.case, environment=name)
+        step = f"{asked.step}{plan.peer_suffix(places.index(name))}.{launch.number}"
+        sizes, reader = launch.curve.sizes, job_files.reader(folder, case)
+        alongside = job_files.read_launch(
+            folder, step, launch.number, recorded, case, sizes, reader
+        )
+        job_files.insist_on_pace(alongside, folder, step, case, partition)
+        crashed = job_files.crashes(folder, step, launch.number, recorded)
+        peers.append(Peer(name, alongside.curve, crashed, alongside.counters))
+        loads.append(alongside.loads)
+        paces += alongside.paces
+    noisiest = max(loads, key=others_share)
+    return dataclasses.replace(launch, peers=tuple(peers), loads=noisiest, paces=tuple(paces))
+
+
+def _made(
+    asked: RepeatCase,
+    label: str,
+    recorded: Mapping[str, StepRecord],
+    closed: set[str],
+    subject: str = "",
+    *,
+    running: bool,
+) -> range:
+    """Return the numbers of the launches that have to be there."""
+    subject = subject or label
+    if running or label in closed:
+        number = 0
+        while f"{subject}.{number + 1}" in recorded:
+            number += 1
+        return range(1, number + 1)
+    return range(1, asked.rounds() + 1)
+
+
+def decide(folder: Path) -> None:
+    """Close the cases that the job in ``folder`` has decided so far.
+
+    Raises NetproofError, OSError and other errors of damaged files; the rounds go on then.
+    """
+    document = json_reading.json_file(folder / QUESTION_FILE)
+    asked = [RepeatCase.from_json(values) for values in document["cases"]]
+    jobid = os.environ["SLURM_JOB_ID"]
+    places = environments(asked)
+    so_far = {"whole": True, "jobid": jobid, "running": True, "places": places}
+    still = undecided([read(folder, one, around=bool(one.dense()), **so_far) for one in asked])
+    lines = [one.step for one in asked if one.key not in still.whole]
+    lines += [one.step + DENSE for one in asked if one.key not in still.around]
+    (folder / CLOSED_FILE).write_text("".join(f"{line}\n" for line in lines))
+
+
+if __name__ == "__main__":
+    of_job = Path(sys.argv[1])
+    answer(lambda _: decide(of_job))

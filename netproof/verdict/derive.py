@@ -1,0 +1,470 @@
+"""References from sessions: the median of each variable, with bounds from the sessions' spread.
+
+The bounds are a prediction interval: in a network that does not change, a given share of sessions
+crosses one of all bounds together. A variable's variance over few sessions is drawn to those of the
+same variable in other cases (``measurement/variances.py``).
+"""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from statistics import median, variance
+from typing import Any
+
+from netproof.errors import NetproofError
+from netproof.measurement import twin
+from netproof.measurement.case import Case
+from netproof.measurement.interval import MAD_OF_NORMAL
+from netproof.measurement.landmark_table import LANDMARKS
+from netproof.measurement.variances import Variance, beyond_chance, in_common, moderated
+from netproof.session import session
+from netproof.session.measured import Measured
+from netproof.session.session import CheckResult, Session
+from netproof.verdict import judge
+from netproof.verdict.limits import TIME_AT, Limits, variables
+from netproof.verdict.references import XFAIL, Entry, NotThere, ReferenceFile
+
+LEAST_SESSIONS = 3
+"""Fewest values for a median absolute deviation."""
+
+TWIN_ITSELF = "twin_mb_s"
+"""Bandwidth of the healthy twin, which belongs to the machine and gets no reference."""
+
+
+def insist_on_sessions(sessions: Sequence[Session]) -> None:
+    """Raise NetproofError for fewer than ``LEAST_SESSIONS`` sessions, or one given twice."""
+    seen: dict[Any, Path] = {}
+    for stored in sessions:
+        identity = stored.info.get("uuid", stored.path)
+        if identity in seen:
+            raise NetproofError(
+                f"{stored.path}: is the session of {seen[identity]} once more; each counts once"
+            )
+        seen[identity] = stored.path
+    if len(sessions) < LEAST_SESSIONS:
+        raise NetproofError(
+            f"{len(sessions)} of at least {LEAST_SESSIONS} sessions: fewer tell no spread; run"
+            " 'reframe -c checks -r' again, on another day or other nodes"
+        )
+
+
+def results_of(stored: Session, system: str, partition: str | None) -> dict[tuple, CheckResult]:
+    """Return a session's cases of a system, by key; the last run of each counts."""
+    found = {
+        result.case.key(): result
+        for result in stored.results
+        if result.case is not None
+        and result.system == system
+        and partition in (None, result.partition)
+    }
+    if not found:
+        where = f"{system}:{partition}" if partition else system
+        raise NetproofError(f"{stored.path}: has no case of {where}")
+    return found
+
+
+def unfit(sessions: Sequence[Session], results: Sequence[CheckResult | None]) -> str:
+    """Return why a case makes no references; empty where it does."""
+    for stored, result in zip(sessions, results, strict=True):
+        if result is None:
+            return f"{stored.path.name} does not have it"
+        if result.result not in session.GOOD_RESULTS:
+            phase = f" in {result.phase}" if result.phase else ""
+            return f"{result.result}{phase} in {stored.path.name}"
+        if result.measured is None:
+            return f"nothing was measured in {stored.path.name}"
+    first = results[0].measured
+    for stored, result in zip(sessions[1:], results[1:], strict=True):
+        for extras in ("partition_extras", "environment_extras"):
+            before, now = first[extras], result.measured[extras]
+            for key in sorted(before.keys() | now.keys()):
+                if before.get(key) != now.get(key):
+                    return (
+                        f"{key} was {before.get(key)!r} in"
+                        f" {sessions[0].path.name} and {now.get(key)!r} in {stored.path.name}"
+                    )
+    return ""
+
+
+def values_of(
+    measured: Sequence[Mapping[str, Any]], *, per_size: bool
+) -> tuple[dict[str, list[float]], dict[str, str]]:
+    """Return each variable's values by session; a reason for one that only some define."""
+    several = [_of_session(one, per_size=per_size) for one in measured]
+    values, left = {}, {}
+    for variable in dict.fromkeys(name for one in several for name in one):
+        found = [one[variable] for one in several if variable in one]
+        if len(found) == len(several):
+            values[variable] = found
+        else:
+            left[variable] = f"{len(found)} of {len(several)} sessions define it"
+    return values, left
+
+
+def _of_session(measured: Mapping[str, Any], *, per_size: bool) -> dict[str, float]:
+    """Return a session's variables of a case, without the twin's bandwidth."""
+    landmarks, curve = measured["landmarks"], measured["curve"]
+    values = {
+        name: 100 * landmarks[name] if one.per_cent else landmarks[name]
+        for name, one in LANDMARKS.items()
+        if name != TWIN_ITSELF and landmarks.get(name) is not None
+    }
+    if "launches" in measured:
+        of_case = variables(Measured.from_json(measured))
+        values |= {name: of_case[name][0] for name in twin.VARIABLES if name in of_case}
+    if per_size:
+        values |= {
+            f"{TIME_AT}{size}": time
+            for size, time in zip(curve["sizes"], curve["time_us"], strict=True)
+        }
+    return values
+
+
+def system_of(sessions: Sequence[Session]) -> str:
+    """Return the only system of sessions; NetproofError where there are several, or none."""
+    systems = {result.system for stored in sessions for result in stored.results}
+    if len(systems) != 1:
+        found = ", ".join(sorted(systems)) or "none"
+        raise NetproofError(
+            f"the sessions hold results of {len(systems)} systems ({found}); name one with --system"
+        )
+    return systems.pop()
+
+
+MEDIAN_TO_MEAN = math.pi / 2
+"""Variance of a median of normal values over that of their mean."""
+LEAST_VARIANCE = 1e-8
+"""Least variance of logarithms: values with the same four printed digits are equal."""
+FEW_LAUNCHES = 3
+"""With fewer in a session one slow launch would be the session's value."""
+OCTAVE = (-0.5, 1.0)
+"""Least tolerance of a size, below and above: sizes move in steps of the measured grid."""
+SHARE_LIMIT = 102.0
+"""Per cent of the line rate above which a bandwidth is an error of measurement (criterion 8)."""
+VALUE_DIGITS = 5
+BOUND_DECIMALS = 4
+WIDEST = 2.0
+"""Bounds beyond half of the value or twice it are too wide for references."""
+
+DERIVED, NOT_ALL_DERIVED = 0, 2
+"""Exit statuses of ``netproof references derive``, which judges no network."""
+
+
+@dataclass(frozen=True)
+class DerivingSettings:
+    """Width of derived bounds, and limits beyond which none are derived.
+
+    ``risk``: share of sessions of an unchanged network that may cross one of all bounds; ``floor``:
+    least tolerance, an octave for sizes; ``spread_limit``: largest scaled MAD over the sessions,
+    over their median; ``outside_limit``: share of sessions that may lie outside their own bounds.
+    Raises NetproofError for settings that make no bounds.
+    """
+
+    risk: float = 0.05
+    floor: float = 0.1
+    spread_limit: float = 0.1
+    outside_limit: float = 0.1
+
+    def __post_init__(self) -> None:
+        if not 0 < self.risk < 1:
+            raise NetproofError(
+                f"a risk of {self.risk:g} makes no bounds; 0.05 is one session in twenty"
+            )
+        if not 0 < self.floor < 1:
+            raise NetproofError(
+                f"a floor of {self.floor:g} makes no bounds; 0.1 is a tenth, and 1 too much"
+            )
+        if not 0 <= self.spread_limit < 1:
+            raise NetproofError(
+                f"a spread limit of {self.spread_limit:g} makes no bounds; 0.1 is a tenth, and 1"
+                " too much"
+            )
+
+
+@dataclass(frozen=True)
+class Reference:
+    """A variable's reference: ``lower`` and ``upper`` relative to ``value``, None for no bound."""
+
+    value: float
+    lower: float | None
+    upper: float | None
+    unit: str
+
+    def entry(self) -> Entry:
+        """Return the entry for a file of references."""
+        return [self.value, self.lower, self.upper, self.unit]
+
+    def bounds(self) -> tuple[float, float]:
+        """Return the least and the largest value that pass, as in ReFrame."""
+        limits = Limits.of_entry(self.entry())
+        return limits.low, limits.high
+
+    def __str__(self) -> str:
+        """Return the range that passes, in words."""
+        low, high = self.bounds()
+        return f"{_shown(low)} to {_shown(high)} {self.unit}"
+
+
+@dataclass(frozen=True)
+class DerivedCase:
+    """A case's new entries by variable, with remarks.
+
+    ``check``: the class of its check; ``reason``: why the case makes no references, or empty;
+    ``left``: why an entry stays as it is; ``kept``: which bounds stay though the entry changes;
+    ``outside``: a median lies beyond the present bounds, or there are none; ``launches``: the
+    fewest of a session.
+    """
+
+    check: str
+    case: Case
+    entries: dict[str, Entry] = field(default_factory=dict)
+    reason: str = ""
+    left: dict[str, str] = field(default_factory=dict)
+    kept: dict[str, str] = field(default_factory=dict)
+    outside: bool = False
+    launches: int = 0
+
+
+def derive(
+    values: Sequence[float],
+    variable: str,
+    half_width: float,
+    settings: DerivingSettings = DerivingSettings(),
+) -> Reference:
+    """Return a variable's reference from the sessions' values, one each, in its unit.
+
+    It is their median, rounded to five digits, and a size's to whole bytes. ``half_width``: from
+    there to each bound, in logarithms. A share of the line rate gets no upper bound above 102 %.
+    Raises NetproofError with the reason where no reference can be made.
+    """
+    unit = _unit(variable)
+    middle = median(values)
+    if not _have_logarithms(values):
+        raise NetproofError(f"values of {_listed(values)} {unit} take no relative bounds")
+    spread = MAD_OF_NORMAL * median(abs(value - middle) for value in values) / middle
+    if spread > settings.spread_limit:
+        raise NetproofError(
+            f"the sessions spread by {100 * spread:.1f} % ({_listed(values)} {unit}), and the limit"
+            f" is {100 * settings.spread_limit:g} %"
+        )
+    if half_width > math.log(WIDEST):
+        times = f"{math.exp(half_width):.3g} times" if half_width < 9 else "thousands of times"
+        raise NetproofError(
+            f"{len(values)} sessions that spread like this ({_listed(values)} {unit}) would allow"
+            f" {times} the value; more sessions, and more launches in each, allow less"
+        )
+    value = round(middle) if unit == "B" else _rounded(middle)
+    below, above = OCTAVE if unit == "B" else (-settings.floor, settings.floor)
+    lower = min(below, -_outward(-math.expm1(-half_width)))
+    upper = max(above, _outward(math.expm1(half_width)))
+    if variable == "line_rate_share":
+        if value > SHARE_LIMIT:
+            raise NetproofError(
+                f"{value:g} % of the line rate is an error of measurement, see the partition's"
+                " link_mbit_s, mtu and interface"
+            )
+        upper = min(upper, _inward(SHARE_LIMIT / value - 1))
+    reference = Reference(value, lower, upper, unit)
+    low, high = reference.bounds()
+    outside = [one for one in values if not low <= one <= high]
+    if len(outside) > settings.outside_limit * len(values):
+        raise NetproofError(
+            f"the sessions' {_listed(values)} {unit} make bounds of {reference}, and"
+            f" {_listed(outside)} lies outside; leave that session out, add more, or raise --floor"
+        )
+    return reference
+
+
+def half_widths(
+    several: Sequence[Mapping[str, Sequence[float]]], risk: float
+) -> list[dict[str, float]]:
+    """Return the distance of bounds from each variable's value in each case, in logarithms.
+
+    ``several``: values of each case's variables, one a session. A further session crosses one of
+    all bounds with a probability of ``risk``: Student's prediction intervals of logarithms around a
+    median, with Bonferroni's correction. A variable with a value without a logarithm is left out.
+    """
+    own: dict[str, dict[int, Variance]] = {}
+    for place, case in enumerate(several):
+        for variable, values in case.items():
+            if _have_logarithms(values):
+                spread = variance([math.log(value) for value in values])
+                estimated = Variance(max(spread, LEAST_VARIANCE), len(values) - 1)
+                own.setdefault(variable, {})[place] = estimated
+    made: list[dict[str, float]] = [{} for _ in several]
+    bounds = sum(map(len, own.values()))
+    # Differences between cases are estimated better from all variables than from one.
+    beyond = beyond_chance([*of.values()] for of in own.values())
+    for variable, estimates in own.items():
+        # Cases of a session share its conditions: together they count as all of them but one.
+        freedom = [one.freedom for one in estimates.values()]
+        shared = in_common([*estimates.values()], sum(freedom) - max(freedom), beyond)
+        for place, estimated in estimates.items():
+            sessions = len(several[place][variable])
+            around_median = 1 + MEDIAN_TO_MEAN / sessions
+            spread = moderated(estimated, shared)
+            made[place][variable] = spread.half_width(risk / bounds, around_median)
+    return made
+
+
+def tightened(derived: Reference, standing: Reference) -> tuple[Reference, str]:
+    """Return the derived reference with the tighter bound on each side, and which were kept.
+
+    Raises NetproofError where the derived value lies outside the present bounds.
+    """
+    low, high = standing.bounds()
+    if not low <= derived.value <= high:
+        raise NetproofError(
+            f"the sessions' median {_shown(derived.value)} {derived.unit} lies outside what stands,"
+            f" {standing}"
+        )
+    own_low, own_high = derived.bounds()
+    lower, upper, kept = derived.lower, derived.upper, []
+    if low > own_low:
+        lower = -_inward(1 - low / derived.value)
+        kept.append(f"at least {_shown(low)} {derived.unit}")
+    if high < own_high:
+        upper = _inward(high / derived.value - 1)
+        kept.append(f"at most {_shown(high)} {derived.unit}")
+    text = f"{' and '.join(kept)} stands, tighter than the sessions' {derived}" if kept else ""
+    return Reference(derived.value, lower, upper, derived.unit), text
+
+
+def derived(
+    sessions: Sequence[Session],
+    references: ReferenceFile,
+    system: str,
+    partition: str | None = None,
+    *,
+    settings: DerivingSettings = DerivingSettings(),
+    allow_looser: bool = False,
+    per_size: bool = False,
+) -> list[DerivedCase]:
+    """Return new entries for every case of the sessions, in their order.
+
+    A case gets none, with the reason, unless it passed and was settled in every session, in the
+    same configuration. Raises NetproofError for too few sessions, one given twice, and one without
+    a case of the system, or of the partition.
+    """
+    insist_on_sessions(sessions)
+    results = [results_of(stored, system, partition) for stored in sessions]
+    unsettled = [judge.unsettled_of(stored) for stored in sessions]
+    cases: dict[tuple, CheckResult] = {}
+    for several in results:
+        cases |= {key: one for key, one in several.items() if key not in cases}
+    made: list[DerivedCase] = []
+    fit: dict[int, tuple[Mapping[str, Entry], Mapping[str, Sequence[float]]]] = {}
+    for key, first in cases.items():
+        one = DerivedCase(first.name.split()[0], first.case)
+        here = [several.get(key) for several in results]
+        reason = unfit(sessions, here)
+        for stored, open_questions in zip(sessions, unsettled, strict=True):
+            if not reason and key in open_questions and (why := open_questions[key].all):
+                more = f"; and {len(why) - 1} more" if len(why) > 1 else ""
+                reason = f"inconclusive in {stored.path.name}: {why[0]}{more}"
+        if reason:
+            made.append(replace(one, reason=reason))
+            continue
+        try:
+            standing = references.find(one.check, one.case)
+        except NotThere as error:
+            reason = f"{error}; add it with null for bounds"
+            made.append(replace(one, reason=reason, outside=True))
+            continue
+        for variable, stands in standing.items():
+            unit = (stands[2] if stands[0] == XFAIL else stands)[3]
+            if unit != _unit(variable):
+                raise NetproofError(
+                    f"{references.path}: {one.check}, {one.case}, {variable}: the unit is"
+                    f" {unit!r}, and the check reports {_unit(variable)!r}"
+                )
+        measured = [result.measured for result in here]
+        values, left = values_of(measured, per_size=per_size)
+        fit[len(made)] = standing, values
+        launches = min(len(it["launches"]) for it in measured)
+        made.append(replace(one, left=left, launches=launches))
+    widths = half_widths([values for _, values in fit.values()], settings.risk)
+    for (place, (standing, values)), width in zip(fit.items(), widths, strict=True):
+        made[place] = _derived(made[place], standing, values, width, settings, allow_looser)
+    return made
+
+
+def _derived(
+    case: DerivedCase,
+    standing: Mapping[str, Entry],
+    values: Mapping[str, Sequence[float]],
+    widths: Mapping[str, float],
+    settings: DerivingSettings,
+    allow_looser: bool,
+) -> DerivedCase:
+    """Return a case with entries from the sessions' values.
+
+    ``standing``: its present entries; ``widths``: from ``half_widths``.
+    """
+    entries, left, kept, outside = {}, dict(case.left), {}, False
+    for variable, several in values.items():
+        stands = standing.get(variable)
+        if stands is not None and stands[0] == XFAIL:
+            left[variable] = f"{XFAIL}, {stands[1]}"
+            continue
+        try:
+            derived = derive(several, variable, widths.get(variable, math.inf), settings)
+        except NetproofError as error:
+            left[variable] = str(error)
+            continue
+        if stands is not None and not allow_looser:
+            try:
+                derived, text = tightened(derived, Reference(*stands))
+            except NetproofError as error:
+                left[variable], outside = str(error), True
+                continue
+            if text:
+                kept[variable] = text
+        if derived.entry() != stands:
+            entries[variable] = derived.entry()
+    return replace(case, entries=entries, left=left, kept=kept, outside=outside)
+
+
+def _unit(variable: str) -> str:
+    """Return the unit of a variable; those that no table names are times at a size."""
+    if variable in twin.VARIABLES:
+        return "%"
+    return LANDMARKS[variable].unit if variable in LANDMARKS else "us"
+
+
+def reference_folder() -> Path:
+    """Return the folder of references, RFM_REFERENCE_PREFIX; NetproofError where not set."""
+    folder = os.environ.get("RFM_REFERENCE_PREFIX")
+    if not folder:
+        raise NetproofError("RFM_REFERENCE_PREFIX is not set; source the site's activate")
+    return Path(folder)
+
+
+def _rounded(value: float) -> float:
+    return round(value, VALUE_DIGITS - 1 - math.floor(math.log10(value)))
+
+
+def _have_logarithms(values: Sequence[float]) -> bool:
+    return all(0 < value < math.inf for value in values)
+
+
+def _outward(distance: float) -> float:
+    return math.ceil(round(distance * 1000, 6)) / 1000
+
+
+def _inward(distance: float) -> float:
+    """Round a bound's distance from the value down, so that no more passes."""
+    scale = 10**BOUND_DECIMALS
+    return math.floor(round(distance * scale, 5)) / scale
+
+
+def _shown(value: float) -> str:
+    return f"{value:.5g}" if abs(value) < 1e5 or math.isinf(value) else f"{value:.0f}"
+
+
+def _listed(values: Sequence[float]) -> str:
+    return ", ".join(_shown(value) for value in values)

@@ -1,0 +1,369 @@
+"""A verdict put in order for people: failures by reason, counts, breaking points, CPU costs."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from enum import IntEnum
+from itertools import pairwise
+
+from netproof.benchmarks import registry
+from netproof.criteria import Finding, Level
+from netproof.measurement.case import Case
+from netproof.measurement.cpu_use import NodeCost, costliest
+from netproof.verdict.verdict import FailedTest, Judged, Verdict
+
+NAMED = 3
+"""Cases or tests of one reason that are named; the others are counted."""
+
+
+class FailureKind(IntEnum):
+    """Kind of a failure, the worst with the largest number.
+
+    ``BOUND``: a measured case is beyond a bound; ``CASE``: one was not measured; ``BEYOND_CASES``:
+    a job failed or a configuration is gone, with all of its cases.
+    """
+
+    BOUND = 0
+    CASE = 1
+    BEYOND_CASES = 2
+
+
+@dataclass(frozen=True)
+class Failure:
+    """Cases or tests that failed for one reason.
+
+    ``whole``: the verdict's sentence, for a single one; ``why``: the reason alone; ``waiting``:
+    cases that did not run since ``tests`` failed; ``excess``: how many times beyond its bound, 1
+    where not known, the most of several; ``judged``: to show in detail, where sizes were measured
+    again.
+    """
+
+    kind: FailureKind
+    whole: str
+    why: str
+    cases: tuple[Case, ...] = ()
+    tests: tuple[FailedTest, ...] = ()
+    waiting: tuple[Case, ...] = ()
+    excess: float = 1.0
+    judged: Judged | None = None
+
+    def __str__(self) -> str:
+        """Return one line: what failed, why, and what did not run for it."""
+        if len(self.tests) > 1:
+            places = [test.where for test in self.tests]
+            sentence = f"{len(places)} tests ({listed(places)}): {self.why}"
+        elif len(self.cases) > 1:
+            sentence = f"{named(self.cases)}: {self.why}"
+        else:
+            sentence = self.whole
+        if not self.waiting:
+            return sentence
+        for_whom = "it" if len(self.tests) == 1 else "them"
+        did = "case did" if len(self.waiting) == 1 else "cases did"
+        which = _counted(self.waiting)
+        if len({(case.partition, case.environment) for case in self.waiting}) == 1:
+            which = listed([case.what() for case in self.waiting])
+        return f"{sentence}; {len(self.waiting)} {did} not run for {for_whom} ({which})"
+
+
+def failures(verdict: Verdict) -> list[Failure]:
+    """Return all failures in order of ``badness``, and in the verdict's order among equals."""
+    by_test = {(test.partition, test.environment, test.name): test for test in verdict.failed_tests}
+    waiting: dict[FailedTest, list[Case]] = defaultdict(list)
+    single: list[Failure] = []
+    for judged in verdict.cases:
+        test = None
+        if len(judged.faults) == 1:
+            case = judged.case
+            test = by_test.get((case.partition, case.environment, judged.failed_job))
+        if test is None:
+            single += _of_case(judged)
+        else:
+            waiting[test].append(judged.case)
+    sentences = {str(test) for test in verdict.failed_tests}
+    beyond = FailureKind.BEYOND_CASES
+    found = [
+        *_alike(single),
+        *(Failure(beyond, one, one) for one in verdict.faults if one not in sentences),
+        *_alike(
+            Failure(beyond, str(one), one.why, tests=(one,), waiting=tuple(waiting[one]))
+            for one in verdict.failed_tests
+        ),
+    ]
+    return sorted(found, key=badness)
+
+
+def badness(failure: Failure) -> tuple[FailureKind, float, int]:
+    """Return the sort key of a failure: kind, times beyond the bound, number of cases."""
+    return failure.kind, failure.excess, len(failure.cases) + len(failure.waiting)
+
+
+def named(cases: Sequence[Case]) -> str:
+    """Return cases of one reason in words: the only one, some names, or counts."""
+    if len(cases) == 1:
+        return str(cases[0])
+    places = {(case.system, case.partition, case.environment) for case in cases}
+    if len(places) > 1:
+        return f"{len(cases)} cases ({_counted(cases)})"
+    (system, partition, environment) = places.pop()
+    which = listed([case.what() for case in cases])
+    return f"{len(cases)} cases of {system}:{partition} {environment} ({which})"
+
+
+def listed(names: Sequence[str]) -> str:
+    """Return the first of many names, and the number of further ones."""
+    more = len(names) - NAMED
+    # The last one takes no more room than its count.
+    shown = names if more <= 1 else names[:NAMED]
+    return f"{', '.join(shown)}{f' and {more} more' if more > 1 else ''}"
+
+
+def _counted(cases: Sequence[Case]) -> str:
+    counts = Counter(f"{case.partition} {case.environment}" for case in cases)
+    return ", ".join(f"{count} of {place}" for place, count in counts.items())
+
+
+def _of_case(judged: Judged) -> Iterator[Failure]:
+    """Yield a failure for each fault of a case and each ruling that fails it."""
+    kind, cases = FailureKind.BOUND if judged.complete else FailureKind.CASE, (judged.case,)
+    for why in judged.faults:
+        yield Failure(kind, f"{judged.case}: {why}", why, cases)
+    for one in judged.rulings:
+        if one.level is Level.FAIL:
+            more = judged if one.confirmation is not None else None
+            beyond = excess(one.finding)
+            yield Failure(FailureKind.BOUND, one.why, one.reason, cases, excess=beyond, judged=more)
+
+
+def excess(finding: Finding) -> float:
+    """Return how many times a flagged value is beyond its bound, on either side."""
+    value, bound = finding.value, finding.bound
+    if value is None or not bound or not math.isfinite(value):
+        return 1.0
+    ratio = value / bound
+    return math.inf if ratio <= 0 else max(ratio, 1 / ratio)
+
+
+def _alike(several: Iterable[Failure]) -> list[Failure]:
+    """Return one failure for each kind and reason."""
+    together: dict[tuple[FailureKind, str], list[Failure]] = defaultdict(list)
+    for one in several:
+        together[one.kind, one.why].append(one)
+    return [
+        dataclasses.replace(
+            alike[0],
+            cases=tuple(case for one in alike for case in one.cases),
+            tests=tuple(test for one in alike for test in one.tests),
+            waiting=tuple(case for one in alike for case in one.waiting),
+            excess=max(one.excess for one in alike),
+        )
+        for alike in together.values()
+    ]
+
+
+@dataclass(frozen=True)
+class Counts:
+    """Numbers of cases of a verdict; each is passed, inconclusive, failed or did not run.
+
+    ``warned``, ``expected``: passed cases with a warning, or that fail as the references expect;
+    ``not_whole``: failed without a complete measurement; ``deferred``, ``not_measured``: further
+    cases, skipped by plan or not; ``faults``: beyond single cases; ``undecided``: nodes that rounds
+    of pairs neither cleared nor accused; ``waited_for``: nodes that others held for too long.
+    """
+
+    cases: int
+    passed: int
+    warned: int
+    expected: int
+    inconclusive: int
+    failed: int
+    not_whole: int
+    not_run: int
+    deferred: int
+    not_measured: int
+    faults: int
+    undecided: int
+    waited_for: int
+
+
+def counts(verdict: Verdict) -> Counts:
+    """Return the counts of a verdict."""
+    cases = verdict.cases
+    failed = [one for one in cases if one.failed and one.ran]
+    return Counts(
+        cases=len(cases),
+        passed=sum(one.passed for one in cases),
+        warned=sum(one.level is Level.WARN for one in cases),
+        expected=sum(one.level is Level.PASS and bool(one.expected) for one in cases),
+        inconclusive=sum(one.level is Level.INCONCLUSIVE for one in cases),
+        failed=len(failed),
+        not_whole=sum(not one.complete for one in failed),
+        not_run=sum(one.failed and not one.ran for one in cases),
+        deferred=sum(one.left.planned for one in verdict.left),
+        not_measured=sum(not one.left.planned for one in verdict.left),
+        faults=len(verdict.faults),
+        undecided=sum(len(one.undecided_nodes()) for one in verdict.pairs),
+        waited_for=sum(len(one.waited_for) for one in verdict.coverage if one.short),
+    )
+
+
+@dataclass(frozen=True)
+class Crossover:
+    """A function in one configuration over its rank counts, which increase.
+
+    ``cases``: measured or expected; at least one of the configuration was measured.
+    """
+
+    cases: tuple[Judged, ...]
+
+    @property
+    def case(self) -> Case:
+        """First case, for what all have in common."""
+        return self.cases[0].case
+
+    @property
+    def red(self) -> tuple[Judged, ...]:
+        """Cases that ran and failed."""
+        return tuple(one for one in self.cases if one.failed and one.ran)
+
+    @property
+    def inconclusive(self) -> tuple[int, ...]:
+        """Rank counts at which it neither passed nor failed."""
+        return tuple(one.case.ranks for one in self.cases if one.level is Level.INCONCLUSIVE)
+
+    @property
+    def missing(self) -> tuple[int, ...]:
+        """Rank counts at which it did not run."""
+        return tuple(one.case.ranks for one in self.cases if not one.ran)
+
+    @property
+    def least(self) -> int | None:
+        """Least rank count at which it is red, or None."""
+        return self.red[0].case.ranks if self.red else None
+
+    def sentence(self) -> str:
+        """Return at which ranks and sizes it is red, and by what; or up to which it is not."""
+        fine = [str(one.case.ranks) for one in self.cases if one.passed]
+        rest = [
+            f"{word} at {' and '.join(map(str, ranks))} ranks"
+            for word, ranks in (("inconclusive", self.inconclusive), ("did not run", self.missing))
+            if ranks
+        ]
+        if not self.red:
+            # Nothing is known from the first inconclusive count on.
+            settled = [
+                one.case.ranks
+                for one in self.cases
+                if one.passed and one.case.ranks < min(self.inconclusive, default=math.inf)
+            ]
+            not_red = [f"not red up to {settled[-1]} ranks"] if settled else []
+            return "; ".join([*not_red, *rest])
+        alike: dict[str, list[str]] = defaultdict(list)
+        for one in self.red:
+            alike[broken(one)].append(str(one.case.ranks))
+        parts = [f"at {' and '.join(ranks)} ranks{how}" for how, ranks in alike.items()]
+        parts += [f"not at {' and '.join(fine)}"] if fine else []
+        return f"red {'; '.join([*parts, *rest])}"
+
+
+def crossovers(verdict: Verdict) -> tuple[Crossover, ...]:
+    """Return every function of every configuration that was measured, in the verdict's order."""
+    several: dict[tuple, list[Judged]] = defaultdict(list)
+    measured = set()
+    for one in verdict.cases:
+        case = one.case
+        where = (case.partition, case.environment)
+        key = (*where, case.benchmark, case.function, case.path, case.direction)
+        several[key].append(one)
+        if one.measured is not None:
+            measured.add(where)
+    return tuple(
+        Crossover(tuple(sorted(cases, key=lambda one: one.case.ranks)))
+        for key, cases in several.items()
+        if key[:2] in measured
+    )
+
+
+def red_sizes(judged: Judged) -> tuple[int, ...]:
+    """Return the sizes in bytes at which a criterion fails the case, increasing."""
+    failed = (one for one in judged.rulings if one.level is Level.FAIL)
+    return tuple(sorted({size for ruling in failed for size in ruling.sizes()}))
+
+
+def red_criteria(judged: Judged) -> tuple[str, ...]:
+    """Return the names of the criteria that fail the case."""
+    failed = (one for one in judged.rulings if one.level is Level.FAIL)
+    return tuple(dict.fromkeys(ruling.finding.criterion for ruling in failed))
+
+
+def broken(judged: Judged) -> str:
+    """Return the sizes and criteria of a red case, as words that follow its rank count."""
+    if judged.measured is None:
+        return ", not measured whole"
+    sizes, criteria = red_sizes(judged), list(red_criteria(judged))
+    where = f", {_spans(judged.measured.curve.sizes, sizes)} bytes" if sizes else ""
+    by = [*criteria, *(["references"] if judged.faults else [])]
+    return f"{where} by {' and '.join(filter(None, [', '.join(by[:-1]), *by[-1:]]))}"
+
+
+def _spans(curve: Sequence[int], sizes: Sequence[int]) -> str:
+    """Return sizes in words, neighbours on the curve as one span: ``32768 to 131072``."""
+    neighbours = set(pairwise(curve))
+    spans: list[list[int]] = []
+    for size in sizes:
+        if spans and (spans[-1][-1], size) in neighbours:
+            spans[-1].append(size)
+        else:
+            spans.append([size])
+    return ", ".join(
+        str(span[0]) if len(span) == 1 else f"{span[0]} to {span[-1]}" for span in spans
+    )
+
+
+@dataclass(frozen=True)
+class CpuRow:
+    """CPU cost of a case on its costliest node.
+
+    ``of_tcp``: its CPU seconds per GB over those of the same case over TCP, None where it is not
+    compared with TCP or either is not known.
+    """
+
+    case: Case
+    cost: NodeCost
+    of_tcp: float | None = None
+
+
+@dataclass(frozen=True)
+class CpuRows:
+    """Rows of known costs; ``unknown``: number of other cases by the reason."""
+
+    rows: tuple[CpuRow, ...]
+    unknown: Mapping[str, int]
+
+
+def cpu_rows(verdict: Verdict) -> CpuRows:
+    """Return the CPU costs of the measured cases of a session, in its order."""
+    costs = {
+        judged.case.key(): (judged.case, costliest(judged.measured.cpu_costs))
+        for judged in verdict.cases
+        if judged.measured is not None
+    }
+    rows: list[CpuRow] = []
+    unknown: dict[str, int] = {}
+    for case, cost in costs.values():
+        if cost.cpu_s is None:
+            why = cost.why("cpu_s")
+            unknown[why] = unknown.get(why, 0) + 1
+            continue
+        over_tcp = registry.of(case).compared_over_tcp(case.function)
+        of_tcp = None
+        if over_tcp is not None:
+            _, other = costs.get(dataclasses.replace(case, function=over_tcp).key(), (None, None))
+            if other is not None and other.s_per_gb and cost.s_per_gb is not None:
+                of_tcp = cost.s_per_gb / other.s_per_gb
+        rows.append(CpuRow(case, cost, of_tcp))
+    return CpuRows(tuple(rows), unknown)

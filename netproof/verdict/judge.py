@@ -1,0 +1,531 @@
+"""Judge a session: expected cases, results, criteria and references."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections import defaultdict
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from netproof.benchmarks import registry
+from netproof.criteria import Finding, Level
+from netproof.criteria.registry import BY_FINDING
+from netproof.errors import NetproofError
+from netproof.measurement.case import Case
+from netproof.session import again, reference_findings
+from netproof.session.again import MeasuredAgain
+from netproof.session.left import Left
+from netproof.session.measured import Measured
+from netproof.session.provenance import OfSession
+from netproof.session.session import GOOD_RESULTS, CheckResult, Session
+from netproof.site.matrix import Matrix
+from netproof.site.partition import Partition, ScoreBaseline
+from netproof.verdict import case_rulings, coverage, group_rulings, pairs, rejudge, traffic
+from netproof.verdict import nodes as of_nodes
+from netproof.verdict.rejudge import Rejudged
+from netproof.verdict.subject import Ruling, Subject, disturbances
+from netproof.verdict.verdict import (
+    NOT_IN_SESSION,
+    Alongside,
+    FailedTest,
+    Judged,
+    LeftCase,
+    Verdict,
+    faults_of_parts,
+)
+
+AGAINST = (Level.FAIL, Level.INCONCLUSIVE)
+"""Levels of a ruling that keep its case from passing."""
+
+MOST_NODES = 4
+"""Nodes that a sentence on a case names."""
+
+
+def judge(
+    matrix: Matrix,
+    session: Session,
+    earlier: Sequence[Session] = (),
+    alongside: Alongside | None = None,
+    references: rejudge.Entries | None = None,
+    made: OfSession | None = None,
+) -> Verdict:
+    """Judge a session by its expected matrix, and by all criteria.
+
+    ``earlier``: sessions of the system, whose configurations must not have vanished; ``alongside``:
+    stored results for envelope and score; ``references``: by which complete cases are rejudged,
+    None for the findings of the run; ``made``: the provenance, None where it cannot be read. Raises
+    NetproofError for an empty matrix, and for results of another system.
+    """
+    if not matrix.cases:
+        raise NetproofError("nothing was to be measured, so there is nothing to pass")
+    system = matrix.cases[0].system
+    others = {result.system for result in session.results} - {system}
+    if others:
+        raise NetproofError(
+            f"{session.path}: holds results of {', '.join(sorted(others))}, not of {system}"
+        )
+    ran, cases = cases_of(session, matrix)
+    subjects = {
+        key: subject(result, matrix)
+        for key, result in ran.items()
+        if result.measured and result.contradiction is None
+    }
+    repeats = measured_again(session)
+    stored = () if alongside is None else alongside.cases
+    along = rulings_along(list(subjects.values()), session)
+    across = group_rulings.across(
+        [*subjects.values(), *(one.subject for one in stored)], matrix.baseline
+    )
+    today = {
+        key: rejudge.judge(one, references)
+        for key, one in subjects.items()
+        if references is not None and rejudge.concerns(ran[key])
+    }
+    judged = [
+        _judged(
+            case,
+            ran.get(key),
+            subjects[key].measured if key in subjects else None,
+            today.get(key),
+            (*along.get(key, ()), *across.get(key, ())),
+            repeats.get(key),
+        )
+        for case in cases
+        for key in [case.key()]
+    ]
+    launched = case_rulings.launched(subjects.values(), repeats)
+    failed_tests = beyond_cases(session)
+    of_pairs = pairs.of_session(session, matrix)
+    in_rounds = traffic.of_rounds((one.rounds for one in of_pairs), matrix.partitions)
+    seen = [*traffic.of_cases(subjects.values()), *in_rounds]
+    carriers, lossy = traffic.carriers_in_rounds(in_rounds), traffic.standing_out(seen)
+    broken = (*carriers, *traffic.all_lose(in_rounds))
+    nodes = () if made is None else of_nodes.judge(made, _as_measured(matrix, ran))
+    left = left_of(session, matrix)
+    covered = coverage.judge(made, session, matrix.partitions, {one.case.partition for one in left})
+    if alongside is not None:
+        ruled = (dataclasses.replace(one, rulings=across.get(one.case.key(), ())) for one in stored)
+        alongside = dataclasses.replace(alongside, cases=tuple(ruled))
+    return Verdict(
+        tuple(judged),
+        matrix.absences,
+        (
+            *map(str, failed_tests),
+            *_vanished(matrix, earlier),
+            *faults_of_parts(launched, of_pairs, broken, covered, nodes),
+        ),
+        (
+            *_notes_on_cases(matrix, judged, alongside),
+            *_absent_fabrics(session),
+            *(one.finding.why for one in launched if one.finding.level is Level.WARN),
+            *(one.why for one in carriers if one.level is Level.WARN),
+            *(one.why for one in lossy),
+            *rejudge.differences([(ran[key], one) for key, one in today.items()]),
+        ),
+        left,
+        alongside,
+        tuple(failed_tests),
+        launched,
+        of_pairs,
+        nodes,
+        covered,
+        traffic.totals(seen),
+        (*broken, *lossy),
+    )
+
+
+def _judged(
+    case: Case,
+    result: CheckResult | None,
+    measured: Measured | None,
+    today: Rejudged | None,
+    by_criteria: tuple[Ruling, ...],
+    repeats: MeasuredAgain | None,
+) -> Judged:
+    """Return a case's verdict; ``today``: by today's references, None for the run's findings."""
+    if today is not None:
+        faults, expected, by_references = today.faults, today.expected, today.rulings
+    else:
+        faults, expected = faults_of(result)
+        by_references = () if result is None else of_references(result)
+        if any(ruling.level in AGAINST for ruling in by_references):
+            # ReFrame's own message has no interval.
+            faults = ()
+    if measured is not None:
+        names = list(dict.fromkeys(node for one in measured.launches for node in one.nodes()))
+        more = len(names) - MOST_NODES
+        where = f"; on {', '.join(names[:MOST_NODES])}{f' and {more} more' if more > 0 else ''}"
+        faults = tuple(fault + where for fault in faults)
+        by_references = tuple(
+            dataclasses.replace(one, reason=one.reason + where) for one in by_references
+        )
+    rulings = (*by_references, *by_criteria)
+    return Judged(case, result, faults, expected, rulings, measured, repeats)
+
+
+def _as_measured(matrix: Matrix, ran: Mapping[tuple, CheckResult]) -> dict[str, Partition]:
+    """Return the partitions with the links that were declared when they were measured."""
+    found = dict(matrix.partitions)
+    for result in ran.values():
+        extras = result.measured["partition_extras"] if result.measured else {}
+        if result.partition in found and {"interface", "link_mbit_s", "mtu"} <= extras.keys():
+            then = {key: extras[key] for key in ("interface", "link_mbit_s", "mtu")}
+            found[result.partition] = matrix.partitions[result.partition].model_copy(update=then)
+    return found
+
+
+def cases_of(session: Session, matrix: Matrix) -> tuple[dict[tuple, CheckResult], list[Case]]:
+    """Return the result of each case of a session, by its key, and the cases to judge, in order.
+
+    Cases of the matrix that were not skipped come first, then unexpected ones.
+    """
+    ran = _last_results(session)
+    left = left_by(session)
+    cases = {case.key(): case for case in matrix.cases} | {
+        key: result.case for key, result in ran.items()
+    }
+    expected = {case.key(): case for case in matrix.cases}
+    return ran, [case for key, case in (cases | expected).items() if key not in left]
+
+
+def _last_results(session: Session) -> dict[tuple, CheckResult]:
+    """Return the result of each case by its key: the last run of it counts."""
+    return {one.case.key(): one for one in session.results if one.case is not None}
+
+
+def complete(result: CheckResult) -> Measured | None:
+    """Return the measurement of a case; None where it was not complete."""
+    if not result.measured or result.contradiction is not None:
+        return None
+    return Measured.from_json(result.measured)
+
+
+def left_of(session: Session, matrix: Matrix) -> tuple[LeftCase, ...]:
+    """Return the expected cases that the session skipped, in the matrix' order."""
+    left = left_by(session)
+    return tuple(LeftCase(case, left[case.key()]) for case in matrix.cases if case.key() in left)
+
+
+def left_by(session: Session) -> dict[tuple, Left]:
+    """Return why a session skipped cases, by the case's key."""
+    return {
+        key: Left.from_json(result.left)
+        for key, result in _last_results(session).items()
+        if result.left and result.result == "skip"
+    }
+
+
+def subject(result: CheckResult, matrix: Matrix, measured_on: str = "") -> Subject:
+    """Return a measured case with today's settings, or with its own without any for it.
+
+    The link is the one that it was measured over. ``measured_on``: the day, if another session than
+    the judged one measured it.
+    """
+    measured = Measured.from_json(result.measured)
+    extras, environment = result.measured["partition_extras"], result.measured["environment_extras"]
+    as_it_was = Subject.of_extras(measured, extras, environment, measured_on)
+    here = matrix.partitions.get(measured.case.partition)
+    if here is None:
+        return dataclasses.replace(as_it_was, known={})
+    known = matrix.known.get(measured.case.environment, {})
+    return dataclasses.replace(as_it_was, switch=here.switch, settings=here.settings(), known=known)
+
+
+def rulings_along(subjects: Sequence[Subject], session: Session) -> dict[tuple, tuple[Ruling, ...]]:
+    """Return the rulings on findings along the curves of a session's cases, by their keys."""
+    repeats = measured_again(session)
+    return {
+        one.case.key(): case_rulings.rule_all(one, findings, repeats.get(one.case.key()))
+        for one, findings in case_rulings.along_all(subjects).items()
+    }
+
+
+def measured_again(session: Session) -> Mapping[tuple, MeasuredAgain]:
+    """Return the repeats at single sizes of a session's cases, by their keys."""
+    return again.by_case(
+        MeasuredAgain.from_json(values)
+        for result in session.results
+        for values in result.again or ()
+    )
+
+
+def _vanished(matrix: Matrix, earlier: Sequence[Session]) -> list[str]:
+    """Return a sentence for each configuration that only earlier sessions have."""
+    here = matrix.configurations() | matrix.retired
+    gone: dict[tuple[str, str], Session] = {}
+    for session in earlier:
+        for result in session.results:
+            where = (result.partition, result.environment)
+            asked = matrix.whole or result.partition in matrix.partitions
+            if result.case is not None and asked and where not in here:
+                gone.setdefault(where, session)
+    return [
+        f"{matrix.cases[0].system}:{partition} {environment}: ran in {session.path}, and the"
+        " configuration has it no more: put it back, or say why it is gone in the partition's"
+        " extras['retired']"
+        for (partition, environment), session in gone.items()
+    ]
+
+
+def faults_of(result: CheckResult | None) -> tuple[tuple[str, ...], str]:
+    """Return why a case was not measured or fails its references, and why that was expected."""
+    if result is None:
+        return (NOT_IN_SESSION,), ""
+    if result.contradiction is not None:
+        return (result.contradiction,), ""
+    if result.result not in GOOD_RESULTS:
+        return (reason_of(result),), ""
+    if result.measured is None:
+        return ("passed for ReFrame, but left no measurement",), ""
+    return (), "fails as expected" if result.result == "xfail" else ""
+
+
+def of_references(result: CheckResult) -> tuple[Ruling, ...]:
+    """Return the run's rulings on a case's references; empty where it made none."""
+    return tuple(
+        Ruling(one, Level.FAIL if one.level is Level.UNDEFINED else one.level, one.reason)
+        for one in map(reference_findings.from_json, result.references or ())
+    )
+
+
+def beyond_cases(session: Session) -> list[FailedTest]:
+    """Return the jobs, and tests that judge several cases, that did not finish.
+
+    Findings of such tests are not among them, since the criteria judge here again.
+    """
+    failed = []
+    for result in session.results:
+        judges = result.kind in ("curves", "configurations") or result.pairs is not None
+        waits = judges or result.kind in ("further", "compared further", "pairs")
+        if (
+            result.case is not None
+            or result.result in GOOD_RESULTS
+            or (result.left and result.result == "skip")
+            or (waits and result.result == "fail_deps")
+            or (judges and result.phase == "sanity")
+        ):
+            continue
+        where = (result.name, result.system, result.partition, result.environment)
+        failed.append(FailedTest(*where, reason_of(result)))
+    return failed
+
+
+def reason_of(result: CheckResult) -> str:
+    """Return why a test did not pass or was skipped, in the words of ReFrame or of the run."""
+    if result.result == "skip" and result.left:
+        return f"was left: {result.left['why']}"
+    if result.result == "skip":
+        return f"was skipped: {result.reason or 'the reason is in what ReFrame printed'}"
+    if result.result == "fail_deps":
+        return "did not run, since the job that measures for it failed"
+    # ReFrame repeats some reasons on lines of their own.
+    lines = dict.fromkeys(line.strip() for line in result.reason.splitlines() if line.strip())
+    return f"{result.result} in {result.phase or 'an unknown phase'}: {' '.join(lines)}"
+
+
+def _absent_fabrics(session: Session) -> list[str]:
+    """Return the fabrics that the MPI libraries were declared to lack, with the reasons."""
+    return list(
+        dict.fromkeys(
+            f"{result.environment} has no {fabric}: {reason}"
+            for result in session.results
+            if result.case is not None and result.measured
+            for fabric, reason in result.measured["environment_extras"]
+            .get("built", {})
+            .get("absent", {})
+            .items()
+        )
+    )
+
+
+def _notes_on_cases(
+    matrix: Matrix, judged: Sequence[Judged], alongside: Alongside | None
+) -> list[str]:
+    """Return what the criteria across configurations could not judge."""
+    alone = [
+        str(case) for case, _ in _undefined(judged, lambda one: one.finding.criterion == "envelope")
+    ]
+    notes = []
+    if alone:
+        notes.append(
+            f"{_cases_have(alone)} no envelope, since no other configuration measured the same:"
+            f" {_first(alone)}"
+        )
+    notes += _not_counted(judged)
+    absent = {(one.partition, one.environment, one.benchmark) for one in matrix.absences}
+    without = [str(one.case) for one in judged if _lacks_tcp(one.case, absent)]
+    if without:
+        notes.append(
+            f"{_cases_have(without)} no MPI loss, since the environment has no NetPIPE over TCP to"
+            f" compare with: {_first(without)}"
+        )
+    notes += _without_share(judged)
+    if matrix.baseline is None:
+        return [*notes, "no scores: the baseline's partition is no part of what was asked for"]
+    ran = [one.case for one in judged if one.measured]
+    looked_for: list[Case] = []
+    if alongside is not None:
+        ran += [one.case for one in alongside.cases]
+        # Cases that were looked up in the store have notes of their own.
+        looked_for = [*alongside.not_found, *(one.case for one in alongside.left_out)]
+    of_baseline, known = (
+        {group_rulings.group(case) for case in cases if _place(case) == matrix.baseline}
+        for cases in (matrix.cases, [*ran, *looked_for])
+    )
+    if missing := len(of_baseline - known):
+        notes.append(
+            f"no scores for {missing} functions: the baseline {matrix.baseline} did not run them"
+        )
+    if alongside is not None:
+        notes += _not_found(alongside, looked_for, matrix.baseline)
+    return notes
+
+
+def _place(case: Case) -> ScoreBaseline:
+    return ScoreBaseline(case.partition, case.environment)
+
+
+def _undefined(
+    judged: Sequence[Judged], wanted: Callable[[Ruling], bool]
+) -> Iterator[tuple[Case, Finding]]:
+    """Yield the undefined findings whose rulings are ``wanted``, each with its case."""
+    for one in judged:
+        for ruling in one.rulings:
+            if ruling.finding.level is Level.UNDEFINED and wanted(ruling):
+                yield one.case, ruling.finding
+
+
+def _not_counted(judged: Sequence[Judged]) -> list[str]:
+    """Return what the criteria on counters could not judge and did not assert, by reason."""
+
+    def by_counters(ruling: Ruling) -> bool:
+        criterion = BY_FINDING.get(ruling.finding.criterion)
+        return criterion is not None and criterion.of_counters and ruling.level is Level.SHOWN
+
+    found: dict[tuple[str, str], dict[str, None]] = defaultdict(dict)
+    for case, finding in _undefined(judged, by_counters):
+        found[finding.criterion, finding.why_undefined or finding.reason][str(case)] = None
+    return [
+        f"{criterion} of {'1 case' if len(several) == 1 else f'{len(several)} cases'} not known:"
+        f" {why}: {_first(list(several))}"
+        for (criterion, why), several in found.items()
+    ]
+
+
+def _lacks_tcp(case: Case, absent: Collection[tuple[str, str, str]]) -> bool:
+    """Check whether the environment of a case over MPI lacks the same over TCP."""
+    benchmark = registry.of(case)
+    over_tcp = benchmark.compared_over_tcp(case.function)
+    return bool(
+        over_tcp and (case.partition, case.environment, benchmark.feature(over_tcp)) in absent
+    )
+
+
+def _without_share(judged: Sequence[Judged]) -> list[str]:
+    """Return the cases whose share of the line rate is not defined, by the reason."""
+    measured = {one.case: one.measured for one in judged}
+    found: dict[str, list[str]] = defaultdict(list)
+    for case, finding in _undefined(judged, lambda one: one.finding.criterion == "line rate"):
+        why = None
+        if measured[case]:
+            why = measured[case].landmarks.why("asymptotic_mb_s", figures=False)
+        found[why or finding.why_undefined].append(str(case))
+    return [
+        f"{_cases_have(several)} no share of the line rate: {_first(several)}: {why}"
+        for why, several in found.items()
+    ]
+
+
+def _not_found(
+    alongside: Alongside, absent: Sequence[Case], baseline: ScoreBaseline
+) -> Iterator[str]:
+    """Yield the ``absent`` cases that the store lacks: of the baseline, and of others."""
+    taken = " that may take part" if alongside.left_out else ""
+    of_baseline = [case.what() for case in absent if _place(case) == baseline]
+    others = [str(case) for case in absent if _place(case) != baseline]
+    if of_baseline:
+        yield (
+            f"no scores for {len(of_baseline)} functions: the baseline {baseline} is not in this"
+            f" session, and {alongside.store} has no session{taken} in which it passed:"
+            f" {_first(of_baseline)}"
+        )
+    if others:
+        yield (
+            f"{len(others)} cases of other configurations are in no session of {alongside.store}"
+            f"{taken} in which they passed: {_first(others)}"
+        )
+
+
+def _cases_have(several: Sequence[str]) -> str:
+    return "1 case has" if len(several) == 1 else f"{len(several)} cases have"
+
+
+def _first(names: Sequence[str]) -> str:
+    return f"{'; '.join(names[:3])}{' and others' if len(names) > 3 else ''}"
+
+
+@dataclass(frozen=True)
+class Unsettled:
+    """Open questions of a measured case: it makes no reference, no baseline and no change.
+
+    ``inconclusive``: a sentence each, without the case; ``disturbed``: what else the nodes did in
+    launches that had to count; ``failed``: whether a part failed all the same.
+    """
+
+    inconclusive: tuple[str, ...]
+    disturbed: tuple[str, ...]
+    failed: bool
+
+    @property
+    def all(self) -> tuple[str, ...]:
+        """All open questions, a sentence each; empty where the case is settled."""
+        if not self.disturbed:
+            return self.inconclusive
+        return (*self.inconclusive, f"the machine was disturbed: {'; '.join(self.disturbed)}")
+
+    @property
+    def why_no_value(self) -> tuple[str, ...]:
+        """Why its figures are not usable; empty where they are, as after a failure."""
+        return self.all if self.disturbed or not self.failed else ()
+
+
+def unsettled_of(session: Session) -> dict[tuple, Unsettled]:
+    """Return the open questions of each measured case of a session, by its key.
+
+    The session is judged by itself, with its own site's settings. Raises NetproofError where these
+    cannot be used.
+    """
+    ran = {key: one for key, one in _last_results(session).items() if one.measured}
+    subjects = {key: _own_subject(session, result) for key, result in ran.items()}
+    several = list(subjects.values())
+    along = rulings_along(several, session)
+    across = group_rulings.across(several, _own_baseline(ran.values()))
+    found = {}
+    for key, result in ran.items():
+        one = _judged(result.case, result, None, None, (*along[key], *across.get(key, ())), None)
+        found[key] = Unsettled(
+            tuple(it.reason for it in one.rulings if it.level is Level.INCONCLUSIVE),
+            disturbances(subjects[key]),
+            one.failed,
+        )
+    return found
+
+
+def _own_subject(session: Session, result: CheckResult) -> Subject:
+    where = f"{session.path}: {result.case}"
+    try:
+        extras, others = result.measured["partition_extras"], result.measured["environment_extras"]
+        own = Subject.of_extras(Measured.from_json(result.measured), extras, others)
+    except (KeyError, TypeError, AttributeError, ValueError) as error:
+        raise NetproofError(f"{where}: cannot be judged: {error!r}") from error
+    if own.case != result.case:
+        raise NetproofError(f"{where}: what was measured is of {own.case}")
+    return own
+
+
+def _own_baseline(results: Iterable[CheckResult]) -> ScoreBaseline | None:
+    for result in results:
+        environment = result.measured["partition_extras"].get("baseline")
+        if environment:
+            return ScoreBaseline(result.partition, environment)
+    return None

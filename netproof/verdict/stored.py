@@ -1,0 +1,579 @@
+"""The verdict as it is stored with its session: a document, and digests of its bounds.
+
+A session is judged when it comes into the store, and its verdict is read from then on. The digests
+show whether today's bounds are the same. What was measured is not in the document: it is read from
+the session, and only where it is asked for.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import json
+import typing
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from functools import cached_property
+from importlib.metadata import version
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from netproof import codec
+from netproof.criteria import Level
+from netproof.criteria.registry import BY_FINDING
+from netproof.errors import NetproofError
+from netproof.intake import loading
+from netproof.measurement.case import Case
+from netproof.measurement.curve import Curve
+from netproof.measurement.eager_limit import EagerLimit
+from netproof.measurement.landmarks import Landmarks
+from netproof.session import packed
+from netproof.session.again import MeasuredAgain
+from netproof.session.measured import Measured
+from netproof.session.session import GOOD_RESULTS, CheckResult, Session
+from netproof.site.matrix import Matrix
+from netproof.site.partition import ScoreBaseline
+from netproof.verdict import pairs, rejudge
+from netproof.verdict.judge import beyond_cases, complete, left_by, measured_again
+from netproof.verdict.pairs import JudgedPairs
+from netproof.verdict.references import NotThere
+from netproof.verdict.subject import Ruling
+from netproof.verdict.verdict import NEVER_RAN, Judged, Verdict, faults_of_parts
+
+if TYPE_CHECKING:
+    from netproof.store import Store, StoredSession
+    from netproof.store.questions import StoredCurves
+
+FORMAT = 1
+"""Version of the document; raised when a key changes its meaning or goes."""
+
+JUDGED_BY = 10
+"""Raised when the same session and bounds can get another verdict than before."""
+
+MOST_BYTES = 4_000_000_000
+"""Size limit of the document, unpacked: 100,000 cases with all their findings."""
+
+NAMED = 3
+"""Cases that a sentence names."""
+
+_APART = ("cases", "pairs", "alongside")
+"""Parts of a verdict that are stored in their own form, or never."""
+
+_OF_SITE = (
+    *("switch", "interface", "link_mbit_s", "mtu", "nodes"),
+    *("may_differ", "clock_offset_ms", "coverage_percent"),
+)
+"""Keys of a partition that a verdict depends on, besides its rails and rounds of pairs."""
+
+
+_KEY = ("benchmark", "function", "ranks", "path", "direction", "partition", "environment")
+
+COLUMNS = (
+    *(*_KEY, "result", "phase", "complete", "failed_job"),
+    *(one.name for one in dataclasses.fields(Landmarks)),
+)
+"""Columns of the table of cases that a stored verdict is compared with."""
+
+
+class StoredContradiction(NetproofError):
+    """A stored verdict that is not whole, or is not on its session."""
+
+
+@dataclass(frozen=True)
+class StoredBounds:
+    """Digests of the bounds that a verdict was judged by.
+
+    ``netproof``: its version, and ``JUDGED_BY``; ``matrix``: of each part of the matrix, by its
+    name in a sentence; ``settings``: of each key of each partition; ``references``: of the file.
+    """
+
+    netproof: tuple[str, int]
+    matrix: dict[str, str]
+    settings: dict[str, dict[str, str]]
+    references: str
+
+    @classmethod
+    def of(cls, matrix: Matrix, references: Path) -> StoredBounds:
+        """Return today's bounds; ``references``: the folder of the files.
+
+        Raise NetproofError where the system's file cannot be read.
+        """
+        here = {case.environment for case in matrix.cases}
+        known = {name: flaws for name, flaws in matrix.known.items() if name in here and flaws}
+        parts = {
+            "the expected cases": matrix.cases,
+            "what is not available": matrix.absences,
+            "which environments are known to be gone": sorted(matrix.retired),
+            "the known flaws": known,
+            "the score baseline": matrix.baseline,
+        }
+        settings = {
+            name: {
+                **{key: getattr(one, key) for key in _OF_SITE},
+                "rails": one.rails_or_interface(),
+                # Environments say where they are measured, which is no bound.
+                "pairs": one.pair_settings().model_dump(mode="json", exclude={"environments"}),
+                **vars(one.settings()),
+            }
+            for name, one in matrix.partitions.items()
+        }
+        path = references / f"{matrix.cases[0].system}.yaml"
+        try:
+            content = loading.read_bytes(path)
+        except OSError as error:
+            raise NetproofError(f"{path}: cannot be read: {error.strerror}") from error
+        return cls(
+            (version("netproof"), JUDGED_BY),
+            {name: _digest(value) for name, value in parts.items()},
+            {
+                name: {key: _digest(value) for key, value in of_partition.items()}
+                for name, of_partition in settings.items()
+            },
+            hashlib.sha256(content).hexdigest(),
+        )
+
+    def differences(self, now: StoredBounds) -> Iterator[str]:
+        """Yield what differs today, without the references, a few words each."""
+        if self.netproof != now.netproof:
+            yield f"netproof {self.netproof[0]} judged it, and this is {now.netproof[0]}"
+        yield from (name for name, one in now.matrix.items() if self.matrix.get(name) != one)
+        for name in sorted(self.settings.keys() | now.settings.keys()):
+            then, today = self.settings.get(name), now.settings.get(name)
+            if then is None or today is None:
+                yield f"whether {name} was to run"
+            elif then != today:
+                keys = [key for key in today if today[key] != then.get(key)]
+                yield f"{', '.join(keys) or 'the criteria'} of {name}"
+
+    def judge_cases_as(self, now: StoredBounds) -> bool:
+        """Check whether single cases of today's partitions were judged by the same bounds."""
+        flaws = "the known flaws"
+        return (
+            self.netproof == now.netproof
+            and self.matrix[flaws] == now.matrix[flaws]
+            and all(self.settings.get(name) == one for name, one in now.settings.items())
+        )
+
+
+@dataclass(frozen=True)
+class StoredVerdict:
+    """The document of a verdict.
+
+    ``at``: when it was judged, UTC, to the second; ``partition``: the only one that was to run,
+    empty for all of the system; ``full``: with the tests of ``checks/full``; ``unread``,
+    ``differences``, ``beyond_nodes``: as in ``JudgedSession``; ``verdict``: its parts without
+    ``cases`` and ``pairs``; ``cases``, ``pairs``: without what was measured, each case with the
+    digest of its ``entries`` in the file of references.
+    """
+
+    at: str
+    system: str
+    partition: str
+    full: bool
+    report_sha256: str
+    bounds: StoredBounds
+    baseline: ScoreBaseline | None
+    unread: tuple[str, ...]
+    differences: tuple[str, ...]
+    beyond_nodes: tuple[str, ...]
+    verdict: dict[str, Any]
+    pairs: tuple[dict[str, Any], ...]
+    cases: tuple[dict[str, Any], ...]
+
+    def warnings(self) -> dict[tuple[Any, ...], list[Ruling]]:
+        """Return the warnings along the curve of each case, by its key, without comparisons."""
+        return {
+            codec.decode(Case, one["case"], "case").key(): [
+                codec.decode(Ruling, ruling, "rulings")
+                for ruling in one.get("rulings", ())
+                if ruling["level"] == Level.WARN and _along_curve(ruling["finding"]["criterion"])
+            ]
+            for one in self.cases
+        }
+
+    def bounds_that_differ(self, matrix: Matrix, references: Path) -> tuple[str, ...]:
+        """Return the differences of today's bounds from its own, a few words each.
+
+        Raise NetproofError where the system's file of references cannot be used.
+        """
+        now = StoredBounds.of(matrix, references)
+        found = [*self.bounds.differences(now)]
+        if now.references != self.bounds.references:
+            entries = rejudge.of_file(references, self.system)
+            cases = [codec.decode(Case, one["case"], "case") for one in self.cases]
+            other = [
+                str(case)
+                for case, one in zip(cases, self.cases, strict=True)
+                if _of_entries(entries, case) != one["entries"]
+            ]
+            if other:
+                more = " and others" if len(other) > NAMED else ""
+                count = "1 case" if len(other) == 1 else f"{len(other)} cases"
+                found.append(f"the references of {count} ({'; '.join(other[:NAMED])}{more})")
+        return tuple(found)
+
+    def on(
+        self, session: Session, rows: Sequence[Mapping[str, Any]], curves: StoredCurves
+    ) -> Verdict:
+        """Return the verdict on its session, of which ``rows`` are those of ``COLUMNS``.
+
+        Raise StoredContradiction where it has not all parts, is on other cases, or lacks a fault.
+        """
+        known = typing.get_type_hints(Verdict)
+        names = known.keys() - set(_APART)
+        if names != self.verdict.keys():
+            odd = ", ".join(sorted(names ^ self.verdict.keys()))
+            raise StoredContradiction(f"its parts are not those of a verdict: {odd}")
+        parts = {
+            name: codec.decode(known[name], value, name) for name, value in self.verdict.items()
+        }
+        found = Verdict(
+            cases=tuple(self._cases(rows, _Measurements(session, curves))),
+            pairs=tuple(self._pairs(session)) if self.pairs else (),
+            **parts,
+        )
+        left = {_key(vars(one.case)) for one in found.left}
+        judged = {_key(vars(one.case)) for one in found.cases}
+        if absent := {_key(row) for row in rows} - left - judged:
+            raise StoredContradiction(f"it does not have {', '.join(map(str, min(absent)))}")
+        if len(judged) != len(found.cases):
+            raise StoredContradiction("it has a case twice")
+        faults = [
+            *map(str, found.failed_tests),
+            *faults_of_parts(
+                found.launched, found.pairs, found.standing_out, found.coverage, found.nodes
+            ),
+        ]
+        for fault in faults:
+            if fault not in found.faults:
+                raise StoredContradiction(f"this is not among its faults: {fault}")
+        return found
+
+    def _cases(
+        self, rows: Sequence[Mapping[str, Any]], measurements: _Measurements
+    ) -> Iterator[StoredCase]:
+        by_key = {_key(row): row for row in rows}
+        for values in self.cases:
+            plain = {name: one for name, one in values.items() if name not in ("entries", "level")}
+            judged = codec.decode(Judged, plain, "cases")
+            row = by_key.get(_key(vars(judged.case)))
+            if judged.level.value != values.get("level"):
+                raise StoredContradiction(
+                    f"{judged.case}: it says {values.get('level')}, and what it found says"
+                    f" {judged.level}"
+                )
+            _insist_on_fit(judged, row)
+            yield StoredCase(judged, row, measurements)
+
+    def _pairs(self, session: Session) -> Iterator[JudgedPairs]:
+        """Yield the verdicts on rounds of pairs, with the session's rounds."""
+        known = typing.get_type_hints(JudgedPairs)
+        measured = [rounds for rounds, _ in pairs.rounds_of(session)]
+        if len(measured) != len(self.pairs):
+            raise StoredContradiction("its rounds of pairs are not those of the session")
+        for rounds, values in zip(measured, self.pairs, strict=True):
+            parts = {
+                name: codec.decode(known[name], value, f"pairs.{name}")
+                for name, value in values.items()
+                if name in known
+            }
+            found = JudgedPairs(rounds=rounds, **parts)
+            if set(found.judgement.nodes) != set(rounds.nodes):
+                raise StoredContradiction("its rounds of pairs are not those of the session")
+            yield found
+
+
+class _Measurements:
+    """What a session measured, by case, read when it is asked for."""
+
+    def __init__(self, session: Session, curves: StoredCurves) -> None:
+        self.session, self.curves = session, curves
+
+    @cached_property
+    def results(self) -> dict[tuple, CheckResult]:
+        return {one.case.key(): one for one in self.session.results if one.case is not None}
+
+    @cached_property
+    def again(self) -> Mapping[tuple, MeasuredAgain]:
+        return measured_again(self.session)
+
+
+class StoredCase(Judged):
+    """A case of a stored verdict; its measurement is read from the session on request.
+
+    Its landmarks and outcome are those of the table of cases.
+    """
+
+    def __init__(
+        self, judged: Judged, row: Mapping[str, Any] | None, measurements: _Measurements
+    ) -> None:
+        own = {k: v for k, v in vars(judged).items() if k not in ("result", "measured", "again")}
+        vars(self).update(own, _row=row, _measurements=measurements)
+
+    @cached_property
+    def result(self) -> CheckResult | None:  # type: ignore[override]
+        """ReFrame's last result of the case, or None."""
+        return self._measurements.results.get(self.case.key())
+
+    @cached_property
+    def measured(self) -> Measured | None:  # type: ignore[override]
+        """Measurement; None where it was not complete."""
+        return None if self.result is None else complete(self.result)
+
+    @cached_property
+    def again(self) -> MeasuredAgain | None:  # type: ignore[override]
+        """Repeats at single sizes, or None."""
+        return self._measurements.again.get(self.case.key())
+
+    @property
+    def ran(self) -> bool:
+        """Whether ReFrame ran it, with any result."""
+        return self._row is not None and self._row["result"] not in NEVER_RAN
+
+    @property
+    def failed_job(self) -> str | None:
+        """Name of the failed test that it waited for, or None."""
+        return None if self._row is None else self._row["failed_job"]
+
+    @property
+    def complete(self) -> bool:
+        """Whether it was measured whole."""
+        return self._row is not None and self._row["complete"]
+
+    @cached_property
+    def landmarks(self) -> Landmarks | None:
+        """Landmarks of its curve; None where it was not measured whole."""
+        if not self.complete:
+            return None
+        values = {one.name: self._row[one.name] for one in dataclasses.fields(Landmarks)}
+        limit = values["eager_limit"]
+        values["eager_limit"] = None if limit is None else EagerLimit(**limit)
+        values["undefined"] = tuple(values["undefined"].items())
+        values["intervals"] = tuple(tuple(one.values()) for one in values["intervals"])
+        return Landmarks(**values)
+
+    def repeated(self) -> tuple[Curve, tuple[Curve, ...]] | None:
+        """Return its curve and those of its repeats, where it has flags that were repeated."""
+        return self._measurements.curves.repeated(self.case) if self.flags() else None
+
+
+def document(
+    verdict: Verdict,
+    matrix: Matrix,
+    references: Path,
+    **known: Any,
+) -> bytes:
+    """Return the stored form of a verdict that was judged just now.
+
+    ``references``: the folder of the files; ``known``: the remaining fields of ``StoredVerdict``.
+    Raise NetproofError where the system's file changed meanwhile and cannot be used.
+    """
+    system = matrix.cases[0].system
+    bounds = StoredBounds.of(matrix, references)
+    entries = rejudge.of_file(references, system)
+    head = {
+        "format": FORMAT,
+        "cases": len(verdict.cases),
+        "at": moment(),
+        "system": system,
+        **known,
+        "bounds": codec.encode(bounds),
+        "baseline": codec.encode(matrix.baseline),
+        "verdict": {
+            one.name: codec.encode(getattr(verdict, one.name))
+            for one in dataclasses.fields(verdict)
+            if one.name not in _APART
+        },
+        "pairs": [
+            {
+                one.name: codec.encode(getattr(judged, one.name))
+                for one in dataclasses.fields(judged)
+                if one.name != "rounds"
+            }
+            for judged in verdict.pairs
+        ],
+    }
+    cases = (
+        {
+            "level": one.level.value,
+            "entries": _of_entries(entries, one.case),
+            **codec.encode(dataclasses.replace(one, result=None, measured=None, again=None)),
+        }
+        for one in verdict.cases
+    )
+    return packed.packed([head, *cases])
+
+
+def read(store: Store, stored: StoredSession) -> StoredVerdict | None:
+    """Return the stored verdict on a session; None where it has none.
+
+    Raise NetproofError, which names the file, where it is damaged, of another format, or on
+    another session.
+    """
+    from netproof.store import checksums
+    from netproof.store.folder import VERDICT
+    from netproof.store.ingest import report_sha256
+
+    if not store.has_verdict(stored):
+        return None
+    content = checksums.verify(store.path(stored), VERDICT)
+    with _naming(store, stored):
+        head, *cases = packed.unpacked(content, VERDICT, MOST_BYTES)
+        if not isinstance(head, dict) or type(head.get("format")) is not int:
+            raise StoredContradiction("it does not say its format")
+        if (stated := head.pop("format")) != FORMAT:
+            raise StoredContradiction(f"it is of format {stated}, and this netproof reads {FORMAT}")
+        if head.get("cases") != len(cases):
+            raise StoredContradiction(f"it has {len(cases)} cases, and not {head.get('cases')}")
+        found = codec.decode(StoredVerdict, {**head, "cases": cases}, VERDICT)
+        if found.report_sha256 != report_sha256(store, stored):
+            raise StoredContradiction("it is on another session's report")
+        return found
+
+
+def on_session(
+    session: Session, store: Store, stored: StoredSession
+) -> tuple[StoredVerdict, Verdict] | None:
+    """Return the stored verdict on a session, in both forms; None where it has none.
+
+    Raise NetproofError, which names the file, as ``read``, and where it contradicts the session.
+    """
+    found = read(store, stored)
+    if found is None:
+        return None
+    from netproof.store import questions
+
+    rows = questions.cases(store, stored, COLUMNS)
+    with _naming(store, stored):
+        return found, found.on(session, rows, questions.StoredCurves(store, stored))
+
+
+def insist_on_session(verdict: Verdict, session: Session, place: Path) -> None:
+    """Read all of a session, and raise NetproofError where its stored verdict contradicts it."""
+    left = left_by(session)
+    if verdict.failed_tests != tuple(beyond_cases(session)):
+        raise NetproofError(f"{place}: the failed tests of its verdict are not its own")
+    if len(verdict.pairs) != len(list(pairs.rounds_of(session))):
+        raise NetproofError(f"{place}: the rounds of pairs of its verdict are not its own")
+    if any(left.get(one.case.key()) != one.left for one in verdict.left):
+        raise NetproofError(f"{place}: the skipped cases of its verdict are not its own")
+
+
+@contextmanager
+def _naming(store: Store, stored: StoredSession) -> Iterator[None]:
+    """Let errors name the file of a stored verdict."""
+    from netproof.store.checksums import Damaged
+    from netproof.store.folder import VERDICT
+
+    try:
+        yield
+    except Damaged:
+        raise
+    except (NetproofError, AttributeError, KeyError, TypeError, ValueError) as error:
+        path = store.path(stored) / VERDICT
+        raise NetproofError(
+            f"{path}: the stored verdict cannot be used: {error}; move {path.parent} out of the"
+            " store and ingest the session's report again"
+        ) from error
+
+
+def _insist_on_fit(judged: Judged, row: Mapping[str, Any] | None) -> None:
+    """Raise StoredContradiction where a case of the session cannot have this verdict."""
+    case = judged.case
+    if row is None or not row["complete"]:
+        if not judged.faults:
+            raise StoredContradiction(f"{case}: it was not measured, and no fault is reported")
+        # The run's findings on references count without launches too.
+        if any(_along_curve(ruling.finding.criterion) for ruling in judged.rulings):
+            raise StoredContradiction(f"{case}: it was not measured, and criteria judged it")
+    elif row["result"] not in GOOD_RESULTS and row["phase"] != rejudge.JUDGED and judged.passed:
+        raise StoredContradiction(f"{case}: it failed when it ran, and nothing is against it here")
+    for ruling in judged.rulings:
+        if not ruling.finding.where.startswith(str(case)):
+            raise StoredContradiction(f"{case}: has a finding on {ruling.finding.where}")
+
+
+def _along_curve(criterion: str) -> bool:
+    """Check whether a finding is on a case's own curve, and not on a comparison."""
+    found = BY_FINDING.get(criterion)
+    return found is None or found.judge is not None or criterion == "crashes"
+
+
+def _key(row: Mapping[str, Any]) -> tuple[Any, ...]:
+    return tuple(row[name] for name in _KEY)
+
+
+def _of_entries(entries: Callable[[Case], Mapping[str, Any]], case: Case) -> str:
+    """Return a digest of a case's entries in a file of references."""
+    try:
+        return _digest(entries(case))
+    except NotThere:
+        return "none"
+
+
+def _digest(value: Any) -> str:
+    plain = json.dumps(value, default=_plain, sort_keys=True)
+    return hashlib.sha256(plain.encode()).hexdigest()[:12]
+
+
+def _plain(value: Any) -> Any:
+    return dataclasses.asdict(value) if dataclasses.is_dataclass(value) else str(value)
+
+
+def moment() -> str:
+    """Return the time, UTC, to the second."""
+    return datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+@dataclass(frozen=True)
+class ChangedCase:
+    """A case on which two verdicts differ.
+
+    ``was``, ``now``: its levels, None where a verdict does not have it; ``gone``, ``new``:
+    objections of the earlier one alone, and of the later one alone, a sentence each.
+    """
+
+    case: Case
+    was: Level | None
+    now: Level | None
+    gone: tuple[str, ...]
+    new: tuple[str, ...]
+
+    def __str__(self) -> str:
+        """Return one line: both levels, and the reasons."""
+        levels = f"{self.was or 'not judged'}, now {self.now or 'not judged'}"
+        reasons = [*(f"now: {why}" for why in self.new), *(f"no more: {why}" for why in self.gone)]
+        return f"{self.case}: {levels}{''.join(f'; {one}' for one in reasons)}"
+
+
+def changed(then: Verdict, now: Verdict) -> tuple[ChangedCase, ...]:
+    """Return the cases on which two verdicts on one session differ, in order.
+
+    Only failures, warnings and inconclusive results count.
+    """
+    before = {one.case.key(): one for one in then.cases}
+    after = {one.case.key(): one for one in now.cases}
+    found = []
+    for key in dict.fromkeys((*after, *before)):
+        one, other = before.get(key), after.get(key)
+        were, are = _objections(one), _objections(other)
+        was, level = (None if it is None else it.level for it in (one, other))
+        if was is level and were == are:
+            continue
+        gone = tuple(why for why in were if why not in are)
+        new = tuple(why for why in are if why not in were)
+        found.append(ChangedCase((other or one).case, was, level, gone, new))
+    return tuple(found)
+
+
+def _objections(judged: Judged | None) -> tuple[str, ...]:
+    if judged is None:
+        return ()
+    reported = (Level.FAIL, Level.INCONCLUSIVE, Level.WARN)
+    return (
+        *judged.faults,
+        *([judged.expected] if judged.expected else []),
+        *(ruling.why for ruling in judged.rulings if ruling.level in reported),
+    )

@@ -1,0 +1,258 @@
+"""A spike between two sizes: looked for where a curve bends, found, named, and ruled on.
+
+The curves are recorded ones of a healthy switch. What a launch would have measured between their
+sizes is on the line between two neighbours, and a spike is planted into both.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import itertools
+import math
+from bisect import bisect_right
+from pathlib import Path
+
+import pytest
+
+from netproof.criteria import Level
+from netproof.measurement.curve import Curve
+from netproof.measurement.disturbance import NodeLoad
+from netproof.session import session
+from netproof.session.again import MeasuredAgain
+from netproof.session.measured import Measured
+from netproof.session.session import Session
+from netproof.verdict import case_rulings, judge
+from netproof.verdict.judge import rulings_along
+from netproof.verdict.subject import Subject
+
+SESSIONS = Path(__file__).resolve().parents[2] / "data" / "sessions"
+ON = {"slopes": 0.5, "most": 6}
+BUSY = NodeLoad("gige-1", "m", 2, 1.0, 0.8, 0.4, 0.0, 0.0, 0.5, 0.0)
+SPIKE = 5200
+
+
+def spike(size: float) -> float:
+    """Up to 40 times as slow at 5200 bytes, 1.6 times at 4096 and 1.2 times at 6144."""
+    return 1 + 39 * math.exp(-((math.log(size / SPIKE) / 0.117) ** 2))
+
+
+def healthy(size: float) -> float:
+    return 1.0
+
+
+def slower(curve: Curve, how) -> Curve:
+    times = tuple(t * how(s) for s, t in zip(curve.sizes, curve.time_us, strict=True))
+    rates = None
+    if curve.bandwidth_mb_s is not None:
+        rates = tuple(r / how(s) for s, r in zip(curve.sizes, curve.bandwidth_mb_s, strict=True))
+    return Curve(curve.sizes, times, rates)
+
+
+def between(curve: Curve, sizes: tuple[int, ...]) -> Curve:
+    """The curve at other sizes, on straight lines of its logarithms."""
+    times = []
+    for size in sizes:
+        at = min(max(bisect_right(curve.sizes, size), 1), len(curve.sizes) - 1)
+        (low, high), (before, after) = curve.sizes[at - 1 : at + 1], curve.time_us[at - 1 : at + 1]
+        share = math.log(size / low) / math.log(high / low)
+        times.append(before * (after / before) ** share)
+    rates = None
+    if curve.bandwidth_mb_s is not None:
+        rates = tuple(size / time for size, time in zip(sizes, times, strict=True))
+    return Curve(sizes, tuple(times), rates)
+
+
+def subject_of(result, how=healthy, refine=ON, known=None) -> Subject:
+    measured = Measured.from_json(result.measured)
+    launches = [dataclasses.replace(one, curve=slower(one.curve, how)) for one in measured.launches]
+    extras = {**result.measured["partition_extras"], "criteria": {}}
+    if refine:
+        extras["criteria"]["refine"] = refine
+    return Subject.of_extras(measured.with_launches(launches), extras, {"known": known or {}})
+
+
+def again_of(subject: Subject, result, how=healthy, count=3, **changes) -> MeasuredAgain:
+    """The recorded launches at closer sizes, ``how`` much slower there."""
+    sizes = tuple(sorted({*itertools.chain(*case_rulings.closer_sizes(subject))}))
+    recorded = [one.curve for one in Measured.from_json(result.measured).launches]
+    launches = [slower(between(one, sizes), how) for one in (recorded * count)[:count]]
+    values = {"faults": (), "nodes": ("gige-1", "gige-2"), "jobid": "7", "made": count}
+    return MeasuredAgain(subject.case, tuple(launches), **{**values, **changes})
+
+
+def cases(name: str) -> list:
+    return [r for r in session.load(SESSIONS / name).results if r.measured]
+
+
+@pytest.fixture(scope="module")
+def result():
+    """PingPong of Intel MPI between two nodes of a healthy switch, three launches."""
+    return next(
+        one
+        for one in cases("healthy.json")
+        if (one.case.function, one.case.environment) == ("PingPong", "intelmpi")
+    )
+
+
+@pytest.fixture(scope="module")
+def spiked(result) -> Subject:
+    return subject_of(result, spike)
+
+
+def test_the_grid_alone_flags_nothing_of_the_spike(spiked):
+    assert case_rulings.flagged(case_rulings.smoothness(spiked)) == ()
+    (over,) = [one for one in case_rulings.places(spiked) if one.below == 4096]
+    assert {5161, 6502} <= {*itertools.chain(*case_rulings.closer_sizes(spiked))}
+    assert (over.size, over.above) == (8192, 16384)
+
+
+def test_a_spike_between_two_sizes_is_red_and_named(spiked, result):
+    again = again_of(spiked, result, spike)
+    (ruling,) = case_rulings.closer_rulings(spiked, again)
+    assert ruling.level is Level.FAIL
+    assert ruling.finding.size == 5161
+    assert ruling.why.startswith(
+        f"{spiked}: at 5161 bytes, between the 4096 and 8192 bytes of its curve, "
+    )
+    assert "3 of 3 launches at closer sizes show it on gige-1, gige-2, job 7" in ruling.why
+    assert "looked for since the slopes next to" in ruling.why
+    assert ruling in case_rulings.rule_all(spiked, case_rulings.along(spiked), again)
+    assert case_rulings.closer_failed(spiked, again, 9)
+
+
+def test_a_healthy_curve_is_looked_at_closer_and_nothing_is_said(result):
+    subject = subject_of(result)
+    assert case_rulings.places(subject)
+    again = again_of(subject, result)
+    assert case_rulings.closer_rulings(subject, again) == ()
+    assert case_rulings.closer_settled(subject, again, 9)
+    assert not case_rulings.closer_failed(subject, again, 9)
+
+
+def test_a_stored_session_says_the_same_as_its_run(spiked, result):
+    again = again_of(spiked, result, spike)
+    measured = spiked.measured.as_json() | {
+        "partition_extras": {
+            **result.measured["partition_extras"],
+            "criteria": {"refine": ON},
+        },
+        "environment_extras": {},
+    }
+    stored = session.load(SESSIONS / "healthy.json")
+    results = (dataclasses.replace(result, measured=measured, again=(again.as_json(),)),)
+    stored = dataclasses.replace(stored, results=results)
+    assert isinstance(stored, Session)
+    (case,) = judge.unsettled_of(stored).values()
+    assert case.failed
+    of_store = rulings_along([spiked], stored)[spiked.case.key()]
+    of_run = case_rulings.rule_all(spiked, case_rulings.along(spiked), again)
+    assert [one.why for one in of_store] == [one.why for one in of_run]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["healthy.json", "sick.json", "two-switches.json"])
+def test_nothing_changes_where_the_site_refines_nothing(name):
+    stored = session.load(SESSIONS / name)
+    kept = {
+        values["case"]["function"] + values["case"]["environment"]: MeasuredAgain.from_json(values)
+        for one in stored.results
+        for values in one.again or ()
+    }
+    for one in cases(name):
+        subject = subject_of(one, refine=None)
+        again = kept.get(one.case.function + one.case.environment)
+        assert case_rulings.places(subject) == case_rulings.closer_sizes(subject) == ()
+        assert case_rulings.closer_rulings(subject, again) == ()
+        assert case_rulings.closer_settled(subject, None, 9)
+        findings = case_rulings.along(subject)
+        rulings = case_rulings.rule_all(subject, findings, again)
+        assert [r.finding for r in rulings if r.finding.criterion != "crashes"] == [
+            f for f in findings if f.criterion != "crashes"
+        ]
+
+
+@pytest.mark.slow
+def test_every_benchmark_s_curves_are_looked_at_alike():
+    """A case that is red by a flag has only places other than the flag's."""
+    for one in cases("two-switches.json") + cases("sick.json"):
+        subject = subject_of(one, refine={"slopes": 0.3})
+        flags = case_rulings.flagged(case_rulings.smoothness(subject))
+        for place in case_rulings.places(subject):
+            assert not any(flag.size / 2 <= place.size <= 2 * flag.size for flag in flags)
+            again = again_of(subject, one)
+            assert case_rulings.closer_settled(subject, again, 9)
+
+
+def test_smaller_messages_than_any_criterion_judges_are_not_looked_at(result):
+    subject = subject_of(result, spike)
+    least = {
+        name: dataclasses.replace(getattr(subject.settings, name), least_size=65536)
+        for name in ("inversion", "jump", "dropout")
+    }
+    far = dataclasses.replace(subject, settings=dataclasses.replace(subject.settings, **least))
+    assert all(place.below >= 65536 for place in case_rulings.places(far))
+    nothing = {
+        name: dataclasses.replace(held, warn=None, fail=None) for name, held in least.items()
+    }
+    settings = dataclasses.replace(subject.settings, **nothing)
+    assert case_rulings.places(dataclasses.replace(subject, settings=settings)) == ()
+
+
+def test_what_was_not_measured_at_closer_sizes_is_shown(spiked, result):
+    elsewhere = MeasuredAgain(
+        spiked.case, (between(spiked.measured.curve, (64, 96, 128)),), (), (), "7"
+    )
+    for again in (None, elsewhere):
+        rulings = case_rulings.closer_rulings(spiked, again)
+        assert rulings
+        assert {one.level for one in rulings} == {Level.SHOWN}
+        assert all("it was not measured at closer sizes; looked" in one.why for one in rulings)
+    assert not case_rulings.closer_settled(spiked, None, 9)
+
+
+def test_launches_that_are_not_complete_leave_it_open(spiked, result):
+    few = again_of(spiked, result, spike, count=2, faults=("step x.3 hung",))
+    none = again_of(spiked, result, spike, count=0, faults=("a", "b", "c"))
+    for again, said in ((few, "step x.3 hung"), (none, "a; b; c")):
+        rulings = case_rulings.closer_rulings(spiked, again)
+        assert rulings
+        assert {one.level for one in rulings} == {Level.INCONCLUSIVE}
+        assert all(one.why.endswith(said) for one in rulings)
+        assert not case_rulings.closer_failed(spiked, again, 3)
+    assert not case_rulings.closer_settled(spiked, few, 9)
+    assert case_rulings.closer_settled(spiked, few, 3)
+
+
+def test_as_many_launches_as_confirming_takes_are_enough(spiked, result):
+    assert not case_rulings.closer_settled(spiked, again_of(spiked, result, spike, count=2), 9)
+    assert case_rulings.closer_settled(spiked, again_of(spiked, result, spike), 9)
+
+
+def test_what_only_disturbed_launches_show_is_inconclusive(spiked, result):
+    all_busy = again_of(spiked, result, spike, loads=((BUSY,),) * 3)
+    some = again_of(spiked, result, spike, loads=((BUSY,), (), ()))
+    for again in (all_busy, some):
+        (ruling,) = case_rulings.closer_rulings(spiked, again)
+        assert ruling.level is Level.INCONCLUSIVE
+        assert "the machine was disturbed: gige-1: others used 40 % of the CPUs" in ruling.why
+    assert case_rulings.closer_settled(spiked, all_busy, 9)
+    assert not case_rulings.closer_settled(spiked, some, 9)
+    quiet = again_of(spiked, result, spike, count=4, loads=((BUSY,), (), (), ()))
+    (ruling,) = case_rulings.closer_rulings(spiked, quiet)
+    assert ruling.level is Level.FAIL
+    assert "3 of 3 launches" in ruling.why
+
+
+def test_the_launch_that_was_disturbed_is_the_one_that_is_named(spiked, result):
+    """A launch of some ticks may have a larger share of others, and not be disturbed by it."""
+    short = dataclasses.replace(BUSY, wall_s=0.01, others_cpu_s=0.01, others_share=0.5)
+    again = again_of(spiked, result, spike, loads=((short,), (BUSY,), ()))
+    (ruling,) = case_rulings.closer_rulings(spiked, again)
+    assert "the machine was disturbed: gige-1: others used 40 % of the CPUs" in ruling.why
+
+
+def test_a_flaw_that_the_site_knows_of_is_shown(result):
+    subject = subject_of(result, spike, known={"IMB PingPong.*": "ticket 812"})
+    (ruling,) = case_rulings.closer_rulings(subject, again_of(subject, result, spike))
+    assert ruling.level is Level.SHOWN
+    assert ruling.why.endswith("known: ticket 812")

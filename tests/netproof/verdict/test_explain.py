@@ -1,0 +1,443 @@
+"""A verdict in order for people: failures, counts, breaking points, CPU costs."""
+
+from __future__ import annotations
+
+import dataclasses
+import io
+import json
+from pathlib import Path
+from statistics import median
+
+import pytest
+from made_starts import BYTES, START, with_starts
+from rich.console import Console
+
+from netproof.criteria import Finding, Level
+from netproof.measurement.case import Case
+from netproof.measurement.cpu_use import NO_STARTS
+from netproof.present import tables
+from netproof.session import session
+from netproof.session.session import Session
+from netproof.site.matrix import Matrix
+from netproof.store import Store, questions
+from netproof.verdict import judging
+from netproof.verdict.exit_status import CANNOT_JUDGE, FAILED
+from netproof.verdict.explain import (
+    CpuRow,
+    CpuRows,
+    Crossover,
+    Failure,
+    FailureKind,
+    counts,
+    cpu_rows,
+    crossovers,
+    excess,
+    failures,
+    listed,
+    named,
+)
+from netproof.verdict.judge import judge
+from netproof.verdict.judging import ingest
+from netproof.verdict.subject import Ruling
+from netproof.verdict.verdict import FailedTest, Judged, Verdict
+
+SESSIONS = Path(__file__).resolve().parents[2] / "data" / "sessions"
+REFUSED = "sbatch: error: Batch job submission failed: Requested node configuration is gone"
+
+
+def whole(stored: Session) -> Verdict:
+    """The verdict where what is there was expected, and nothing else."""
+    expected = tuple(dict.fromkeys(r.case for r in stored.results if r.case is not None))
+    return judge(Matrix(expected, (), True, {}, {}, None, frozenset()), stored)
+
+
+def printed(verdict: Verdict) -> list[str]:
+    out = io.StringIO()
+    tables.print_verdict(verdict, Console(file=out, width=400, color_system=None))
+    return [line.rstrip() for line in out.getvalue().splitlines()]
+
+
+@pytest.fixture
+def failed_job(tmp_path) -> Path:
+    """The report of faulty.json, had its job failed: its eight checks then do not run."""
+    document = json.loads((SESSIONS / "faulty.json").read_text())
+    for test in document["runs"][0]["testcases"]:
+        if test["dependencies_actual"]:
+            test.update(result="fail_deps", fail_phase="startup", fail_reason="dependencies failed")
+            test["netproof_measured"] = {}
+        else:
+            test.update(result="fail", fail_phase="run", fail_reason=REFUSED)
+            test["display_name"] = "ImbJob %ranks=2"
+    path = tmp_path / "run-0.json"
+    path.write_text(json.dumps(document))
+    return path
+
+
+def test_cases_that_did_not_run_for_a_failed_job_are_one_line_with_it(failed_job):
+    verdict = whole(session.load(failed_job))
+    lines = [line for line in printed(verdict) if line.startswith("FAIL")]
+    assert lines == [
+        f"FAIL testbed:gige mpich ImbJob %ranks=2: fail in run: {REFUSED}; 8 cases did not run for"
+        " it (IMB PingPong 2 ranks, IMB Sendrecv 2 ranks, IMB Bcast 2 ranks and 5 more)"
+    ]
+    # Failures of one line are separate in JSON.
+    assert all(len(one.faults) == 1 for one in verdict.cases)
+
+
+@pytest.mark.slow
+def test_so_they_are_once_the_session_is_in_a_store(failed_job, tmp_path):
+    store = Store.create(tmp_path / "store")
+    stored = ingest(store, failed_job).stored
+    (failure,) = failures(whole(questions.load(store, stored)))
+    assert len(failure.waiting) == 8
+
+
+def test_a_report_that_does_not_tell_which_job_still_has_one_line_for_its_cases(failed_job):
+    document = json.loads(failed_job.read_text())
+    for test in document["runs"][0]["testcases"]:
+        test["dependencies_actual"] = []
+    failed_job.write_text(json.dumps(document))
+    of_cases, of_job = failures(whole(session.load(failed_job)))
+    assert (len(of_cases.cases), of_job.waiting) == (8, ())
+    assert str(of_cases).endswith(": did not run, since the job that measures for it failed")
+
+
+def test_jobs_that_failed_for_one_reason_are_one_line(failed_job):
+    stored = session.load(failed_job)
+    elsewhere = [
+        dataclasses.replace(
+            result,
+            environment="intelmpi",
+            case=result.case and dataclasses.replace(result.case, environment="intelmpi"),
+        )
+        for result in stored.results
+    ]
+    both = dataclasses.replace(stored, results=(*stored.results, *elsewhere))
+    (failure,) = failures(whole(both))
+    assert str(failure) == (
+        "2 tests (testbed:gige mpich ImbJob %ranks=2, testbed:gige intelmpi ImbJob %ranks=2): fail"
+        f" in run: {REFUSED}; 16 cases did not run for them (8 of gige mpich, 8 of gige intelmpi)"
+    )
+
+
+def test_a_case_that_failed_itself_is_not_hidden_behind_the_job(failed_job):
+    stored = session.load(failed_job)
+    results = list(stored.results)
+    first = next(n for n, r in enumerate(results) if r.case is not None)
+    results[first] = dataclasses.replace(
+        results[first], result="fail", phase="sanity", reason="it crashed", failed_job=None
+    )
+    of_case, of_job = failures(whole(dataclasses.replace(stored, results=tuple(results))))
+    assert str(of_case).endswith(": fail in sanity: it crashed")
+    assert len(of_job.waiting) == 7
+
+
+def test_one_reason_of_several_cases_is_one_line_with_a_count():
+    def missing(environment: str, function: str) -> Judged:
+        case = Case("testbed", "gige", environment, "imb", function, 2, 1)
+        return Judged(case, None, ("did not run",))
+
+    cases = tuple(missing("mpich", name) for name in ("Bcast", "Barrier", "Alltoall", "Sendrecv"))
+    (one,) = failures(Verdict(cases, (), (), ()))
+    assert str(one) == (
+        "4 cases of testbed:gige mpich (IMB Bcast 2 ranks, IMB Barrier 2 ranks, IMB Alltoall 2"
+        " ranks, IMB Sendrecv 2 ranks): did not run"
+    )
+    (one,) = failures(Verdict((*cases, missing("intelmpi", "Bcast")), (), (), ()))
+    assert str(one) == "5 cases (4 of gige mpich, 1 of gige intelmpi): did not run"
+    (one,) = failures(Verdict(cases[:1], (), (), ()))
+    assert str(one) == "testbed:gige mpich IMB Bcast 2 ranks: did not run"
+
+
+def test_of_many_names_the_first_stand_with_how_many_more():
+    assert listed(["a", "b", "c", "d"]) == "a, b, c, d"
+    assert listed(["a", "b", "c", "d", "e"]) == "a, b, c and 2 more"
+    assert named([Case("s", "p", "e", "imb", "Bcast", 2, 1)]) == "s:p e IMB Bcast 2 ranks"
+
+
+class TestOrder:
+    """From the mildest to the worst."""
+
+    @staticmethod
+    def ruled(function: str, value: float, bound: float, level: Level = Level.FAIL) -> Judged:
+        case = Case("testbed", "gige", "mpich", "imb", function, 2, 1)
+        where = f"{case} (switch gige)"
+        why = f"{value} against {bound}"
+        finding = Finding("jump", level, where, why, size=8, value=value, bound=bound)
+        result = next(r for r in session.load(SESSIONS / "passed.json").results if r.measured)
+        result = dataclasses.replace(result, case=case)
+        return Judged(case, result, (), rulings=(Ruling(finding, level, why),))
+
+    def test_the_worst_is_last_and_after_it_the_count(self):
+        missing = Judged(
+            Case("testbed", "gige", "mpich", "imb", "Barrier", 2, 1), None, ("did not run",)
+        )
+        cases = (
+            missing,
+            self.ruled("Bcast", 100, 10),
+            self.ruled("Sendrecv", 0.001, 0.1),
+            self.ruled("Alltoall", 11, 10),
+            self.ruled("Allgather", 3, 2, Level.WARN),
+            self.ruled("Allreduce", 5, 5, Level.INCONCLUSIVE),
+        )
+        lines = printed(Verdict(cases, (), ("a configuration is gone",), ("no scores",)))
+        assert [line.split()[0] for line in lines[-9:-1]] == [
+            "note:",
+            "WARN",
+            "INCONCLUSIVE",
+            *["FAIL"] * 5,
+        ]
+        assert [line.rpartition(": ")[2] for line in lines[-6:-1]] == [
+            "11 against 10",
+            "100 against 10",
+            "0.001 against 0.1",
+            "did not run",
+            "FAIL a configuration is gone",
+        ]
+        assert lines[-1] == (
+            "1 of 6 cases passed, 1 of them with a warning, 1 inconclusive, 3 failed,"
+            " 3 of these not measured whole, 1 did not run, 1 fault beyond single cases"
+        )
+
+    def test_what_befell_more_cases_is_worse(self):
+        case = Case("testbed", "gige", "mpich", "imb", "Barrier", 2, 1)
+        few = Judged(case, None, ("it crashed",))
+        others = [dataclasses.replace(case, function=name) for name in ("Bcast", "Alltoall")]
+        many = tuple(Judged(other, None, ("did not run",)) for other in others)
+        assert [one.why for one in failures(Verdict((*many, few), (), (), ()))] == [
+            "it crashed",
+            "did not run",
+        ]
+
+    @pytest.mark.parametrize(
+        ("value", "bound", "times"),
+        [(20, 10, 2), (0.05, 0.1, 2), (0, 0.1, float("inf")), (None, 1, 1), (3, None, 1)],
+    )
+    def test_how_far_beyond_its_bound_counts_on_either_side(self, value, bound, times):
+        finding = Finding("jump", Level.FAIL, "there", "why", value=value, bound=bound)
+        assert excess(finding) == pytest.approx(times)
+
+    def test_kinds_are_in_order(self):
+        made = [Failure(kind, "", "") for kind in FailureKind]
+        assert [one.kind for one in made] == [
+            FailureKind.BOUND,
+            FailureKind.CASE,
+            FailureKind.BEYOND_CASES,
+        ]
+
+    def test_what_is_inconclusive_has_neither_passed_nor_failed(self):
+        unsure = self.ruled("Bcast", 5, 5, Level.INCONCLUSIVE)
+        assert (unsure.passed, unsure.failed) == (False, False)
+        assert unsure.level is Level.INCONCLUSIVE
+        assert Verdict((unsure,), (), (), ()).status == CANNOT_JUDGE
+        failed = self.ruled("Sendrecv", 20, 10)
+        assert Verdict((unsure, failed), (), (), ()).status == FAILED
+        row = next(line for line in printed(Verdict((unsure,), (), (), ())) if "IMB Bcast" in line)
+        assert row.split()[-1] == "INCONCLUSIVE"
+
+
+def test_both_curves_stand_once_and_below_what_is_said_of_the_case():
+    stored = session.load(SESSIONS / "sick.json")
+    lines = printed(whole(stored))
+    heads = [n for n, line in enumerate(lines) if line.split()[:1] == ["bytes"]]
+    flagged = [one for one in whole(stored).cases if one.flags()]
+    assert len(heads) == len(flagged) == 4
+    assert all(lines[n - 1].startswith("FAIL ") for n in heads)
+    for one in flagged:
+        places = [n for n, line in enumerate(lines) if f"{one.case} (switch" in line]
+        assert max(places) + 1 in heads
+
+
+def test_a_run_that_was_killed_has_no_partition_and_no_environment_to_name():
+    assert FailedTest("ReFrame", "testbed", "", "", "was killed").where == "testbed ReFrame"
+    assert FailedTest("Job", "testbed", "gige", "mpich", "").where == "testbed:gige mpich Job"
+
+
+@pytest.mark.parametrize(
+    ("session", "system"), [("sick.json", "testbed:gige"), ("two-switches.json", None)]
+)
+def test_each_case_is_counted_once(judge, session, system):
+    found = counts(judge(session, system).verdict)
+    assert found.cases == found.passed + found.inconclusive + found.failed + found.not_run
+    assert found.cases == len(judge(session, system).verdict.cases)
+
+
+pytestmark = pytest.mark.slow
+
+ROOT = Path(__file__).resolve().parents[3]
+RECORDED = ROOT / "tests" / "data" / "sessions"
+
+
+@pytest.fixture
+def verdict(tmp_path, monkeypatch) -> Verdict:
+    monkeypatch.setenv("RFM_CONFIG_PATH", str(ROOT / "site-config"))
+    monkeypatch.setenv("RFM_REPORT_FILE", str(tmp_path / "run-{sessionid}.json"))
+    return judging.judge_session(
+        session.load(RECORDED / "two-switches.json"), system="testbed"
+    ).verdict
+
+
+def of(verdict: Verdict, function: str) -> Crossover:
+    return next(
+        one
+        for one in crossovers(verdict)
+        if (one.case.partition, one.case.environment, one.case.function)
+        == ("gige", "mpich", function)
+    )
+
+
+def red(judged: Judged, *sizes: int, criterion: str = "envelope") -> Judged:
+    """The case, failed by one ruling that speaks of these sizes."""
+    finding = Finding(criterion, Level.FAIL, "there", "too slow", value=12.0, size=sizes[0])
+    ruling = Ruling(finding, Level.FAIL, "too slow", others=sizes[1:])
+    return Judged(judged.case, judged.result, (), rulings=(ruling,), measured=judged.measured)
+
+
+def test_a_function_that_is_red_nowhere_says_up_to_which_rank_count(verdict):
+    found = of(verdict, "Barrier")
+    assert found.least is None
+    assert found.sentence() == "not red up to 4 ranks"
+
+
+def test_the_least_red_rank_count_is_where_it_breaks_down(verdict):
+    two, four = of(verdict, "Sendrecv").cases
+    broken = Crossover((two, red(four, 65536, 131072, 32768)))
+    assert broken.least == 4
+    assert broken.sentence() == "red at 4 ranks, 32768 to 131072 bytes by envelope; not at 2"
+
+
+def test_sizes_that_are_no_neighbours_are_listed_apart(verdict):
+    two, four = of(verdict, "Sendrecv").cases
+    broken = Crossover((red(two, 1024, 65536, criterion="jump"), red(four, 1024, 65536)))
+    assert broken.least == 2
+    assert broken.sentence() == (
+        "red at 2 ranks, 1024, 65536 bytes by jump; at 4 ranks, 1024, 65536 bytes by envelope"
+    )
+
+
+def test_all_criteria_that_fail_it_are_named(verdict):
+    (two, _) = of(verdict, "Sendrecv").cases
+    several = [red(two, 1024, criterion=name).rulings[0] for name in ("jump", "dropout", "score")]
+    broken = Judged(two.case, two.result, (), rulings=tuple(several), measured=two.measured)
+    assert (
+        Crossover((broken,)).sentence() == "red at 2 ranks, 1024 bytes by jump, dropout and score"
+    )
+
+
+def test_what_did_not_run_broke_down_nowhere_and_is_said(verdict):
+    found = of(verdict, "Alltoall")
+    assert (found.least, found.missing) == (None, (2, 4))
+    assert found.sentence() == "did not run at 2 and 4 ranks"
+
+
+def test_a_case_that_ended_without_a_curve_is_red_without_sizes(verdict):
+    two, four = of(verdict, "Sendrecv").cases
+    faulty = Judged(four.case, four.result, ("fail in sanity: ended at its limit",))
+    assert Crossover((two, faulty)).sentence() == "red at 4 ranks, not measured whole; not at 2"
+
+
+def test_a_configuration_of_which_nothing_was_measured_is_left_out(verdict):
+    places = {(one.case.partition, one.case.environment) for one in crossovers(verdict)}
+    assert places == {
+        (partition, environment)
+        for partition in ("gige", "fast-ethernet")
+        for environment in ("mpich", "intelmpi")
+    }
+
+
+def unsure(judged: Judged) -> Judged:
+    """The case, with one ruling that is inconclusive."""
+    finding = Finding("envelope", Level.INCONCLUSIVE, "there", "undecided", value=9.0, size=1024)
+    ruling = Ruling(finding, Level.INCONCLUSIVE, "undecided")
+    return Judged(judged.case, judged.result, (), rulings=(ruling,), measured=judged.measured)
+
+
+def test_what_is_inconclusive_is_neither_red_nor_not(verdict):
+    two, four = of(verdict, "Sendrecv").cases
+    above = Crossover((two, unsure(four)))
+    assert (above.red, above.least, above.inconclusive) == ((), None, (4,))
+    assert above.sentence() == "not red up to 2 ranks; inconclusive at 4 ranks"
+    below = Crossover((unsure(two), four))
+    assert below.sentence() == "inconclusive at 2 ranks"
+    both = Crossover((unsure(two), red(four, 1024)))
+    assert both.least == 4
+    assert both.sentence() == "red at 4 ranks, 1024 bytes by envelope; inconclusive at 2 ranks"
+
+
+@pytest.fixture(autouse=True)
+def settings(monkeypatch):
+    """The project's sites."""
+    monkeypatch.setenv("RFM_CONFIG_PATH", str(ROOT / "site-config"))
+
+
+def judged(path: Path) -> Verdict:
+    return judging.judge_session(session.load(path), system="testbed:gige").verdict
+
+
+def of_cpu_rows(rows: CpuRows, environment: str, function: str) -> CpuRow:
+    (found,) = (
+        row
+        for row in rows.rows
+        if (row.case.environment, row.case.function) == (environment, function)
+    )
+    return found
+
+
+def case_of(verdict: Verdict, environment: str, function: str) -> Judged:
+    (found,) = (
+        one
+        for one in verdict.cases
+        if (one.case.environment, one.case.function) == (environment, function)
+        and one.measured is not None
+    )
+    return found
+
+
+@pytest.mark.slow
+def test_mpi_stands_alongside_tcp_of_the_same_ranks(tmp_path):
+    rows = cpu_rows(judged(with_starts("sick", tmp_path)))
+    assert rows.unknown == {}
+    tcp, mpi = (of_cpu_rows(rows, "mpich", protocol) for protocol in ("tcp", "mpi"))
+    assert tcp.of_tcp is None
+    assert mpi.of_tcp == pytest.approx(mpi.cost.s_per_gb / tcp.cost.s_per_gb)
+
+
+@pytest.mark.slow
+def test_a_row_is_of_the_node_that_a_case_cost_most(tmp_path):
+    verdict = judged(with_starts("sick", tmp_path))
+    measured = case_of(verdict, "mpich", "tcp").measured
+    by_node: dict[str, list[float]] = {}
+    for launch in measured.launches:
+        for use in launch.ranks:
+            by_node.setdefault(use.node, []).append(use.cpu_s)
+    most = max(by_node, key=lambda node: median(by_node[node]))
+    cost = of_cpu_rows(cpu_rows(verdict), "mpich", "tcp").cost
+    assert cost.node == most
+    assert cost.cpu_s == pytest.approx(median(by_node[most]) - START["cpu_s"])
+    # Two nodes, and each byte leaves one and arrives at the other.
+    assert cost.s_per_gb == pytest.approx(cost.cpu_s * 1e9 / BYTES)
+
+
+@pytest.mark.slow
+def test_what_is_not_known_is_counted_by_its_reason(tmp_path):
+    rows = cpu_rows(judged(with_starts("sick", tmp_path, "mpi")))
+    assert {row.case.function for row in rows.rows} == {"mpi"}
+    assert {row.of_tcp for row in rows.rows} == {None}, "that of TCP is not known"
+    (why,) = rows.unknown
+    assert why == NO_STARTS
+
+
+@pytest.mark.slow
+def test_the_finding_says_whether_starting_and_ending_is_in_it(tmp_path):
+    costs = {}
+    for name, path in (
+        ("with", with_starts("sick", tmp_path)),
+        ("without", ROOT / "tests" / "data" / "sessions" / "sick.json"),
+    ):
+        rulings = case_of(judged(path), "mpich", "tcp").rulings
+        costs[name] = [one.finding for one in rulings if one.finding.criterion == "CPU cost"]
+    assert [len(findings) for findings in costs.values()] == [2, 2]
+    for net, gross in zip(costs["with"], costs["without"], strict=True):
+        assert "of a core; without 0.002 CPU s of starting and ending" in net.reason
+        assert f"of a core; starting and ending included: {NO_STARTS}" in gross.reason
+        assert 0 < net.value < 2

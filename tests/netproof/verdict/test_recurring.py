@@ -1,0 +1,244 @@
+"""A warning that every recent session had is one line with all the like, and news is not."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import os
+import shutil
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from netproof.commands.cli import app
+from netproof.criteria import Level
+from netproof.session import session
+from netproof.session.session import Session
+from netproof.site.matrix import Matrix
+from netproof.store import Store
+from netproof.verdict.judge import judge
+from netproof.verdict.judging import ingest
+from netproof.verdict.recurring import NOTHING, recurring
+
+ROOT = Path(__file__).resolve().parents[3]
+HEALTHY = ROOT / "tests" / "data" / "sessions" / "healthy.json"
+FOLDED = "1 warning as in the last 3 sessions: inversion, fast-ethernet, mpich, NetPIPE mpi"
+WARNED = "WARN testbed:fast-ethernet mpich NetPIPE mpi between oneway (switch fast-ethernet)"
+
+
+SPREAD_SHOWN = {"launch_spread": {"warn": None}}
+
+
+def with_criteria(stored: Session, criteria: dict) -> Session:
+    """The session, its partitions having these settings of the criteria."""
+    results = []
+    for result in stored.results:
+        if result.measured:
+            extras = {**result.measured["partition_extras"], "criteria": criteria}
+            measured = {**result.measured, "partition_extras": extras}
+            result = dataclasses.replace(result, measured=measured)
+        results.append(result)
+    return dataclasses.replace(stored, results=tuple(results))
+
+
+@pytest.fixture(scope="module")
+def healthy() -> Session:
+    """A session with one warning: an inversion at 8 bytes, NetPIPE over MPICH."""
+    stored = session.load(HEALTHY)
+    return with_criteria(stored, SPREAD_SHOWN)
+
+
+@pytest.fixture(scope="module")
+def matrix(healthy) -> Matrix:
+    """Return its expected matrix."""
+    expected = tuple(r.case for r in healthy.results if r.case is not None)
+    return Matrix(expected, (), True, {}, {}, None, frozenset())
+
+
+@pytest.fixture(scope="module")
+def cases(healthy, matrix):
+    """Its cases, judged."""
+    return judge(matrix, healthy).cases
+
+
+def moved(cases, size: int | None, criterion: str = ""):
+    """The cases with each warning moved to another size, or made another criterion's."""
+    return [
+        dataclasses.replace(
+            one,
+            rulings=tuple(
+                dataclasses.replace(
+                    ruling,
+                    finding=dataclasses.replace(
+                        ruling.finding,
+                        size=size,
+                        criterion=criterion or ruling.finding.criterion,
+                    ),
+                )
+                if ruling.level is Level.WARN
+                else ruling
+                for ruling in one.rulings
+            ),
+        )
+        for one in cases
+    ]
+
+
+def without(stored: Session, **changes) -> Session:
+    """The session, its warned case changed; the case taken out where nothing is given."""
+    results = []
+    for result in stored.results:
+        case = result.case
+        warned = case and (case.partition, case.environment, case.benchmark, case.function) == (
+            *("fast-ethernet", "mpich"),
+            *("netpipe", "mpi"),
+        )
+        if warned and not changes:
+            continue
+        results.append(dataclasses.replace(result, **changes) if warned else result)
+    return dataclasses.replace(stored, results=tuple(results))
+
+
+def test_a_warning_of_each_of_the_last_sessions_is_folded(cases, matrix, healthy):
+    found = recurring(cases, matrix, [healthy] * 12)
+    assert found.sessions == 10
+    (one,) = found.warnings
+    assert (one.ruling.finding.criterion, one.ruling.finding.size) == ("inversion", 8)
+    assert recurring(cases, matrix, [healthy] * 3).sessions == 3
+
+
+def test_two_sessions_are_no_habit(cases, matrix, healthy):
+    assert recurring(cases, matrix, [healthy] * 2) is NOTHING
+    assert recurring(cases, matrix, [healthy] * 10, most=0) is NOTHING
+
+
+@pytest.mark.parametrize(("size", "folded"), [(8, 1), (16, 1), (4, 1), (17, 0), (3, 0), (None, 0)])
+def test_the_same_size_is_one_within_a_factor_of_two(cases, matrix, healthy, size, folded):
+    assert len(recurring(moved(cases, size), matrix, [healthy] * 3).warnings) == folded
+
+
+def test_another_criterion_is_news(cases, matrix, healthy):
+    assert recurring(moved(cases, 8, "jump"), matrix, [healthy] * 3) is NOTHING
+
+
+def test_between_peaks_the_size_is_chance(matrix, healthy):
+    bounds = {"mpi_loss": {"warn": -1, "fail": None}}
+    stored = with_criteria(healthy, bounds | SPREAD_SHOWN)
+    far = moved(judge(matrix, stored).cases, 4096)
+    found = recurring(far, matrix, [stored] * 3)
+    assert {one.ruling.finding.criterion for one in found.warnings} == {"MPI loss at the peak"}
+    assert len(found.warnings) == 4
+
+
+def test_a_session_without_the_warning_makes_it_news(cases, matrix, healthy):
+    broken = without(healthy, measured=None, result="fail")
+    assert recurring(cases, matrix, [*[healthy] * 5, broken]) is NOTHING
+
+
+def test_a_session_that_did_not_have_the_case_says_nothing_of_it(cases, matrix, healthy):
+    narrowed = without(healthy)
+    assert recurring(cases, matrix, [narrowed, *[healthy] * 3]).sessions == 3
+    assert recurring(cases, matrix, [narrowed, *[healthy] * 2]) is NOTHING
+
+
+class TestCommand:
+    """``netproof verdict`` over a folder of reports, or a store."""
+
+    @pytest.fixture
+    def written(self, tmp_path, monkeypatch):
+        """Writes the session as the Nth of some, and gives its path."""
+        # With the criteria's own bounds, and not the testbed's.
+        monkeypatch.setenv("RFM_CONFIG_PATH", str(tmp_path / "site-config"))
+        shutil.copytree(ROOT / "site-config", tmp_path / "site-config")
+        with (tmp_path / "site-config" / "testbed.py").open("a") as site:
+            site.write(
+                "\nfor _system in site_configuration['systems']:\n"
+                "    for _part in _system['partitions']:\n"
+                "        _part['extras']['criteria'] = {'launch_spread': {'warn': None}}\n"
+            )
+        monkeypatch.setenv("RFM_REPORT_FILE", str(tmp_path / "run-{sessionid}.json"))
+
+        def write(number: int) -> Path:
+            document = json.loads(HEALTHY.read_text())
+            document["session_info"]["time_start_unix"] += 3600 * number
+            document["session_info"]["time_end_unix"] += 3600 * number
+            path = tmp_path / f"run-{number}.json"
+            path.write_text(json.dumps(document))
+            os.utime(path, (1e9 + number, 1e9 + number))
+            return path
+
+        return write
+
+    @staticmethod
+    def said(*arguments) -> str:
+        ran = CliRunner().invoke(app, [*map(str, arguments)])
+        assert ran.exit_code in (0, 1), ran.output
+        return ran.output
+
+    @pytest.mark.slow
+    def test_one_line_stands_for_what_the_sessions_before_had(self, written):
+        *_, newest = [written(number) for number in range(4)]
+        for command in ("verdict", "show"):
+            said = self.said(command, newest)
+            assert FOLDED in said
+            assert "(2.23, the bound is 2)" in said
+            assert WARNED not in said
+        document = json.loads(self.said("verdict", newest, "--json"))
+        assert document["usual"]["sessions"] == 3
+        (one,) = document["usual"]["warnings"]
+        assert (one["criterion"], one["size_bytes"], one["function"]) == ("inversion", 8, "mpi")
+        # It stays a warning.
+        levels = [
+            found["level"]
+            for case in document["cases"]
+            for found in case["findings"]
+            if (case["function"], case["environment"], case["partition"], found["criterion"])
+            == ("mpi", "mpich", "fast-ethernet", "inversion")
+        ]
+        assert levels == ["warn"]
+
+    @pytest.mark.slow
+    def test_sessions_that_came_later_are_not_before(self, written):
+        paths = [written(number) for number in range(4)]
+        assert WARNED in self.said("verdict", paths[2])
+
+    @pytest.mark.slow
+    def test_none_is_folded_where_the_user_wants_each(self, written):
+        *_, newest = [written(number) for number in range(4)]
+        assert WARNED in self.said("verdict", newest, "--fold", 0)
+
+    @pytest.mark.slow
+    def test_a_session_that_cannot_be_read_is_not_known_to_have_warned(self, written, tmp_path):
+        paths = [written(number) for number in range(5)]
+        paths[2].write_text("{")
+        said = self.said("verdict", paths[4])
+        assert WARNED in said
+        assert "not compared with an earlier session: " in said
+
+    @pytest.mark.slow
+    def test_the_settings_of_an_earlier_session_may_be_of_no_use(self, written):
+        paths = [written(number) for number in range(4)]
+        document = json.loads(paths[1].read_text())
+        for test in document["runs"][0]["testcases"]:
+            if test.get("netproof_measured"):
+                extras = test["netproof_measured"]["partition_extras"]
+                extras["criteria"] = {"of old": {"warn": 2}}
+        began = paths[1].stat().st_mtime
+        paths[1].write_text(json.dumps(document))
+        os.utime(paths[1], (began, began))
+        said = self.said("verdict", paths[3])
+        assert WARNED in said
+        assert "not compared with an earlier session: " in said
+
+    @pytest.mark.slow
+    def test_a_session_of_a_store_has_those_that_the_store_has(self, written, tmp_path):
+        folder = tmp_path / "store"
+        store = Store.create(folder)
+        names = []
+        for number in range(4):
+            names.append(ingest(store, written(number)).stored.name)
+        for path in tmp_path.glob("run-*.json"):
+            path.unlink()
+        assert FOLDED in self.said("verdict", names[3], "--store", folder)
+        assert WARNED in self.said("verdict", names[2], "--store", folder)

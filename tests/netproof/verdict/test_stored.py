@@ -1,0 +1,568 @@
+"""A verdict is judged once and read from the store: whole, by known bounds, or not at all."""
+
+from __future__ import annotations
+
+import dataclasses
+import io
+import json
+import shutil
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+from made_few import among
+from rich.console import Console
+from typer.testing import CliRunner
+
+from netproof.commands.cli import app
+from netproof.commands.store_check import check
+from netproof.errors import NetproofError
+from netproof.measurement.counters import CARRIER, INTERFACE, Counters, CounterSource, NodeCounters
+from netproof.present import documents, tables
+from netproof.present.traffic import print_traffic
+from netproof.session import packed, pair_rounds, session
+from netproof.session.pair_rounds import PairCurve, PairLaunch, PairRounds
+from netproof.site.partition import Partition
+from netproof.store import Store, StoredSession, checksums, questions
+from netproof.store.folder import VERDICT
+from netproof.verdict import judge as judging_anew
+from netproof.verdict import judging
+from netproof.verdict import stored as stored_verdicts
+from netproof.verdict.explain import counts
+from netproof.verdict.judging import ingest
+from netproof.verdict.verdict import Judged, Verdict
+
+pytestmark = pytest.mark.slow
+
+ROOT = Path(__file__).resolve().parents[3]
+SESSIONS = ROOT / "tests" / "data" / "sessions"
+RECORDED = ROOT / "tests" / "data" / "jobs" / "pairs"
+WHOLE = ("faulty", "healthy", "netpipe-whole", "passed", "ranges", "sick", "two-switches")
+"""Recorded sessions that a store takes."""
+
+
+@pytest.fixture
+def site(tmp_path, monkeypatch) -> Path:
+    """A folder with the project's configuration and references, which a test may change."""
+    for name in ("site-config", "reference-values"):
+        shutil.copytree(ROOT / name, tmp_path / name)
+    monkeypatch.setenv("RFM_CONFIG_PATH", str(tmp_path / "site-config"))
+    monkeypatch.setenv("RFM_REFERENCE_PREFIX", str(tmp_path / "reference-values"))
+    monkeypatch.setenv("RFM_REPORT_FILE", str(tmp_path / "reports" / "run-0.json"))
+    monkeypatch.delenv("NETPROOF_STORE", raising=False)
+    return tmp_path
+
+
+@pytest.fixture
+def store(site) -> Store:
+    """A store without a session."""
+    return Store.create(site / "store")
+
+
+def stored(store: Store, name: str = "healthy", **asked: Any) -> StoredSession:
+    """The place of a recorded session in a store, with the verdict on it."""
+    done = ingest(store, SESSIONS / f"{name}.json", **asked)
+    assert not done.not_judged
+    return done.stored
+
+
+def said(judged: judging.JudgedSession) -> str:
+    """The document of a verdict, without what is said of its being kept."""
+    document = documents.of_judged(judged)
+    del document["kept"], document["changed"]
+    return json.dumps(document)
+
+
+def changed(store: Store, place: StoredSession, change: Callable[[dict[str, Any]], None]) -> Path:
+    """Change a stored verdict as one who also corrects the checksums would; its file."""
+    folder = store.path(place)
+    head, *cases = packed.unpacked((folder / VERDICT).read_bytes(), VERDICT)
+    document = {**head, "cases": cases}
+    change(document)
+    cases = document["cases"]
+    document["cases"] = head["cases"]
+    (folder / VERDICT).write_bytes(packed.packed([document, *cases]))
+    files = {name: (folder / name).read_bytes() for name in store.files(place)}
+    (folder / checksums.NAME).write_bytes(checksums.of(files))
+    return folder / VERDICT
+
+
+def never_judged(monkeypatch) -> None:
+    """Let nothing be judged by criteria from here on."""
+
+    def fail(*arguments: Any, **named: Any) -> None:
+        raise AssertionError("was judged though a verdict is kept")
+
+    monkeypatch.setattr(judging, "judge", fail)
+    monkeypatch.setattr(judging_anew, "rulings_along", fail)
+
+
+def printed(judged: judging.JudgedSession) -> str:
+    """Return the printed lines of a verdict."""
+    out = Console(file=io.StringIO(), width=200)
+    tables.print_verdict(
+        judged.verdict,
+        out,
+        usual=judged.usual,
+        differences=judged.beyond_nodes,
+        unread=judged.unread,
+    )
+    print_traffic(judged.verdict.traffic, out)
+    return out.file.getvalue()
+
+
+def insist_on_equal(one: Verdict, other: Verdict) -> None:
+    """Two verdicts, of which one may be stored, are the same in all parts."""
+    assert dataclasses.replace(one, cases=()) == dataclasses.replace(other, cases=())
+    names = [field.name for field in dataclasses.fields(Judged)]
+    names += ["level", "ran", "complete", "failed_job", "landmarks"]
+    for case, its in zip(one.cases, other.cases, strict=True):
+        assert [getattr(case, name) for name in names] == [getattr(its, name) for name in names]
+        assert case.repeated() == its.repeated()
+    assert one.status == other.status
+
+
+def insist_on_the_same(read: session.Session) -> judging.JudgedSession:
+    """The stored verdict equals, in each form, the one that is judged now."""
+    by_store, now = judging.judge_session(read), judging.judge_session(read, again=True)
+    assert by_store.kept
+    assert not by_store.kept.differs
+    assert now.kept is None
+    insist_on_equal(by_store.verdict, now.verdict)
+    assert said(by_store) == said(now)
+    assert printed(by_store) == printed(now)
+    assert (by_store.provenance, by_store.beyond_nodes) == (now.provenance, now.beyond_nodes)
+    assert not now.changed
+    return by_store
+
+
+@pytest.mark.parametrize("name", WHOLE)
+def test_a_kept_verdict_is_byte_for_byte_what_judging_gives(store, name):
+    insist_on_the_same(questions.load(store, stored(store, name)))
+
+
+EXTRAS = json.loads((RECORDED / "question.json").read_text())["extras"]
+NODES = tuple(f"fast-ethernet-{n}" for n in range(1, 5))
+SAID = {"said": ["libfabric provider: tcp"], "absent": ""}
+BUSY = {"disturbance": {"others": 1.0, "steal": 1.0}}
+"""By which a machine that was busy throughout was not disturbed."""
+
+
+def halved(launch: PairLaunch) -> PairLaunch:
+    """A launch in which the third node has half the rate."""
+
+    def pair(given: PairCurve) -> PairCurve:
+        small, large = given.curve.time_us
+        factor = 2.0 if NODES[2] in given.nodes else 1.0
+        curve = dataclasses.replace(given.curve, time_us=(small, large * factor))
+        return dataclasses.replace(given, curve=curve)
+
+    return dataclasses.replace(launch, pairs=tuple(map(pair, launch.pairs)))
+
+
+def flapping() -> Counters:
+    """Counters of a node whose carrier came back, and that had to send much again."""
+    names = (CARRIER, "Tcp.OutSegs", "Tcp.RetransSegs")
+    sources = (
+        CounterSource(INTERFACE, EXTRAS["interface"], {CARRIER: 2}, 0),
+        CounterSource("tcp", "", {"Tcp.OutSegs": 9000, "Tcp.RetransSegs": 900}, 0),
+    )
+    return Counters((NodeCounters(NODES[1], sources, {}, 0.001),), (names,))
+
+
+def with_pairs(
+    folder: Path,
+    change: Callable[[PairLaunch], PairLaunch] = lambda one: one,
+    faults: tuple[str, ...] = (),
+    nodes: Sequence[str] = NODES,
+) -> Path:
+    """The report of a session that also made rounds of pairs, and asked for its transport."""
+    document = json.loads((SESSIONS / "two-switches.json").read_text())
+    tests = document["runs"][0]["testcases"]
+    where = ("testbed", "fast-ethernet", "mpich")
+    most_bytes = Partition.model_validate(EXTRAS).max_message_bytes
+    launches, _, _ = pair_rounds.read(RECORDED, where, most_bytes)
+    assert launches
+    several = [
+        change(dataclasses.replace(one, number=one.number + 3 * n, round=one.round + 3 * n))
+        for n in range(3)
+        for one in launches
+    ]
+    if len(nodes) < len(NODES):
+        several = list(among(several, nodes))
+    rounds = PairRounds(*where, tuple(nodes), tuple(several), "7", "quick", 1, faults=faults)
+    first = next(test for test in tests if test["partition"] == where[1])
+    plain = {key: value for key, value in first.items() if not key.startswith("netproof_")}
+    plain |= {"environ": where[2], "dependencies_actual": []}
+    job = {"display_name": "PairLaunches", "unique_name": "PairLaunches"}
+    check = {"display_name": "PairCheck", "unique_name": "PairCheck", "netproof_kind": "pairs"}
+    of_pairs = {**rounds.as_json(), "partition_extras": EXTRAS}
+    tests += [
+        {**plain, **job, "netproof_transport": SAID},
+        {**plain, **check, "netproof_pairs": of_pairs},
+    ]
+    document["runs"][0]["num_cases"] += 2
+    path = folder / "run-7.json"
+    path.write_text(json.dumps(document))
+    return path
+
+
+def lenient(monkeypatch) -> None:
+    """Let the site call nothing disturbed."""
+    real = judging.site.gather
+
+    def gather(folder: Path) -> dict[str, Any]:
+        configuration = real(folder)
+        for system in configuration["systems"]:
+            for partition in system["partitions"]:
+                partition["extras"]["criteria"] = {**partition["extras"]["criteria"], **BUSY}
+        return configuration
+
+    monkeypatch.setattr(judging.site, "gather", gather)
+
+
+@pytest.mark.parametrize(
+    ("change", "faults", "status"),
+    [
+        (lambda one: one, (), None),
+        (halved, (), 1),
+        (lambda one: dataclasses.replace(one, counters=flapping()), (), 1),
+        (lambda one: one, ("pairs.4 did not run",), 1),
+    ],
+    ids=["sound", "slow node", "carrier", "not complete"],
+)
+def test_rounds_of_pairs_are_kept_with_what_they_accuse(
+    store, site, monkeypatch, change, faults, status
+):
+    lenient(monkeypatch)
+    report = with_pairs(site, change, faults)
+    done = ingest(store, report)
+    assert not done.not_judged
+    read, as_reported = questions.load(store, done.stored), session.load(report)
+    of_pairs = [result.pairs for result in as_reported.results if result.pairs]
+    assert of_pairs
+    assert [result.pairs for result in read.results if result.pairs] == of_pairs
+    for one in (read, as_reported):
+        assert [result.transport for result in one.results if result.transport] == [SAID]
+    by_store = insist_on_the_same(read)
+    insist_on_equal(by_store.verdict, judging.judge_session(as_reported).verdict)
+    (judged,) = by_store.verdict.pairs
+    assert judged.rounds == PairRounds.from_json(of_pairs[0])
+    if status is not None:
+        assert by_store.verdict.status == status
+        assert any("fast-ethernet" in fault for fault in by_store.verdict.faults)
+
+
+def test_what_too_few_nodes_tell_is_kept_and_nothing_of_it_is_inconclusive(
+    store, site, monkeypatch
+):
+    lenient(monkeypatch)
+    place = ingest(store, with_pairs(site, nodes=NODES[:2])).stored
+    found = insist_on_the_same(questions.load(store, place)).verdict
+    (judged,) = found.pairs
+    assert [one.nodes for one in judged.lone] == [NODES[:2]]
+    assert found.undecided == ()
+    assert counts(found).undecided == 0
+
+
+def test_rounds_alongside_other_work_stay_undecided(store, site):
+    place = ingest(store, with_pairs(site)).stored
+    by_store = insist_on_the_same(questions.load(store, place))
+    assert "something else ran alongside" in by_store.verdict.undecided[0]
+    said = []
+    changed(store, place, lambda kept: said.extend(kept["pairs"][0]["alongside"].values()))
+    assert all(one.startswith("in each of its launches something else ran") for one in said)
+    assert said
+
+
+OF_PAIRS: dict[str, Callable[[dict[str, Any]], object]] = {
+    "no rounds": lambda kept: kept["pairs"].clear(),
+    "no word of them": lambda kept: kept.pop("pairs"),
+    "a node less": lambda kept: kept["pairs"][0]["judgement"]["nodes"].popitem(),
+    "no accusation": lambda kept: kept["verdict"].update(
+        faults=[one for one in kept["verdict"]["faults"] if "fast-ethernet-3" not in one],
+    ),
+    "no coverage": lambda kept: kept["verdict"].pop("coverage"),
+    "no fault of a test": lambda kept: kept["verdict"].update(
+        faults=[one for one in kept["verdict"]["faults"] if "went away" not in one],
+    ),
+    "nothing counted": lambda kept: kept["verdict"].pop("traffic"),
+    "something more": lambda kept: kept["verdict"].update(weather=[]),
+}
+
+
+@pytest.mark.parametrize("change", OF_PAIRS.values(), ids=OF_PAIRS)
+def test_a_kept_verdict_that_lacks_a_part_or_its_fault_is_an_error(
+    store, site, monkeypatch, change
+):
+    lenient(monkeypatch)
+    report = with_pairs(site, halved)
+    document = json.loads(report.read_text())
+    job = next(one for one in document["runs"][0]["testcases"] if "netproof_transport" in one)
+    job |= {"result": "fail", "fail_phase": "run", "fail_reason": "the node went away"}
+    report.write_text(json.dumps(document))
+    place = ingest(store, report).stored
+    insist_on_the_same(questions.load(store, place))
+    path = changed(store, place, change)
+    (fault,) = check(store, place).faults
+    assert fault.startswith(f"{path}: ")
+    if change is not OF_PAIRS["no rounds"]:
+        with pytest.raises(NetproofError, match=f"^{path}: the stored verdict cannot be used: "):
+            judging.judge_session(questions.load(store, place))
+
+
+@pytest.mark.parametrize(
+    ("extras", "named"),
+    [
+        ({"coverage_percent": 50}, "coverage_percent"),
+        ({"may_differ": {"kernel": "a node is being replaced"}}, "may_differ"),
+        ({"pairs": {"slower": 0.2}}, "pairs"),
+        ({"rails": ["eth1", "eth2"]}, "rails"),
+    ],
+)
+def test_what_nodes_are_judged_by_is_among_the_bounds(store, monkeypatch, extras, named):
+    read = questions.load(store, stored(store))
+    configuration = judging.site.gather(judging.site_folder())
+    (testbed,) = (one for one in configuration["systems"] if one["name"] == "testbed")
+    (gige,) = (one for one in testbed["partitions"] if one["name"] == "gige")
+    gige["extras"] |= extras
+    monkeypatch.setattr(judging.site, "gather", lambda folder: configuration)
+    assert judging.judge_session(read).kept.differs == (f"{named} of gige",)
+
+
+def test_where_pairs_are_measured_is_nothing_that_a_verdict_is_judged_by(store, monkeypatch):
+    read = questions.load(store, stored(store))
+    configuration = judging.site.gather(judging.site_folder())
+    (testbed,) = (one for one in configuration["systems"] if one["name"] == "testbed")
+    for one in testbed["partitions"]:
+        one["extras"]["pairs"] |= {"environments": ["intelmpi"]}
+    monkeypatch.setattr(judging.site, "gather", lambda folder: configuration)
+    assert judging.judge_session(read).kept.differs == ()
+
+
+def test_it_is_read_by_session_and_by_its_report_and_nothing_is_judged(store, monkeypatch):
+    place = stored(store)
+    never_judged(monkeypatch)
+    report = session.load(SESSIONS / "healthy.json")
+    assert judging.judge_session(questions.load(store, place)).kept
+    assert judging.judge_session(report, store=store.folder).kept
+    with pytest.raises(AssertionError, match="was judged"):
+        judging.judge_session(report)
+
+
+def test_another_report_of_the_session_is_judged_for_itself(store, site):
+    stored(store)
+    copy = site / "run-1.json"
+    copy.write_text((SESSIONS / "healthy.json").read_text() + "\n")
+    assert judging.judge_session(session.load(copy), store=store.folder).kept is None
+
+
+def test_who_asks_for_more_than_was_to_run_has_it_judged_now(store):
+    read = questions.load(store, stored(store, system="testbed:gige"))
+    own = judging.judge_session(read)
+    assert own.kept
+    assert own.matrix.partitions.keys() == {"gige"}
+    assert judging.judge_session(read, system="testbed:gige").kept
+    for asked in ({"system": "testbed"}, {"system": "testbed:gige", "full": True}):
+        assert judging.judge_session(read, **asked).kept is None
+
+
+def test_a_bound_that_changes_is_reported_and_the_stored_verdict_stands(store, site):
+    read = questions.load(store, stored(store, "passed"))
+    before = judging.judge_session(read)
+    bound_the_latency(site)
+    after = judging.judge_session(read)
+    assert after.kept.differs[0].startswith("the references of ")
+    assert [one.level for one in after.verdict.cases] == [one.level for one in before.verdict.cases]
+    assert after.verdict.notes == (*before.verdict.notes, after.kept.sentence())
+
+
+def bound_the_latency(site: Path) -> None:
+    """Let no latency of the testbed pass."""
+    path = site / "reference-values" / "testbed.yaml"
+    lines = path.read_text().splitlines()
+    found = [n for n, line in enumerate(lines) if line.strip().startswith("latency_us:")]
+    assert found
+    for number in found:
+        head = lines[number].partition(":")[0]
+        lines[number] = f"{head}: [0.001, null, 0.1, us]"
+    path.write_text("\n".join(lines) + "\n")
+
+
+def test_a_file_of_references_that_says_the_same_otherwise_is_the_same(store, site):
+    read = questions.load(store, stored(store))
+    path = site / "reference-values" / "testbed.yaml"
+    path.write_text(f"# A comment.\n{path.read_text()}")
+    assert judging.judge_session(read).kept.differs == ()
+
+
+def test_a_file_of_references_that_is_broken_leaves_no_verdict(store, site):
+    read = questions.load(store, stored(store))
+    (site / "reference-values" / "testbed.yaml").write_text("{")
+    with pytest.raises(NetproofError, match=r"testbed\.yaml"):
+        judging.judge_session(read)
+
+
+@pytest.mark.parametrize(
+    ("extras", "named"),
+    [({"switch": "new"}, "switch"), ({"criteria": {"inversion": {"fail": 99}}}, "inversion")],
+)
+def test_what_the_site_says_otherwise_is_named(store, monkeypatch, extras, named):
+    read = questions.load(store, stored(store))
+    configuration = judging.site.gather(judging.site_folder())
+    (testbed,) = (one for one in configuration["systems"] if one["name"] == "testbed")
+    (gige,) = (one for one in testbed["partitions"] if one["name"] == "gige")
+    criteria = {**gige["extras"]["criteria"], **extras.pop("criteria", {})}
+    gige["extras"] |= {**extras, "criteria": criteria}
+    monkeypatch.setattr(judging.site, "gather", lambda folder: configuration)
+    assert judging.judge_session(read).kept.differs == (f"{named} of gige",)
+
+
+def test_another_netproof_is_reported(store, monkeypatch):
+    read = questions.load(store, stored(store))
+    monkeypatch.setattr(stored_verdicts, "JUDGED_BY", stored_verdicts.JUDGED_BY + 1)
+    (difference,) = judging.judge_session(read).kept.differs
+    assert "judged it, and this is" in difference
+
+
+def test_again_tells_case_by_case_what_differs(store, site):
+    place = stored(store, "passed")
+    bound_the_latency(site)
+    runner = CliRunner()
+    plain = runner.invoke(app, ["verdict", place.name, "--store", str(store.folder)])
+    assert " ".join(plain.stdout.split()).count("today's bounds differ: the references of") == 1
+    done = runner.invoke(app, ["verdict", place.name, "--store", str(store.folder), "--again"])
+    named = " ".join(done.stdout.split())
+    assert done.exit_code == 1
+    assert "otherwise than the verdict of" in named
+    assert "CHANGED testbed:" in named
+    assert ", now fail; now: " in named
+    document = json.loads(
+        runner.invoke(
+            app, ["verdict", place.name, "--store", str(store.folder), "--again", "--json"]
+        ).stdout
+    )
+    assert document["kept"] is None
+    assert {one["now"] for one in document["changed"]["cases"]} == {"fail"}
+
+
+def test_again_of_what_was_never_kept_says_so(site):
+    done = CliRunner().invoke(app, ["verdict", str(SESSIONS / "passed.json"), "--again"])
+    assert "no verdict is stored" in done.stdout
+
+
+def test_a_session_that_cannot_be_judged_is_stored_without_a_verdict(store, monkeypatch):
+    monkeypatch.delenv("RFM_CONFIG_PATH")
+    done = ingest(store, SESSIONS / "healthy.json")
+    assert "RFM_CONFIG_PATH" in done.not_judged
+    assert not store.has_verdict(done.stored)
+    assert not check(store, done.stored).faults
+
+
+def test_a_session_that_was_stored_without_a_verdict_is_judged_when_it_is_opened(store):
+    place = stored(store)
+    folder = store.path(place)
+    (folder / VERDICT).unlink()
+    files = {path.name: path.read_bytes() for path in folder.iterdir()}
+    del files[checksums.NAME]
+    (folder / checksums.NAME).write_bytes(checksums.of(files))
+    judged = judging.judge_session(questions.load(store, place))
+    assert judged.kept is None
+    assert judged.verdict.cases
+    assert not check(store, place).faults
+
+
+@pytest.mark.parametrize("at", [0.1, 0.5, 0.95])
+def test_a_damaged_verdict_is_named_and_never_used(store, at):
+    place = stored(store)
+    path = store.path(place) / VERDICT
+    content = bytearray(path.read_bytes())
+    content[int(at * len(content))] ^= 4
+    path.write_bytes(content)
+    with pytest.raises(NetproofError, match=f"^{path}: is damaged: "):
+        judging.judge_session(questions.load(store, place))
+    assert any(one.startswith(f"{path}: is damaged") for one in check(store, place).faults)
+    report = session.load(SESSIONS / "healthy.json")
+    judged = judging.judge_session(report, store=store.folder)
+    assert judged.kept is None
+    assert str(path) in judged.verdict.notes[-1]
+
+
+def test_a_verdict_that_is_gone_or_came_from_elsewhere_is_damage(store):
+    place = stored(store)
+    path = store.path(place) / VERDICT
+    content = path.read_bytes()
+    path.unlink()
+    with pytest.raises(NetproofError, match="is damaged"):
+        judging.judge_session(questions.load(store, place))
+    path.write_bytes(content)
+    (path.parent / checksums.NAME).unlink()
+    with pytest.raises(NetproofError, match="is damaged"):
+        judging.judge_session(questions.load(store, place))
+
+
+def _case(document: dict[str, Any], number: int = 0) -> dict[str, Any]:
+    return document["cases"][number]
+
+
+def _ruled(document: dict[str, Any]) -> dict[str, Any]:
+    return next(one for one in document["cases"] if one.get("rulings"))
+
+
+CONTRADICTIONS: dict[str, Callable[[dict[str, Any]], object]] = {
+    "a case less": lambda kept: kept["cases"].pop(),
+    "a case twice": lambda kept: kept["cases"].append(_case(kept)),
+    "a level that its rulings have not": lambda kept: _case(kept).update(level="inconclusive"),
+    "a case without its fault": lambda kept: next(
+        one for one in kept["cases"] if one.get("faults")
+    ).update(faults=[], level="pass"),
+    "a ruling on another case": lambda kept: _ruled(kept)["rulings"][0]["finding"].update(
+        where="testbed:other"
+    ),
+    "another report": lambda kept: kept.update(report_sha256="0" * 64),
+    "an unknown level": lambda kept: _case(kept).update(level="green"),
+    "a text for a number": lambda kept: _ruled(kept)["rulings"][0]["finding"].update(value="1"),
+    "a key that nobody knows": lambda kept: kept.update(more=1),
+    "no time": lambda kept: kept.pop("at"),
+    "no format": lambda kept: kept.pop("format"),
+    "another format": lambda kept: kept.update(format=kept["format"] + 1),
+}
+
+
+@pytest.mark.parametrize("change", CONTRADICTIONS.values(), ids=CONTRADICTIONS)
+def test_a_verdict_that_contradicts_its_session_is_an_error_with_its_file(store, change):
+    place = stored(store, "faulty")
+    path = changed(store, place, change)
+    with pytest.raises(NetproofError) as error:
+        judging.judge_session(questions.load(store, place))
+    assert str(error.value).startswith(f"{path}: the stored verdict cannot be used: ")
+    (fault,) = check(store, place).faults
+    assert fault == str(error.value)
+
+
+def test_what_unpacks_to_very_much_is_refused(store, monkeypatch):
+    place = stored(store)
+    monkeypatch.setattr(stored_verdicts, "MOST_BYTES", 1000)
+    with pytest.raises(NetproofError, match="more than 1000 bytes"):
+        stored_verdicts.read(store, place)
+
+
+def test_warnings_of_earlier_sessions_are_read_and_not_judged_again(store, site, monkeypatch):
+    text = (SESSIONS / "sick.json").read_text()
+    info = json.loads(text)["session_info"]
+    places = []
+    for number in range(4):
+        uuid = f"{number:08x}{info['uuid'][8:]}"
+        report = site / f"run-{number}.json"
+        document = json.loads(text.replace(info["uuid"], uuid))
+        document["session_info"]["time_start_unix"] += number * 86400
+        report.write_text(json.dumps(document))
+        places.append(ingest(store, report).stored)
+    read = questions.load(store, places[-1])
+    now = judging.judge_session(read, again=True)
+    never_judged(monkeypatch)
+    by_store = judging.judge_session(read)
+    assert by_store.usual.sessions == 3
+    assert by_store.usual.warnings
+    assert said(by_store) == said(now)
