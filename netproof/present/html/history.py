@@ -55,14 +55,9 @@ def write(verdict: HistoryVerdict, path: Path) -> None:
             " cases, or name one with --quantity"
         )
     drawn = chart(verdict, verdict.nights.series)
-    if path.suffix == ".html":
-        made = vl_convert.vegalite_to_html(drawn, vl_version=_VEGA_LITE, bundle=True)
-    elif path.suffix == ".svg":
-        made = vl_convert.vegalite_to_svg(drawn, vl_version=_VEGA_LITE)
-    elif path.suffix == ".png":
-        made = vl_convert.vegalite_to_png(drawn, vl_version=_VEGA_LITE, scale=_PIXELS)
-    else:
-        made = vl_convert.vegalite_to_pdf(drawn, vl_version=_VEGA_LITE)
+    convert = getattr(vl_convert, f"vegalite_to_{path.suffix[1:]}")
+    options = {".html": {"bundle": True}, ".png": {"scale": _PIXELS}}.get(path.suffix, {})
+    made = convert(drawn, vl_version=_VEGA_LITE, **options)
     path.write_bytes(made.encode() if isinstance(made, str) else made)
 
 
