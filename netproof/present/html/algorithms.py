@@ -88,7 +88,7 @@ def _small_charts(names: Mapping[str, str], table: Winners) -> dict[str, Any]:
     labelled = [tick for tick in (_TICKS if edge >= 2 else _FINE_TICKS) if 1 / edge < tick < edge]
     y = alt.Y("factor:Q", title=None, scale=scale, axis=alt.Axis(values=labelled, format="~g"))
     number = ",.4~r"
-    told = tips(
+    tooltip = tips(
         algorithm="algorithm",
         size_bytes=("bytes", ","),
         factor=("factor", number),
@@ -102,10 +102,10 @@ def _small_charts(names: Mapping[str, str], table: Winners) -> dict[str, Any]:
         base.mark_rule(strokeDash=[4, 3], color=PAGE.faint).encode(y=alt.datum(1.0)),
         base.mark_line(clip=True, color=PAGE.series[0]).encode(x, y),
         base.mark_point(clip=True, filled=True, opacity=1, size=40, color=PAGE.series[1])
-        .encode(x, y, tooltip=told)
+        .encode(x, y, tooltip=tooltip)
         .transform_filter("datum.won"),
         # Every point has a tooltip, whether it won or not.
-        base.mark_point(clip=True, opacity=0, size=90).encode(x, y, tooltip=told),
+        base.mark_point(clip=True, opacity=0, size=90).encode(x, y, tooltip=tooltip),
     ]
     with debug_mode(False):
         small = alt.layer(*layers, data=alt.NamedData("gains")).facet(

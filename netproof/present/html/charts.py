@@ -339,11 +339,13 @@ def _curves(
     for (mark, form), colour in reversed(list(zip(MARKS.items(), colours, strict=True))):
         marked = [row for row in figure.flags if row["mark"] == mark]
         if marked:
-            told = [*tips(mark="flagged size"), *_tooltip(marked), *tips(why="why")]
+            tooltip = [*tips(mark="flagged size"), *_tooltip(marked), *tips(why="why")]
             layers.append(
                 alt.Chart(alt.NamedData(mark))
                 .mark_point(shape=form, size=190, strokeWidth=2.6, filled=False)
-                .encode(x, y, color=alt.value(colour), opacity=_fade(pick, 1, 0.08), tooltip=told)
+                .encode(
+                    x, y, color=alt.value(colour), opacity=_fade(pick, 1, 0.08), tooltip=tooltip
+                )
             )
     return layers
 
@@ -356,7 +358,7 @@ def _again(
         return []
     base = alt.Chart(alt.NamedData(_AGAIN))
     fade = _fade(pick, 0.9, 0.08)
-    told = tips(
+    tooltip = tips(
         configuration="configuration",
         size_bytes=("message, bytes", ",d"),
         time_us=("time, µs", ",.4~r"),
@@ -370,12 +372,12 @@ def _again(
         base.mark_point(shape=_AGAIN_MARK, size=26, strokeWidth=1.1, filled=False).encode(
             x, y, colour, opacity=fade
         ),
-        _targets(_AGAIN, told, x, y, pick),
+        _targets(_AGAIN, tooltip, x, y, pick),
     ]
 
 
 def _targets(
-    data: str, told: list[alt.Tooltip], x: alt.X, y: alt.Y, pick: alt.Parameter
+    data: str, tooltip: list[alt.Tooltip], x: alt.X, y: alt.Y, pick: alt.Parameter
 ) -> alt.Chart:
     """Return invisible points, large enough to be hit, with tooltips; of a pick, only its own.
 
@@ -383,7 +385,7 @@ def _targets(
     """
     points = alt.Chart(alt.NamedData(data)).mark_point(filled=True, opacity=0, cursor="pointer")
     detail = alt.Detail("configuration:N")
-    return points.encode(x, y, detail, size=_fade(pick, 200, 0), tooltip=told)
+    return points.encode(x, y, detail, size=_fade(pick, 200, 0), tooltip=tooltip)
 
 
 def _tooltip(rows: Rows) -> list[alt.Tooltip]:
@@ -421,7 +423,7 @@ def dots(
     title: str,
     rows: Rows,
     x_title: str,
-    told: list[alt.Tooltip],
+    tooltip: list[alt.Tooltip],
     y: alt.Y,
     colour: alt.Color,
     *others: Any,
@@ -442,10 +444,10 @@ def dots(
             .mark_rule(color=PAGE.faint, strokeDash=[4, 3])
             .encode(x),
             base.mark_rule(strokeWidth=2).encode(
-                alt.X("low:Q", scale=scale), alt.X2("high:Q"), y, colour, *placed, tooltip=told
+                alt.X("low:Q", scale=scale), alt.X2("high:Q"), y, colour, *placed, tooltip=tooltip
             ),
             base.mark_point(filled=not shaped, size=80, strokeWidth=2.4).encode(
-                x, y, colour, *others, tooltip=told
+                x, y, colour, *others, tooltip=tooltip
             ),
         )
     height = _ROW * max(len(rows), 3)

@@ -92,13 +92,13 @@ def chart(verdict: HistoryVerdict, several: Sequence[Series]) -> dict[str, Any]:
 def _panel(verdict: HistoryVerdict, one: Series, x: alt.X) -> alt.LayerChart:
     sessions, unit = verdict.nights.sessions, one.quantity.unit
 
-    def values(nights: Sequence[float | None], told: str) -> tuple[list[dict[str, Any]], Any]:
+    def values(nights: Sequence[float | None], heading: str) -> tuple[list[dict[str, Any]], Any]:
         rows = [
             {"began": _moment(stored), "value": value, "session": stored.name}
             for stored, value in zip(sessions, nights, strict=True)
             if value is not None
         ]
-        return rows, tips(session=told, value=(one.quantity.title, ",.4~r"))
+        return rows, tips(session=heading, value=(one.quantity.title, ",.4~r"))
 
     levels = [
         {
@@ -124,21 +124,21 @@ def _panel(verdict: HistoryVerdict, one: Series, x: alt.X) -> alt.LayerChart:
             ),
             spans.mark_rule(color=FILE.faint, strokeWidth=1.5).encode(x, alt.X2("until:T"), y),
         ]
-    rows, told = values(one.values, "session")
+    rows, tooltip = values(one.values, "session")
     base = alt.Chart(alt.Data(values=rows))
     layers += [
         base.mark_line(color=FILE.series[0], strokeWidth=1.6).encode(x, y),
         base.mark_point(color=FILE.series[0], filled=True, size=26, opacity=1).encode(
-            x, y, tooltip=told
+            x, y, tooltip=tooltip
         ),
     ]
-    unsure, told = values(one.inconclusive, "inconclusive in")
+    unsure, tooltip = values(one.inconclusive, "inconclusive in")
     if unsure:
         # Beside the line, which goes only through points that count.
         layers.append(
             alt.Chart(alt.Data(values=unsure))
             .mark_text(text="?", fontSize=13, fontWeight="bold", color=FILE.inconclusive)
-            .encode(x, y, tooltip=told)
+            .encode(x, y, tooltip=tooltip)
         )
     shifts = sorted(
         (

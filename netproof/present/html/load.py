@@ -46,7 +46,7 @@ def _view(loaded: Loaded, found: LoadFindings) -> dict[str, Any]:
 def _chart(rows: list[dict[str, Any]]) -> dict[str, Any]:
     title = "Times as long as alone"
     number = ",.4~r"
-    told = tips(
+    tooltip = tips(
         what="measured",
         where="where",
         value=("factor", number),
@@ -56,6 +56,6 @@ def _chart(rows: list[dict[str, Any]]) -> dict[str, Any]:
     y = alt.Y("what:N", title=None, sort=None, axis=alt.Axis(labelLimit=300))
     colour = alt.Color("where:N", title="where")
     x_title = "times as long as alone (mean)"
-    made = dots("factors", title, rows, x_title, told, y, colour, alt.YOffset("where:N"))
+    made = dots("factors", title, rows, x_title, tooltip, y, colour, alt.YOffset("where:N"))
     caption = "A line is the 95 % interval over rounds; at 1 the network shows no impact."
     return chart(title, made, caption)

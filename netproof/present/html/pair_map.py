@@ -125,7 +125,7 @@ class PairMap:
         )
         number = ",.4~r"
         if self.groups:
-            told = tips(
+            tooltip = tips(
                 node="node",
                 partner="with",
                 value=(f"median {unit}", number),
@@ -134,10 +134,12 @@ class PairMap:
                 slowest_value=(f"its {unit}", number),
             )
         else:
-            told = tips(
+            tooltip = tips(
                 node="node", partner="with", value=(unit, number), launches=("launches", "d")
             )
-        drawn = [base.mark_rect().encode(x, y, alt.Color("value:Q", title=unit, scale=scale), told)]
+        drawn = [
+            base.mark_rect().encode(x, y, alt.Color("value:Q", title=unit, scale=scale), tooltip)
+        ]
         if count <= NUMBERED_UP_TO:
             middle = statistics.median(row["value"] for row in self.cells)
             dark = "<" if self.quantity is PairQuantity.RATE else ">"

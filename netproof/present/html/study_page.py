@@ -191,11 +191,11 @@ def _score_chart(title: str, rows: list[dict[str, Any]], looks: Looks) -> dict[s
     shapes = alt.Scale(domain=[_SMOOTH, _RED], range=["circle", MARKS["failed"]])
     shape = alt.Shape("state:N", title="criteria", scale=shapes)
     number = ",.3~r"
-    told = tips(
+    tooltip = tips(
         configuration="configuration",
         value=("score", number),
         low=("from", number),
         high=("to", number),
         state="criteria",
     )
-    return dots("scores", title, rows, "times as fast as the baseline", told, y, colour, shape)
+    return dots("scores", title, rows, "times as fast as the baseline", tooltip, y, colour, shape)
