@@ -34,6 +34,9 @@ from netproof.session.measured_shapes import SHAPE as MEASURED_SHAPE
 from netproof.session.measured_whole import insist_on_whole
 from netproof.site.hostlist import unfold
 
+PAIRS_KEY = "netproof_pairs"
+"""The key under which a test of the report has its rounds of pairs."""
+
 MEASURED_FORMAT = 3
 """Format of what a check stores of a case in the report; raised when its keys change."""
 
@@ -148,6 +151,11 @@ class Session:
     info: dict[str, Any]
     results: tuple[CheckResult, ...]
     document: Mapping[str, Any] | None = field(default=None, repr=False, compare=False)
+
+    @property
+    def with_pairs(self) -> tuple[CheckResult, ...]:
+        """Its tests that read rounds of pairs."""
+        return tuple(result for result in self.results if result.pairs is not None)
 
     def labels(self) -> dict[str, str]:
         """What the session was told of itself, by ``reframe --session-extras``."""
@@ -438,7 +446,7 @@ def _result(
 
 def _pairs(test: dict[str, Any]) -> dict[str, Any] | None:
     """The rounds of pairs that a test read; NetproofError where they contradict each other."""
-    values = test.get("netproof_pairs") or None
+    values = test.get(PAIRS_KEY) or None
     if values:
         try:
             pair_rounds.PairRounds.from_json(values)

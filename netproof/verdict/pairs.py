@@ -550,9 +550,8 @@ def path_of_rounds(rounds: PairRounds, here: Partition) -> Finding | None:
 def rounds_of(session: Session) -> tuple[tuple[PairRounds, Mapping[str, Any]], ...]:
     """The rounds of every job of a session, and what the site said of their partition then."""
     found = {}
-    for result in session.results:
-        if result.pairs is not None:
-            rounds = PairRounds.from_json(result.pairs)
-            # A test that ReFrame ran again stands as it ended.
-            found[rounds.partition, rounds.environment] = rounds, result.pairs["partition_extras"]
+    for result in session.with_pairs:
+        rounds = PairRounds.from_json(result.pairs)
+        # A test that ReFrame ran again stands as it ended.
+        found[rounds.partition, rounds.environment] = rounds, result.pairs["partition_extras"]
     return tuple(found.values())
