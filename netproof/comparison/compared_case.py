@@ -241,12 +241,10 @@ class Outcome(StrEnum):
 class ComparedCase:
     """A case that both sides measured.
 
-    ``score``: the second side's score with the first as baseline; for a function without message
-    sizes (Barrier), the ratio of its times. ``ratios``: by size in bytes, the first side's median
-    time over the second's. ``ranges``: sizes over which one side is faster, empty with too few
-    launches. ``cpu_s_per_gb``: of the costliest node of each side, without interval. ``disturbed``:
-    other activity on a side's nodes in launches that count, since too few others remain, with the
-    side's name.
+    ``score``: the second side's, with the first as baseline, or the ratio of times without message
+    sizes; ``ratios``: by size in bytes, the first side's median time over the second's; ``ranges``:
+    empty with too few launches; ``cpu_s_per_gb``: of each side's costliest node; ``disturbed``:
+    other activity in launches that count all the same, with the side's name.
     """
 
     first: Measured

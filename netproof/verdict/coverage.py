@@ -29,18 +29,14 @@ MOST_LINKS = 3
 class Coverage:
     """What of a partition's nodes a session measured over the network.
 
-    ``measured``: those that took part; ``usable``: those that Slurm called usable when the run
-    began; ``unmeasured``: usable and not measured, of which ``busy`` were with other jobs then;
-    ``down`` and ``drained``: not usable, by Slurm's states; ``one_way``: pairs of nodes between
-    which messages were measured from the first to the second, and never back;
-    ``needed_percent``: of the usable nodes, by the site; ``why``: the reason for which the nodes
-    are not known, or empty; ``told``: whether the session has what Slurm said;
-    ``stated``: how many nodes the site says that a job can have, which counts where Slurm's are not
-    known; ``deferred``: whether cases of the partition were left, and nodes with them;
-    ``waited_for``: unmeasured nodes that other jobs held for longer than the site waits, and
-    ``waited_s``: for how many seconds the run did; ``left``: why there are no rounds of pairs,
-    though there were to be some, or empty; ``most``: how many of the usable nodes Slurm lets one
-    job have, None where it was not asked, and ``limit``: its refusal of one more.
+    ``usable``: by Slurm when the run began; of ``unmeasured`` ones ``busy`` were with other jobs
+    then, and ``waited_for`` were held for longer than the site waits; ``one_way``: pairs measured
+    from the first node to the second, and never back; ``needed_percent``: of usable nodes, by the
+    site; ``why``: the nodes are not known, or empty; ``told``: whether the session has what Slurm
+    said; ``stated``: nodes that a job can have by the site, which count where Slurm's are not
+    known; ``deferred``: whether cases were skipped, and nodes with them; ``left``: why there are no
+    rounds of pairs, or empty; ``most``: usable nodes that one job can have, None where Slurm was
+    not asked, and ``limit``: its refusal of one more.
     """
 
     partition: str

@@ -38,10 +38,9 @@ _RATE = re.compile(r"([0-9]+(?:\.[0-9]+)?) ?([MG])?(?:bit/s|bps)?", re.IGNORECAS
 class CurveKind:
     """Kind of a curve: curves of the same kind can be compared.
 
-    ``named``: the user's name of the benchmark, if given, since a file of NetPIPE does not
-    distinguish TCP from MPI. ``groups`` and ``group``: how many ran at once with IMB's ``-multi``,
-    and which this is, else 1 and None. ``ranks``: None where the benchmark does not print them;
-    ``remark``: what else distinguishes it from other curves of the function.
+    ``named``: the user's name of the benchmark, since a file of NetPIPE does not distinguish TCP
+    from MPI; ``groups``, ``group``: how many ran at once with IMB's ``-multi``, and which this is;
+    ``ranks``: None where not printed; ``remark``: what else distinguishes it.
     """
 
     benchmark: str

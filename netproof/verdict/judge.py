@@ -51,11 +51,10 @@ def judge(
 ) -> Verdict:
     """Judge a session by its expected matrix, and by all criteria.
 
-    ``earlier``: sessions of the same system, whose configurations must not have vanished;
-    ``alongside``: stored results for envelope and score; ``references``: by which every complete
-    case is rejudged, None for the findings of the run; ``made``: the session's provenance, None
-    where it cannot be read. Raises NetproofError for an empty matrix, and for results of another
-    system than the matrix asks for.
+    ``earlier``: sessions of the system, whose configurations must not have vanished; ``alongside``:
+    stored results for envelope and score; ``references``: by which complete cases are rejudged,
+    None for the findings of the run; ``made``: the provenance, None where it cannot be read. Raises
+    NetproofError for an empty matrix, and for results of another system.
     """
     if not matrix.cases:
         raise NetproofError("nothing was to be measured, so there is nothing to pass")
@@ -470,8 +469,7 @@ class Unsettled:
     """Open questions of a measured case: it makes no reference, no baseline and no change.
 
     ``inconclusive``: a sentence each, without the case; ``disturbed``: what else the nodes did in
-    launches that had to count, since too few were undisturbed; ``failed``: whether a part of the
-    case failed all the same.
+    launches that had to count; ``failed``: whether a part failed all the same.
     """
 
     inconclusive: tuple[str, ...]

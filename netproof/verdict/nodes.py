@@ -42,11 +42,9 @@ NAMED = 2
 class NodeFindingKind(StrEnum):
     """What a finding on nodes is.
 
-    ``MINORITY``: others than most nodes; ``NO_MAJORITY``: they differ, and none is what most are;
-    ``DECLARED``: other than it has to be, by the site's file where it says; ``CHANGED``: a node
-    differs between jobs; ``NOT_KNOWN``: what others know; ``PATH``: packets of the MTU do not come
-    through; ``TCP``: nothing comes back to TCP connections; ``CLOCK``: clocks are apart;
-    ``BELOW_MAXIMUM``: a card in a slot that slows it.
+    ``DECLARED``: other than it has to be, by the site's file or at all; ``CHANGED``: between jobs;
+    ``NOT_KNOWN``: what others know; ``PATH``: packets of the MTU do not come through; ``TCP``:
+    nothing answers; ``BELOW_MAXIMUM``: a card in a slot that slows it.
     """
 
     MINORITY = "minority"
@@ -64,12 +62,11 @@ class NodeFindingKind(StrEnum):
 class NodeFinding:
     """In what nodes of a partition are not as they should be.
 
-    ``fact``: a field of ``node_facts.Node``, of a group with the key, ``sysctls
-    net.ipv4.tcp_sack``, or ``path``, ``tcp`` or ``clock``; of several keys the group alone.
-    ``nodes``: the accused, all that differ where there is no majority, both ends of a path;
-    ``value``: what they have, of ``tcp`` what is wrong in words, ``others``: what the others have
-    or the site says, None where there is not one value; ``environment``: in which a program
-    differs.
+    ``fact``: a field of ``node_facts.Node``, with the key of a group (``sysctls
+    net.ipv4.tcp_sack``), or ``path``, ``tcp`` or ``clock``; ``nodes``: all that differ where there
+    is no majority, both ends of a path; ``value``: what they have, of ``tcp`` in words; ``others``:
+    what the others have or the site says, None where it is not one value; ``environment``: in which
+    a program differs.
     """
 
     partition: str

@@ -225,12 +225,11 @@ def _lone(
 class JudgedPairs:
     """The rounds of one job, judged.
 
-    ``judgement``: what becomes of each node; ``alone``: of suspects that were measured while all
-    others were silent; ``alongside``: what else ran on a node, of each that was never undisturbed;
-    ``bisection``: what pairs get while all of them send, None where no round tells it, and
-    ``least``: the share of the line rate that the site asks of it; ``path``: which interfaces
-    carried what they sent, None where nothing was counted; ``lone``: what each pair says by itself,
-    empty unless there are too few nodes to compare pairs.
+    ``alone``: suspects that were measured while all others were silent; ``alongside``: what else
+    ran on each node that was never undisturbed; ``bisection``: None where no round shows it, and
+    ``least``: the share of the line rate that it has to have; ``path``: which interfaces carried
+    what was sent, None where not counted; ``lone``: pairs by themselves, if too few nodes to
+    compare.
     """
 
     rounds: PairRounds

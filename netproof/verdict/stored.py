@@ -44,7 +44,7 @@ from netproof.verdict.verdict import NEVER_RAN, Judged, Verdict, faults_of_parts
 
 if TYPE_CHECKING:
     from netproof.store import Store, StoredSession
-    from netproof.store.questions import Curves
+    from netproof.store.questions import StoredCurves
 
 FORMAT = 1
 """Version of the document; raised when a key changes its meaning or goes."""
@@ -82,7 +82,7 @@ class StoredContradiction(NetproofError):
 
 
 @dataclass(frozen=True)
-class Bounds:
+class StoredBounds:
     """Digests of the bounds that a verdict was judged by.
 
     ``netproof``: its version, and ``JUDGED_BY``; ``matrix``: of each part of the matrix, by its
@@ -95,7 +95,7 @@ class Bounds:
     references: str
 
     @classmethod
-    def of(cls, matrix: Matrix, references: Path) -> Bounds:
+    def of(cls, matrix: Matrix, references: Path) -> StoredBounds:
         """Return today's bounds; ``references``: the folder of the files.
 
         Raise NetproofError where the system's file cannot be read.
@@ -134,7 +134,7 @@ class Bounds:
             hashlib.sha256(content).hexdigest(),
         )
 
-    def differences(self, now: Bounds) -> Iterator[str]:
+    def differences(self, now: StoredBounds) -> Iterator[str]:
         """Yield what differs today, without the references, a few words each."""
         if self.netproof != now.netproof:
             yield f"netproof {self.netproof[0]} judged it, and this is {now.netproof[0]}"
@@ -147,7 +147,7 @@ class Bounds:
                 keys = [key for key in today if today[key] != then.get(key)]
                 yield f"{', '.join(keys) or 'the criteria'} of {name}"
 
-    def judge_cases_as(self, now: Bounds) -> bool:
+    def judge_cases_as(self, now: StoredBounds) -> bool:
         """Check whether single cases of today's partitions were judged by the same bounds."""
         flaws = "the known flaws"
         return (
@@ -173,7 +173,7 @@ class StoredVerdict:
     partition: str
     full: bool
     report_sha256: str
-    bounds: Bounds
+    bounds: StoredBounds
     baseline: ScoreBaseline | None
     unread: tuple[str, ...]
     differences: tuple[str, ...]
@@ -198,7 +198,7 @@ class StoredVerdict:
 
         Raise NetproofError where the system's file of references cannot be used.
         """
-        now = Bounds.of(matrix, references)
+        now = StoredBounds.of(matrix, references)
         found = [*self.bounds.differences(now)]
         if now.references != self.bounds.references:
             entries = rejudge.of_file(references, self.system)
@@ -214,7 +214,9 @@ class StoredVerdict:
                 found.append(f"the references of {count} ({'; '.join(other[:NAMED])}{more})")
         return tuple(found)
 
-    def on(self, session: Session, rows: Sequence[Mapping[str, Any]], curves: Curves) -> Verdict:
+    def on(
+        self, session: Session, rows: Sequence[Mapping[str, Any]], curves: StoredCurves
+    ) -> Verdict:
         """Return the verdict on its session, of which ``rows`` are those of ``COLUMNS``.
 
         Raise StoredContradiction where it has not all parts, is on other cases, or lacks a fault.
@@ -286,7 +288,7 @@ class StoredVerdict:
 class _Measurements:
     """What a session measured, by case, read when it is asked for."""
 
-    def __init__(self, session: Session, curves: Curves) -> None:
+    def __init__(self, session: Session, curves: StoredCurves) -> None:
         self.session, self.curves = session, curves
 
     @cached_property
@@ -369,7 +371,7 @@ def document(
     Raise NetproofError where the system's file changed meanwhile and cannot be used.
     """
     system = matrix.cases[0].system
-    bounds = Bounds.of(matrix, references)
+    bounds = StoredBounds.of(matrix, references)
     entries = rejudge.of_file(references, system)
     head = {
         "format": FORMAT,
@@ -445,7 +447,7 @@ def on_session(
 
     rows = questions.cases(store, stored, COLUMNS)
     with _naming(store, stored):
-        return found, found.on(session, rows, questions.Curves(store, stored))
+        return found, found.on(session, rows, questions.StoredCurves(store, stored))
 
 
 def insist_on_session(verdict: Verdict, session: Session, place: Path) -> None:

@@ -39,10 +39,10 @@ _COUNTERS = ("tx_bytes", "rx_bytes", "rx_errs", "tx_errs", "rx_drop", "tx_drop",
 
 @dataclass(frozen=True)
 class InterfaceTotals:
-    """What an interface of a node counted over all launches of a partition's cases.
+    """Counts of an interface over all launches of a partition's cases.
 
-    ``counted``: counter to its sum, None where one launch's is not known; ``rail``: whether it is
-    under test; ``again``: of the node, what TCP sent again.
+    ``counted``: sums by counter, None where a launch's is not known; ``rail``: whether it is under
+    test; ``again``: what TCP sent again on the node.
     """
 
     partition: str
@@ -75,10 +75,10 @@ def _sum(first: int | None, second: int | None) -> int | None:
 
 @dataclass(frozen=True)
 class Seen:
-    """A launch that was counted: of a case, or of rounds of pairs.
+    """A launch of a case or of rounds of pairs that was counted.
 
-    ``rails``: the interfaces under test; ``calm``: whether nothing disturbed it; ``partners``:
-    whom a node sent to, where that is not all the other nodes.
+    ``rails``: interfaces under test; ``calm``: whether it was undisturbed; ``partners``: whom a
+    node sent to, where these are not all others.
     """
 
     partition: str
@@ -157,10 +157,9 @@ def carriers_in_rounds(several: Iterable[Seen]) -> tuple[Finding, ...]:
 
 
 def all_lose(several: Iterable[Seen]) -> tuple[Finding, ...]:
-    """Partitions on which every node of rounds of pairs sends too much again, a finding each.
+    """Return a finding on each partition on which every node of rounds sends too much again.
 
-    Over undisturbed launches, each node beyond the bound that fails a case. No node stands out
-    then, and what all are slowed by shows in no comparison of nodes.
+    No node stands out then, and comparing nodes shows nothing of what slows all.
     """
     found = []
     for partition, launches in sorted(_by_partition(one for one in several if one.calm).items()):
@@ -232,12 +231,10 @@ def _shares_by_node(launches: Iterable[Seen]) -> dict[str, Share]:
 
 
 def standing_out(several: Sequence[Seen]) -> tuple[Finding, ...]:
-    """The nodes whose ports lose more than those of the partition's others, a finding each.
+    """Return a finding on each node whose port loses more than those of the partition's others.
 
-    What all nodes have in common is the switch's, or the machine's on which they are emulated. So
-    what a port loses, over the partition's undisturbed launches if there are any, is compared with
-    the median of the other nodes', by ``beyond`` and ``times``. It warns, as LOSES where most
-    launches show it, and as LOST_ONCE where it was a burst.
+    Losses over undisturbed launches, if there are any, are compared with the other nodes' median,
+    by ``beyond`` and ``times``. It warns, as LOSES where most launches show it, else as LOST_ONCE.
     """
     found = []
     for partition, launches in sorted(_by_partition(several).items()):

@@ -117,10 +117,9 @@ def _score(rulings: Sequence[Ruling]) -> Finding | None:
 class Borrowed:
     """Stored result of a case from another session, which is compared with and not judged.
 
-    ``session``: the name of that session in the store, ``path``: its directory; ``started``: when
-    it began, UTC; ``days``: how long before the judged session, negative after it; ``marks``:
-    reasons against comparing them, a sentence each; ``rulings``: of the criteria across
-    configurations.
+    ``session``: its name in the store, at ``path``; ``started``: UTC; ``days``: how long before the
+    judged session, negative after it; ``marks``: reasons against comparing them, a sentence each;
+    ``rulings``: of the criteria across configurations.
     """
 
     subject: Subject
@@ -242,13 +241,10 @@ class LeftCase:
 class Verdict:
     """All cases in the matrix' order, declared absences, and faults beyond single cases.
 
-    ``notes``: what was not asserted, or could not be, a sentence each; ``left``: expected cases
-    that the session skipped; ``alongside``: stored results, None where not asked for;
-    ``launched``: launches and crashes of each configuration; ``nodes``: faults and warnings of
-    nodes; ``coverage``: measured nodes of each partition; ``pairs``: rounds of pairs; ``traffic``:
-    counters of each node's interfaces; ``standing_out``: carriers that changed in rounds of pairs,
-    and nodes that lose more than the others of their partition, which are notes too. The sentences
-    of whatever fails among ``failed_tests`` and these parts are among the faults.
+    ``notes``: what was not or could not be asserted; ``left``: expected cases that were skipped;
+    ``alongside``: stored results, None where not asked for; ``launched``: launches and crashes of
+    each configuration; ``traffic``: counters of each interface; ``standing_out``: changed carriers,
+    and nodes that lose more than others. What fails in a part is among the faults, in a sentence.
     """
 
     cases: tuple[Judged, ...]
