@@ -11,6 +11,7 @@ from typing import Any, TypeVar
 from rich import box
 from rich.console import Console
 from rich.progress import track
+from rich.segment import Segment, Segments
 from rich.table import Table
 from rich.text import Text
 
@@ -315,12 +316,24 @@ def _print_cases(verdict: Verdict, out: Console) -> None:
         print_table(fitting(columns, out.width), out)
         return
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
-    for column in columns:
-        table.add_column(column.heading, justify="right" if column.right else "left", no_wrap=True)
-    for row in zip(*(column.cells for column in columns), strict=True):
-        table.add_row(*(_cell(cell) for cell in row))
+    widths = [column.width for column in columns]
+    for column, wide in zip(columns, widths, strict=True):
+        side = "right" if column.right else "left"
+        table.add_column(column.heading, justify=side, no_wrap=True, width=wide)
     width, out.width = out.width, max(out.width, needed)
-    out.print(table)
+    *head, end = out.render_lines(table, pad=False)
+    segments = [segment for line in head for segment in (*line, Segment.line())]
+    # Rich takes seconds to lay thousands of rows out.
+    for cells in zip(*(column.cells for column in columns), strict=True):
+        between = " "
+        for column, wide, cell in zip(columns, widths, cells, strict=True):
+            room = " " * (wide - len(cell))
+            left, right = (room, "") if column.right else ("", room)
+            style = out.get_style(cell.style) if cell.style else None
+            segments += [Segment(between + left), Segment(cell.plain, style), Segment(right)]
+            between = " " * _BETWEEN_CASES
+        segments += [Segment(" "), Segment.line()]
+    out.print(Segments([*segments, *end, Segment.line()]))
     out.width = width
 
 
