@@ -13,7 +13,7 @@ from enum import StrEnum
 from statistics import fmean, median
 
 from netproof.congestion.loaded import Loaded, VictimRun
-from netproof.congestion.turns import Aggressor, Victim, VictimPlace
+from netproof.congestion.planning import Aggressor, Victim, VictimPlace
 from netproof.measurement.interval import Interval, Side, of_pseudomedian, pseudomedian, side
 from netproof.site.load_settings import LoadSettings
 

@@ -12,8 +12,7 @@ from netproof.present.tables import TableColumn, benchmark_name, print_table, sa
 from netproof.present.tuning import gain_in_words, percent, setting
 from netproof.present.wording import counted
 from netproof.tuning.algorithm_sweep import AlgorithmSweep, Remark
-from netproof.tuning.gains import Gain
-from netproof.tuning.winners import SizeWinner, Winners
+from netproof.tuning.gains import Gain, SizeWinner, Winners
 
 OWN = "the library's own"
 NO_DIFFERENCE = "statistically tied"

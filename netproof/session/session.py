@@ -20,7 +20,7 @@ from netproof.measurement.case import Case
 from netproof.session import measured, records
 from netproof.session.again import MeasuredAgain
 from netproof.session.left import Left
-from netproof.session.measured import Crash, Launch, Measured
+from netproof.session.measured import Measured, RepeatedCase
 from netproof.session.pair_rounds import PairRounds
 from netproof.site.hostlist import unfold
 
@@ -149,19 +149,9 @@ class _Test:
 
 
 @dataclass(frozen=True)
-class _FurtherCase:
-    """Repeat launches of a case that another test had measured."""
-
-    case: Case
-    launches: tuple[Launch, ...] = ()
-    crashes: tuple[Crash, ...] = ()
-    faults: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True)
 class _Further:
     format: int
-    cases: tuple[_FurtherCase, ...]
+    cases: tuple[RepeatedCase, ...]
 
 
 @dataclass(frozen=True)
@@ -383,11 +373,11 @@ class _Notes:
 
     left: Mapping[tuple[str, ...], Left]
     failed: Mapping[tuple[str, ...], str]
-    further: Mapping[tuple[Any, ...], Sequence[_FurtherCase]]
+    further: Mapping[tuple[Any, ...], Sequence[RepeatedCase]]
 
     @classmethod
     def of(cls, tests: Sequence[_Test]) -> _Notes:
-        further: dict[tuple[Any, ...], list[_FurtherCase]] = {}
+        further: dict[tuple[Any, ...], list[RepeatedCase]] = {}
         for test in tests:
             if test.netproof_further:
                 _insist_on_format(test, test.netproof_further.format)

@@ -26,7 +26,7 @@ from netproof.present.html.layers import Rows, log, size_axis
 from netproof.present.html.looks import PAGE, looking
 from netproof.present.tables import benchmark_name
 from netproof.tuning.algorithm_sweep import AlgorithmSweep
-from netproof.tuning.winners import Winners
+from netproof.tuning.gains import Winners
 
 GAINS = "gains"
 """Name of the small charts' data."""

@@ -1,0 +1,559 @@
+"""Verdicts on sessions, and what they leave open."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from netproof.commands.cli import app
+from netproof.criteria import Level
+from netproof.criteria.slower import ENVELOPE
+from netproof.errors import NetproofError
+from netproof.measurement.case import Case
+from netproof.session import session
+from netproof.session.measured import Measured
+from netproof.session.session import Session
+from netproof.site.matrix import Absence, Matrix
+from netproof.site.partition import ScoreBaseline
+from netproof.store import Store, questions
+from netproof.verdict.exit_status import CANNOT_JUDGE, FAILED, PASSED
+from netproof.verdict.judge import Unsettled, judge, unsettled_of
+from netproof.verdict.judging import ingest
+from netproof.verdict.verdict import sentences_of_skipped
+
+SESSIONS = Path(__file__).resolve().parents[2] / "data" / "sessions"
+
+
+def matrix_of(*cases: Case) -> Matrix:
+    """A matrix of these cases, without further settings."""
+    return Matrix(cases, (), True, {}, {}, None, frozenset())
+
+
+@pytest.fixture(scope="module")
+def passed() -> Session:
+    """A session in which all that ran passed."""
+    return session.load(SESSIONS / "passed.json")
+
+
+@pytest.fixture(scope="module")
+def expected(passed) -> Matrix:
+    """The matrix that was expected of it."""
+    return matrix_of(*(r.case for r in passed.results if r.case is not None))
+
+
+def altered(stored: Session, job: bool, **changes) -> Session:
+    """The session with its first job's, or its first check's, result changed."""
+    results = list(stored.results)
+    first = next(n for n, r in enumerate(results) if (r.case is None) == job)
+    results[first] = dataclasses.replace(results[first], **changes)
+    return dataclasses.replace(stored, results=tuple(results))
+
+
+def failures(matrix: Matrix, stored: Session) -> list[str]:
+    verdict = judge(matrix, stored)
+    assert verdict.status == FAILED
+    return [fault for judged in verdict.cases for fault in judged.faults] + list(verdict.faults)
+
+
+def test_a_session_with_all_that_was_expected_passes(expected, passed):
+    verdict = judge(expected, passed)
+    assert verdict.status == PASSED
+    assert [judged.case.key() for judged in verdict.cases] == [c.key() for c in expected.cases]
+
+
+def test_a_fabric_that_is_declared_absent_is_repeated_once(expected, passed):
+    def without_verbs(result):
+        if result.case is None or result.environment != "intelmpi":
+            return result
+        extras = {
+            **result.measured["environment_extras"],
+            "built": {"absent": {"verbs": "no card has it here"}},
+        }
+        return dataclasses.replace(
+            result, measured={**result.measured, "environment_extras": extras}
+        )
+
+    stored = dataclasses.replace(passed, results=tuple(map(without_verbs, passed.results)))
+    notes = judge(expected, stored).notes
+    assert notes.count("intelmpi has no verbs: no card has it here") == 1
+    assert not any(" has no verbs" in note for note in judge(expected, passed).notes)
+
+
+def test_a_case_that_is_missing_fails(expected, passed):
+    more = Case("testbed", "gige", "intelmpi", "imb", "Alltoall", 4, 1)
+    verdict = judge(dataclasses.replace(expected, cases=(*expected.cases, more)), passed)
+    assert [j.faults for j in verdict.cases if j.case == more] == [
+        ("did not run: the session does not have it",)
+    ]
+    assert verdict.status == FAILED
+
+
+def test_a_case_that_passed_without_a_measurement_fails(expected, passed):
+    assert failures(expected, altered(passed, job=False, measured=None)) == [
+        "passed for ReFrame, but left no measurement"
+    ]
+
+
+def test_a_job_that_failed_fails_the_session_even_if_its_checks_passed(expected, passed):
+    failed = altered(passed, job=True, result="fail", phase="run", reason="job died\njob died\n")
+    (fault,) = failures(expected, failed)
+    assert fault.endswith(": fail in run: job died")
+
+
+@pytest.mark.parametrize(
+    ("result", "reason"),
+    [
+        ("skip", "was skipped: the reason is in what ReFrame printed"),
+        ("fail_deps", "did not run, since the job that measures for it failed"),
+        ("abort", "abort in an unknown phase: "),
+        ("xpass", "xpass in an unknown phase: "),
+    ],
+)
+def test_whatever_is_no_pass_fails(expected, passed, result, reason):
+    changed = altered(passed, job=False, result=result, phase="", reason="", measured=None)
+    assert failures(expected, changed) == [reason]
+
+
+def test_an_expected_failure_passes_and_says_so(expected, passed):
+    verdict = judge(expected, altered(passed, job=False, result="xfail"))
+    assert verdict.status == PASSED
+    assert "fails as expected" in [judged.expected for judged in verdict.cases]
+
+
+def test_results_of_another_system_cannot_be_judged(expected, passed):
+    with pytest.raises(NetproofError, match="holds results of elsewhere, not of testbed"):
+        judge(expected, altered(passed, job=False, system="elsewhere"))
+
+
+def test_a_session_of_which_nothing_was_expected_cannot_be_judged(passed):
+    with pytest.raises(NetproofError, match="nothing was to be measured"):
+        judge(matrix_of(), passed)
+
+
+def test_a_failed_case_beyond_the_matrix_fails_too():
+    faulty = session.load(SESSIONS / "faulty.json")
+    wanted = Case("testbed", "gige", "mpich", "imb", "PingPong", 2, 1)
+    verdict = judge(matrix_of(wanted), faulty)
+    assert verdict.status == FAILED
+    failed = {judged.case.function for judged in verdict.cases if not judged.passed}
+    assert failed == {"Bcast", "Allreduce", "Barrier"}
+
+
+def test_the_reason_of_a_failed_case_names_its_file():
+    faulty = session.load(SESSIONS / "faulty.json")
+    barrier = next(r.case for r in faulty.results if r.case and r.case.function == "Barrier")
+    ((reason,),) = (
+        judged.faults
+        for judged in judge(matrix_of(barrier), faulty).cases
+        if judged.case.function == "Barrier"
+    )
+    assert "Barrier.1.err: Barrier.1 was ended at its limit of 6 s" in reason
+
+
+class TestCriteria:
+    """On a switch with a small buffer."""
+
+    @pytest.fixture
+    def sick(self) -> Session:
+        return session.load(SESSIONS / "sick.json")
+
+    @pytest.fixture
+    def expected_of_sick(self, sick) -> Matrix:
+        return matrix_of(*(r.case for r in sick.results if r.case is not None))
+
+    def test_a_confirmed_flag_fails_the_case_and_names_the_switch(self, sick, expected_of_sick):
+        verdict = judge(expected_of_sick, sick)
+        assert verdict.status == FAILED
+        failing = [reason for judged in verdict.cases for reason in judged.said(Level.FAIL)]
+        assert any("(switch gige): from 32768 to 49152 bytes" in reason for reason in failing)
+        assert all(judged.again for judged in verdict.cases)
+
+    def test_what_the_tests_of_the_run_found_is_not_told_twice(self, sick, expected_of_sick):
+        assert judge(expected_of_sick, sick).faults == ()
+
+    def test_a_test_that_could_not_measure_again_is_a_fault_and_its_flags_stand(
+        self, sick, expected_of_sick
+    ):
+        results = [
+            dataclasses.replace(r, result="fail", phase="run", reason="sbatch: error", again=None)
+            if r.kind == "curves"
+            else r
+            for r in sick.results
+        ]
+        verdict = judge(expected_of_sick, dataclasses.replace(sick, results=tuple(results)))
+        assert len(verdict.faults) == 2
+        assert all("Smoothness: fail in run: sbatch: error" in fault for fault in verdict.faults)
+        failing = [reason for judged in verdict.cases for reason in judged.said(Level.FAIL)]
+        assert any(reason.endswith("; it was not measured again") for reason in failing)
+
+    def test_what_is_beyond_its_references_says_on_which_nodes(self, sick, expected_of_sick):
+        beyond = [
+            fault for judged in judge(expected_of_sick, sick).cases for fault in judged.faults
+        ]
+        assert beyond
+        assert all(fault.endswith("; on gige-1, gige-2") for fault in beyond)
+
+    def test_that_mpi_has_no_tcp_to_compare_with_is_said(self, sick):
+        over_mpi = [r.case for r in sick.results if r.case is not None and r.case.function == "mpi"]
+        first = over_mpi[0]
+        without = Absence(first.partition, first.environment, "netpipe-tcp", "not built")
+        matrix = dataclasses.replace(matrix_of(*over_mpi), absences=(without,))
+        said = "no MPI loss, since the environment has no NetPIPE over TCP to compare with"
+        assert f"1 case has {said}: {first}" in judge(matrix, sick).notes
+        assert not any(said in note for note in judge(matrix_of(*over_mpi), sick).notes)
+
+    def test_what_the_baseline_did_not_run_has_no_score_and_that_is_said(
+        self, sick, expected_of_sick
+    ):
+        more = Case("testbed", "gige", "openmpi5", "netpipe", "tcp", 2, 1)
+        matrix = dataclasses.replace(
+            expected_of_sick,
+            cases=(*expected_of_sick.cases, more),
+            baseline=ScoreBaseline("gige", "openmpi5"),
+        )
+        verdict = judge(matrix, sick)
+        assert (
+            "no scores for 1 functions: the baseline gige openmpi5 did not run them"
+            in verdict.notes
+        )
+        assert {j.score() for j in verdict.cases} == {None}
+
+
+class TestVanished:
+    """A configuration that an earlier session had."""
+
+    @pytest.fixture
+    def without_intelmpi(self, passed) -> Matrix:
+        return matrix_of(Case("testbed", "gige", "mpich", "imb", "PingPong", 2, 1))
+
+    def test_it_fails_the_verdict_and_names_where_it_ran(self, without_intelmpi, passed):
+        verdict = judge(without_intelmpi, passed, [passed])
+        assert verdict.status == FAILED
+        (fault,) = verdict.faults
+        assert fault.startswith("testbed:gige intelmpi: ran in ")
+        assert "put it back, or say why it is gone in the partition's extras['retired']" in fault
+
+    def test_one_that_the_site_says_is_gone_is_not_missed(self, without_intelmpi, passed):
+        matrix = dataclasses.replace(without_intelmpi, retired=frozenset({("gige", "intelmpi")}))
+        assert judge(matrix, passed, [passed]).faults == ()
+
+    def test_one_of_a_partition_that_was_not_asked_for_is_not_missed(
+        self, without_intelmpi, passed
+    ):
+        matrix = dataclasses.replace(without_intelmpi, whole=False)
+        assert judge(matrix, passed, [passed]).faults == ()
+
+
+TURN = {"why": "last measured 2026-11-18", "planned": True}
+DOWN = {"why": "partition gige is DOWN", "planned": False}
+
+
+class TestLeft:
+    """Cases that the session skipped, by its budget or because they could not be measured."""
+
+    def leaving(self, stored: Session, left: dict | None, *functions: str) -> Session:
+        results = [
+            dataclasses.replace(r, result="skip", measured=None, left=left)
+            if r.case is not None and r.case.function in functions
+            else r
+            for r in stored.results
+        ]
+        return dataclasses.replace(stored, results=tuple(results))
+
+    def test_what_is_left_for_another_night_is_no_longer_expected_and_said(self, expected, passed):
+        verdict = judge(expected, self.leaving(passed, TURN, "PingPong"))
+        assert verdict.status == PASSED
+        assert len(verdict.cases) == len(expected.cases) - 1
+        assert sentences_of_skipped(verdict.left) == [
+            "1 case of gige intelmpi deferred: last measured 2026-11-18"
+        ]
+
+    def test_what_could_not_be_measured_never_passes(self, expected, passed):
+        verdict = judge(expected, self.leaving(passed, DOWN, "PingPong"))
+        assert verdict.status == CANNOT_JUDGE
+        assert sentences_of_skipped(verdict.left) == [
+            "1 case of gige intelmpi NOT MEASURED: partition gige is DOWN"
+        ]
+
+    def test_a_failure_alongside_it_is_a_failure(self, expected, passed):
+        left = self.leaving(passed, DOWN, "PingPong")
+        assert judge(expected, altered(left, job=True, result="fail")).status == FAILED
+
+    def test_a_session_that_left_all_of_it_cannot_be_judged(self, expected, passed):
+        functions = [case.function for case in expected.cases]
+        assert judge(expected, self.leaving(passed, TURN, *functions)).status == CANNOT_JUDGE
+
+    def test_a_skip_that_nobody_planned_fails(self, expected, passed):
+        assert judge(expected, self.leaving(passed, None, "PingPong")).status == FAILED
+
+    def test_a_case_that_was_to_be_left_and_ran_is_judged(self, expected, passed):
+        assert judge(expected, altered(passed, job=False, left=TURN)).left == ()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["healthy.json", "two-switches.json"])
+def test_of_two_healthy_switches_the_slower_is_compared_with_what_its_link_explains(name):
+    stored = session.load(SESSIONS / name)
+    verdict = judge(matrix_of(*(r.case for r in stored.results if r.measured)), stored)
+    found = [
+        ruling
+        for judged in verdict.cases
+        for ruling in judged.rulings
+        if ruling.finding.criterion == "envelope" and ruling.finding.value is not None
+    ]
+    assert any("would take over 100 Mbit/s with MTU 1500" in ruling.why for ruling in found)
+    # Of their bare times 15 and 20, since the link of one has a tenth of the other's rate.
+    # 4.5 is MPICH at 384 bytes compared with Intel MPI, on the same link.
+    assert max(ruling.finding.value for ruling in found) < ENVELOPE.fail / 2
+    assert not [ruling.why for ruling in found if ruling.level is Level.FAIL]
+
+
+class TestCrashes:
+    """Launches that crashed before their first figure and were launched again."""
+
+    def crashed(self, stored: Session, *functions: str) -> Session:
+        """The session with a crash before the first launch of each of these functions."""
+        results = []
+        for result in stored.results:
+            if result.measured and result.case.function in functions:
+                crash = {"launch": 1, "attempt": 1, "order": 3, "status": 139}
+                crash |= {"nodes": ["gige-2"], "said": "Segmentation fault"}
+                values = {**result.measured, "crashes": [crash]}
+                result = dataclasses.replace(result, measured=values)
+            results.append(result)
+        return dataclasses.replace(stored, results=tuple(results))
+
+    def counted(self, stored: Session) -> int:
+        return sum(len(r.measured["launches"]) for r in stored.results if r.measured)
+
+    def test_one_is_a_warning_that_names_launch_node_status_and_words(self, expected, passed):
+        verdict = judge(expected, self.crashed(passed, "PingPong"))
+        assert verdict.status == PASSED
+        (warned,) = (one for one in verdict.cases if one.level is Level.WARN)
+        (why,) = warned.said(Level.WARN)
+        assert warned.case.function == "PingPong"
+        assert "launch 1 crashed on gige-2 before its first figure (attempt 1, status 139)" in why
+        assert why.endswith("and was launched again; it said: Segmentation fault")
+        assert verdict.crashes == f"launches: {self.counted(passed) + 1}, crashed: 1"
+
+    def test_two_are_too_many_where_they_are_above_the_share(self, expected, passed):
+        stored = self.crashed(passed, "PingPong", "tcp")
+        verdict = judge(expected, stored)
+        crashed = sum(one.crashed for one in verdict.launched)
+        made = self.counted(passed) + crashed
+        assert verdict.status == FAILED
+        (fault,) = verdict.faults
+        assert fault == (
+            f"gige intelmpi: {crashed} of {made} launches crashed ({100 * crashed / made:.2g} %,"
+            " above 2 % is flagged): Segmentation fault"
+        )
+
+    def test_a_share_that_only_warns_is_a_note(self, expected, passed):
+        stored = self.allowing(self.crashed(passed, "PingPong", "tcp"), warn=0.01, fail=0.9)
+        verdict = judge(expected, stored)
+        assert verdict.status == PASSED
+        assert any("above 1 % is flagged" in note for note in verdict.notes)
+
+    def test_a_site_may_allow_more(self, expected, passed):
+        stored = self.allowing(self.crashed(passed, "PingPong", "tcp"), fail=0.9)
+        assert judge(expected, stored).faults == ()
+
+    def test_those_around_flagged_sizes_count_too(self):
+        stored = session.load(SESSIONS / "sick.json")
+        expected = matrix_of(*(r.case for r in stored.results if r.measured))
+        without = judge(expected, stored)
+        crash = {"launch": 2, "attempt": 1, "order": 3, "status": 139}
+        crash |= {"nodes": ["gige-2"], "said": "Segmentation fault"}
+        complete = {result.case for result in stored.results if result.measured}
+        results, cases = [], []
+        for result in stored.results:
+            if result.again:
+                again = tuple({**one, "made": 4, "crashes": [crash]} for one in result.again)
+                cases += [case for one in again if (case := Case(**one["case"])) in complete]
+                result = dataclasses.replace(result, again=again)
+            results.append(result)
+        verdict = judge(expected, dataclasses.replace(stored, results=tuple(results)))
+        # As it was recorded, each was started three times around its flagged sizes.
+        made = sum(one.launches for one in without.launched) + len(cases)
+        assert verdict.crashes == f"launches: {made}, crashed: {len(cases)}"
+        warned = {
+            judged.case
+            for judged in verdict.cases
+            for why in judged.said(Level.WARN)
+            if "around flagged sizes launch 2 crashed on gige-2" in why
+        }
+        assert warned == set(cases)
+        places = {f"{case.partition} {case.environment}" for case in cases}
+        for place in places:
+            assert any(
+                fault.startswith(f"{place}: ") and fault.endswith("flagged): Segmentation fault")
+                for fault in verdict.faults
+            )
+
+    def allowing(self, stored: Session, **bounds: float) -> Session:
+        """The session with these settings of its site."""
+        results = []
+        for result in stored.results:
+            if result.measured:
+                criteria = {"criteria": {"crash": bounds}}
+                extras = result.measured["partition_extras"] | criteria
+                values = {**result.measured, "partition_extras": extras}
+                result = dataclasses.replace(result, measured=values)
+            results.append(result)
+        return dataclasses.replace(stored, results=tuple(results))
+
+
+ROOT = Path(__file__).resolve().parents[3]
+SESSIONS_UNSETTLED = ROOT / "tests" / "data" / "sessions"
+HEALTHY, SICK = (SESSIONS_UNSETTLED / f"{name}.json" for name in ("healthy", "sick"))
+BUSY = {
+    **{"node": "gige-2", "machine": "m", "cpus": 2, "wall_s": 1.0, "others_cpu_s": 0.8},
+    **{"others_share": 0.38, "network_share": 0.0, "steal_share": 0.0, "pressure_share": 0.5},
+    **{"pressure_full_share": 0.0, "absent": []},
+}
+WORDS = "the machine was disturbed: gige-2: others used 38 % of the CPUs"
+LATENCY = {
+    **{"criterion": "reference", "level": "inconclusive", "where": "it", "value": 6.0},
+    **{"reason": "latency_us is 6 us (95% interval 5 to 7)", "bound": 5.5, "interval": [5, 7]},
+    "variable": "latency_us",
+}
+
+Change = Callable[[dict], None]
+
+
+def changed_here(test: dict) -> bool:
+    """The case that the tests change: no ruling on it is inconclusive as it was recorded."""
+    case = test.get("netproof_case") or {}
+    where = (test["partition"], test["environ"], case.get("function"))
+    return bool(test.get("netproof_measured")) and where == ("gige", "mpich", "Barrier")
+
+
+def disturbed(test: dict, launches: int = 3) -> None:
+    for launch in test["netproof_measured"]["launches"][:launches]:
+        launch["loads"] = [BUSY]
+
+
+def unsure(test: dict) -> None:
+    test["netproof_references"] = [LATENCY]
+
+
+def report(folder: Path, number: int, change: Change = lambda test: None) -> Path:
+    """The healthy session once more, with ``change`` applied to one of its cases."""
+    document = json.loads(HEALTHY.read_text())
+    for test in document["runs"][0]["testcases"]:
+        if changed_here(test):
+            change(test)
+    info = document["session_info"]
+    info["uuid"] = f"{number:08x}{info['uuid'][8:]}"
+    info["time_start_unix"] += number
+    path = folder / f"run-{number}.json"
+    path.write_text(json.dumps(document))
+    return path
+
+
+def of_case(path: Path) -> Unsettled:
+    found = unsettled_of(session.load(path))
+    return found["testbed", "gige", "mpich", "imb", "Barrier", 2, "between", "oneway"]
+
+
+def test_what_is_inconclusive_across_configurations_is_told_without_the_case():
+    found = unsettled_of(session.load(HEALTHY))
+    assert len(found) == 16
+    (why,) = found["testbed", "gige", "mpich", "imb", "PingPong", 2, "between", "oneway"].all
+    assert why.startswith("12.98 µs at 256 bytes is 2.23 times (95% interval 0.221 to 14.3)")
+    assert sum(bool(one.all) for one in found.values()) == 4
+
+
+@pytest.mark.slow
+def test_a_reference_whose_interval_contains_its_bound_is_reported(tmp_path):
+    assert of_case(report(tmp_path, 1)).all == ()
+    found = of_case(report(tmp_path, 2, unsure))
+    assert found.all == found.why_no_value == ("latency_us is 6 us (95% interval 5 to 7)",)
+
+
+def test_disturbed_launches_are_told_though_nothing_failed(tmp_path):
+    found = of_case(report(tmp_path, 1, disturbed))
+    assert found.all == found.why_no_value == (WORDS,)
+    assert not found.failed
+
+
+def test_a_failure_is_one_whatever_else_is_inconclusive():
+    found = unsettled_of(session.load(SICK))
+    both = [one for one in found.values() if one.failed and one.inconclusive]
+    assert both
+    assert all(one.why_no_value == () for one in both)
+
+
+class TestBaseline:
+    @pytest.fixture(autouse=True)
+    def references(self, tmp_path, monkeypatch):
+        shutil.copy(ROOT / "reference-values" / "testbed.yaml", tmp_path)
+        monkeypatch.setenv("RFM_REFERENCE_PREFIX", str(tmp_path))
+
+    @pytest.mark.slow
+    @pytest.mark.parametrize(
+        ("change", "why"),
+        [(unsure, "latency_us is 6 us (95% interval 5 to 7)"), (disturbed, WORDS)],
+    )
+    def test_what_one_session_leaves_open_makes_no_reference(self, tmp_path, change, why):
+        reports = [report(tmp_path, 1), report(tmp_path, 2, change), report(tmp_path, 3)]
+        ran = CliRunner().invoke(app, ["references", "derive", *map(str, reports)])
+        line = "testbed:gige mpich IMB Barrier 2 ranks: no references: inconclusive in run-2.json:"
+        assert f"{line} {why}\n" in ran.stderr
+        assert ran.exit_code == 0
+
+    @pytest.mark.slow
+    def test_enough_other_launches_make_one(self, tmp_path):
+        def one_more(test: dict) -> None:
+            found = Measured.from_json(test["netproof_measured"])
+            more = found.with_launches([*found.launches, found.launches[-1]])
+            test["netproof_measured"] |= more.as_json()
+            disturbed(test, 1)
+
+        reports = [report(tmp_path, number, one_more) for number in (1, 2, 3)]
+        ran = CliRunner().invoke(app, ["references", "derive", *map(str, reports)])
+        assert "IMB Barrier 2 ranks: no references" not in ran.stderr
+
+
+class TestStore:
+    def row(self, store: Store, path: Path) -> dict:
+        (found,) = (
+            row
+            for row in questions.tables(store, ingest(store, path).stored, ["cases"])[
+                "cases"
+            ].to_pylist()
+            if (row["partition"], row["environment"], row["function"])
+            == ("gige", "mpich", "Barrier")
+        )
+        return found
+
+    @pytest.mark.slow
+    def test_it_knows_which_figures_tell_nothing(self, tmp_path):
+        store = Store.create(tmp_path / "store")
+        assert self.row(store, report(tmp_path, 1))["inconclusive"] == []
+        assert self.row(store, report(tmp_path, 2, disturbed))["inconclusive"] == [WORDS]
+
+    @pytest.mark.slow
+    def test_a_session_of_other_settings_is_stored_and_nothing_is_known_of_it(self, tmp_path):
+        def formerly(test: dict) -> None:
+            test["netproof_measured"]["partition_extras"]["criteria"] = {"of old": {"warn": 2}}
+
+        store = Store.create(tmp_path / "store")
+        assert self.row(store, report(tmp_path, 1, formerly))["inconclusive"] is None
+
+    @pytest.mark.slow
+    def test_what_is_open_has_not_passed_for_whoever_looks_for_a_good_result(self, tmp_path):
+        key = ("testbed", "gige", "mpich", "imb", "Barrier", 2, "between", "oneway")
+        store = Store.create(tmp_path / "store")
+        good, noisy = (
+            ingest(store, path).stored
+            for path in (report(tmp_path, 1), report(tmp_path, 2, disturbed))
+        )
+        assert key in questions.passed(store, good)
+        assert key not in questions.passed(store, noisy)
