@@ -241,12 +241,10 @@ class Outcome(StrEnum):
 class ComparedCase:
     """A case that both sides measured.
 
-    ``score``: the second side's score with the first as baseline; for a function without message
-    sizes (Barrier), the ratio of its times. ``ratios``: by size in bytes, the first side's median
-    time over the second's. ``ranges``: sizes over which one side is faster, empty with too few
-    launches. ``cpu_s_per_gb``: of the costliest node of each side, without interval. ``disturbed``:
-    other activity on a side's nodes in launches that count, since too few others remain, with the
-    side's name.
+    ``score``: the second side's, with the first as baseline, or the ratio of times without message
+    sizes; ``ratios``: by size in bytes, the first side's median time over the second's; ``ranges``:
+    empty with too few launches; ``cpu_s_per_gb``: of each side's costliest node; ``disturbed``:
+    other activity in launches that count all the same, with the side's name.
     """
 
     first: Measured
@@ -311,7 +309,7 @@ def compared_case(one: CheckResult, other: CheckResult, first: str, second: str)
 
     Raise NetproofError where a measurement cannot be read.
     """
-    before, after = Measured.from_json(one.measured), Measured.from_json(other.measured)
+    before, after = one.measurement, other.measurement
     extras = [result.measured["partition_extras"] for result in (one, other)]
     # The line rate takes no part in a score.
     settings = Settings.of_site(extras[1].get("criteria", {}), line_rate_from_bytes=0).score

@@ -8,6 +8,7 @@ from typing import Any
 from rich.console import Console
 
 from netproof.measurement.case import Case
+from netproof.measurement.interval import Side
 from netproof.present.tables import TableColumn, benchmark_name, print_table, say
 from netproof.verdict.risk import RISK, ReferenceRisk
 
@@ -85,9 +86,9 @@ def of_risk(one: ReferenceRisk) -> dict[str, Any]:
         else [
             {
                 "ratio": ratio,
-                "passed": shares.passed,
-                "failed": shares.failed,
-                "inconclusive": shares.inconclusive,
+                "passed": shares[Side.WITHIN],
+                "failed": shares[Side.BEYOND],
+                "inconclusive": shares[Side.ASTRIDE],
             }
             for ratio, shares in zip(curve.ratios, curve.shares, strict=True)
         ],

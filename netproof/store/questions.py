@@ -265,7 +265,7 @@ def cases(store: Store, stored: StoredSession, columns: Sequence[str]) -> list[d
     return read.to_pylist(maps_as_pydicts="strict")
 
 
-class Curves:
+class StoredCurves:
     """Curves of a session's cases, by its tables, which are read on request."""
 
     def __init__(self, store: Store, stored: StoredSession) -> None:

@@ -6,8 +6,8 @@ stored sessions, and name the day of each.
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from datetime import UTC
 from typing import TYPE_CHECKING, Any
 
@@ -20,9 +20,9 @@ from netproof.session.session import CheckResult, Session
 from netproof.site.matrix import Matrix, matrix
 from netproof.verdict.case_rulings import companion_keys
 from netproof.verdict.group_rulings import group
-from netproof.verdict.judge import AGAINST, left_by, rulings_along, subject
+from netproof.verdict.judge import AGAINST, rulings_along, skipped_by, subject
 from netproof.verdict.options import AlongsideOptions
-from netproof.verdict.subject import disturbances
+from netproof.verdict.subject import Subject, disturbances
 from netproof.verdict.verdict import Alongside, Borrowed
 
 if TYPE_CHECKING:
@@ -58,12 +58,11 @@ def alongside(
 ) -> tuple[Alongside, tuple[str, ...]]:
     """Return the newest good stored result of each other case, or of one that was skipped.
 
-    A good result passed, was measured whole by undisturbed launches, and has neither a failure nor
-    anything inconclusive along its curve or in its own session. Cases are from the matrix of the
-    whole system in ``configuration``, from ``site.gather``, if something in the session can be
-    compared with them. ``made``: the session's provenance, None where not known. Also returns which
-    parts of the store were not searched, a sentence each. Raises NetproofError where the folder is
-    no store, or the session has no uuid or start.
+    A good result passed and was measured whole by undisturbed launches, and nothing along its curve
+    or in its own session is against it. Cases are those of the whole system in ``configuration``
+    that something in the session can be compared with. ``made``: the session's provenance, None
+    where not known. Also returns which parts of the store were not searched, a sentence each.
+    Raises NetproofError where the folder is no store, or the session has no uuid or start.
     """
     from netproof.store import Store, rows
 
@@ -71,33 +70,40 @@ def alongside(
     site = matrix(configuration, own.system, all_functions=True)
     here = {result.case for result in session.results if result.case is not None}
     compared = {group(case) for case in (*expected.cases, *here)}
-    not_to_take = {case.key() for case in (*expected.cases, *here)} - left_by(session).keys()
+    not_to_take = {case.key() for case in (*expected.cases, *here)} - skipped_by(session).keys()
     wanted = {
         case.key(): case
         for case in site.cases
         if group(case) in compared and case.key() not in not_to_take
     }
-    marks = _Marks(asked.max_age_days, configuration, own, made)
     taken: dict[tuple, Borrowed] = {}
     left_out: dict[tuple, Borrowed] = {}
     unread: list[str] = []
     every = store.sessions(own.system)
     for stored in reversed(every[-MOST_SESSIONS:]):
+        days = (own.start - stored.start).total_seconds() / 86400
+        aged = abs(days) > asked.max_age_days
         missing = wanted.keys() - taken.keys()
-        if asked.leave_out_marked and marks.of_age(stored):
+        if asked.leave_out_marked and aged:
             missing -= left_out.keys()
         if not missing or stored == own:
             continue
+        marks = []
+        if aged:
+            word = "older" if days > 0 else "younger"
+            marks.append(f"{abs(days):.0f} days {word}, and {asked.max_age_days:g} are allowed")
         try:
-            found = list(_good(store, stored, missing, site, marks))
+            for one, result, then in list(_good(store, stored, missing, site)):
+                changes = [*marks, *_of_site(result, configuration, own.system)]
+                changes += [] if made is None else _of_versions(one.case, then, made)
+                started, path = stored.start.replace(tzinfo=UTC), store.path(stored)
+                found = Borrowed(one, result, stored.name, path, started, days, tuple(changes))
+                if changes and asked.leave_out_marked:
+                    left_out.setdefault(one.case.key(), found)
+                else:
+                    taken[one.case.key()] = found
         except NetproofError as error:
             unread.append(f"{stored.name} of the store: {error}")
-            continue
-        for one in found:
-            if one.marks and asked.leave_out_marked:
-                left_out.setdefault(one.case.key(), one)
-            else:
-                taken[one.case.key()] = one
     not_found = [case for key, case in wanted.items() if key not in taken | left_out]
     if not_found and len(every) > MOST_SESSIONS:
         unread.append(
@@ -115,9 +121,9 @@ def alongside(
 
 
 def _good(
-    store: Store, stored: StoredSession, keys: Collection[tuple], site: Matrix, marks: _Marks
-) -> Iterator[Borrowed]:
-    """Yield the cases that a stored session measured well, with their marks."""
+    store: Store, stored: StoredSession, keys: Collection[tuple], site: Matrix
+) -> Iterator[tuple[Subject, CheckResult, OfSession]]:
+    """Yield the cases that a stored session measured well, with its provenance."""
     from netproof.store import questions
 
     passed = questions.passed(store, stored) & set(keys)
@@ -139,64 +145,23 @@ def _good(
     ruled = rulings_along([*here.values(), *compared.values()], session)
     made = questions.provenance(store, stored)
     for key, one in here.items():
-        if any(ruling.level in AGAINST for ruling in ruled[key]):
-            continue
-        if disturbances(one):
-            continue
-        yield Borrowed(
-            one,
-            results[key],
-            stored.name,
-            store.path(stored),
-            stored.start.replace(tzinfo=UTC),
-            marks.days(stored),
-            marks.of_case(stored, results[key], made),
-        )
+        if not any(ruling.level in AGAINST for ruling in ruled[key]) and not disturbances(one):
+            yield one, results[key], made
 
 
-@dataclass(frozen=True)
-class _Marks:
-    """Reasons against comparing a stored case with the session ``own``."""
-
-    max_age_days: float
-    configuration: dict[str, Any]
-    own: StoredSession
-    made: OfSession | None
-
-    def days(self, stored: StoredSession) -> float:
-        return (self.own.start - stored.start).total_seconds() / 86400
-
-    def of_age(self, stored: StoredSession) -> tuple[str, ...]:
-        days = self.days(stored)
-        if abs(days) <= self.max_age_days:
-            return ()
-        word = "older" if days > 0 else "younger"
-        return (f"{abs(days):.0f} days {word}, and {self.max_age_days:g} are allowed",)
-
-    def of_case(
-        self, stored: StoredSession, result: CheckResult, made: OfSession
-    ) -> tuple[str, ...]:
-        return (
-            *self.of_age(stored),
-            *self._of_site(result),
-            *(() if self.made is None else _of_versions(result.case, made, self.made)),
-        )
-
-    def _of_site(self, result: CheckResult) -> Iterator[str]:
-        """Yield what the site's file has changed of the partition and the environment."""
-        systems = {entry["name"]: entry for entry in self.configuration["systems"]}
-        places = (
-            (systems[self.own.system]["partitions"], result.partition, "partition"),
-            (self.configuration["environments"], result.environment, "environment"),
-        )
-        for entries, name, what in places:
-            now = next(entry for entry in entries if entry["name"] == name)["extras"]
-            then = result.measured[f"{what}_extras"]
-            keys = PARTITION_KEYS if what == "partition" else ENVIRONMENT_KEYS
-            for key in keys:
-                if key in then and key in now and _plain(then[key]) != _plain(now[key]):
-                    was, is_now = _shown(then[key]), _shown(now[key])
-                    yield f"{key} was {was} and is {is_now} in the site's file"
+def _of_site(result: CheckResult, configuration: dict[str, Any], system: str) -> Iterator[str]:
+    """Yield what the site's file has changed of the partition and the environment."""
+    systems = {entry["name"]: entry for entry in configuration["systems"]}
+    for entries, name, what, keys in (
+        (systems[system]["partitions"], result.partition, "partition", PARTITION_KEYS),
+        (configuration["environments"], result.environment, "environment", ENVIRONMENT_KEYS),
+    ):
+        now = next(entry for entry in entries if entry["name"] == name)["extras"]
+        then = result.measured[f"{what}_extras"]
+        for key in keys:
+            if key in then and key in now and _plain(then[key]) != _plain(now[key]):
+                was, is_now = _shown(then[key]), _shown(now[key])
+                yield f"{key} was {was} and is {is_now} in the site's file"
 
 
 def _of_versions(case: Case, then: OfSession, now: OfSession) -> Iterator[str]:
@@ -204,16 +169,13 @@ def _of_versions(case: Case, then: OfSession, now: OfSession) -> Iterator[str]:
     if then.software and now.software and then.software.netproof != now.software.netproof:
         yield f"made with netproof {then.software.netproof}, and not {now.software.netproof}"
     there = [found for found in then.nodes if found.partition == case.partition]
-    other = _kernels(there) - _kernels(now.nodes)
-    if other and _kernels(now.nodes):
-        yield f"kernel {', '.join(sorted(other))}, and not {', '.join(sorted(_kernels(now.nodes)))}"
-    drivers, drivers_now = _drivers(there), _drivers(now.nodes)
-    for driver in sorted(drivers.keys() & drivers_now.keys()):
-        if other := drivers[driver] - drivers_now[driver]:
-            yield (
-                f"driver {driver} {', '.join(sorted(other))}, and not"
-                f" {', '.join(sorted(drivers_now[driver]))}"
-            )
+    versions, versions_now = _versions(there), _versions(now.nodes)
+    for what in sorted(
+        versions.keys() & versions_now.keys(), key=lambda one: (one != "kernel", one)
+    ):
+        if other := versions[what] - versions_now[what]:
+            known = ", ".join(sorted(versions_now[what]))
+            yield f"{what} {', '.join(sorted(other))}, and not {known}"
     programs = _programs(case, there)
     programs_now = _programs(case, now.nodes)
     changed = [
@@ -223,16 +185,14 @@ def _of_versions(case: Case, then: OfSession, now: OfSession) -> Iterator[str]:
         yield f"other files of {', '.join(sorted(changed))}"
 
 
-def _kernels(nodes: Iterable[NodeInJob]) -> set[str]:
-    return {found.node.kernel for found in nodes if found.node.kernel}
-
-
-def _drivers(nodes: Iterable[NodeInJob]) -> dict[str, set[str]]:
-    """Return the versions of each driver."""
-    versions: dict[str, set[str]] = {}
-    for found in nodes:
-        if found.node.driver and found.node.driver_version:
-            versions.setdefault(found.node.driver, set()).add(found.node.driver_version)
+def _versions(nodes: Iterable[NodeInJob]) -> dict[str, set[str]]:
+    """Return the versions of the kernel and of each driver."""
+    versions: dict[str, set[str]] = defaultdict(set)
+    for node in (found.node for found in nodes):
+        if node.kernel:
+            versions["kernel"].add(node.kernel)
+        if node.driver and node.driver_version:
+            versions[f"driver {node.driver}"].add(node.driver_version)
     return versions
 
 

@@ -25,9 +25,8 @@ from netproof.session import session
 from netproof.session.measured import Measured
 from netproof.session.session import CheckResult, Session
 from netproof.verdict import judge
-from netproof.verdict.limits import TIME_AT, variables
+from netproof.verdict.limits import TIME_AT, Limits, variables
 from netproof.verdict.references import XFAIL, Entry, NotThere, ReferenceFile
-from netproof.verdict.risk import MEDIAN_TO_MEAN
 
 LEAST_SESSIONS = 3
 """Fewest values for a median absolute deviation."""
@@ -92,7 +91,7 @@ def unfit(sessions: Sequence[Session], results: Sequence[CheckResult | None]) ->
 
 
 def values_of(
-    measured: Sequence[Mapping[str, Any]], *, per_size: bool
+    measured: Sequence[Measured], *, per_size: bool
 ) -> tuple[dict[str, list[float]], dict[str, str]]:
     """Return each variable's values by session; a reason for one that only some define."""
     several = [_of_session(one, per_size=per_size) for one in measured]
@@ -106,22 +105,19 @@ def values_of(
     return values, left
 
 
-def _of_session(measured: Mapping[str, Any], *, per_size: bool) -> dict[str, float]:
+def _of_session(measured: Measured, *, per_size: bool) -> dict[str, float]:
     """Return a session's variables of a case, without the twin's bandwidth."""
-    landmarks, curve = measured["landmarks"], measured["curve"]
+    found = {name: getattr(measured.landmarks, name) for name in LANDMARKS}
     values = {
-        name: 100 * landmarks[name] if one.per_cent else landmarks[name]
-        for name, one in LANDMARKS.items()
-        if name != TWIN_ITSELF and landmarks.get(name) is not None
+        name: 100 * value if LANDMARKS[name].per_cent else value
+        for name, value in found.items()
+        if name != TWIN_ITSELF and value is not None
     }
-    if "launches" in measured:
-        of_case = variables(Measured.from_json(measured))
-        values |= {name: of_case[name][0] for name in twin.VARIABLES if name in of_case}
+    of_case = variables(measured)
+    values |= {name: of_case[name][0] for name in twin.VARIABLES if name in of_case}
     if per_size:
-        values |= {
-            f"{TIME_AT}{size}": time
-            for size, time in zip(curve["sizes"], curve["time_us"], strict=True)
-        }
+        points = zip(measured.curve.sizes, measured.curve.time_us, strict=True)
+        values |= {f"{TIME_AT}{size}": time for size, time in points}
     return values
 
 
@@ -136,6 +132,8 @@ def system_of(sessions: Sequence[Session]) -> str:
     return systems.pop()
 
 
+MEDIAN_TO_MEAN = math.pi / 2
+"""Variance of a median of normal values over that of their mean."""
 LEAST_VARIANCE = 1e-8
 """Least variance of logarithms: values with the same four printed digits are equal."""
 FEW_LAUNCHES = 3
@@ -157,11 +155,9 @@ DERIVED, NOT_ALL_DERIVED = 0, 2
 class DerivingSettings:
     """Width of derived bounds, and limits beyond which none are derived.
 
-    ``risk``: the share of sessions of an unchanged network that may cross one of all bounds.
-    ``floor``: the least tolerance, an octave for sizes. ``spread_limit``: the largest relative
-    spread of a reference: the MAD over the sessions, scaled to a standard deviation, over their
-    median. ``outside_limit``: the share of sessions that may lie outside their own bounds.
-
+    ``risk``: share of sessions of an unchanged network that may cross one of all bounds; ``floor``:
+    least tolerance, an octave for sizes; ``spread_limit``: largest scaled MAD over the sessions,
+    over their median; ``outside_limit``: share of sessions that may lie outside their own bounds.
     Raises NetproofError for settings that make no bounds.
     """
 
@@ -201,11 +197,8 @@ class Reference:
 
     def bounds(self) -> tuple[float, float]:
         """Return the least and the largest value that pass, as in ReFrame."""
-        low = -math.inf if self.lower is None else self.lower
-        high = math.inf if self.upper is None else self.upper
-        if self.value == 0:
-            return low, high
-        return self.value * (1 + low), self.value * (1 + high)
+        limits = Limits.of_entry(self.entry())
+        return limits.low, limits.high
 
     def __str__(self) -> str:
         """Return the range that passes, in words."""
@@ -217,10 +210,10 @@ class Reference:
 class DerivedCase:
     """A case's new entries by variable, with remarks.
 
-    ``check``: the class of its check; ``reason``: why the case makes no references, empty where it
-    does; ``left``: why a variable's entry stays as it is; ``kept``: which bounds stay though the
-    entry changes; ``outside``: a median lies beyond the present bounds, or there are none;
-    ``launches``: the fewest of a session.
+    ``check``: the class of its check; ``reason``: why the case makes no references, or empty;
+    ``left``: why an entry stays as it is; ``kept``: which bounds stay though the entry changes;
+    ``outside``: a median lies beyond the present bounds, or there are none; ``launches``: the
+    fewest of a session.
     """
 
     check: str
@@ -239,11 +232,10 @@ def derive(
     half_width: float,
     settings: DerivingSettings = DerivingSettings(),
 ) -> Reference:
-    """Return a variable's reference from the sessions' values.
+    """Return a variable's reference from the sessions' values, one each, in its unit.
 
-    ``values``: one for each session, in the variable's unit; the reference is their median, rounded
-    to five digits, and a size's to whole bytes. ``half_width``: from there to each bound, in
-    logarithms, from ``half_widths``. A share of the line rate gets no upper bound above 102 %.
+    It is their median, rounded to five digits, and a size's to whole bytes. ``half_width``: from
+    there to each bound, in logarithms. A share of the line rate gets no upper bound above 102 %.
     Raises NetproofError with the reason where no reference can be made.
     """
     unit = _unit(variable)
@@ -289,10 +281,9 @@ def half_widths(
 ) -> list[dict[str, float]]:
     """Return the distance of bounds from each variable's value in each case, in logarithms.
 
-    ``several``: for each case, the values of its variables, one for each session. A further session
-    crosses one of all bounds with a probability of ``risk`` if logarithms are normally distributed:
-    Student's prediction intervals around a median, wider for their number (Bonferroni). A variable
-    with a value that has no logarithm is left out.
+    ``several``: values of each case's variables, one a session. A further session crosses one of
+    all bounds with a probability of ``risk``: Student's prediction intervals of logarithms around a
+    median, with Bonferroni's correction. A variable with a value without a logarithm is left out.
     """
     own: dict[str, dict[int, Variance]] = {}
     for place, case in enumerate(several):
@@ -388,10 +379,10 @@ def derived(
                     f"{references.path}: {one.check}, {one.case}, {variable}: the unit is"
                     f" {unit!r}, and the check reports {_unit(variable)!r}"
                 )
-        measured = [result.measured for result in here]
+        measured = [result.measurement for result in here]
         values, left = values_of(measured, per_size=per_size)
         fit[len(made)] = standing, values
-        launches = min(len(it["launches"]) for it in measured)
+        launches = min(len(it.launches) for it in measured)
         made.append(replace(one, left=left, launches=launches))
     widths = half_widths([values for _, values in fit.values()], settings.risk)
     for (place, (standing, values)), width in zip(fit.items(), widths, strict=True):

@@ -23,8 +23,8 @@ NAMED = 3
 class FailureKind(IntEnum):
     """Kind of a failure, the worst with the largest number.
 
-    ``BOUND``: a measured case is beyond a bound; ``CASE``: a case was not measured;
-    ``BEYOND_CASES``: a job failed or a configuration is gone, with all of its cases.
+    ``BOUND``: a measured case is beyond a bound; ``CASE``: one was not measured; ``BEYOND_CASES``:
+    a job failed or a configuration is gone, with all of its cases.
     """
 
     BOUND = 0
@@ -36,10 +36,10 @@ class FailureKind(IntEnum):
 class Failure:
     """Cases or tests that failed for one reason.
 
-    ``whole``: the verdict's sentence, for a single one; ``why``: the reason alone; ``cases`` and
-    ``tests``: what failed; ``waiting``: the cases that did not run since those tests failed;
-    ``excess``: how many times beyond its bound, 1 where not known, the most of several;
-    ``judged``: the case to show in detail, where flagged sizes were measured again.
+    ``whole``: the verdict's sentence, for a single one; ``why``: the reason alone; ``waiting``:
+    cases that did not run since ``tests`` failed; ``excess``: how many times beyond its bound, 1
+    where not known, the most of several; ``judged``: to show in detail, where sizes were measured
+    again.
     """
 
     kind: FailureKind
@@ -98,11 +98,7 @@ def failures(verdict: Verdict) -> list[Failure]:
 
 
 def badness(failure: Failure) -> tuple[FailureKind, float, int]:
-    """Return the sort key of a failure: kind first, then how far beyond, then how many.
-
-    A fault beyond cases is worse than a case that was not measured, and this worse than one beyond
-    a bound. Among these, more times beyond the bound is worse, and then more cases.
-    """
+    """Return the sort key of a failure: kind, times beyond the bound, number of cases."""
     return failure.kind, failure.excess, len(failure.cases) + len(failure.waiting)
 
 
@@ -173,12 +169,10 @@ def _alike(several: Iterable[Failure]) -> list[Failure]:
 class Counts:
     """Numbers of cases of a verdict; each is passed, inconclusive, failed or did not run.
 
-    ``warned``, ``expected``: passed cases with a warning, and those that fail as the site's
-    references expect; ``not_whole``: failed cases without a complete measurement; ``deferred``,
-    ``not_measured``: further cases, skipped by plan or since they could not be measured;
-    ``faults``: beyond single cases; ``undecided``: nodes that rounds of pairs neither cleared nor
-    accused; ``waited_for``: nodes that other jobs held for too long, where their partition was not
-    covered for it.
+    ``warned``, ``expected``: passed cases with a warning, or that fail as the references expect;
+    ``not_whole``: failed without a complete measurement; ``deferred``, ``not_measured``: further
+    cases, skipped by plan or not; ``faults``: beyond single cases; ``undecided``: nodes that rounds
+    of pairs neither cleared nor accused; ``waited_for``: nodes that others held for too long.
     """
 
     cases: int

@@ -29,7 +29,7 @@ from netproof.verdict.recurring import (
     recurring,
     sessions_before,
 )
-from netproof.verdict.stored import Bounds, ChangedCase, StoredVerdict
+from netproof.verdict.stored import ChangedCase, StoredBounds, StoredVerdict
 from netproof.verdict.verdict import Verdict
 
 if TYPE_CHECKING:
@@ -341,7 +341,7 @@ def _judged(
     verdict = dataclasses.replace(verdict, faults=(*verdict.faults, *faults))
     had, errors = NOTHING, []
     if fold and _warns(verdict):
-        bounds = Bounds.of(expected, references)
+        bounds = StoredBounds.of(expected, references)
         had, errors = _recurring(read, verdict, expected, bounds, earlier, unread, fold)
     return JudgedSession(
         read,
@@ -385,7 +385,7 @@ def _recurring(
     read: session.Session,
     verdict: Verdict,
     expected: Matrix,
-    bounds: Bounds,
+    bounds: StoredBounds,
     earlier: Sequence[session.Session],
     unread: Sequence[str],
     fold: int,

@@ -93,9 +93,9 @@ def variables(measured: Measured) -> dict[str, tuple[float | None, str]]:
 def of_twin(measured: Measured) -> dict[str, list[float]]:
     """Return each launch's landmarks over those of its healthy twin, by the variable's name.
 
-    Only landmarks that all launches and twins define; none without twins, nor where these measured
-    large messages alone. A rate at a size counts up to the line rate: NetPIPE sends so few short
-    messages that a token bucket's fill lets all of them pass, IMB sends a thousand.
+    Only landmarks that all launches and twins define; none where twins measured large messages
+    alone. Rates at a size count up to the line rate: a token bucket lets NetPIPE's few short
+    messages pass.
     """
     settings = LandmarkSettings(peak_from=measured.peak_from)
     most = measured.line_rate_mb_s or math.inf
@@ -129,13 +129,12 @@ def interval_of(measured: Measured, variable: str) -> Interval | None:
 
 
 def judge(measured: Measured, limits: Mapping[str, Limits], where: str) -> dict[str, Finding]:
-    """Return a finding for each variable with limits: an interval within them passes.
+    """Return a finding for each variable with limits, by its interval over the launches.
 
-    An interval outside fails; one that contains a limit is inconclusive. One launch has no
-    interval, and the value decides. A variable that the curve does not define fails, with the
-    reason. A variable that the benchmark never has, and a time at a size that was not measured,
-    have no finding. A share of a healthy twin that is too slow itself is inconclusive. ``where``:
-    the beginning of the sentences.
+    One that contains a limit is inconclusive; a single launch is judged by its value. An undefined
+    variable fails; one that the benchmark never has, and a size that was not measured, have no
+    finding. The share of a healthy twin that is too slow itself is inconclusive. ``where``: begins
+    sentences.
     """
     known = variables(measured)
     findings = {}
@@ -231,8 +230,8 @@ def twin_too_slow(measured: Measured) -> bool:
 def _of_the_twin(measured: Measured, level: Level, share: Interval | None) -> tuple[str, bool]:
     """Return the twin's bandwidth in words, and whether it is enough to compare with.
 
-    A link that itself surely carries half of its rate is not at half rate, however slow its twin.
-    ``share``: the interval of its bandwidth over its twin's, in %.
+    A link that itself certainly carries half of its rate is not at half rate, however slow its
+    twin. ``share``: the interval of its bandwidth over its twin's, in %.
     """
     carried, rate = measured.landmarks.twin_mb_s, measured.line_rate_mb_s
     text = f"; at the same time the healthy twin of this link carried {carried:.4g} MB/s"
@@ -259,9 +258,8 @@ def _asked_in_vain(measured: Measured, name: str) -> bool:
 def not_defined(bounds: Mapping[str, Any], measured: Measured) -> str:
     """Return why a case fails whose references ask for r∞, n½ or a share that it does not have.
 
-    ``bounds``: the case's references by variable, as in ReFrame, which wraps expected failures.
-    Empty where all are defined, where no bound asks, and where none can exist: a benchmark without
-    bandwidth, a path without a line rate.
+    ``bounds``: references by variable, as in ReFrame, which wraps expected failures. Empty where
+    all are defined, no bound asks, or none can exist: without bandwidths, or without a line rate.
     """
     for name in (*ASYMPTOTIC, *twin.NAMES):
         entry = bounds.get(name)

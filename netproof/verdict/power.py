@@ -50,12 +50,11 @@ class Degradation(StrEnum):
 
 @dataclass(frozen=True)
 class Smallest:
-    """The mildest change of one kind that fails a case.
+    """Mildest change of one kind that fails a case.
 
-    ``factor``: on the time per byte, on the latency, or on the messages of one size; None where
-    even the last of ``FACTORS`` passes. ``by``: the criterion that fails; ``size``: bytes, of a
-    spike, where it is hardest to find; ``sure``: the factor that is found with the probability
-    ``SURE``, None where the noise is not known, with a single launch.
+    ``factor``: on the time per byte, the latency, or one size's messages; None where even the last
+    of ``FACTORS`` passes; ``by``: the criterion that fails; ``size``: bytes, of a spike where it is
+    hardest to find; ``sure``: found with the probability ``SURE``, None with a single launch.
     """
 
     change: Degradation

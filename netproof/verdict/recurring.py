@@ -86,7 +86,7 @@ def earlier_reports(read: Session, system: str) -> tuple[list[Session], list[str
 
 
 def sessions_before(
-    read: Session, bounds: stored.Bounds, earlier: Sequence[Session]
+    read: Session, bounds: stored.StoredBounds, earlier: Sequence[Session]
 ) -> list[Earlier]:
     """Return the sessions of the system that began before this one, the newest first.
 

@@ -28,14 +28,12 @@ from netproof.session.measured import Measured
 from netproof.session.session import Session
 from netproof.site.partition import Partition
 from netproof.verdict import derive
+from netproof.verdict.derive import MEDIAN_TO_MEAN
 from netproof.verdict.limits import Limits
 from netproof.verdict.references import XFAIL, NotThere, ReferenceFile
 
 RISK = 0.05
 """Largest risk of each of the two."""
-
-MEDIAN_TO_MEAN = math.pi / 2
-"""Variance of a median of normal values over that of their mean."""
 
 MOST_SESSIONS = 1000
 """Most sessions of a plan."""
@@ -93,15 +91,6 @@ class Rule:
     most: int = 12
 
 
-@dataclass(frozen=True)
-class Outcomes:
-    """Shares of sessions that pass, fail and stay inconclusive."""
-
-    passed: float
-    failed: float
-    inconclusive: float
-
-
 def outcomes(
     ratio: float,
     bound: float,
@@ -110,8 +99,10 @@ def outcomes(
     *,
     tries: int = 1000,
     seed: int = 0,
-) -> Outcomes:
+) -> dict[Side, float]:
     """Simulate sessions on a network whose value is ``ratio`` of the agreed one.
+
+    Return the shares that pass (within), fail (beyond) and stay inconclusive (astride).
 
     ``bound``: over the agreed value, below 1 where larger is better, above 1 where smaller is. By
     the verdict's rule the interval of the median over the launches has to lie on one side of the
@@ -124,8 +115,7 @@ def outcomes(
         level = math.log(ratio) + scattering.between * random.standard_normal()
         values = np.exp(level + scattering.within * random.standard_normal(rule.most)).tolist()
         counts[_decided(values, ends, rule)] += 1
-    shares = {side: count / tries for side, count in counts.items()}
-    return Outcomes(shares[Side.WITHIN], shares[Side.BEYOND], shares[Side.ASTRIDE])
+    return {side: count / tries for side, count in counts.items()}
 
 
 def _decided(values: Sequence[float], ends: tuple[float, float], rule: Rule) -> Side:
@@ -151,21 +141,22 @@ class OperatingCurve:
 
     bound: float
     ratios: tuple[float, ...]
-    shares: tuple[Outcomes, ...]
+    shares: tuple[dict[Side, float], ...]
 
     def seller(self) -> float:
         """Return the share of sessions in which a network as agreed does not pass."""
-        return 1 - self._at(1.0).passed
+        return 1 - self._at(1.0)
 
     def buyer(self, margin: float) -> float:
         """Return the share in which a network passes that is worse by ``margin``."""
         worse = 1 - margin if self.bound < 1 else 1 / (1 - margin)
-        return self._at(worse).passed
+        return self._at(worse)
 
-    def _at(self, ratio: float) -> Outcomes:
+    def _at(self, ratio: float) -> float:
+        """Return the share that passes."""
         for one, shares in zip(self.ratios, self.shares, strict=True):
             if math.isclose(one, ratio):
-                return shares
+                return shares[Side.WITHIN]
         raise NetproofError(f"the curve has no point at {ratio:g}")
 
 
@@ -285,9 +276,7 @@ def risks_of_sessions(
     without: dict[Case, str] = {}
     for key, first in several[0].items():
         results = [one.get(key) for one in several]
-        measured = [
-            Measured.from_json(one.measured) for one in results if one is not None and one.measured
-        ]
+        measured = [one.measurement for one in results if one is not None and one.measured]
         if len(measured) < len(sessions):
             without[first.case] = f"{len(measured)} of {len(sessions)} sessions have measured it"
             continue

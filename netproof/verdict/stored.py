@@ -36,15 +36,15 @@ from netproof.session.session import GOOD_RESULTS, CheckResult, Session
 from netproof.site.matrix import Matrix
 from netproof.site.partition import ScoreBaseline
 from netproof.verdict import pairs, rejudge
-from netproof.verdict.judge import beyond_cases, complete, left_by, measured_again
-from netproof.verdict.pairs import JudgedPairs
+from netproof.verdict.judge import beyond_cases, complete, measured_again, skipped_by
+from netproof.verdict.pairs import PairsVerdict
 from netproof.verdict.references import NotThere
 from netproof.verdict.subject import Ruling
 from netproof.verdict.verdict import NEVER_RAN, Judged, Verdict, faults_of_parts
 
 if TYPE_CHECKING:
     from netproof.store import Store, StoredSession
-    from netproof.store.questions import Curves
+    from netproof.store.questions import StoredCurves
 
 FORMAT = 1
 """Version of the document; raised when a key changes its meaning or goes."""
@@ -82,7 +82,7 @@ class StoredContradiction(NetproofError):
 
 
 @dataclass(frozen=True)
-class Bounds:
+class StoredBounds:
     """Digests of the bounds that a verdict was judged by.
 
     ``netproof``: its version, and ``JUDGED_BY``; ``matrix``: of each part of the matrix, by its
@@ -95,7 +95,7 @@ class Bounds:
     references: str
 
     @classmethod
-    def of(cls, matrix: Matrix, references: Path) -> Bounds:
+    def of(cls, matrix: Matrix, references: Path) -> StoredBounds:
         """Return today's bounds; ``references``: the folder of the files.
 
         Raise NetproofError where the system's file cannot be read.
@@ -134,7 +134,7 @@ class Bounds:
             hashlib.sha256(content).hexdigest(),
         )
 
-    def differences(self, now: Bounds) -> Iterator[str]:
+    def differences(self, now: StoredBounds) -> Iterator[str]:
         """Yield what differs today, without the references, a few words each."""
         if self.netproof != now.netproof:
             yield f"netproof {self.netproof[0]} judged it, and this is {now.netproof[0]}"
@@ -147,7 +147,7 @@ class Bounds:
                 keys = [key for key in today if today[key] != then.get(key)]
                 yield f"{', '.join(keys) or 'the criteria'} of {name}"
 
-    def judge_cases_as(self, now: Bounds) -> bool:
+    def judge_cases_as(self, now: StoredBounds) -> bool:
         """Check whether single cases of today's partitions were judged by the same bounds."""
         flaws = "the known flaws"
         return (
@@ -173,7 +173,7 @@ class StoredVerdict:
     partition: str
     full: bool
     report_sha256: str
-    bounds: Bounds
+    bounds: StoredBounds
     baseline: ScoreBaseline | None
     unread: tuple[str, ...]
     differences: tuple[str, ...]
@@ -198,7 +198,7 @@ class StoredVerdict:
 
         Raise NetproofError where the system's file of references cannot be used.
         """
-        now = Bounds.of(matrix, references)
+        now = StoredBounds.of(matrix, references)
         found = [*self.bounds.differences(now)]
         if now.references != self.bounds.references:
             entries = rejudge.of_file(references, self.system)
@@ -214,7 +214,9 @@ class StoredVerdict:
                 found.append(f"the references of {count} ({'; '.join(other[:NAMED])}{more})")
         return tuple(found)
 
-    def on(self, session: Session, rows: Sequence[Mapping[str, Any]], curves: Curves) -> Verdict:
+    def on(
+        self, session: Session, rows: Sequence[Mapping[str, Any]], curves: StoredCurves
+    ) -> Verdict:
         """Return the verdict on its session, of which ``rows`` are those of ``COLUMNS``.
 
         Raise StoredContradiction where it has not all parts, is on other cases, or lacks a fault.
@@ -265,9 +267,9 @@ class StoredVerdict:
             _insist_on_fit(judged, row)
             yield StoredCase(judged, row, measurements)
 
-    def _pairs(self, session: Session) -> Iterator[JudgedPairs]:
+    def _pairs(self, session: Session) -> Iterator[PairsVerdict]:
         """Yield the verdicts on rounds of pairs, with the session's rounds."""
-        known = typing.get_type_hints(JudgedPairs)
+        known = typing.get_type_hints(PairsVerdict)
         measured = [rounds for rounds, _ in pairs.rounds_of(session)]
         if len(measured) != len(self.pairs):
             raise StoredContradiction("its rounds of pairs are not those of the session")
@@ -277,7 +279,7 @@ class StoredVerdict:
                 for name, value in values.items()
                 if name in known
             }
-            found = JudgedPairs(rounds=rounds, **parts)
+            found = PairsVerdict(rounds=rounds, **parts)
             if set(found.judgement.nodes) != set(rounds.nodes):
                 raise StoredContradiction("its rounds of pairs are not those of the session")
             yield found
@@ -286,7 +288,7 @@ class StoredVerdict:
 class _Measurements:
     """What a session measured, by case, read when it is asked for."""
 
-    def __init__(self, session: Session, curves: Curves) -> None:
+    def __init__(self, session: Session, curves: StoredCurves) -> None:
         self.session, self.curves = session, curves
 
     @cached_property
@@ -369,7 +371,7 @@ def document(
     Raise NetproofError where the system's file changed meanwhile and cannot be used.
     """
     system = matrix.cases[0].system
-    bounds = Bounds.of(matrix, references)
+    bounds = StoredBounds.of(matrix, references)
     entries = rejudge.of_file(references, system)
     head = {
         "format": FORMAT,
@@ -445,12 +447,12 @@ def on_session(
 
     rows = questions.cases(store, stored, COLUMNS)
     with _naming(store, stored):
-        return found, found.on(session, rows, questions.Curves(store, stored))
+        return found, found.on(session, rows, questions.StoredCurves(store, stored))
 
 
 def insist_on_session(verdict: Verdict, session: Session, place: Path) -> None:
     """Read all of a session, and raise NetproofError where its stored verdict contradicts it."""
-    left = left_by(session)
+    left = skipped_by(session)
     if verdict.failed_tests != tuple(beyond_cases(session)):
         raise NetproofError(f"{place}: the failed tests of its verdict are not its own")
     if len(verdict.pairs) != len(list(pairs.rounds_of(session))):

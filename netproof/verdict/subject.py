@@ -26,13 +26,12 @@ FLAGS = (Level.WARN, Level.FAIL)
 
 @dataclass(frozen=True, eq=False)
 class Subject:
-    """A complete case with its site's settings.
+    """A complete case with its site's settings, compared by identity.
 
-    ``switch``: its name; ``settings``: of the criteria; ``known``: flaws of the environment, from
-    an expression for the words of ``what`` to the reason; ``absent``: benchmarks that the
-    environment lacks, each with the reason; ``measured_on``: the day, if another session measured
-    it; ``link``: of each of its nodes, None where not known; ``rails``: the interfaces that should
-    carry its traffic. Compared by identity.
+    ``known``: flaws of the environment, from an expression for the words of ``what`` to the reason;
+    ``absent``: benchmarks that it lacks, with the reason; ``measured_on``: the day, if another
+    session measured it; ``link``: of each node, None where not known; ``rails``: interfaces that
+    should carry its traffic.
     """
 
     measured: Measured

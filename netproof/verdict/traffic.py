@@ -1,4 +1,4 @@
-"""What each node's interfaces counted over a session, and which node loses more than the others."""
+"""Counts of each node's interfaces over a session, and nodes that lose more than others."""
 
 from __future__ import annotations
 
@@ -26,23 +26,23 @@ from netproof.site.partition import Partition
 from netproof.verdict.subject import Subject
 
 LOSES, LOST_ONCE = "retransmissions", "burst of retransmissions"
-"""What findings on a node's port are of: most launches show them, or few do."""
+"""Criteria of findings on a node's port: shown by most launches, or by few."""
 
 ALL_LOSE = "retransmissions on all nodes"
-"""What a finding on a whole partition is of."""
+"""Criterion of a finding on a whole partition."""
 
 SHOWN = 1e-5
-"""Shares of segments below this are not told apart."""
+"""Shares of segments below this are shown alike."""
 
 _COUNTERS = ("tx_bytes", "rx_bytes", "rx_errs", "tx_errs", "rx_drop", "tx_drop", CARRIER)
 
 
 @dataclass(frozen=True)
 class InterfaceTotals:
-    """What an interface of a node counted over all launches of a partition's cases.
+    """Counts of an interface over all launches of a partition's cases.
 
-    ``counted``: counter to its sum, None where one launch's is not known; ``rail``: whether it is
-    under test; ``again``: of the node, what TCP sent again.
+    ``counted``: sums by counter, None where a launch's is not known; ``rail``: whether it is under
+    test; ``again``: what TCP sent again on the node.
     """
 
     partition: str
@@ -53,11 +53,11 @@ class InterfaceTotals:
     again: Share
 
     def carrier_changes(self) -> int | None:
-        """How often its carrier came or went."""
+        """Return how often its carrier came or went."""
         return self.counted[CARRIER]
 
     def amiss(self) -> bool:
-        """Whether it counted errors, drops or carrier changes, or that is not known."""
+        """Check whether it counted errors, drops or carrier changes, or that is not known."""
         return any(one != 0 for one in (self.errors(), self.drops(), self.carrier_changes()))
 
     def errors(self) -> int | None:
@@ -75,22 +75,21 @@ def _sum(first: int | None, second: int | None) -> int | None:
 
 @dataclass(frozen=True)
 class Seen:
-    """A launch that was counted: of a case, or of rounds of pairs.
+    """A launch of a case or of rounds of pairs that was counted.
 
-    ``rails``: the interfaces under test; ``calm``: whether nothing disturbed it; ``partners``:
-    whom a node sent to, where that is not all the other nodes.
+    ``rails``: interfaces under test; ``partners``: whom a node sent to, if not all others.
     """
 
     partition: str
     counters: Counters
     rails: tuple[str, ...]
     settings: Settings
-    calm: bool
+    undisturbed: bool
     partners: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
 
 def of_cases(subjects: Iterable[Subject]) -> list[Seen]:
-    """The launches of cases that were counted, those next to them, and those that crashed."""
+    """Return the counted launches of cases, those paired with them, and those that crashed."""
     return [
         Seen(
             subject.case.partition,
@@ -104,7 +103,13 @@ def of_cases(subjects: Iterable[Subject]) -> list[Seen]:
         for counters in (launch.counters, *(peer.counters for peer in launch.peers))
         if counters is not None
     ] + [
-        Seen(subject.case.partition, crash.counters, subject.rails, subject.settings, calm=False)
+        Seen(
+            subject.case.partition,
+            crash.counters,
+            subject.rails,
+            subject.settings,
+            undisturbed=False,
+        )
         for subject in subjects
         for crash in subject.measured.all_crashes()
         if crash.counters is not None
@@ -112,7 +117,7 @@ def of_cases(subjects: Iterable[Subject]) -> list[Seen]:
 
 
 def of_rounds(several: Iterable[PairRounds], partitions: Mapping[str, Partition]) -> list[Seen]:
-    """The launches of rounds of pairs that were counted, on partitions that the site has."""
+    """Return the counted launches of rounds of pairs, on partitions that the site has."""
     found = []
     for rounds in several:
         here = partitions.get(rounds.partition)
@@ -139,13 +144,13 @@ def of_rounds(several: Iterable[PairRounds], partitions: Mapping[str, Partition]
 
 
 def carriers_in_rounds(several: Iterable[Seen]) -> tuple[Finding, ...]:
-    """Carriers that came or went while rounds of pairs ran, a finding each."""
+    """Return a finding on each carrier that came or went while rounds of pairs ran."""
     return tuple(
         finding
         for partition, launches in _by_partition(several).items()
         for finding in carrier_changes(
             [
-                CountedLaunch(number, one.counters, Payload(0), one.calm)
+                CountedLaunch(number, one.counters, Payload(0), one.undisturbed)
                 for number, one in enumerate(launches, 1)
             ],
             launches[0].rails,
@@ -157,13 +162,14 @@ def carriers_in_rounds(several: Iterable[Seen]) -> tuple[Finding, ...]:
 
 
 def all_lose(several: Iterable[Seen]) -> tuple[Finding, ...]:
-    """Partitions on which every node of rounds of pairs sends too much again, a finding each.
+    """Return a finding on each partition on which every node of rounds sends too much again.
 
-    Over undisturbed launches, each node beyond the bound that fails a case. No node stands out
-    then, and what all are slowed by shows in no comparison of nodes.
+    No node stands out then, and comparing nodes shows nothing of what slows all.
     """
     found = []
-    for partition, launches in sorted(_by_partition(one for one in several if one.calm).items()):
+    for partition, launches in sorted(
+        _by_partition(one for one in several if one.undisturbed).items()
+    ):
         bounds: RetransmissionSettings = launches[0].settings.retransmission
         shares = _shares_by_node(launches)
         lose = [
@@ -232,19 +238,17 @@ def _shares_by_node(launches: Iterable[Seen]) -> dict[str, Share]:
 
 
 def standing_out(several: Sequence[Seen]) -> tuple[Finding, ...]:
-    """The nodes whose ports lose more than those of the partition's others, a finding each.
+    """Return a finding on each node whose port loses more than those of the partition's others.
 
-    What all nodes have in common is the switch's, or the machine's on which they are emulated. So
-    what a port loses, over the partition's undisturbed launches if there are any, is compared with
-    the median of the other nodes', by ``beyond`` and ``times``. It warns, as LOSES where most
-    launches show it, and as LOST_ONCE where it was a burst.
+    Losses over undisturbed launches, if there are any, are compared with the other nodes' median,
+    by ``beyond`` and ``times``. It warns, as LOSES where most launches show it, else as LOST_ONCE.
     """
     found = []
     for partition, launches in sorted(_by_partition(several).items()):
-        calm = [one for one in launches if one.calm] or launches
+        counted = [one for one in launches if one.undisturbed] or launches
         bounds: RetransmissionSettings = launches[0].settings.retransmission
         interface = ", ".join(launches[0].rails)
-        for port in port_losses(_resent(calm)):
+        for port in port_losses(_resent(counted)):
             more = port.share - port.usual
             if (
                 port.share <= bounds.times * port.usual
@@ -275,7 +279,7 @@ def _percent(share: float) -> str:
 
 
 def _resent(launches: Iterable[Seen]) -> Iterator[Resent]:
-    """What each node of each launch sent again, and to whom."""
+    """Yield what each node of each launch sent again, and to whom."""
     for number, one in enumerate(launches):
         names = [node.node for node in one.counters.nodes]
         for name in names:

@@ -20,7 +20,7 @@ from netproof.verdict.case_rulings import LaunchCount
 from netproof.verdict.coverage import Coverage
 from netproof.verdict.exit_status import CANNOT_JUDGE, FAILED, PASSED
 from netproof.verdict.nodes import NodeFinding
-from netproof.verdict.pairs import JudgedPairs
+from netproof.verdict.pairs import PairsVerdict
 from netproof.verdict.subject import Ruling, Subject
 from netproof.verdict.traffic import InterfaceTotals
 
@@ -117,10 +117,9 @@ def _score(rulings: Sequence[Ruling]) -> Finding | None:
 class Borrowed:
     """Stored result of a case from another session, which is compared with and not judged.
 
-    ``session``: the name of that session in the store, ``path``: its directory; ``started``: when
-    it began, UTC; ``days``: how long before the judged session, negative after it; ``marks``:
-    reasons against comparing them, a sentence each; ``rulings``: of the criteria across
-    configurations.
+    ``session``: its name in the store, at ``path``; ``started``: UTC; ``days``: how long before the
+    judged session, negative after it; ``marks``: reasons against comparing them, a sentence each;
+    ``rulings``: of the criteria across configurations.
     """
 
     subject: Subject
@@ -231,7 +230,7 @@ class FailedTest:
 
 
 @dataclass(frozen=True)
-class LeftCase:
+class SkippedCase:
     """An expected case that the session skipped, with the reason."""
 
     case: Case
@@ -242,24 +241,21 @@ class LeftCase:
 class Verdict:
     """All cases in the matrix' order, declared absences, and faults beyond single cases.
 
-    ``notes``: what was not asserted, or could not be, a sentence each; ``left``: expected cases
-    that the session skipped; ``alongside``: stored results, None where not asked for;
-    ``launched``: launches and crashes of each configuration; ``nodes``: faults and warnings of
-    nodes; ``coverage``: measured nodes of each partition; ``pairs``: rounds of pairs; ``traffic``:
-    counters of each node's interfaces; ``standing_out``: carriers that changed in rounds of pairs,
-    and nodes that lose more than the others of their partition, which are notes too. The sentences
-    of whatever fails among ``failed_tests`` and these parts are among the faults.
+    ``notes``: what was not or could not be asserted; ``left``: expected cases that were skipped;
+    ``alongside``: stored results, None where not asked for; ``launched``: launches and crashes of
+    each configuration; ``traffic``: counters of each interface; ``standing_out``: changed carriers,
+    and nodes that lose more than others. What fails in a part is among the faults, in a sentence.
     """
 
     cases: tuple[Judged, ...]
     absences: tuple[Absence, ...]
     faults: tuple[str, ...]
     notes: tuple[str, ...]
-    left: tuple[LeftCase, ...] = ()
+    left: tuple[SkippedCase, ...] = ()
     alongside: Alongside | None = None
     failed_tests: tuple[FailedTest, ...] = ()
     launched: tuple[LaunchCount, ...] = ()
-    pairs: tuple[JudgedPairs, ...] = ()
+    pairs: tuple[PairsVerdict, ...] = ()
     nodes: tuple[NodeFinding, ...] = ()
     coverage: tuple[Coverage, ...] = ()
     traffic: tuple[InterfaceTotals, ...] = ()
@@ -305,7 +301,7 @@ class Verdict:
 
 def faults_of_parts(
     launched: Sequence[LaunchCount],
-    pairs: Sequence[JudgedPairs],
+    pairs: Sequence[PairsVerdict],
     standing_out: Sequence[Finding],
     coverage: Sequence[Coverage],
     nodes: Sequence[NodeFinding],
@@ -320,7 +316,7 @@ def faults_of_parts(
     )
 
 
-def together(left: Sequence[LeftCase]) -> dict[tuple[str, str, Left], tuple[Case, ...]]:
+def by_reason(left: Sequence[SkippedCase]) -> dict[tuple[str, str, Left], tuple[Case, ...]]:
     """Return the skipped cases by partition, environment and reason."""
     found: dict[tuple[str, str, Left], list[Case]] = {}
     for one in left:
@@ -329,10 +325,10 @@ def together(left: Sequence[LeftCase]) -> dict[tuple[str, str, Left], tuple[Case
     return {place: tuple(cases) for place, cases in found.items()}
 
 
-def sentences_of_left(left: Sequence[LeftCase]) -> list[str]:
+def sentences_of_skipped(left: Sequence[SkippedCase]) -> list[str]:
     """Return a sentence on skipped cases for each configuration and reason."""
     return [
         f"{'1 case' if len(cases) == 1 else f'{len(cases)} cases'} of {partition} {environment}"
         f" {'deferred' if reason.planned else 'NOT MEASURED'}: {reason.why}"
-        for (partition, environment, reason), cases in together(left).items()
+        for (partition, environment, reason), cases in by_reason(left).items()
     ]

@@ -1,4 +1,4 @@
-"""Which side is faster, by how much and where, and what is missing on one side."""
+"""Sides of a comparison, and their cases compared."""
 
 from __future__ import annotations
 
@@ -184,7 +184,7 @@ def test_launches_that_are_not_of_one_case_are_refused_by_name(healthy):
         changed = {**result.measured, "launches": [{**first, "curve": curve}, *others]}
         return dataclasses.replace(result, measured=changed)
 
-    with pytest.raises(NetproofError, match=r"launch 1 has other sizes than its median curve"):
+    with pytest.raises(NetproofError, match="launch 2 of 3 was measured at other sizes"):
         compare(*sides(healthy, with_results(healthy, shortened)))
 
 
@@ -248,3 +248,33 @@ def test_a_side_of_which_the_cpu_cost_is_not_known_has_no_ratio_of_it(healthy):
     print_comparison(compared, Console(file=out, width=200))
     head = next(line for line in out.getvalue().splitlines() if " ratio " in line)
     assert "CPU/GB" not in head
+
+
+def test_environments_may_be_of_one_partition_alone(healthy):
+    compared = compare(*sides(healthy, None, ("gige", "gige"), ("mpich", "intelmpi")))
+    assert (compared.first.name, compared.second.name) == ("mpich", "intelmpi")
+    assert {case.second.case.partition for case in compared.cases} == {"gige"}
+    assert len(compared.cases) == 4
+
+
+@pytest.mark.parametrize(
+    ("arguments", "reason"),
+    [
+        ({}, "both sides are the same"),
+        ({"partitions": ("gige", "gige")}, "both sides are the same"),
+        ({"partitions": ("gige", "ib")}, "no case of partition 'ib'; it has gige, fast-ethernet"),
+        (
+            {"environments": ("mpich", "lam")},
+            "no case of environment 'lam'; it has mpich, intelmpi",
+        ),
+    ],
+)
+def test_what_cannot_be_compared_says_why(healthy, arguments, reason):
+    with pytest.raises(NetproofError, match=reason):
+        compare(*sides(healthy, **arguments))
+
+
+def test_sessions_of_the_same_name_are_told_apart_by_their_paths(healthy):
+    other = with_results(healthy, lambda result: result, "later/healthy.json")
+    first, second = sides(healthy, other)
+    assert (first.name, second.name) == (str(healthy.path), "later/healthy.json")

@@ -1,4 +1,4 @@
-"""References are found as ReFrame finds them."""
+"""References are read as ReFrame reads them, and edited without touching anything else."""
 
 from __future__ import annotations
 
@@ -6,10 +6,13 @@ import time
 
 import pytest
 import yaml  # what ReFrame reads references with
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from made_references import HEAD, PLACES, SHIPPED, looked_up, pingpong
 
 from netproof.errors import NetproofError
-from netproof.verdict.references import NotThere, ReferenceFile
+from netproof.measurement.case import Case
+from netproof.verdict.references import NotThere, ReferenceFile, diff, edited
 
 
 @pytest.mark.parametrize("system", SHIPPED)
@@ -64,7 +67,7 @@ def test_bombs_of_aliases_and_merges_are_refused_at_once(file, joined):
             else f"a{number}: &a{number}\n  <<: [{several}]\n  k{number}: 1"
         )
     began = time.monotonic()
-    with pytest.raises(NetproofError, match="more than 200000 values, those of aliases counted"):
+    with pytest.raises(NetproofError, match="more than 2000000 values, those of aliases counted"):
         file("\n".join(lines) + "\n")
     assert time.monotonic() - began < 1
 
@@ -72,7 +75,7 @@ def test_bombs_of_aliases_and_merges_are_refused_at_once(file, joined):
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("C: [", r"testbed\.yaml:1: no YAML: "),
+        ("C: [", r"testbed\.yaml:2: no YAML: "),
         ("C:\n  $index: [ranks]\n  2: *nothing\n", r"testbed\.yaml:3: no YAML: found undefined"),
         ("C: 1\nC\n", r"testbed\.yaml:\d: no YAML: "),
         ("", r"testbed\.yaml:1: found None, expected the checks' names"),
@@ -123,3 +126,165 @@ def test_a_case_that_is_missing_is_told_from_a_broken_file(file):
 def test_a_missing_file_names_what_to_copy(tmp_path):
     with pytest.raises(NetproofError, match=r"mine\.yaml: is not there; copy .*example\.yaml"):
         ReferenceFile(tmp_path / "mine.yaml")
+
+
+NEW = {"latency_us": [7.5, -0.1, 0.1, "us"], "time_us_4": [3, None, 1.0, "us"]}
+
+
+def reframes(text: str, check: str, case: Case) -> dict:
+    """Return the result of ReFrame's own lookup for a case in a file of that text."""
+    return looked_up(yaml.safe_load(text), check, case)
+
+
+@pytest.mark.parametrize("system", SHIPPED)
+class TestEdited:
+    @pytest.mark.slow
+    @settings(max_examples=8, deadline=None)
+    @given(data=st.data())
+    def test_whatever_is_edited_reframe_finds_it_and_all_else_as_before(self, system, data):
+        references = ReferenceFile(SHIPPED[system])
+        numbers = st.sampled_from(range(len(PLACES[system])))
+        chosen = data.draw(st.sets(numbers, min_size=1, max_size=12))
+        changes = {PLACES[system][number]: NEW for number in chosen}
+        before, after = map(yaml.safe_load, (references.text, edited(references, changes)))
+        for place in PLACES[system]:
+            expected = looked_up(before, *place) | changes.get(place, {})
+            assert looked_up(after, *place) == expected
+
+    @pytest.mark.slow
+    def test_every_comment_stays(self, system):
+        references = ReferenceFile(SHIPPED[system])
+        text = edited(references, dict.fromkeys(PLACES[system], NEW))
+        before, after = (
+            [line.partition("#")[2] for line in one.splitlines() if "#" in line]
+            for one in (references.text, text)
+        )
+        assert [comment for comment in after if comment in before] == before
+
+    @pytest.mark.slow
+    def test_what_was_written_can_be_edited_again_in_place(self, system, file):
+        references = ReferenceFile(SHIPPED[system])
+        once = edited(references, dict.fromkeys(PLACES[system], NEW))
+        other = {"latency_us": [8.5, -0.2, 0.2, "us"]}
+        twice = edited(file(once), dict.fromkeys(PLACES[system], other))
+        changed = [line for line in diff(SHIPPED[system], once, twice) if line[0] in "+-"][2:]
+        assert {line[1:].strip() for line in changed} == {
+            "latency_us: [7.5, -0.1, 0.1, us]",
+            "latency_us: [8.5, -0.2, 0.2, us]",
+        }
+
+
+def test_a_new_name_hides_nothing_of_the_expression_that_it_came_from(file):
+    references = file(
+        HEAD + "C:\n  $index: [$partition, ranks]\n  'testbed:.*': {2: *all, 4: *all}\n"
+    )
+    text = edited(references, {("C", pingpong(ranks=2)): NEW})
+    assert (
+        text
+        == references.text
+        + (
+            "  testbed:gige:\n"
+            "    2:\n"
+            "      <<: *all\n"
+            "      latency_us: [7.5, -0.1, 0.1, us]\n"
+            "      time_us_4: [3, null, 1.0, us]\n"
+            "    4: *all\n"
+        ).rstrip("\n")
+        + "\n"
+    )
+    assert reframes(text, "C", pingpong(ranks=4)) == reframes(
+        references.text, "C", pingpong(ranks=4)
+    )
+    other = pingpong("fast-ethernet")
+    assert reframes(text, "C", other) == reframes(references.text, "C", other)
+
+
+def test_a_comment_alongside_an_alias_stays_at_its_key(file):
+    references = file(
+        HEAD
+        + "C:\n  $index: [ranks]\n  2: *all   # two\n\n# about D\nD: {$index: [ranks], 2: *all}\n"
+    )
+    text = edited(
+        references,
+        {("C", pingpong()): {"latency_us": [1, None, 0.5, "us"]}},
+    )
+    assert (
+        "  2:   # two\n    <<: *all\n    latency_us: [1, null, 0.5, us]\n\n# about D\nD: {" in text
+    )
+
+
+def test_only_the_entry_changes_in_a_line_with_odd_spacing_and_windows_line_ends(file):
+    references = file(
+        "C:\r\n  $index: [ranks]\r\n  2:\r\n      latency_us :  [9,null , 0.4,us] # x\r\n"
+    )
+    assert edited(references, {("C", pingpong()): NEW}) == (
+        "C:\r\n  $index: [ranks]\r\n  2:\r\n      latency_us :  [7.5, -0.1, 0.1, us] # x\r\n"
+        "      time_us_4: [3, null, 1.0, us]\r\n"
+    )
+
+
+def test_a_file_without_a_last_line_end_stays_without(file):
+    text = edited(
+        file("C:\n  $index: [ranks]\n  2: {latency_us: [9, null, 0.4, us]}"),
+        {("C", pingpong()): NEW},
+    )
+    assert text.endswith(
+        "  2:\n    latency_us: [7.5, -0.1, 0.1, us]\n    time_us_4: [3, null, 1.0, us]"
+    )
+
+
+def test_an_entry_in_block_style_becomes_one_line(file):
+    references = file(
+        "C:\n  $index: [ranks]\n  2:\n    latency_us:\n    - 9\n    - null\n    - 0.4\n    - us\n"
+    )
+    text = edited(
+        references,
+        {("C", pingpong()): {"latency_us": [7.5, -0.1, 0.1, "us"]}},
+    )
+    assert yaml.safe_load(text)["C"][2] == {"latency_us": [7.5, -0.1, 0.1, "us"]}
+
+
+def test_an_unused_anchor_of_what_is_rewritten_stays(file):
+    text = edited(
+        file("C:\n  $index: [ranks]\n  2: &two {latency_us: [9, null, 0.4, us]}\n"),
+        {("C", pingpong()): NEW},
+    )
+    assert "  2: &two\n    latency_us: [7.5, -0.1, 0.1, us]\n" in text
+
+
+def test_a_check_that_is_an_alias_of_another_gets_its_own(file):
+    references = file(HEAD + "C: &c\n  $index: [ranks]\n  2: *all\nD: *c\n")
+    text = edited(references, {("D", pingpong()): NEW})
+    assert reframes(text, "D", pingpong()) == NEW
+    assert reframes(text, "C", pingpong()) == {"latency_us": [0, None, None, "us"]}
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        (
+            "C: &c\n  $index: [ranks]\n  2: {latency_us: [9, null, 0.4, us]}\nD: *c\n",
+            ":1: &c is defined here and used elsewhere; move what it names",
+        ),
+        (
+            "a: &a\n  C: {$index: [ranks], 2: {}}\n<<: *a\n",
+            ": C comes from a merge (<<); give it a key of its own",
+        ),
+        (
+            "C:\n  $index: [ranks]\n  2:\n    latency_us: &l [9, null, 0.4, us]\nD: {x: *l}\n",
+            ":4: &l is defined here and used elsewhere; write the entry out",
+        ),
+        (
+            "C: {$index: [ranks],  # why\n  2: {latency_us: [9, null, 0.4, us]}}\n",
+            ":1: the comments between these lines would be lost",
+        ),
+        (
+            "C: {$index: [ranks], 2: &a {latency_us: [9, null, 0.4, us]}, 4: *a}\n",
+            ":1: &a would be defined twice or lost",
+        ),
+    ],
+)
+def test_a_place_that_cannot_be_edited_alone_is_refused_with_a_remedy(file, text, said):
+    with pytest.raises(NetproofError) as error:
+        edited(file(text), {("C", pingpong()): NEW})
+    assert "testbed.yaml" + said in str(error.value)

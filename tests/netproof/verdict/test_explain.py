@@ -1,4 +1,4 @@
-"""All failures of one reason are one line, and the worst stands last."""
+"""A verdict in order for people: failures, counts, breaking points, CPU costs."""
 
 from __future__ import annotations
 
@@ -6,19 +6,36 @@ import dataclasses
 import io
 import json
 from pathlib import Path
+from statistics import median
 
 import pytest
+from made_starts import BYTES, START, with_starts
 from rich.console import Console
 
 from netproof.criteria import Finding, Level
 from netproof.measurement.case import Case
+from netproof.measurement.cpu_use import NO_STARTS
 from netproof.present import tables
 from netproof.session import session
 from netproof.session.session import Session
 from netproof.site.matrix import Matrix
 from netproof.store import Store, questions
+from netproof.verdict import judging
 from netproof.verdict.exit_status import CANNOT_JUDGE, FAILED
-from netproof.verdict.explain import Failure, FailureKind, excess, failures, listed, named
+from netproof.verdict.explain import (
+    CpuRow,
+    CpuRows,
+    Crossover,
+    Failure,
+    FailureKind,
+    counts,
+    cpu_rows,
+    crossovers,
+    excess,
+    failures,
+    listed,
+    named,
+)
 from netproof.verdict.judge import judge
 from netproof.verdict.judging import ingest
 from netproof.verdict.subject import Ruling
@@ -234,3 +251,193 @@ def test_both_curves_stand_once_and_below_what_is_said_of_the_case():
 def test_a_run_that_was_killed_has_no_partition_and_no_environment_to_name():
     assert FailedTest("ReFrame", "testbed", "", "", "was killed").where == "testbed ReFrame"
     assert FailedTest("Job", "testbed", "gige", "mpich", "").where == "testbed:gige mpich Job"
+
+
+@pytest.mark.parametrize(
+    ("session", "system"), [("sick.json", "testbed:gige"), ("two-switches.json", None)]
+)
+def test_each_case_is_counted_once(judge, session, system):
+    found = counts(judge(session, system).verdict)
+    assert found.cases == found.passed + found.inconclusive + found.failed + found.not_run
+    assert found.cases == len(judge(session, system).verdict.cases)
+
+
+pytestmark = pytest.mark.slow
+
+ROOT = Path(__file__).resolve().parents[3]
+RECORDED = ROOT / "tests" / "data" / "sessions"
+
+
+@pytest.fixture
+def verdict(tmp_path, monkeypatch) -> Verdict:
+    monkeypatch.setenv("RFM_CONFIG_PATH", str(ROOT / "site-config"))
+    monkeypatch.setenv("RFM_REPORT_FILE", str(tmp_path / "run-{sessionid}.json"))
+    return judging.judge_session(
+        session.load(RECORDED / "two-switches.json"), system="testbed"
+    ).verdict
+
+
+def of(verdict: Verdict, function: str) -> Crossover:
+    return next(
+        one
+        for one in crossovers(verdict)
+        if (one.case.partition, one.case.environment, one.case.function)
+        == ("gige", "mpich", function)
+    )
+
+
+def red(judged: Judged, *sizes: int, criterion: str = "envelope") -> Judged:
+    """The case, failed by one ruling that speaks of these sizes."""
+    finding = Finding(criterion, Level.FAIL, "there", "too slow", value=12.0, size=sizes[0])
+    ruling = Ruling(finding, Level.FAIL, "too slow", others=sizes[1:])
+    return Judged(judged.case, judged.result, (), rulings=(ruling,), measured=judged.measured)
+
+
+def test_a_function_that_is_red_nowhere_says_up_to_which_rank_count(verdict):
+    found = of(verdict, "Barrier")
+    assert found.least is None
+    assert found.sentence() == "not red up to 4 ranks"
+
+
+def test_the_least_red_rank_count_is_where_it_breaks_down(verdict):
+    two, four = of(verdict, "Sendrecv").cases
+    broken = Crossover((two, red(four, 65536, 131072, 32768)))
+    assert broken.least == 4
+    assert broken.sentence() == "red at 4 ranks, 32768 to 131072 bytes by envelope; not at 2"
+
+
+def test_sizes_that_are_no_neighbours_are_listed_apart(verdict):
+    two, four = of(verdict, "Sendrecv").cases
+    broken = Crossover((red(two, 1024, 65536, criterion="jump"), red(four, 1024, 65536)))
+    assert broken.least == 2
+    assert broken.sentence() == (
+        "red at 2 ranks, 1024, 65536 bytes by jump; at 4 ranks, 1024, 65536 bytes by envelope"
+    )
+
+
+def test_all_criteria_that_fail_it_are_named(verdict):
+    (two, _) = of(verdict, "Sendrecv").cases
+    several = [red(two, 1024, criterion=name).rulings[0] for name in ("jump", "dropout", "score")]
+    broken = Judged(two.case, two.result, (), rulings=tuple(several), measured=two.measured)
+    assert (
+        Crossover((broken,)).sentence() == "red at 2 ranks, 1024 bytes by jump, dropout and score"
+    )
+
+
+def test_what_did_not_run_broke_down_nowhere_and_is_said(verdict):
+    found = of(verdict, "Alltoall")
+    assert (found.least, found.missing) == (None, (2, 4))
+    assert found.sentence() == "did not run at 2 and 4 ranks"
+
+
+def test_a_case_that_ended_without_a_curve_is_red_without_sizes(verdict):
+    two, four = of(verdict, "Sendrecv").cases
+    faulty = Judged(four.case, four.result, ("fail in sanity: ended at its limit",))
+    assert Crossover((two, faulty)).sentence() == "red at 4 ranks, not measured whole; not at 2"
+
+
+def test_a_configuration_of_which_nothing_was_measured_is_left_out(verdict):
+    places = {(one.case.partition, one.case.environment) for one in crossovers(verdict)}
+    assert places == {
+        (partition, environment)
+        for partition in ("gige", "fast-ethernet")
+        for environment in ("mpich", "intelmpi")
+    }
+
+
+def unsure(judged: Judged) -> Judged:
+    """The case, with one ruling that is inconclusive."""
+    finding = Finding("envelope", Level.INCONCLUSIVE, "there", "undecided", value=9.0, size=1024)
+    ruling = Ruling(finding, Level.INCONCLUSIVE, "undecided")
+    return Judged(judged.case, judged.result, (), rulings=(ruling,), measured=judged.measured)
+
+
+def test_what_is_inconclusive_is_neither_red_nor_not(verdict):
+    two, four = of(verdict, "Sendrecv").cases
+    above = Crossover((two, unsure(four)))
+    assert (above.red, above.least, above.inconclusive) == ((), None, (4,))
+    assert above.sentence() == "not red up to 2 ranks; inconclusive at 4 ranks"
+    below = Crossover((unsure(two), four))
+    assert below.sentence() == "inconclusive at 2 ranks"
+    both = Crossover((unsure(two), red(four, 1024)))
+    assert both.least == 4
+    assert both.sentence() == "red at 4 ranks, 1024 bytes by envelope; inconclusive at 2 ranks"
+
+
+@pytest.fixture(autouse=True)
+def settings(monkeypatch):
+    """The project's sites."""
+    monkeypatch.setenv("RFM_CONFIG_PATH", str(ROOT / "site-config"))
+
+
+def judged(path: Path) -> Verdict:
+    return judging.judge_session(session.load(path), system="testbed:gige").verdict
+
+
+def of_cpu_rows(rows: CpuRows, environment: str, function: str) -> CpuRow:
+    (found,) = (
+        row
+        for row in rows.rows
+        if (row.case.environment, row.case.function) == (environment, function)
+    )
+    return found
+
+
+def case_of(verdict: Verdict, environment: str, function: str) -> Judged:
+    (found,) = (
+        one
+        for one in verdict.cases
+        if (one.case.environment, one.case.function) == (environment, function)
+        and one.measured is not None
+    )
+    return found
+
+
+@pytest.mark.slow
+def test_mpi_stands_alongside_tcp_of_the_same_ranks(tmp_path):
+    rows = cpu_rows(judged(with_starts("sick", tmp_path)))
+    assert rows.unknown == {}
+    tcp, mpi = (of_cpu_rows(rows, "mpich", protocol) for protocol in ("tcp", "mpi"))
+    assert tcp.of_tcp is None
+    assert mpi.of_tcp == pytest.approx(mpi.cost.s_per_gb / tcp.cost.s_per_gb)
+
+
+@pytest.mark.slow
+def test_a_row_is_of_the_node_that_a_case_cost_most(tmp_path):
+    verdict = judged(with_starts("sick", tmp_path))
+    measured = case_of(verdict, "mpich", "tcp").measured
+    by_node: dict[str, list[float]] = {}
+    for launch in measured.launches:
+        for use in launch.ranks:
+            by_node.setdefault(use.node, []).append(use.cpu_s)
+    most = max(by_node, key=lambda node: median(by_node[node]))
+    cost = of_cpu_rows(cpu_rows(verdict), "mpich", "tcp").cost
+    assert cost.node == most
+    assert cost.cpu_s == pytest.approx(median(by_node[most]) - START["cpu_s"])
+    # Two nodes, and each byte leaves one and arrives at the other.
+    assert cost.s_per_gb == pytest.approx(cost.cpu_s * 1e9 / BYTES)
+
+
+@pytest.mark.slow
+def test_what_is_not_known_is_counted_by_its_reason(tmp_path):
+    rows = cpu_rows(judged(with_starts("sick", tmp_path, "mpi")))
+    assert {row.case.function for row in rows.rows} == {"mpi"}
+    assert {row.of_tcp for row in rows.rows} == {None}, "that of TCP is not known"
+    (why,) = rows.unknown
+    assert why == NO_STARTS
+
+
+@pytest.mark.slow
+def test_the_finding_says_whether_starting_and_ending_is_in_it(tmp_path):
+    costs = {}
+    for name, path in (
+        ("with", with_starts("sick", tmp_path)),
+        ("without", ROOT / "tests" / "data" / "sessions" / "sick.json"),
+    ):
+        rulings = case_of(judged(path), "mpich", "tcp").rulings
+        costs[name] = [one.finding for one in rulings if one.finding.criterion == "CPU cost"]
+    assert [len(findings) for findings in costs.values()] == [2, 2]
+    for net, gross in zip(costs["with"], costs["without"], strict=True):
+        assert "of a core; without 0.002 CPU s of starting and ending" in net.reason
+        assert f"of a core; starting and ending included: {NO_STARTS}" in gross.reason
+        assert 0 < net.value < 2
