@@ -92,9 +92,9 @@ def test_netpipe_files_say_what_the_session_measured(stored, tmp_path):
         read = netpipe_reading.read_file(
             path.read_text(), str(path), bidirectional=direction == "bidirectional"
         ).curve()
-        curve = cases()[f"tcp {direction}"]["curve"]
-        assert list(read.sizes) == curve["sizes"]
-        assert read.time_us == pytest.approx(curve["time_us"], abs=0.0051)
+        (launch,) = cases()[f"tcp {direction}"]["launches"]
+        assert list(read.sizes) == launch["curve"]["sizes"]
+        assert read.time_us == pytest.approx(launch["curve"]["time_us"], abs=0.0051)
 
 
 def test_a_file_of_netpipe_comes_out_as_it_went_in():
