@@ -48,17 +48,12 @@ def check_yaml(text: str, place: object, limits: ReadLimits = YAML_LIMITS) -> No
     _constructed(reader, place, lambda: reader.get_single_node())
 
 
-class _Strict(Composer, CParser, SafeConstructor, Resolver):  # type: ignore[misc]
-    """PyYAML's loader as ReFrame uses it, with limits; libyaml parses, four times as fast."""
+class _Limited:
+    """What refuses, while nodes are composed; a base of PyYAML's loaders."""
 
     place: object
     limits: ReadLimits
     numbers = True
-
-    def __init__(self, text: str) -> None:
-        CParser.__init__(self, text)
-        for part in (Composer, SafeConstructor, Resolver):
-            part.__init__(self)
 
     def begin(self, place: object, limits: ReadLimits) -> None:
         self.place, self.limits = place, limits
@@ -118,6 +113,19 @@ class _Strict(Composer, CParser, SafeConstructor, Resolver):  # type: ignore[mis
         return node
 
 
+class _Strict(_Limited, Composer, CParser, SafeConstructor, Resolver):
+    """PyYAML's safe loader, parsed by libyaml, four times as fast."""
+
+    def __init__(self, text: str) -> None:
+        CParser.__init__(self, text)
+        for part in (Composer, SafeConstructor, Resolver):
+            part.__init__(self)
+
+
+class _StrictOfTabs(_Limited, yaml.SafeLoader):
+    """PyYAML's own: libyaml takes TABs that ReFrame and ruamel refuse."""
+
+
 def _children(node: Any) -> Iterator[Any]:
     if isinstance(node, yaml.MappingNode):
         for pair in node.value:
@@ -126,18 +134,18 @@ def _children(node: Any) -> Iterator[Any]:
         yield from node.value
 
 
-def _strict(text: str, place: object, limits: ReadLimits) -> _Strict:
+def _strict(text: str, place: object, limits: ReadLimits) -> Any:
     if len(text) > limits.characters:
         raise NetproofError(too_much(place, f"{limits.characters} characters"))
     try:
-        reader = _Strict(text)
+        reader = (_StrictOfTabs if "\t" in text else _Strict)(text)
     except yaml.YAMLError as error:
         raise NoYamlError(place, None, shortened(" ".join(str(error).split()))) from error
     reader.begin(place, limits)
     return reader
 
 
-def _constructed(reader: _Strict, place: object, read: Any) -> Any:
+def _constructed(reader: Any, place: object, read: Any) -> Any:
     try:
         return read()
     except yaml.MarkedYAMLError as error:
