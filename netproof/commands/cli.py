@@ -15,10 +15,11 @@ from netproof.commands import (
     references,
     sessions,
     sites,
+    stores,
     studies,
     tuning,
 )
-from netproof.commands.verbs import export, history, ingest, store
+from netproof.commands.verbs import history
 
 app = typer.Typer(
     help="Acceptance testing for cluster interconnects.",
@@ -76,8 +77,8 @@ VERBS = {
     "nightly": nightly.nightly,
     "show": sessions.show,
     "compare": compare.compare,
-    "ingest": ingest.ingest,
-    "export": export.export_session,
+    "ingest": stores.ingest,
+    "export": stores.export,
     "literature": studies.literature,
     "study": studies.study,
     "report": sessions.report,
@@ -85,7 +86,7 @@ VERBS = {
 GROUPS = {
     "site": (site_app, {"check": sites.check, "show": sites.show}),
     "references": (references_app, {"derive": references.derive, "risk": references.risk}),
-    "store": (store_app, {"check": store.check_store}),
+    "store": (store_app, {"check": stores.check}),
     "history": (
         history_app,
         {"show": history.history_show, "accept": history.history_accept},

@@ -21,7 +21,7 @@ from netproof.verdict.judging import JudgedSession
 from netproof.verdict.recurring import NOTHING, Recurring
 from netproof.verdict.subject import Ruling
 from netproof.verdict.traffic import InterfaceTotals
-from netproof.verdict.verdict import Alongside, Judged, Verdict, together
+from netproof.verdict.verdict import Alongside, Judged, Verdict, by_reason
 
 FORMAT = 2
 """Format of all documents; raised when a key changes its meaning or goes."""
@@ -157,7 +157,7 @@ def of_verdict(
                 **reason.as_json(),
                 "cases": [of_case(case) for case in cases],
             }
-            for (partition, environment, reason), cases in together(verdict.left).items()
+            for (partition, environment, reason), cases in by_reason(verdict.left).items()
         ],
         "counters": [_traffic(one) for one in verdict.traffic],
         "absences": [dataclasses.asdict(absence) for absence in verdict.absences],

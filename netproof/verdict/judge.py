@@ -29,7 +29,7 @@ from netproof.verdict.verdict import (
     Alongside,
     FailedTest,
     Judged,
-    LeftCase,
+    SkippedCase,
     Verdict,
     faults_of_parts,
 )
@@ -101,7 +101,7 @@ def judge(
     carriers, lossy = traffic.carriers_in_rounds(in_rounds), traffic.standing_out(seen)
     broken = (*carriers, *traffic.all_lose(in_rounds))
     nodes = () if made is None else of_nodes.judge(made, _as_measured(matrix, ran))
-    left = left_of(session, matrix)
+    left = skipped_of(session, matrix)
     covered = coverage.judge(made, session, matrix.partitions, {one.case.partition for one in left})
     if alongside is not None:
         ruled = (dataclasses.replace(one, rulings=across.get(one.case.key(), ())) for one in stored)
@@ -180,7 +180,7 @@ def cases_of(session: Session, matrix: Matrix) -> tuple[dict[tuple, CheckResult]
     Cases of the matrix that were not skipped come first, then unexpected ones.
     """
     ran = _last_results(session)
-    left = left_by(session)
+    left = skipped_by(session)
     cases = {case.key(): case for case in matrix.cases} | {
         key: result.case for key, result in ran.items()
     }
@@ -200,13 +200,13 @@ def complete(result: CheckResult) -> Measured | None:
     return result.measurement
 
 
-def left_of(session: Session, matrix: Matrix) -> tuple[LeftCase, ...]:
+def skipped_of(session: Session, matrix: Matrix) -> tuple[SkippedCase, ...]:
     """Return the expected cases that the session skipped, in the matrix' order."""
-    left = left_by(session)
-    return tuple(LeftCase(case, left[case.key()]) for case in matrix.cases if case.key() in left)
+    left = skipped_by(session)
+    return tuple(SkippedCase(case, left[case.key()]) for case in matrix.cases if case.key() in left)
 
 
-def left_by(session: Session) -> dict[tuple, Left]:
+def skipped_by(session: Session) -> dict[tuple, Left]:
     """Return why a session skipped cases, by the case's key."""
     return {
         key: Left.from_json(result.left)
@@ -233,11 +233,7 @@ def subject(result: CheckResult, matrix: Matrix, measured_on: str = "") -> Subje
 
 def rulings_along(subjects: Sequence[Subject], session: Session) -> dict[tuple, tuple[Ruling, ...]]:
     """Return the rulings on findings along the curves of a session's cases, by their keys."""
-    repeats = measured_again(session)
-    return {
-        one.case.key(): case_rulings.rule_all(one, findings, repeats.get(one.case.key()))
-        for one, findings in case_rulings.along_all(subjects).items()
-    }
+    return case_rulings.rulings(subjects, measured_again(session))
 
 
 def measured_again(session: Session) -> Mapping[tuple, MeasuredAgain]:

@@ -12,7 +12,7 @@ from netproof.present.html.curves import FigureView, SaidOfCase
 from netproof.present.html.html import DataTable, file_name, render
 from netproof.present.judged_files import columns, summary
 from netproof.verdict.exit_status import CANNOT_JUDGE, FAILED, PASSED
-from netproof.verdict.files import CurveKind, JudgedCurve, JudgedFiles
+from netproof.verdict.files import CurveKind, CurveVerdict, FilesVerdict
 
 _WORDS = {
     PASSED: ("passed", "✓", "passed"),
@@ -38,9 +38,9 @@ class KindView:
     said: tuple[SaidOfCase, ...]
 
 
-def page(judged: JudgedFiles, scripts: Sequence[str], *, compared: bool) -> str:
+def page(judged: FilesVerdict, scripts: Sequence[str], *, compared: bool) -> str:
     """Return the page; ``compared``: whether configurations were named."""
-    by_kind: dict[CurveKind, list[JudgedCurve]] = {}
+    by_kind: dict[CurveKind, list[CurveVerdict]] = {}
     for one in judged.curves:
         by_kind.setdefault(one.kind, []).append(one)
     look, sign, word = _WORDS[judged.status]
@@ -64,13 +64,13 @@ def page(judged: JudgedFiles, scripts: Sequence[str], *, compared: bool) -> str:
     )
 
 
-def _badness(members: Sequence[JudgedCurve]) -> int:
+def _badness(members: Sequence[CurveVerdict]) -> int:
     """Return the place of the most severe level in the order of severity, 0 for the worst."""
     order = (*_LOOKS, Level.PASS)
     return min(order.index(one.level) for one in members)
 
 
-def _table(judged: JudgedFiles) -> DataTable | None:
+def _table(judged: FilesVerdict) -> DataTable | None:
     if not judged.curves:
         return None
     several = columns(judged.curves)
@@ -82,7 +82,7 @@ def _table(judged: JudgedFiles) -> DataTable | None:
     )
 
 
-def _kind(kind: CurveKind, members: Sequence[JudgedCurve], everyone: Sequence[str]) -> KindView:
+def _kind(kind: CurveKind, members: Sequence[CurveVerdict], everyone: Sequence[str]) -> KindView:
     flags = []
     for one in members:
         at = {
@@ -113,6 +113,6 @@ def _kind(kind: CurveKind, members: Sequence[JudgedCurve], everyone: Sequence[st
     )
 
 
-def _reasons(one: JudgedCurve) -> tuple[str, ...]:
+def _reasons(one: CurveVerdict) -> tuple[str, ...]:
     flagged = [finding for finding in one.findings if finding.level in _LOOKS]
     return tuple(finding.reason for finding in folded(flagged))

@@ -19,7 +19,7 @@ from netproof.present.wording import not_available, outcome
 from netproof.verdict.exit_status import CANNOT_JUDGE, FAILED, PASSED
 from netproof.verdict.explain import counts
 from netproof.verdict.power import CasePower, Degradation
-from netproof.verdict.verdict import Judged, LeftCase
+from netproof.verdict.verdict import Judged, SkippedCase
 
 
 @dataclass(frozen=True)
@@ -180,7 +180,7 @@ def _case_name(case: Case) -> str:
     return f"{content.configuration(case)}: {content.function_name(case)}, {content.variant(case)}"
 
 
-def _not_run(several: Sequence[Judged], left: Sequence[LeftCase]) -> tuple[NotRun, ...]:
+def _not_run(several: Sequence[Judged], left: Sequence[SkippedCase]) -> tuple[NotRun, ...]:
     by_place: dict[tuple[str, str], list[Case]] = {}
     for one in several:
         place = (content.configuration(one.case), "; ".join(one.faults))

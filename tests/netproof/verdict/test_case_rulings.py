@@ -94,8 +94,8 @@ class TestAlong:
             assert named in why
 
     def test_the_loss_of_mpi_is_over_tcp_of_the_same_job(self, sick):
-        both = case_rulings.along_all(list(sick.values()))
-        loss = found(both[sick["mpich mpi"]], "MPI loss at the peak")
+        job = {subject.case.key(): subject for subject in sick.values()}
+        loss = found(case_rulings.along(sick["mpich mpi"], job), "MPI loss at the peak")
         mpi, tcp = (
             max(
                 rate
