@@ -8,10 +8,6 @@ from collections.abc import Hashable, Iterator
 from typing import Any
 
 import yaml
-from yaml.composer import Composer
-from yaml.constructor import SafeConstructor
-from yaml.cyaml import CParser
-from yaml.resolver import Resolver
 
 from netproof.errors import NetproofError, shortened
 from netproof.intake.loading import YAML_LIMITS, ReadLimits, shown, too_deep, too_much
@@ -48,8 +44,11 @@ def check_yaml(text: str, place: object, limits: ReadLimits = YAML_LIMITS) -> No
     _constructed(reader, place, lambda: reader.get_single_node())
 
 
-class _Limited:
-    """What refuses, while nodes are composed; a base of PyYAML's loaders."""
+class _Strict(yaml.SafeLoader):
+    """PyYAML's loader as ReFrame uses it, with limits.
+
+    libyaml, which parses faster, takes TABs and question marks that PyYAML refuses.
+    """
 
     place: object
     limits: ReadLimits
@@ -113,19 +112,6 @@ class _Limited:
         return node
 
 
-class _Strict(_Limited, Composer, CParser, SafeConstructor, Resolver):
-    """PyYAML's safe loader, parsed by libyaml, four times as fast."""
-
-    def __init__(self, text: str) -> None:
-        CParser.__init__(self, text)
-        for part in (Composer, SafeConstructor, Resolver):
-            part.__init__(self)
-
-
-class _StrictOfTabs(_Limited, yaml.SafeLoader):
-    """PyYAML's own: libyaml takes TABs that ReFrame and ruamel refuse."""
-
-
 def _children(node: Any) -> Iterator[Any]:
     if isinstance(node, yaml.MappingNode):
         for pair in node.value:
@@ -134,18 +120,18 @@ def _children(node: Any) -> Iterator[Any]:
         yield from node.value
 
 
-def _strict(text: str, place: object, limits: ReadLimits) -> Any:
+def _strict(text: str, place: object, limits: ReadLimits) -> _Strict:
     if len(text) > limits.characters:
         raise NetproofError(too_much(place, f"{limits.characters} characters"))
     try:
-        reader = (_StrictOfTabs if "\t" in text else _Strict)(text)
+        reader = _Strict(text)
     except yaml.YAMLError as error:
         raise NoYamlError(place, None, shortened(" ".join(str(error).split()))) from error
     reader.begin(place, limits)
     return reader
 
 
-def _constructed(reader: Any, place: object, read: Any) -> Any:
+def _constructed(reader: _Strict, place: object, read: Any) -> Any:
     try:
         return read()
     except yaml.MarkedYAMLError as error:
