@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from netproof.history import judging
-from netproof.present import history_documents
+from netproof.present.history import document
 from netproof.store import Store, questions
 from netproof.store.columns import KEY
 
@@ -72,7 +72,7 @@ def _follow(folder: Path, results: Any) -> None:
     clock_s, cpu_s = time.perf_counter(), time.process_time()
     verdict = judging.judge(Store(folder))
     clock_s, cpu_s = time.perf_counter() - clock_s, time.process_time() - cpu_s
-    text = json.dumps(history_documents.document(verdict, series=True))
+    text = json.dumps(document(verdict, series=True))
     results.put(HistoryTime(clock_s, cpu_s, hashlib.sha256(text.encode()).hexdigest()))
 
 

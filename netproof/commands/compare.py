@@ -74,8 +74,7 @@ def compare(
         return _by_dimension(by, first, store, partition, environment, folder, as_json)
     from netproof.comparison import comparison
     from netproof.present import documents, tables
-    from netproof.present.compared_documents import document
-    from netproof.present.compared_tables import print_comparison
+    from netproof.present.compared import document, print_comparison
 
     with tables.working("reading the sessions"):
         sessions = _sessions(first, second, store, label)
@@ -139,7 +138,7 @@ def _by_dimension(
 
     A value that has nothing in common with the first is shown with the reason.
     """
-    from netproof.present import compared_documents, documents, tables
+    from netproof.present import compared, documents, tables
 
     with tables.working("comparing"):
         sessions = _values(by, name, store, partitions, environments)
@@ -150,7 +149,7 @@ def _by_dimension(
             "format": documents.FORMAT,
             "by": by,
             "values": list(sessions),
-            "comparisons": [compared_documents.document(one) for one in comparisons],
+            "comparisons": [compared.document(one) for one in comparisons],
             "not_compared": failed,
         }
         documents.write(document, sys.stdout)
@@ -242,7 +241,7 @@ def _print_dimension(
     several: Sequence[Comparison], failed: Mapping[str, str], out: Console
 ) -> None:
     """Print origin and differences of each value, the table of ratios, a summary of each."""
-    from netproof.present import compared, compared_tables
+    from netproof.present import compared
     from netproof.present.tables import say
 
     first = several[0].first
@@ -260,14 +259,14 @@ def _print_dimension(
     for one in several:
         out.print()
         say(out, compared.summary(one), "bold")
-        compared_tables.print_uncompared(one, out)
+        compared.print_uncompared(one, out)
 
 
 def _print_ratios(several: Sequence[Comparison], out: Console) -> None:
     """Print a row for each case, a column for each value, in as many tables as they take."""
     from rich.text import Text
 
-    from netproof.present import compared, compared_tables, tables
+    from netproof.present import compared, tables
     from netproof.present.tables import TableColumn
 
     rows: dict[str, None] = {}
@@ -279,7 +278,7 @@ def _print_ratios(several: Sequence[Comparison], out: Console) -> None:
             rows[row] = None
             value = "-" if case.score.value is None else f"{case.score.value:.2f}"
             mark = compared.MARKS[case.outcome]
-            column[row] = Text(f"{value} {mark}", compared_tables.STYLES.get(case.outcome, ""))
+            column[row] = Text(f"{value} {mark}", compared.STYLES.get(case.outcome, ""))
     names = TableColumn("", list(rows), right=False)
     columns = [
         TableColumn(name, [column.get(row, Text(_NOT_COMPARED)) for row in rows])

@@ -15,8 +15,7 @@ from netproof.history.accepted import Acceptance
 from netproof.history.history_verdict import HistoryVerdict
 from netproof.history.selection import Selection
 from netproof.present import documents, tables
-from netproof.present.history_documents import document
-from netproof.present.history_tables import print_overview, print_series, since_when
+from netproof.present.history import document, print_overview, print_series, since_when
 from netproof.present.tables import say
 from netproof.session.labels import label_of
 from netproof.store import Store

@@ -1,17 +1,31 @@
-"""A comparison of two sides, in words."""
+"""A comparison of two sides, in words, on the terminal, and as plain values for ``json``."""
 
 from __future__ import annotations
 
+import dataclasses
+import math
 from collections import defaultdict
 from typing import Any
 
+from rich.console import Console
+from rich.text import Text
+
 from netproof.benchmarks import registry
 from netproof.comparison import comparison
-from netproof.comparison.compared_case import Outcome
+from netproof.comparison.compared_case import ComparedCase, Outcome
 from netproof.comparison.comparison import ComparedSide, Comparison
 from netproof.errors import NetproofError
 from netproof.measurement.case import Case
-from netproof.present.tables import benchmark_name
+from netproof.present import documents, tables
+from netproof.present.sparkline import columns, sparkline
+from netproof.present.tables import TableColumn, benchmark_name, say
+
+STYLES = {Outcome.FASTER: "green", Outcome.SLOWER: "red"}
+
+_LEAST_LINE, _LONGEST_LINE = 8, 40
+_DRAWN_RATIOS = (2.0, 10.0)
+"""Limits of the upper end of a drawn scale: noise stays flat, outliers leave the rest visible."""
+
 
 MARKS = {
     Outcome.FASTER: "▲",
@@ -106,14 +120,9 @@ def _span(mostly: tuple[int, int, bool]) -> str:
 def whence(side: ComparedSide) -> str:
     """Return the origin of a side's figures: configuration, session, labels, start."""
     system = side.session.results[0].system
-    where = " ".join(
-        part
-        for part in (
-            f"{system}:{side.partition}" if side.partition else system,
-            side.environment,
-        )
-        if part
-    )
+    where = f"{system}:{side.partition}" if side.partition else system
+    if side.environment:
+        where += f" {side.environment}"
     labels = "".join(f", {key}={value}" for key, value in side.session.labels().items())
     started = side.session.info.get("time_start", "undated")
     return f"{where} of {side.session.path}, {started}{labels}"
@@ -137,3 +146,216 @@ def place(compared: Comparison, case: Case) -> str:
 def named(compared: Comparison, case: Case) -> str:
     """Return a case by what both sides have in common."""
     return f"{place(compared, case)} {case.what()}".strip()
+
+
+def print_comparison(compared: Comparison, out: Console) -> None:
+    """Print the overall result, the ratios by case, what is better or worse, what is missing."""
+    first, second = compared.first, compared.second
+    for side in (first, second):
+        say(out, f"{side.name}: {whence(side)}")
+    for difference in differences(compared):
+        say(out, f"configuration: {difference}")
+    for sentence in node_diffs(compared):
+        say(out, sentence)
+    out.print()
+    say(out, summary(compared), "bold")
+    _print_ratios(compared, out)
+    out.print()
+    _print_sentences(compared, out)
+    print_uncompared(compared, out)
+
+
+def _print_ratios(compared: Comparison, out: Console) -> None:
+    """Print a table of ratios for each configuration that both sides have in common."""
+    places: dict[str, list[ComparedCase]] = defaultdict(list)
+    for case in compared.cases:
+        places[place(compared, case.first.case)].append(case)
+    ordered = [case for cases in places.values() for case in cases]
+    table = tables.fitting(_ratio_columns(ordered), out.width - _LEAST_LINE)
+    room = min(max(out.width - tables.width_of(table), _LEAST_LINE), _LONGEST_LINE)
+    logs = [abs(math.log(ratio)) for case in ordered for ratio in case.ratios.values()]
+    least, largest = _DRAWN_RATIOS
+    most = min(max(math.exp(max(logs, default=0)), least), largest)
+    scale = (1 / most, most)
+    lines = [
+        sparkline(case.ratios, columns(case.ratios, room), scale, _furthest_from_1)
+        for case in ordered
+    ]
+    table.append(TableColumn("over sizes", lines, right=False))
+    tables.print_by_heading(table, {where: len(cases) for where, cases in places.items()}, out)
+    first, second = compared.first.name, compared.second.name
+    out.print()
+    say(
+        out,
+        f"ratio: the time of {first} over that of {second}, with its 95 % interval over the"
+        " launches; lat, MB/s, r∞, 64K…1K: latency, peak, asymptotic bandwidth, and rates at so"
+        f" many bytes, above 1 {second} is better, faint where the interval has 1 in it; added:"
+        f" what {second} adds to the latency; CPU/GB: of CPU seconds for 10⁹ bytes, above 1"
+        f" {second} takes fewer; over sizes: the ratio from 1/{most:.3g} to"
+        f" {most:.3g}, ▅ and above is faster",
+        "dim",
+    )
+    say(out, "; ".join(f"{MARKS[outcome]} {outcome.value}" for outcome in Outcome), "dim")
+
+
+_LANDMARKS = {
+    "MB/s": ("peak_mb_s", 0),
+    "r∞": ("asymptotic_mb_s", 1),
+    "64K": ("rate_64_kib_mb_s", 2),
+    "16K": ("rate_16_kib_mb_s", 2),
+    "4K": ("rate_4_kib_mb_s", 2),
+    "1K": ("rate_1_kib_mb_s", 2),
+}
+"""Columns of landmarks' ratios, with their ranks where columns do not fit."""
+
+
+def _ratio_columns(cases: list[ComparedCase]) -> list[TableColumn]:
+    def ratio(value: float | None) -> str:
+        return "-" if value is None else f"{value:.2f}"
+
+    def landmark(heading: str, name: str, rank: int = 0) -> TableColumn:
+        cells = []
+        for one in (case.landmarks[name] for case in cases):
+            undecided = one.interval is not None and one.interval[0] <= 1 <= one.interval[1]
+            cells.append(Text(ratio(one.ratio), "dim" if undecided else ""))
+        return TableColumn(heading, cells, rank)
+
+    added = []
+    for latency in (case.landmarks["latency_us"] for case in cases):
+        text = "-" if latency.difference is None else f"{latency.difference:+.1f}"
+        if latency.difference is not None and latency.difference_interval is not None:
+            low, high = latency.difference_interval
+            text += f" ({low:+.1f} to {high:+.1f})"
+        added.append(text)
+    names = [
+        benchmark_name(case) if registry.of(case).by_protocol else case.what()
+        for case in (one.first.case for one in cases)
+    ]
+    marks = [Text(MARKS[one.outcome], STYLES.get(one.outcome, "")) for one in cases]
+    intervals = [one.score.interval for one in cases]
+    costs = [one.cpu_s_per_gb.ratio for one in cases]
+    known = any(one is not None for one in costs)
+    return [
+        TableColumn("", marks, right=False),
+        TableColumn("function", names, right=False),
+        TableColumn("ratio", [Text(ratio(one.score.value), "bold") for one in cases]),
+        TableColumn(
+            "95 %", ["-" if one is None else f"{one[0]:.2f}–{one[1]:.2f}" for one in intervals]
+        ),
+        landmark("lat", "latency_us"),
+        TableColumn("added µs, 95 %", added, rank=1),
+        *(landmark(heading, *one) for heading, one in _LANDMARKS.items()),
+        *([TableColumn("CPU/GB", list(map(ratio, costs)), rank=1)] if known else []),
+    ]
+
+
+def _furthest_from_1(ratios: list[float]) -> float:
+    return max(ratios, key=lambda ratio: abs(math.log(ratio)))
+
+
+def _print_sentences(compared: Comparison, out: Console) -> None:
+    """Print what is slower, the worst on top, and then what is faster."""
+    shown = [
+        case
+        for case in compared.cases
+        if case.outcome in (Outcome.FASTER, Outcome.SLOWER, Outcome.UNDEFINED) or case.ranges
+    ]
+    order = [Outcome.SLOWER, Outcome.FASTER, Outcome.ALIKE, Outcome.UNDECIDED, Outcome.UNDEFINED]
+
+    def rank(case: ComparedCase) -> tuple[int, float]:
+        ratio = case.score.value or 1
+        return order.index(case.outcome), -ratio if case.outcome is Outcome.FASTER else ratio
+
+    say(out, f"{compared.second.name} against {compared.first.name} is", "bold")
+    for case in sorted(shown, key=rank):
+        say(
+            out,
+            f"{MARKS[case.outcome]} {named(compared, case.first.case)}: {case.sentence()}",
+            STYLES.get(case.outcome, ""),
+        )
+
+
+def print_uncompared(compared: Comparison, out: Console) -> None:
+    """Print the cases that are not in both, grouped by reason."""
+    alike: dict[tuple[str | None, str], list[Case]] = defaultdict(list)
+    for one in compared.uncompared:
+        alike[one.measured_by, one.why].append(one.case)
+    for (measured_by, why), cases in alike.items():
+        word = "not measured by either" if measured_by is None else f"only {measured_by} has"
+        by_place: dict[str, list[str]] = defaultdict(list)
+        for case in cases:
+            by_place[place(compared, case)].append(case.what())
+        which = "; ".join(
+            f"{where} {', '.join(whats)}".strip() for where, whats in by_place.items()
+        )
+        say(out, f"{word} {which}: {why}", "yellow")
+
+
+def document(compared: Comparison) -> dict[str, Any]:
+    """Return plain values for ``json``; sizes in bytes, times in µs, bandwidths in MB/s."""
+    first, second = compared.first, compared.second
+    on_nodes, unknown = None, None
+    try:
+        on_nodes = comparison.differing(compared)
+    except NetproofError as error:
+        unknown = str(error)
+    return {
+        "format": documents.FORMAT,
+        "first": _side(first),
+        "second": _side(second),
+        "summary": summary(compared),
+        "geometric_mean": compared.mean(),
+        "differences": [dataclasses.asdict(one) for one in compared.differences],
+        "nodes": None
+        if on_nodes is None
+        else [
+            {"what": what, "first": one, "second": other} for what, (one, other) in on_nodes.items()
+        ],
+        "nodes_not_known": unknown,
+        "cases": [_case(one) for one in compared.cases],
+        "not_compared": [
+            {**documents.of_case(one.case), "measured_by": one.measured_by, "why": one.why}
+            for one in compared.uncompared
+        ],
+    }
+
+
+def _case(case: ComparedCase) -> dict[str, Any]:
+    return {
+        "first": documents.of_case(case.first.case),
+        "second": documents.of_case(case.second.case),
+        "outcome": case.outcome,
+        "ratio": case.score.value,
+        "interval": case.score.interval,
+        "common": documents.of_common(case.score.common),
+        "sizes_bytes": list(case.ratios),
+        "ratios": list(case.ratios.values()),
+        "ranges": [
+            {
+                "least_bytes": one.least,
+                "largest_bytes": one.largest,
+                "faster": one.faster,
+                "size_bytes": one.size,
+                "ratio": one.ratio,
+            }
+            for one in case.ranges
+        ],
+        "landmarks": {name: dataclasses.asdict(one) for name, one in case.landmarks.items()},
+        "cpu_s_per_gb": {
+            name: getattr(case.cpu_s_per_gb, name) for name in ("first", "second", "ratio")
+        },
+        "disturbed": case.disturbed,
+        "sentence": case.sentence(),
+    }
+
+
+def _side(side: ComparedSide) -> dict[str, Any]:
+    return {
+        "name": side.name,
+        "session": str(side.session.path),
+        "started": side.session.info.get("time_start"),
+        "labels": side.session.labels(),
+        "system": side.session.results[0].system,
+        "partition": side.partition,
+        "environment": side.environment,
+    }

@@ -2,9 +2,19 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from rich.console import Console
 
-from netproof.present.tables import TableColumn, benchmark_name, fitting, print_table, say
+from netproof.present.tables import (
+    DataTable,
+    TableColumn,
+    benchmark_name,
+    case_columns,
+    fitting,
+    print_table,
+    say,
+)
 from netproof.present.wording import counted
 from netproof.verdict.explain import CpuRow, CpuRows
 
@@ -17,40 +27,52 @@ LEGEND = (
     " over that of TCP between the same ranks"
 )
 
-NONE = "-"
+_RANKS = {"user": 2, "irq": 2, "µs/msg": 1}
+"""Columns that are dropped first where not all fit, the highest rank first."""
 
 
 def figures(row: CpuRow) -> dict[str, str]:
     """Return the figures of a row, by the heading of their column."""
-    cost = row.cost
-    irq = None
+    cost, irq, user = row.cost, None, None
     if cost.interrupts_s is not None and cost.seconds:
-        irq = f"{cost.interrupts_s / cost.seconds:.2f}{'*' if cost.sharing > 1 else ''}"
-    user = None
+        irq = cost.interrupts_s / cost.seconds
     if cost.user_s is not None and cost.system_s is not None:
         user = cost.user_s / ((cost.user_s + cost.system_s) or 1)
+
+    def shown(value: float | None, form: str, unit: str = "") -> str:
+        return "-" if value is None else f"{value:{form}}{unit}"
+
     return {
-        "cores": _in(".2f", cost.cores),
-        "user": _in(".0%", user),
-        "irq": irq or NONE,
-        "asleep": _in(".0%", cost.asleep_share),
-        "s/GB": _in(".3g", cost.s_per_gb),
-        "µs/msg": _in(".3g", cost.us_per_message),
-        "of TCP": NONE if row.of_tcp is None else f"{row.of_tcp:.2f} times",
+        "cores": shown(cost.cores, ".2f"),
+        "user": shown(user, ".0%"),
+        "irq": shown(irq, ".2f", "*" if cost.sharing > 1 else ""),
+        "asleep": shown(cost.asleep_share, ".0%"),
+        "s/GB": shown(cost.s_per_gb, ".3g"),
+        "µs/msg": shown(cost.us_per_message, ".3g"),
+        "of TCP": shown(row.of_tcp, ".2f", " times"),
     }
 
 
-def _in(form: str, value: float | None) -> str:
-    return NONE if value is None else format(value, form)
-
-
-def unknown_in_words(rows: CpuRows) -> list[str]:
+def _unknown(rows: CpuRows) -> list[str]:
     """Return why costs are not known, a sentence each."""
     return [f"not known of {counted(count, 'case')}: {why}" for why, count in rows.unknown.items()]
 
 
-_RANKS = {"user": 2, "irq": 2, "µs/msg": 1}
-"""Columns that are dropped first where not all fit, the highest rank first."""
+def view(costs: CpuRows) -> dict[str, Any]:
+    """Return what a page shows: a row for each case whose cost is known, and why others have none.
+
+    At least one is known.
+    """
+    head = ("case", "partition", "environment", "ranks", "node", *figures(costs.rows[0]))
+    rows = [
+        (
+            *(benchmark_name(row.case), row.case.partition, row.case.environment),
+            *(str(row.case.ranks), row.cost.node, *figures(row).values()),
+        )
+        for row in costs.rows
+    ]
+    legend = f"{LEGEND[0].upper()}{LEGEND[1:]}."
+    return {"legend": legend, "table": DataTable(head, rows), "unknown": _unknown(costs)}
 
 
 def print_cpu(rows: CpuRows, out: Console) -> None:
@@ -59,19 +81,12 @@ def print_cpu(rows: CpuRows, out: Console) -> None:
         return
     out.print()
     say(out, "what it costs the CPU", "bold")
-    cases = [row.case for row in rows.rows]
     values = list(map(figures, rows.rows))
-    columns = [
-        TableColumn("partition", [case.partition for case in cases], right=False),
-        TableColumn("environment", [case.environment for case in cases], right=False),
-        TableColumn("benchmark", list(map(benchmark_name, cases)), right=False),
-        TableColumn("ranks", [str(case.ranks) for case in cases]),
-        *(
-            TableColumn(name, [one[name] for one in values], rank=_RANKS.get(name, 0))
-            for name in values[0]
-        ),
+    columns = case_columns(row.case for row in rows.rows)
+    columns += [
+        TableColumn(name, [one[name] for one in values], _RANKS.get(name, 0)) for name in values[0]
     ]
     print_table(fitting(columns, out.width), out)
-    for sentence in unknown_in_words(rows):
+    for sentence in _unknown(rows):
         say(out, sentence)
     say(out, LEGEND, "dim")

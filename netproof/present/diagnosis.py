@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import textwrap
 from collections.abc import Iterator, Sequence
 from typing import Any
@@ -10,8 +9,7 @@ from typing import Any
 from rich.console import Console
 
 from netproof.diagnosis.diagnosis import Diagnosis, DiagnosisOutcome
-from netproof.diagnosis.evidence import Culprit, Evidence, Sure
-from netproof.localization.accused import Effect
+from netproof.diagnosis.evidence import Culprit, Sure
 from netproof.present.documents import FORMAT
 from netproof.present.tables import say
 from netproof.present.wording import counted
@@ -31,24 +29,11 @@ _STYLES = {
 }
 
 
-@dataclasses.dataclass(frozen=True)
-class _Detail:
-    """Amounts shown: whole culprits and evidence of each, lines of a sentence, notes."""
+_DETAILS = ((3, 3, 3, 5), (2, 2, 2, 4), (1, 2, 2, 3), (1, 2, 2, 2), (1, 1, 1, 1))
+"""Amounts: whole culprits, evidence of each, lines of a sentence, notes.
 
-    whole: int
-    evidence: int
-    lines: int
-    notes: int
-
-
-_DETAILS = (
-    _Detail(3, 3, 3, 5),
-    _Detail(2, 2, 2, 4),
-    _Detail(1, 2, 2, 3),
-    _Detail(1, 2, 2, 2),
-    _Detail(1, 1, 1, 1),
-)
-"""Amounts to try, in this order, until they fit the screen."""
+They are tried in this order, until they fit the screen.
+"""
 
 
 def print_diagnosis(diagnosis: Diagnosis, out: Console) -> None:
@@ -60,7 +45,7 @@ def print_diagnosis(diagnosis: Diagnosis, out: Console) -> None:
 def lines(diagnosis: Diagnosis) -> list[tuple[str, str]]:
     """Return the lines to print, each with its style."""
     for detail in _DETAILS:
-        made = list(_lines(diagnosis, detail))
+        made = list(_lines(diagnosis, *detail))
         if len(made) <= LINES:
             return made
     left = len(made) - LINES + 1
@@ -69,7 +54,11 @@ def lines(diagnosis: Diagnosis) -> list[tuple[str, str]]:
 
 def headline(diagnosis: Diagnosis) -> str:
     """Return the result of the diagnosis, in a sentence."""
-    text = f"{diagnosis.partition}: {_word(diagnosis)}"
+    word = f"something is wrong at {counted(len(diagnosis.culprits), 'place')}"
+    if diagnosis.outcome is not DiagnosisOutcome.FOUND:
+        nothing = diagnosis.outcome is DiagnosisOutcome.NOTHING
+        word = "nothing wrong was found" if nothing else "inconclusive"
+    text = f"{diagnosis.partition}: {word}"
     if diagnosis.cases:
         text += f"; {diagnosis.passed} of {diagnosis.cases} measured cases passed"
     elif diagnosis.red:
@@ -77,33 +66,22 @@ def headline(diagnosis: Diagnosis) -> str:
     return f"{text}, {diagnosis.red} failed" if diagnosis.red else text
 
 
-def _word(diagnosis: Diagnosis) -> str:
-    if diagnosis.outcome is DiagnosisOutcome.NOTHING:
-        return "nothing wrong was found"
-    if diagnosis.outcome is DiagnosisOutcome.INCONCLUSIVE:
-        return "inconclusive"
-    return f"something is wrong at {counted(len(diagnosis.culprits), 'place')}"
-
-
-def _lines(diagnosis: Diagnosis, detail: _Detail) -> Iterator[tuple[str, str]]:
+def _lines(
+    diagnosis: Diagnosis, whole: int, evidence: int, lines: int, notes: int
+) -> Iterator[tuple[str, str]]:
     yield headline(diagnosis), _STYLES[diagnosis.outcome]
     for number, culprit in enumerate(diagnosis.culprits, 1):
-        yield from _wrapped(f"{number}", culprit.headline, detail.lines, "bold", column=2)
-        if number <= detail.whole:
-            for label, sentence in rows(culprit, detail.evidence):
-                yield from _wrapped(f"  {label}", sentence, detail.lines)
+        yield from _wrapped(f"{number}", culprit.headline, lines, "bold", column=2)
+        if number <= whole:
+            for label, sentence in rows(culprit, evidence):
+                yield from _wrapped(f"  {label}", sentence, lines)
     if diagnosis.outcome is DiagnosisOutcome.INCONCLUSIVE and diagnosis.next_steps:
-        yield from _wrapped("do", "; ".join(diagnosis.next_steps), detail.lines)
-    for label, sentences in (
-        ("ruled out", diagnosis.ruled_out),
-        ("not known", diagnosis.not_known),
-    ):
-        shown = [*sentences[: detail.notes]]
-        more = len(sentences) - len(shown)
-        if more:
-            shown.append(f"{more} more")
-        if shown:
-            yield from _wrapped(label, "; ".join(shown), detail.lines + 1)
+        yield from _wrapped("do", "; ".join(diagnosis.next_steps), lines)
+    several = {"ruled out": diagnosis.ruled_out, "not known": diagnosis.not_known}
+    for label, sentences in several.items():
+        more = [f"{len(sentences) - notes} more"] if len(sentences) > notes else []
+        if sentences:
+            yield from _wrapped(label, "; ".join([*sentences[:notes], *more]), lines + 1)
 
 
 def rows(culprit: Culprit, evidence: int | None = None) -> Iterator[tuple[str, str]]:
@@ -118,13 +96,9 @@ def rows(culprit: Culprit, evidence: int | None = None) -> Iterator[tuple[str, s
     if culprit.consequences:
         yield "explains", counted(culprit.consequences, "failed case")
     if culprit.alternatives:
-        others = f"{'; or '.join(culprit.alternatives)}"
-        yield (
-            "or",
-            f"{others}. To distinguish them: {culprit.distinguish_by}"
-            if culprit.distinguish_by
-            else others,
-        )
+        others = "; or ".join(culprit.alternatives)
+        how = f". To distinguish them: {culprit.distinguish_by}" if culprit.distinguish_by else ""
+        yield "or", f"{others}{how}"
     yield "do", culprit.advice
     if culprit.rules_out:
         yield "clears it", culprit.rules_out
@@ -165,10 +139,10 @@ def of_diagnosis(diagnosis: Diagnosis) -> dict[str, Any]:
         "failed": diagnosis.red,
         "asked": sorted(one.value for one in diagnosis.asked),
         "culprits": [_culprit(one) for one in diagnosis.culprits],
-        "ruled_out": list(diagnosis.ruled_out),
-        "not_known": list(diagnosis.not_known),
-        "incomplete": list(diagnosis.incomplete),
-        "next_steps": list(diagnosis.next_steps),
+        "ruled_out": diagnosis.ruled_out,
+        "not_known": diagnosis.not_known,
+        "incomplete": diagnosis.incomplete,
+        "next_steps": diagnosis.next_steps,
     }
 
 
@@ -179,45 +153,43 @@ def _culprit(culprit: Culprit) -> dict[str, Any]:
         "place": {
             "kind": place.kind.value,
             "name": place.name,
-            "nodes": list(place.nodes),
+            "nodes": place.nodes,
             "interface": place.interface or None,
         },
         "sentence": culprit.headline,
         "sure": culprit.sure.value,
         "why": culprit.why,
-        "evidence": [_evidence(one) for one in culprit.evidence],
-        "alternatives": list(culprit.alternatives),
+        "evidence": [
+            {
+                "source": one.source.value,
+                "sign": one.sign.value,
+                "sentence": one.sentence,
+                "sure": one.sure.value,
+                "environment": one.environment or None,
+                "nodes": one.place.nodes,
+                "effects": [
+                    {
+                        "quantity": effect.quantity.value,
+                        "ratio": effect.ratio,
+                        "interval": effect.interval,
+                        "rounds": effect.rounds,
+                    }
+                    for effect in one.effects
+                ],
+                "alone": one.recovery and one.recovery.value,
+            }
+            for one in culprit.evidence
+        ],
+        "alternatives": culprit.alternatives,
         "distinguish_by": culprit.distinguish_by or None,
         "failed_cases": culprit.consequences,
         "since": {
             "began": since.began.value,
             "session": since.session or None,
-            "started": None if since.started is None else since.started.isoformat(),
+            "started": since.started and since.started.isoformat(),
             "sessions": since.sessions,
             "why": since.why,
         },
         "do": culprit.advice,
         "rules_out": culprit.rules_out or None,
-    }
-
-
-def _evidence(evidence: Evidence) -> dict[str, Any]:
-    return {
-        "source": evidence.source.value,
-        "sign": evidence.sign.value,
-        "sentence": evidence.sentence,
-        "sure": evidence.sure.value,
-        "environment": evidence.environment or None,
-        "nodes": list(evidence.place.nodes),
-        "effects": [_effect(one) for one in evidence.effects],
-        "alone": None if evidence.recovery is None else evidence.recovery.value,
-    }
-
-
-def _effect(effect: Effect) -> dict[str, Any]:
-    return {
-        "quantity": effect.quantity.value,
-        "ratio": effect.ratio,
-        "interval": list(effect.interval),
-        "rounds": effect.rounds,
     }

@@ -5,23 +5,21 @@ from __future__ import annotations
 import dataclasses
 import json
 import math
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Mapping
 from typing import Any, TextIO
 
 from netproof.criteria import CommonSizes, Finding, Level
 from netproof.measurement.case import Case
 from netproof.measurement.curve import Curve
 from netproof.measurement.interval import Interval
+from netproof.measurement.landmarks import Landmarks
 from netproof.session.measured import Measured
-from netproof.session.session import Session
-from netproof.site.matrix import Matrix
 from netproof.verdict.exit_status import CANNOT_JUDGE, FAILED, PASSED
 from netproof.verdict.explain import Crossover, crossovers, red_criteria, red_sizes
 from netproof.verdict.judging import JudgedSession
-from netproof.verdict.recurring import NOTHING, Recurring
 from netproof.verdict.subject import Ruling
-from netproof.verdict.traffic import InterfaceTotals
-from netproof.verdict.verdict import Alongside, Judged, Verdict, by_reason
+from netproof.verdict.verdict import Alongside, Judged, by_reason
 
 FORMAT = 2
 """Format of all documents; raised when a key changes its meaning or goes."""
@@ -31,70 +29,26 @@ _WORDS = {PASSED: "pass", FAILED: "fail", CANNOT_JUDGE: "cannot be judged"}
 
 
 def write(document: Mapping[str, Any], out: TextIO) -> None:
-    """Write a document as JSON: all of it, or nothing on an error.
+    """Write a document as JSON, in characters that ``out`` has: all of it, or nothing on an error.
 
     Raises ValueError for a number that JSON does not have.
     """
-    out.write(text(document, out) + "\n")
-
-
-def text(document: object, out: TextIO) -> str:
-    """Return a document as JSON, in characters that ``out`` has."""
     made = json.dumps(document, indent=1, allow_nan=False, ensure_ascii=False)
     try:
         made.encode(out.encoding or "utf-8")
     except UnicodeEncodeError:
-        return json.dumps(document, indent=1, allow_nan=False)
-    return made
+        made = json.dumps(document, indent=1, allow_nan=False)
+    out.write(made + "\n")
 
 
 def of_judged(judged: JudgedSession) -> dict[str, Any]:
-    """Return ``of_verdict`` of a judged session, with its stored verdict and what changed since."""
-    document = of_verdict(
-        judged.session,
-        judged.matrix,
-        judged.verdict,
-        judged.unread,
-        judged.differences,
-        judged.usual,
-    )
-    changed = judged.changed
-    return {
-        **document,
-        "kept": None if judged.kept is None else dataclasses.asdict(judged.kept),
-        "changed": None
-        if changed is None
-        else {
-            "kept": dataclasses.asdict(changed.kept),
-            "cases": [
-                {
-                    **of_case(one.case),
-                    "was": one.was,
-                    "now": one.now,
-                    "gone": list(one.gone),
-                    "new": list(one.new),
-                }
-                for one in changed.cases
-            ],
-            "gone": list(changed.gone),
-            "new": list(changed.new),
-        },
-    }
+    """Return a judged session, with its stored verdict and what changed since.
 
-
-def of_verdict(
-    session: Session,
-    matrix: Matrix,
-    verdict: Verdict,
-    unread: Sequence[str],
-    differences: Sequence[str],
-    usual: Recurring = NOTHING,
-) -> dict[str, Any]:
-    """Return a judged session. Sizes in bytes, times in µs, bandwidths in MB/s (10⁶ bytes/s).
-
-    ``unread``: why earlier sessions could not be read; ``differences``: between nodes or jobs, a
-    sentence each; ``usual``: the warnings that earlier sessions had too.
+    Sizes in bytes, times in µs, bandwidths in MB/s (10⁶ bytes/s).
     """
+    session, matrix, verdict, usual = judged.session, judged.matrix, judged.verdict, judged.usual
+    levels = Counter(one.level for one in verdict.cases)
+    changed = judged.changed
     return {
         "format": FORMAT,
         "session": str(session.path),
@@ -102,10 +56,10 @@ def of_verdict(
         "started": session.info.get("time_start"),
         "labels": session.labels(),
         "verdict": "inconclusive" if verdict.inconclusive else _WORDS[verdict.status],
-        "passed": sum(one.passed for one in verdict.cases),
-        "warned": sum(one.level is Level.WARN for one in verdict.cases),
-        "inconclusive": sum(one.level is Level.INCONCLUSIVE for one in verdict.cases),
-        "failed": sum(one.level is Level.FAIL for one in verdict.cases),
+        "passed": levels[Level.PASS] + levels[Level.WARN],
+        "warned": levels[Level.WARN],
+        "inconclusive": levels[Level.INCONCLUSIVE],
+        "failed": levels[Level.FAIL],
         "usual": {
             "sessions": usual.sessions,
             "warnings": [
@@ -129,12 +83,12 @@ def of_verdict(
             }
             for one in verdict.launched
         ],
-        "baseline": None if matrix.baseline is None else dataclasses.asdict(matrix.baseline),
-        "faults": list(verdict.faults),
-        "undecided": list(verdict.undecided),
-        "notes": list(verdict.notes),
-        "not_compared": list(unread),
-        "nodes_differ": list(differences),
+        "baseline": matrix.baseline and dataclasses.asdict(matrix.baseline),
+        "faults": verdict.faults,
+        "undecided": verdict.undecided,
+        "notes": verdict.notes,
+        "not_compared": judged.unread,
+        "nodes_differ": judged.differences,
         "nodes": [
             {**dataclasses.asdict(one), "environment": one.environment or None}
             for one in verdict.nodes
@@ -155,26 +109,45 @@ def of_verdict(
                 "partition": partition,
                 "environment": environment,
                 **reason.as_json(),
-                "cases": [of_case(case) for case in cases],
+                "cases": list(map(of_case, cases)),
             }
             for (partition, environment, reason), cases in by_reason(verdict.left).items()
         ],
-        "counters": [_traffic(one) for one in verdict.traffic],
+        "counters": [
+            # Null where a count is not known.
+            {
+                "partition": one.partition,
+                "node": one.node,
+                "interface": one.interface,
+                "under_test": one.rail,
+                **one.counted,
+                "segments_sent": one.again.of,
+                "segments_sent_again": one.again.count,
+            }
+            for one in verdict.traffic
+        ],
         "absences": [dataclasses.asdict(absence) for absence in verdict.absences],
         "cases": [_case(one) for one in verdict.cases],
         "crossovers": [_crossover(one) for one in crossovers(verdict)],
-        "alongside": None if verdict.alongside is None else _alongside(verdict.alongside),
-    }
-
-
-def _traffic(totals: InterfaceTotals) -> dict[str, Any]:
-    """Return an interface's counters over the session; null for unknown ones."""
-    return {
-        **{name: getattr(totals, name) for name in ("partition", "node", "interface")},
-        "under_test": totals.rail,
-        **totals.counted,
-        "segments_sent": totals.again.of,
-        "segments_sent_again": totals.again.count,
+        "alongside": verdict.alongside and _alongside(verdict.alongside),
+        "kept": judged.kept and dataclasses.asdict(judged.kept),
+        "changed": None
+        if changed is None
+        else {
+            "kept": dataclasses.asdict(changed.kept),
+            "cases": [
+                {
+                    **of_case(one.case),
+                    "was": one.was,
+                    "now": one.now,
+                    "gone": one.gone,
+                    "new": one.new,
+                }
+                for one in changed.cases
+            ],
+            "gone": changed.gone,
+            "new": changed.new,
+        },
     }
 
 
@@ -191,11 +164,7 @@ def of_measured(measured: Measured) -> dict[str, Any]:
         "launches": len(measured.launches),
         "crashes": [dataclasses.asdict(crash) for crash in measured.crashes],
         "line_rate_mb_s": measured.line_rate_mb_s,
-        "landmarks": {
-            **dataclasses.asdict(measured.landmarks),
-            "undefined": dict(measured.landmarks.undefined),
-            "intervals": {name: [low, high] for name, low, high in measured.landmarks.intervals},
-        },
+        "landmarks": of_landmarks(measured.landmarks),
         "curve": {**of_curve(measured.curve), "mad_us": measured.mad_us},
         "cpu_costs": [
             {**dataclasses.asdict(cost), "absent": dict(cost.absent)} for cost in measured.cpu_costs
@@ -203,15 +172,19 @@ def of_measured(measured: Measured) -> dict[str, Any]:
     }
 
 
+def of_landmarks(landmarks: Landmarks) -> dict[str, Any]:
+    """Return the landmarks of a curve, with reasons and intervals by their names."""
+    return {
+        **dataclasses.asdict(landmarks),
+        "undefined": dict(landmarks.undefined),
+        "intervals": {name: [low, high] for name, low, high in landmarks.intervals},
+    }
+
+
 def of_curve(curve: Curve) -> dict[str, Any]:
     """Return a curve by its columns."""
-    return {
-        "sizes_bytes": curve.sizes,
-        "time_us": curve.time_us,
-        "bandwidth_mb_s": curve.bandwidth_mb_s,
-        "time_min_us": curve.time_min_us,
-        "time_avg_us": curve.time_avg_us,
-    }
+    columns = ("time_us", "bandwidth_mb_s", "time_min_us", "time_avg_us")
+    return {"sizes_bytes": curve.sizes, **{name: getattr(curve, name) for name in columns}}
 
 
 def of_interval(interval: Interval | None) -> list[float | None] | None:
@@ -223,9 +196,7 @@ def of_interval(interval: Interval | None) -> list[float | None] | None:
 
 def of_common(common: CommonSizes | None) -> dict[str, int] | None:
     """Return the sizes at which curves meet."""
-    if common is None:
-        return None
-    return {
+    return common and {
         "count": common.count,
         "least_bytes": common.least,
         "largest_bytes": common.largest,
@@ -239,12 +210,12 @@ def _crossover(crossover: Crossover) -> dict[str, Any]:
         **case,
         "ranks": [one.case.ranks for one in crossover.cases],
         "least_red_ranks": crossover.least,
-        "missing_ranks": list(crossover.missing),
+        "missing_ranks": crossover.missing,
         "red": [
             {
                 "ranks": one.case.ranks,
-                "sizes_bytes": list(red_sizes(one)),
-                "criteria": list(red_criteria(one)),
+                "sizes_bytes": red_sizes(one),
+                "criteria": red_criteria(one),
             }
             for one in crossover.red
         ],
@@ -253,17 +224,17 @@ def _crossover(crossover: Crossover) -> dict[str, Any]:
 
 
 def _alongside(alongside: Alongside) -> dict[str, Any]:
-    return {
-        "store": str(alongside.store),
-        "max_age_days": alongside.max_age_days,
-        "sessions": [
+    sessions = []
+    for one in alongside.together():
+        first = one.cases[0]
+        sessions.append(
             {
-                "partition": one.cases[0].case.partition,
-                "environment": one.cases[0].case.environment,
-                "session": one.cases[0].session,
-                "started": one.cases[0].started.isoformat(),
-                "days_before": one.cases[0].days,
-                "marks": list(one.cases[0].marks),
+                "partition": first.case.partition,
+                "environment": first.case.environment,
+                "session": first.session,
+                "started": first.started.isoformat(),
+                "days_before": first.days,
+                "marks": first.marks,
                 "left_out": one.left_out,
                 "cases": [
                     {
@@ -274,20 +245,21 @@ def _alongside(alongside: Alongside) -> dict[str, Any]:
                     for case in one.cases
                 ],
             }
-            for one in alongside.together()
-        ],
-        "not_found": [of_case(case) for case in alongside.not_found],
+        )
+    return {
+        "store": str(alongside.store),
+        "max_age_days": alongside.max_age_days,
+        "sessions": sessions,
+        "not_found": list(map(of_case, alongside.not_found)),
     }
 
 
 def _score(score: Finding | None) -> dict[str, Any] | None:
-    if score is None:
-        return None
-    return {
+    return score and {
         "value": score.value,
         "interval": of_interval(score.interval),
         "common": of_common(score.common),
-        "disturbed": list(score.disturbed),
+        "disturbed": score.disturbed,
     }
 
 
@@ -296,20 +268,19 @@ def _case(judged: Judged) -> dict[str, Any]:
     return {
         **of_case(judged.case),
         "verdict": judged.level,
-        "faults": list(judged.faults),
+        "faults": judged.faults,
         "expected": judged.expected or None,
         "failed_job": judged.failed_job,
         "score": _score(judged.score()),
-        "measured": None if judged.measured is None else of_measured(judged.measured),
-        "findings": [_ruling(ruling) for ruling in judged.rulings],
-        "again": None
-        if again is None
-        else {
-            "nodes": list(again.nodes),
+        "measured": judged.measured and of_measured(judged.measured),
+        "findings": list(map(_ruling, judged.rulings)),
+        "again": again
+        and {
+            "nodes": again.nodes,
             "jobid": again.jobid,
-            "faults": list(again.faults),
+            "faults": again.faults,
             "crashes": [dataclasses.asdict(crash) for crash in again.crashes],
-            "launches": [of_curve(curve) for curve in again.launches],
+            "launches": list(map(of_curve, again.launches)),
         },
     }
 
@@ -321,13 +292,13 @@ def _ruling(ruling: Ruling) -> dict[str, Any]:
         "level": ruling.level,
         "why": ruling.why,
         "size_bytes": finding.size,
-        "sizes_bytes": list(ruling.sizes()),
-        "compared_bytes": list(finding.compared_sizes),
+        "sizes_bytes": ruling.sizes(),
+        "compared_bytes": finding.compared_sizes,
         "value": finding.value,
         "bound": finding.bound,
         "interval": of_interval(finding.interval),
         "against": finding.against,
         "node": finding.node,
         "interface": finding.interface,
-        "confirmed": None if confirmation is None else confirmation.confirmed,
+        "confirmed": confirmation and confirmation.confirmed,
     }

@@ -7,7 +7,7 @@ import io
 import json
 import re
 from collections import defaultdict
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -21,6 +21,7 @@ from netproof.measurement.curve import Curve
 from netproof.measurement.units import BITS_PER_BYTE, MEBI
 from netproof.present import tables
 from netproof.present.formats import Format
+from netproof.present.wording import counted
 from netproof.store import Store, StoredSession, questions
 
 _NAME = re.compile(r"[\w.+-]+")
@@ -42,10 +43,10 @@ def run(store: Path, name: str, form: Format, folder: Path) -> int:
         tables.say(tables.console(stderr=True), f"netproof: {error}", "red")
         return 2
     out = tables.console()
-    count = "1 file" if len(written) == 1 else f"{len(written)} files"
+    count = counted(len(written), "file")
     tables.say(out, f"session {stored.name} of {stored.system}: {count} in {folder}")
     if left_out:
-        have = "1 case has" if left_out == 1 else f"{left_out} cases have"
+        have = counted(left_out, "case has", "cases have")
         tables.say(out, f"{have} no rate as NetPIPE has one, and no file")
     return 0
 
@@ -58,12 +59,7 @@ def export(
     Raises NetproofError where the session cannot be read, ``folder`` holds files already or cannot
     be written.
     """
-    write: Callable[[Store, StoredSession], tuple[dict[str, str], int]] = {
-        Format.CSV: _csv,
-        Format.JSON: _json,
-        Format.NETPIPE: _netpipe,
-    }[form]
-    texts, left_out = write(store, stored)
+    texts, left_out = _WRITERS[form](store, stored)
     try:
         folder.mkdir(parents=True, exist_ok=True)
         if any(folder.iterdir()):
@@ -120,10 +116,8 @@ def gnuplot_text(
 
 
 def _csv(store: Store, stored: StoredSession) -> tuple[dict[str, str], int]:
-    return {
-        f"{name}.csv": _csv_text(stored, table)
-        for name, table in questions.tables(store, stored).items()
-    }, 0
+    several = questions.tables(store, stored)
+    return {f"{name}.csv": _csv_text(stored, table) for name, table in several.items()}, 0
 
 
 def _csv_text(stored: StoredSession, table: pa.Table) -> str:
@@ -194,34 +188,22 @@ def _netpipe(store: Store, stored: StoredSession) -> tuple[dict[str, str], int]:
         raise NetproofError(
             f"session {stored.name}: has no case of NetPIPE, {' or '.join(like)} that is complete"
         )
-    for group, curves in medians.items():
-        texts |= _scripts(stored, group, curves)
+    for (partition, path, direction), curves in medians.items():
+        both = ", both directions counted" if direction == "bidirectional" else ""
+        where = f"{stored.system}:{partition}, {path} nodes{both}, session {stored.name}"
+        for kind, title, columns, x_label in (
+            ("throughput", "Throughput over size", "1:2", "Size (bytes)"),
+            ("signature", "Network signature", "3:2", "Time (s)"),
+        ):
+            name = f"{kind}-{partition}-{path}-{direction}"
+            texts[f"{name}.gp"] = gnuplot_text(
+                curves,
+                title=f"{title}, {where}",
+                columns=columns,
+                x_label=x_label,
+                output=f"{name}.svg",
+            )
     return texts, left_out
-
-
-def _scripts(
-    stored: StoredSession, group: tuple[str, str, str], curves: Mapping[str, str]
-) -> dict[str, str]:
-    partition, path, direction = group
-    name = "-".join(group)
-    both = ", both directions counted" if direction == "bidirectional" else ""
-    where = f"{stored.system}:{partition}, {path} nodes{both}, session {stored.name}"
-    return {
-        f"throughput-{name}.gp": gnuplot_text(
-            curves,
-            title=f"Throughput over size, {where}",
-            columns="1:2",
-            x_label="Size (bytes)",
-            output=f"throughput-{name}.svg",
-        ),
-        f"signature-{name}.gp": gnuplot_text(
-            curves,
-            title=f"Network signature, {where}",
-            columns="3:2",
-            x_label="Time (s)",
-            output=f"signature-{name}.svg",
-        ),
-    }
 
 
 def _stem(case: Case) -> str:
@@ -236,3 +218,7 @@ def _stem(case: Case) -> str:
 
 def _quoted(text: str) -> str:
     return "'" + text.replace("'", "''") + "'"
+
+
+_WRITERS = {Format.CSV: _csv, Format.JSON: _json, Format.NETPIPE: _netpipe}
+"""Each returns texts by the names of their files, and how many cases the format cannot hold."""

@@ -8,76 +8,51 @@ from typing import Any
 
 from rich.console import Console
 
-from netproof.congestion.gpcnet import GpcnetImpact, GpcnetImpacts, GpcnetRuns
+from netproof.congestion.gpcnet import GpcnetImpacts, GpcnetRuns
 from netproof.congestion.gpcnet_output import TIME
-from netproof.present.load import factor_in_words
-from netproof.present.tables import TableColumn, print_table, say
+from netproof.present.load import factor_in_words, worst
+from netproof.present.tables import DataTable, print_answer
 from netproof.present.wording import counted
 
 
-def name_of(runs: GpcnetRuns) -> str:
-    """Return where it was run, and with what."""
-    return f"{runs.system}:{runs.partition} {runs.environment}"
-
-
-def conclusion(found: GpcnetImpacts) -> str:
-    """Return the worst factor of a mean, and the result of the bounds."""
-    known = [(one.mean.value, one.name) for one in found.impacts if one.mean.value is not None]
-    if not known:
-        return "nothing is known: too few rounds count"
-    value, name = max(known)
-    said = f"{name} is {value:.3g} times worse alongside the congestors"
-    if found.beyond():
-        return f"above the bound: {said}"
-    return f"undecided: {said}" if found.undecided() else f"at worst {said}"
-
-
-def head() -> tuple[str, ...]:
-    """Return the titles of the columns of ``rows``."""
-    return ("test", "mean", "99th percentile", "mean, alone → alongside")
-
-
-def rows(found: GpcnetImpacts) -> list[tuple[str, ...]]:
-    """Return a row for each test, as text."""
-    return [
-        (one.name, factor_in_words(one.mean), factor_in_words(one.tail), _means(one))
+def print_gpcnet(runs: GpcnetRuns, found: GpcnetImpacts, out: Console) -> None:
+    """Print the worst factor of a mean, a line for each test, and which rounds do not count."""
+    means = [
+        (value, f"{one.name} is {value:.3g} times worse alongside the congestors")
         for one in found.impacts
+        if (value := one.mean.value) is not None
     ]
-
-
-def _means(one: GpcnetImpact) -> str:
-    unit = "µs" if one.unit == TIME else one.unit
-    return f"{one.alone:.4g} → {one.alongside:.4g} {unit}"
-
-
-def sentences(runs: GpcnetRuns, found: GpcnetImpacts) -> tuple[str, ...]:
-    """Return how it was measured, what is not known, and which rounds do not count."""
+    remarks = []
     outputs = [one.output for one in runs.rounds if one.output is not None]
-    lines = [
-        f"GPCNeT {outputs[0].version} on {len(runs.nodes)} nodes, {outputs[0].nodes_of_tests} of"
-        f" them for its tests; {counted(len(runs.rounds), 'round')}, {found.rounds} of them"
-        " usable. A factor is the median over rounds, with its 95 % interval."
-        for _ in outputs[:1]
-    ]
+    if outputs:
+        remarks.append(
+            f"GPCNeT {outputs[0].version} on {len(runs.nodes)} nodes, {outputs[0].nodes_of_tests}"
+            f" of them for its tests; {counted(len(runs.rounds), 'round')}, {found.rounds} of them"
+            " usable. A factor is the median over rounds, with its 95 % interval."
+        )
     whys = [
         f"{one.name}: {factor.why}"
         for one in found.impacts
         for factor in (one.mean, one.tail)
         if factor.why
     ]
-    lines += [f"Not known: {why}." for why in dict.fromkeys(whys)]
-    return (*lines, *(f"Does not count: {why}." for why in found.refused))
-
-
-def print_gpcnet(runs: GpcnetRuns, found: GpcnetImpacts, out: Console) -> None:
-    """Print the conclusion, and a line for each test."""
-    say(out, f"{name_of(runs)}, GPCNeT", "bold")
-    say(out, conclusion(found), "red" if found.beyond() else "yellow" if found.undecided() else "")
-    if found.impacts:
-        columns = zip(head(), zip(*rows(found), strict=True), strict=True)
-        print_table([TableColumn(title, list(cells), right=False) for title, cells in columns], out)
-    for sentence in sentences(runs, found):
-        say(out, sentence)
+    remarks += [f"Not known: {why}." for why in dict.fromkeys(whys)]
+    remarks += [f"Does not count: {why}." for why in found.refused]
+    rows = []
+    for one in found.impacts:
+        means_of_test = f"{one.alone:.4g} → {one.alongside:.4g}"
+        unit = "µs" if one.unit == TIME else one.unit
+        factors = (factor_in_words(one.mean), factor_in_words(one.tail))
+        rows.append((one.name, *factors, f"{means_of_test} {unit}"))
+    head = ("test", "mean", "99th percentile", "mean, alone → alongside")
+    answer = {
+        "conclusion": [worst(found, means)],
+        "style": "red" if found.beyond() else "yellow" if found.undecided() else "",
+        "settings": {},
+        "table": DataTable(head, rows) if rows else None,
+        "remarks": remarks,
+    }
+    print_answer(f"{runs.system}:{runs.partition} {runs.environment}, GPCNeT", answer, out)
 
 
 def document(several: Sequence[tuple[GpcnetRuns, GpcnetImpacts]]) -> dict[str, Any]:
@@ -88,9 +63,9 @@ def document(several: Sequence[tuple[GpcnetRuns, GpcnetImpacts]]) -> dict[str, A
                 "system": runs.system,
                 "partition": runs.partition,
                 "environment": runs.environment,
-                "nodes": list(runs.nodes),
+                "nodes": runs.nodes,
                 "rounds": found.rounds,
-                "refused": list(found.refused),
+                "refused": found.refused,
                 "beyond": found.beyond(),
                 "undecided": found.undecided(),
                 "tests": [dataclasses.asdict(one) for one in found.impacts],

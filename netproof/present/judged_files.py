@@ -69,26 +69,24 @@ def document(judged: FilesVerdict) -> dict[str, Any]:
     return {
         "format": documents.FORMAT,
         "status": judged.status,
-        "faults": list(judged.faults),
-        "notes": list(judged.notes),
+        "faults": judged.faults,
+        "notes": judged.notes,
         "curves": [_curve(one) for one in judged.curves],
     }
 
 
 def _curve(one: CurveVerdict) -> dict[str, Any]:
     kind = dataclasses.asdict(one.kind)
+    if not one.kind.remark:
+        del kind["remark"]
     return {
         "configuration": one.configuration,
-        **{key: value for key, value in kind.items() if key != "remark" or value},
-        "files": list(one.files),
+        **kind,
+        "files": one.files,
         "launches": len(one.launches),
         "level": one.level,
         "curve": documents.of_curve(one.curve),
-        "landmarks": {
-            **dataclasses.asdict(one.landmarks),
-            "undefined": dict(one.landmarks.undefined),
-            "intervals": {name: [low, high] for name, low, high in one.landmarks.intervals},
-        },
+        "landmarks": documents.of_landmarks(one.landmarks),
         "findings": [_finding(finding) for finding in one.findings],
     }
 
@@ -109,23 +107,26 @@ def _finding(finding: Finding) -> dict[str, Any]:
 def columns(curves: Sequence[CurveVerdict]) -> list[TableColumn]:
     """Return the columns of the table: a line for each curve."""
 
-    def figures(name: str, scale: float = 1.0, form: str = ".1f") -> list[str]:
+    def figures(
+        heading: str, name: str, rank: int, *, digits: int = 1, scale: int = 1
+    ) -> TableColumn:
         values = [getattr(one.landmarks, name) for one in curves]
-        return ["-" if value is None else f"{scale * value:{form}}" for value in values]
+        cells = ["-" if value is None else f"{scale * value:.{digits}f}" for value in values]
+        return TableColumn(heading, cells, rank)
 
     scores = [
         next((f.value for f in one.findings if f.criterion == "score"), None) for one in curves
     ]
-    found = [
+    score = ["-" if value is None else f"{value:.2f}" for value in scores]
+    scored = any(value is not None for value in scores)
+    return [
         TableColumn("configuration", [one.configuration for one in curves], right=False),
         TableColumn("measured", [str(one.kind) for one in curves], right=False),
         TableColumn("launches", [str(len(one.launches)) for one in curves], 4),
-        TableColumn("latency µs", figures("latency_us", form=".2f"), 1),
-        TableColumn("peak MB/s", figures("peak_mb_s"), 2),
-        TableColumn("r∞ MB/s", figures("asymptotic_mb_s"), 3),
-        TableColumn("of line", figures("line_rate_share", 100, ".1f"), 3),
+        figures("latency µs", "latency_us", 1, digits=2),
+        figures("peak MB/s", "peak_mb_s", 2),
+        figures("r∞ MB/s", "asymptotic_mb_s", 3),
+        figures("of line", "line_rate_share", 3, scale=100),
+        *([TableColumn("score", score, 1)] if scored else []),
+        TableColumn("", [Text(*_STYLES[one.level]) for one in curves], right=False),
     ]
-    if any(score is not None for score in scores):
-        found.append(TableColumn("score", ["-" if v is None else f"{v:.2f}" for v in scores], 1))
-    words = [Text(*_STYLES[one.level]) for one in curves]
-    return [*found, TableColumn("", words, right=False)]

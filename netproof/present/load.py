@@ -10,10 +10,10 @@ from rich.console import Console
 
 from netproof.congestion.causes import CauseKind, LoadCause, LoadFindings
 from netproof.congestion.factors import Factor, Impact, Impacts, Statistic
-from netproof.congestion.gpcnet import GpcnetFactor
+from netproof.congestion.gpcnet import GpcnetFactor, GpcnetImpacts
 from netproof.congestion.loaded import Loaded
 from netproof.measurement.interval import Side
-from netproof.present.tables import TableColumn, print_table, say
+from netproof.present.tables import DataTable, print_answer
 from netproof.present.wording import counted, with_time_unit
 
 MOST_REFUSED = 10
@@ -38,14 +38,6 @@ def time_in_words(factor: Factor) -> str:
     if factor.alone_us is None or factor.beside_us is None:
         return "-"
     return f"{with_time_unit(factor.alone_us)} → {with_time_unit(factor.beside_us)}"
-
-
-def waited_in_words(impact: Impact) -> str:
-    """Return the share of time waiting for a CPU on the victim's nodes, alone and alongside."""
-    if impact.waited is None:
-        return "not known"
-    alone, alongside = impact.waited
-    return f"{100 * alone:.0f} → {100 * alongside:.0f} %"
 
 
 def cause_in_words(cause: LoadCause) -> str:
@@ -74,85 +66,75 @@ def cause_in_words(cause: LoadCause) -> str:
             )
 
 
-def sentences(loaded: Loaded, findings: LoadFindings) -> tuple[str, ...]:
-    """Return how it was measured, what is not known, and which rounds do not count."""
-    found = findings.impacts
+def worst(found: Impacts | GpcnetImpacts, means: Sequence[tuple[float, str]]) -> str:
+    """Return the worst factor of a mean, of each with its sentence, with the bounds' result."""
+    if not means:
+        return "nothing is known: too few rounds count"
+    _, sentence = max(means, key=lambda mean: mean[0])
+    if found.beyond():
+        return f"above the bound: {sentence}"
+    return f"undecided: {sentence}" if found.undecided() else f"at worst {sentence}"
+
+
+def conclusion(findings: LoadFindings) -> list[str]:
+    """Return the worst factor of a mean with the result of the bounds, then each cause."""
+    means = [
+        (
+            value,
+            f"{one.victim} takes {value:.3g} times as long alongside {one.aggressor}, {one.place}",
+        )
+        for one in findings.impacts.impacts
+        if (value := one.factors[Statistic.MEAN].value) is not None
+    ]
+    return [worst(findings.impacts, means), *map(cause_in_words, findings.causes)]
+
+
+def answer(loaded: Loaded, findings: LoadFindings) -> dict[str, Any]:
+    """Return what terminal and page show: conclusion, a row a factor, remarks."""
+    impacts = findings.impacts.impacts
+    head = ("measured", "alongside", "where", *Statistic, "mean time", "rounds")
     rounds = max((run.turn.round for run in loaded.runs), default=0)
-    lines = [
+    remarks = [
         f"{counted(rounds, 'round')} on {len(loaded.nodes)} nodes, each alone and alongside back to"
         " back; a factor is alongside over alone, with its 95 % interval over rounds."
     ]
-    whys = [factor.why for one in found.impacts for factor in one.factors.values() if factor.why]
-    lines += [f"Not known: {why}." for why in dict.fromkeys(whys)]
-    lines += [f"Inconclusive: {why}." for why in findings.not_examined]
+    whys = [factor.why for one in impacts for factor in one.factors.values() if factor.why]
+    remarks += [f"Not known: {why}." for why in dict.fromkeys(whys)]
+    remarks += [f"Inconclusive: {why}." for why in findings.not_examined]
     refused = [
         f"{one.victim} alongside {one.aggressor}, {one.place}, {why}"
-        for one in found.impacts
+        for one in impacts
         for why in one.refused
     ]
-    lines += [f"Does not count: {why}." for why in refused[:MOST_REFUSED]]
+    remarks += [f"Does not count: {why}." for why in refused[:MOST_REFUSED]]
     if len(refused) > MOST_REFUSED:
-        lines.append(f"{len(refused) - MOST_REFUSED} other rounds do not count either.")
-    return tuple(lines)
+        remarks.append(f"{len(refused) - MOST_REFUSED} other rounds do not count either.")
+    unsure = findings.undecided() or findings.causes
+    return {
+        "conclusion": conclusion(findings),
+        "style": "red" if findings.beyond() else "yellow" if unsure else "",
+        "settings": {},
+        "table": DataTable((*head, "waiting for a CPU"), list(map(_row, impacts))),
+        "remarks": remarks,
+    }
 
 
-def conclusion(findings: LoadFindings) -> tuple[str, ...]:
-    """Return the worst factor of a mean with the result of the bounds, then each cause."""
-    return (_worst(findings.impacts), *map(cause_in_words, findings.causes))
-
-
-def _worst(found: Impacts) -> str:
-    known = [
-        (one.factors[Statistic.MEAN].value, one)
-        for one in found.impacts
-        if one.factors[Statistic.MEAN].value is not None
-    ]
-    if not known:
-        return "nothing is known: too few rounds count"
-    value, worst = max(known, key=lambda both: both[0])
-    said = (
-        f"{worst.victim} takes {value:.3g} times as long alongside {worst.aggressor}, {worst.place}"
-    )
-    if found.beyond():
-        return f"above the bound: {said}"
-    return f"undecided: {said}" if found.undecided() else f"at worst {said}"
-
-
-def head() -> tuple[str, ...]:
-    """Return the titles of the columns of ``rows``."""
+def _row(impact: Impact) -> tuple[str, ...]:
+    waited = "not known"
+    if impact.waited is not None:
+        alone, alongside = impact.waited
+        waited = f"{100 * alone:.0f} → {100 * alongside:.0f} %"
     return (
-        *("measured", "alongside", "where", *(str(one) for one in Statistic)),
-        *("mean time", "rounds", "waiting for a CPU"),
+        *(impact.victim, impact.aggressor, impact.place),
+        *(factor_in_words(impact.factors[statistic]) for statistic in Statistic),
+        *(time_in_words(impact.factors[Statistic.MEAN]), str(impact.rounds), waited),
     )
-
-
-def rows(found: Impacts) -> list[tuple[str, ...]]:
-    """Return a row for each factor, as text."""
-    return [
-        (
-            str(one.victim),
-            str(one.aggressor),
-            str(one.place),
-            *(factor_in_words(one.factors[statistic]) for statistic in Statistic),
-            time_in_words(one.factors[Statistic.MEAN]),
-            str(one.rounds),
-            waited_in_words(one),
-        )
-        for one in found.impacts
-    ]
 
 
 def print_load(loaded: Loaded, findings: LoadFindings, out: Console) -> None:
     """Print the conclusion, and a line for each victim alongside each aggressor."""
-    say(out, f"{loaded.system}:{loaded.partition} {loaded.environment} under load", "bold")
-    warns = findings.undecided() or findings.causes
-    colour = "red" if findings.beyond() else "yellow" if warns else ""
-    for sentence in conclusion(findings):
-        say(out, sentence, colour)
-    columns = zip(head(), zip(*rows(findings.impacts), strict=True), strict=True)
-    print_table([TableColumn(title, list(cells), right=False) for title, cells in columns], out)
-    for sentence in sentences(loaded, findings):
-        say(out, sentence)
+    where = f"{loaded.system}:{loaded.partition} {loaded.environment} under load"
+    print_answer(where, answer(loaded, findings), out)
 
 
 def document(several: Sequence[tuple[Loaded, LoadFindings]]) -> dict[str, Any]:
@@ -163,25 +145,24 @@ def document(several: Sequence[tuple[Loaded, LoadFindings]]) -> dict[str, Any]:
                 "system": loaded.system,
                 "partition": loaded.partition,
                 "environment": loaded.environment,
-                "nodes": list(loaded.nodes),
+                "nodes": loaded.nodes,
                 "beyond": findings.beyond(),
                 "undecided": findings.undecided(),
                 "causes": [dataclasses.asdict(one) for one in findings.causes],
-                "not_examined": list(findings.not_examined),
-                "factors": [_impact(one) for one in findings.impacts.impacts],
+                "not_examined": findings.not_examined,
+                "factors": [
+                    {
+                        "measured": one.victim,
+                        "alongside": one.aggressor,
+                        "where": one.place,
+                        "rounds": one.rounds,
+                        "refused": one.refused,
+                        "waiting_for_cpu": one.waited,
+                        **{name: dataclasses.asdict(each) for name, each in one.factors.items()},
+                    }
+                    for one in findings.impacts.impacts
+                ],
             }
             for loaded, findings in several
         ]
-    }
-
-
-def _impact(impact: Impact) -> dict[str, Any]:
-    return {
-        "measured": str(impact.victim),
-        "alongside": str(impact.aggressor),
-        "where": str(impact.place),
-        "rounds": impact.rounds,
-        "refused": list(impact.refused),
-        "waiting_for_cpu": None if impact.waited is None else list(impact.waited),
-        **{str(name): dataclasses.asdict(factor) for name, factor in impact.factors.items()},
     }

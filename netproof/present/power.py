@@ -7,7 +7,8 @@ from typing import Any
 
 from rich.console import Console
 
-from netproof.present.tables import TableColumn, benchmark_name, print_table, say
+from netproof.present.tables import TableColumn, case_columns, print_table, say
+from netproof.present.wording import counted
 from netproof.verdict.power import CasePower, Degradation, Smallest
 
 NOTHING_FAILS = "nothing fails"
@@ -36,10 +37,7 @@ def print_power(powers: Sequence[CasePower], out: Console) -> None:
         return
     by_change = [{each.change: each for each in one.smallest} for one in passed]
     columns = [
-        TableColumn("partition", [one.case.partition for one in passed], right=False),
-        TableColumn("environment", [one.case.environment for one in passed], right=False),
-        TableColumn("benchmark", [benchmark_name(one.case) for one in passed], right=False),
-        TableColumn("ranks", [str(one.case.ranks) for one in passed]),
+        *case_columns(one.case for one in passed),
         TableColumn("launches", [str(one.launches) for one in passed]),
     ]
     for change in Degradation:
@@ -51,16 +49,13 @@ def print_power(powers: Sequence[CasePower], out: Console) -> None:
     print_table(columns, out)
     single = sum(one.launches == 1 for one in passed)
     if single:
-        say(
-            out,
-            f"about: {'1 case has' if single == 1 else f'{single} cases have'} a single launch, so"
-            " how sure that is is not known",
-        )
+        have = counted(single, "case has", "cases have")
+        say(out, f"about: {have} a single launch, so how sure that is is not known")
     blind = sum(None in (each.factor for each in one.smallest) for one in passed)
     if blind:
         say(
             out,
-            f"{NOTHING_FAILS}: {'1 case has' if blind == 1 else f'{blind} cases have'} no bound"
+            f"{NOTHING_FAILS}: {counted(blind, 'case has', 'cases have')} no bound"
             " that such a change would cross, even 100 times; a reference would give it one",
             "yellow",
         )

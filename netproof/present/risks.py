@@ -9,7 +9,8 @@ from rich.console import Console
 
 from netproof.measurement.case import Case
 from netproof.measurement.interval import Side
-from netproof.present.tables import TableColumn, benchmark_name, print_table, say
+from netproof.present.tables import TableColumn, case_columns, print_table, say
+from netproof.present.wording import counted
 from netproof.verdict.risk import RISK, ReferenceRisk
 
 
@@ -29,10 +30,7 @@ def print_risks(
             continue
         say(out, title, "bold")
         columns = [
-            TableColumn("partition", [one.case.partition for one in several], right=False),
-            TableColumn("environment", [one.case.environment for one in several], right=False),
-            TableColumn("benchmark", [benchmark_name(one.case) for one in several], right=False),
-            TableColumn("ranks", [str(one.case.ranks) for one in several]),
+            *case_columns(one.case for one in several),
             TableColumn("landmark", [one.variable for one in several], right=False),
             TableColumn("agreed", [f"{one.agreed:.5g} {one.unit}" for one in several]),
             TableColumn("launches ±", [_within(one) for one in several], rank=2),
@@ -45,10 +43,8 @@ def print_risks(
                 TableColumn("seller risks", [f"{curve.seller():.1%}" for curve in curves]),
                 TableColumn("buyer risks", [f"{curve.buyer(margin):.1%}" for curve in curves]),
             ]
-        columns.append(
-            TableColumn(f"for {RISK:.0%} each", [_planned(one) for one in several], right=False)
-        )
-        print_table(columns, out)
+        planned = [_planned(one) for one in several]
+        print_table([*columns, TableColumn(f"for {RISK:.0%} each", planned, right=False)], out)
         out.print()
     for case, reason in without.items():
         say(out, f"{case}: nothing can be said: {reason}", "yellow")
@@ -57,10 +53,8 @@ def print_risks(
 def _planned(one: ReferenceRisk) -> str:
     if one.plan is None:
         return "no plan: they scatter too much"
-    plan = one.plan
-    sessions = "1 session" if plan.sessions == 1 else f"{plan.sessions} sessions"
-    launches = "1 launch" if plan.launches == 1 else f"{plan.launches} launches"
-    return f"{sessions} of {launches}, bound {plan.bound:.1%}"
+    sessions, launches = counted(one.plan.sessions, "session"), one.plan.launches
+    return f"{sessions} of {counted(launches, 'launch', 'launches')}, bound {one.plan.bound:.1%}"
 
 
 def _within(one: ReferenceRisk) -> str:
@@ -71,19 +65,9 @@ def _within(one: ReferenceRisk) -> str:
 
 def of_risk(one: ReferenceRisk) -> dict[str, Any]:
     """Return a landmark's risks as plain values for ``json``; ratios are to the agreed value."""
-    plan, curve = one.plan, one.curve
-    return {
-        "landmark": one.variable,
-        "unit": one.unit,
-        "agreed": one.agreed,
-        "scatter": {
-            "launches": one.scatter.within,
-            "sessions": one.scatter.between,
-        },
-        "bound": None if curve is None else curve.bound,
-        "curve": []
-        if curve is None
-        else [
+    plan, curve, points = one.plan, one.curve, []
+    if curve is not None:
+        points = [
             {
                 "ratio": ratio,
                 "passed": shares[Side.WITHIN],
@@ -91,10 +75,16 @@ def of_risk(one: ReferenceRisk) -> dict[str, Any]:
                 "inconclusive": shares[Side.ASTRIDE],
             }
             for ratio, shares in zip(curve.ratios, curve.shares, strict=True)
-        ],
-        "plan": None
-        if plan is None
-        else {
+        ]
+    return {
+        "landmark": one.variable,
+        "unit": one.unit,
+        "agreed": one.agreed,
+        "scatter": {"launches": one.scatter.within, "sessions": one.scatter.between},
+        "bound": curve and curve.bound,
+        "curve": points,
+        "plan": plan
+        and {
             "sessions": plan.sessions,
             "launches": plan.launches,
             "bound": plan.bound,

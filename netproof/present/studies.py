@@ -1,4 +1,4 @@
-"""Earlier studies as tables for the terminal, and a session alongside them."""
+"""Earlier studies as tables for terminal and page, and a session alongside them."""
 
 from __future__ import annotations
 
@@ -11,7 +11,8 @@ from rich.text import Text
 
 from netproof.criteria import loss
 from netproof.measurement.units import line_rate_share, mb_s, mbit_s
-from netproof.present import tables
+from netproof.present.characters import visible
+from netproof.present.tables import EVERY, DataTable, say
 from netproof.session.session import Session
 from netproof.studies.literature import DIRECTORY, load, names
 from netproof.studies.session_figures import ABSENT, SessionAlongsideStudy, named
@@ -41,30 +42,55 @@ def _print(study: Study, console: Console, alongside: SessionAlongsideStudy | No
     console.print(Text(f"{study.name}: {study.title}", "bold"))
     console.print(Text(study.source))
     for table in study_tables(study):
-        console.print(table)
+        _print_table(table, console)
     for note in study_notes(study):
         console.print(Text(note))
     if alongside:
         console.print()
-        tables.say(console, f"alongside it, {alongside.path}", "bold")
+        say(console, f"alongside it, {alongside.path}", "bold")
         for table in tables_alongside(study, alongside):
-            console.print(table)
+            _print_table(table, console)
         for reason in alongside.reasons():
-            tables.say(console, f"{ABSENT}: {reason}")
+            say(console, f"{ABSENT}: {reason}")
     console.print()
 
 
-def study_tables(study: Study) -> list[Table]:
+def _print_table(made: DataTable, console: Console) -> None:
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, caption=made.caption or None)
+    for place, title in enumerate(made.head):
+        justify = "right" if place in made.numbers else "left"
+        table.add_column(title, justify=justify, overflow="fold")
+    for row in made.rows:
+        table.add_row(*map(visible, row))
+    console.print(table)
+
+
+def study_tables(study: Study) -> list[DataTable]:
     """Return a study's tables, as printed there but for losses and shares, which are computed."""
     found = []
     if study.peaks:
         found.append(_peaks_table(study))
     if study.adapters:
-        found += [_hardware_table(study.adapters), _adapters_table(study.adapters)]
+        columns = study.adapters.columns
+        rows = [
+            (one.name, one.card, one.driver, str(one.mtu or "-"), one.mpi, one.switch)
+            for one in columns
+        ]
+        found += [DataTable(_HARDWARE, rows), _adapters_table(study.adapters)]
     if study.run:
         found.append(_run_table(study.run, study.mbps[0]))
     if study.figures:
-        found.append(_figures_table(study))
+        rows = [
+            (
+                figure.what,
+                f"{RELATIONS[figure.relation]}{figure.value:g}"
+                f" {'µs' if figure.unit == 'us' else figure.unit}",
+                _shares(figure.link_shares(study.mbps)),
+                _shares(figure.shares(study.mbps)),
+            )
+            for figure in study.figures
+        ]
+        found.append(DataTable(_FIGURES, rows, EVERY[1:]))
     return found
 
 
@@ -76,13 +102,18 @@ def study_notes(study: Study) -> list[str]:
     return [f"Mbps is {low} or {high} bit/s there: shares are given for both.", *study.notes]
 
 
-def tables_alongside(study: Study, alongside: SessionAlongsideStudy) -> list[Table]:
+def tables_alongside(study: Study, alongside: SessionAlongsideStudy) -> list[DataTable]:
     """Return a session's landmarks in the columns of a study."""
     found = []
     if study.peaks:
         found.append(_peaks_alongside(alongside))
     if study.adapters:
-        found.append(_hardware_alongside(alongside))
+        rows = []
+        for one in alongside.configurations:
+            extras = alongside.extras(one)
+            keys = ("nic", "driver", "mtu", "mpi", "switch")
+            rows.append((" ".join(one), *(str(extras.get(key, ABSENT)) for key in keys)))
+        found.append(DataTable(_HARDWARE, rows))
         partitions = dict.fromkeys(partition for partition, _ in alongside.configurations)
         found += [_adapters_alongside(alongside, partition) for partition in partitions]
     elif study.figures:
@@ -90,35 +121,17 @@ def tables_alongside(study: Study, alongside: SessionAlongsideStudy) -> list[Tab
     return found
 
 
-def _table(*columns: str, left: int = 1) -> Table:
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
-    for number, column in enumerate(columns):
-        justify = "left" if number < left else "right"
-        table.add_column(column, justify=justify, overflow="fold")
-    return table
+_PEAKS = (
+    *("where", "network", "MPI Mbps", "bytes", "TCP Mbps", "bytes", "MPI loss"),
+    *("MPI of\nline rate", "TCP of\nline rate", "MPI µs", "TCP µs"),
+)
+_HARDWARE = ("", "card", "driver", "MTU", "MPI", "switch")
+_FIGURES = ("figure", "value", "of link", "of line rate")
 
 
-def _peaks_columns() -> Table:
-    return _table(
-        "where",
-        "network",
-        "MPI Mbps",
-        "bytes",
-        "TCP Mbps",
-        "bytes",
-        "MPI loss",
-        "MPI of\nline rate",
-        "TCP of\nline rate",
-        "MPI µs",
-        "TCP µs",
-        left=2,
-    )
-
-
-def _peaks_table(study: Study) -> Table:
-    table = _peaks_columns()
-    for row in study.peaks:
-        table.add_row(
+def _peaks_table(study: Study) -> DataTable:
+    rows = [
+        (
             row.where,
             row.network,
             f"{row.mpi.peak:g}",
@@ -131,14 +144,15 @@ def _peaks_table(study: Study) -> Table:
             f"{row.mpi.latency_us:.2f}",
             f"{row.tcp.latency_us:.2f}",
         )
-    if any(row.mtu and not row.mtu_stated for row in study.peaks):
-        table.caption = "* for an assumed MTU"
-    return table
+        for row in study.peaks
+    ]
+    assumed = any(row.mtu and not row.mtu_stated for row in study.peaks)
+    return DataTable(_PEAKS, rows, EVERY[2:], "* for an assumed MTU" if assumed else "")
 
 
-def _peaks_alongside(alongside: SessionAlongsideStudy) -> Table:
+def _peaks_alongside(alongside: SessionAlongsideStudy) -> DataTable:
     """Return each configuration as the e325 table has its networks: NetPIPE, one way."""
-    table = _peaks_columns()
+    rows = []
     for path, where in (("between", "between nodes"), ("inside", "in a node")):
         for one in alongside.configurations:
             mpi, tcp = (
@@ -151,109 +165,76 @@ def _peaks_alongside(alongside: SessionAlongsideStudy) -> Table:
             lost = None
             if mpi["peak_mb_s"] is not None and tcp["peak_mb_s"] is not None:
                 lost = loss(mpi["peak_mb_s"], tcp["peak_mb_s"])
-            shares = ("-", "-")
+            shares = ["-", "-"]
             if path == "between":
-                mpi_share, tcp_share = (
-                    alongside.peak_share(one, "netpipe", protocol, path, "oneway")
+                shares = [
+                    _cell(alongside.peak_share(one, "netpipe", protocol, path, "oneway"), ".1%")
                     for protocol in ("mpi", "tcp")
-                )
-                shares = (_cell(mpi_share, ".1%"), _cell(tcp_share, ".1%"))
-            table.add_row(
-                where,
-                " ".join(one),
-                _mbps_cell(mpi["peak_mb_s"]),
-                _cell(mpi["peak_size"], "d"),
-                _mbps_cell(tcp["peak_mb_s"]),
-                _cell(tcp["peak_size"], "d"),
-                _cell(lost, ".1%"),
-                *shares,
-                _cell(mpi["latency_us"], ".2f"),
-                _cell(tcp["latency_us"], ".2f"),
-            )
-    table.caption = f"NetPIPE, one way; Mbps of 10⁶ bit/s{alongside.least_peak()}"
-    return table
+                ]
+            peaks = [
+                cell
+                for by in (mpi, tcp)
+                for cell in (_mbps_cell(by["peak_mb_s"]), _cell(by["peak_size"], "d"))
+            ]
+            times = (_cell(by["latency_us"], ".2f") for by in (mpi, tcp))
+            rows.append((where, " ".join(one), *peaks, _cell(lost, ".1%"), *shares, *times))
+    caption = f"NetPIPE, one way; Mbps of 10⁶ bit/s{alongside.least_peak()}"
+    return DataTable(_PEAKS, rows, EVERY[2:], caption)
 
 
-def _hardware_alongside(alongside: SessionAlongsideStudy) -> Table:
-    table = _hardware_columns()
-    for one in alongside.configurations:
-        extras = alongside.extras(one)
-        cells = (extras.get(key, ABSENT) for key in ("nic", "driver", "mtu", "mpi", "switch"))
-        table.add_row(" ".join(one), *(tables.visible(str(cell)) for cell in cells))
-    return table
-
-
-def _adapters_alongside(alongside: SessionAlongsideStudy, partition: str) -> Table:
+def _adapters_alongside(alongside: SessionAlongsideStudy, partition: str) -> DataTable:
     """Return a partition's environments as the adapter page has its cards.
 
     NetPIPE over MPI, bidirectional.
     """
     several = [one for one in alongside.configurations if one[0] == partition]
-    table = _table(f"{partition}, each way, MB/s", *(environment for _, environment in several))
+    what = ("netpipe", "mpi", "between", "bidirectional")
 
-    def values(name: str) -> list[float | None]:
-        what = ("netpipe", "mpi", "between", "bidirectional")
-        return [alongside.landmark(name, one, *what) for one in several]
+    def row(title: str, name: str, form: str) -> tuple[str, ...]:
+        return title, *(_cell(alongside.landmark(name, one, *what), form) for one in several)
 
-    table.add_row("latency µs", *(_cell(value, ".1f") for value in values("latency_us")))
-    peaks = values("peak_mb_s")
-    table.add_row("peak", *(_cell(value, ".1f") for value in peaks))
-    table.add_row("peak at", *(_cell(value, "d") for value in values("peak_size")))
-    for kib in RATE_KIB:
-        rates = values(f"rate_{kib}_kib_mb_s")
-        table.add_row(f"at {kib} KB", *(_cell(value, ".1f") for value in rates))
-    links = [alongside.extras(one).get("link_mbit_s") for one in several]
-    table.add_row(
-        "peak of link",
-        *(
-            _cell(None if peak is None else line_rate_share(peak, mb_s(link)), ".1%")
-            for peak, link in zip(peaks, links, strict=True)
-        ),
-    )
-    shares = [
-        alongside.peak_share(one, "netpipe", "mpi", "between", "bidirectional") for one in several
+    rows = [
+        row("latency µs", "latency_us", ".1f"),
+        row("peak", "peak_mb_s", ".1f"),
+        row("peak at", "peak_size", "d"),
+        *(row(f"at {kib} KB", f"rate_{kib}_kib_mb_s", ".1f") for kib in RATE_KIB),
     ]
-    table.add_row("peak of line rate", *(_cell(share, ".1%") for share in shares))
-    table.caption = (
-        f"NetPIPE MPI, bidirectional; 1 KB = 1024 bytes{alongside.least_peak(partition)}"
-    )
-    return table
+    of_link = []
+    for one in several:
+        peak, link = alongside.landmark("peak_mb_s", one, *what), alongside.extras(one)
+        share = None if peak is None else line_rate_share(peak, mb_s(link.get("link_mbit_s")))
+        of_link.append(_cell(share, ".1%"))
+    of_rate = (_cell(alongside.peak_share(one, *what), ".1%") for one in several)
+    rows += [("peak of link", *of_link), ("peak of line rate", *of_rate)]
+    head = (f"{partition}, each way, MB/s", *(environment for _, environment in several))
+    caption = f"NetPIPE MPI, bidirectional; 1 KB = 1024 bytes{alongside.least_peak(partition)}"
+    return DataTable(head, rows, EVERY[1:], caption)
 
 
-def _figures_alongside(study: Study, alongside: SessionAlongsideStudy) -> Table:
+def _figures_alongside(study: Study, alongside: SessionAlongsideStudy) -> DataTable:
     """Return latency and largest bandwidth of each configuration, in the study's units.
 
     A study that prints NetPIPE's own Mbps measured TCP, one in MB/s measured MPI.
     """
-    table = _figures_columns()
-    subjects = (
-        [("netpipe", "tcp", "between", "oneway")]
-        if study.run
-        else [
-            ("imb", "PingPong", "between", "oneway"),
-            ("netpipe", "mpi", "between", "oneway"),
-        ]
-    )
+    over_tcp = [("netpipe", "tcp", "between", "oneway")]
+    over_mpi = [("imb", "PingPong", "between", "oneway"), ("netpipe", "mpi", "between", "oneway")]
+    rows = []
     for one in alongside.configurations:
-        for what in subjects:
+        for what in over_tcp if study.run else over_mpi:
             subject = f"{' '.join(one)}, {named(*what)}"
             latency = _cell(alongside.landmark("latency_us", one, *what), ".2f", " µs")
-            table.add_row(f"{subject}: latency", latency, "-", "-")
+            rows.append((f"{subject}: latency", latency, "-", "-"))
             peak = alongside.landmark("peak_mb_s", one, *what)
             share = alongside.peak_share(one, *what)
             link = alongside.extras(one).get("link_mbit_s")
             of_link = None if peak is None else line_rate_share(peak, mb_s(link))
-            table.add_row(
-                f"{subject}: largest bandwidth",
-                _mbps_cell(peak, study.mbps[0], " Mbps")
-                if study.run
-                else _cell(peak, ".1f", " MB/s"),
-                _cell(of_link, ".1%"),
-                _cell(share, ".1%"),
-            )
+            rate = _cell(peak, ".1f", " MB/s")
+            if study.run:
+                rate = _mbps_cell(peak, study.mbps[0], " Mbps")
+            shares = (_cell(of_link, ".1%"), _cell(share, ".1%"))
+            rows.append((f"{subject}: largest bandwidth", rate, *shares))
     unit = f"Mbps of {study.mbps[0]} bit/s" if study.run else "MB/s of 10⁶ bytes"
-    table.caption = f"{unit}{alongside.least_peak()}"
-    return table
+    return DataTable(_FIGURES, rows, EVERY[1:], f"{unit}{alongside.least_peak()}")
 
 
 def _cell(value: float | None, form: str, unit: str = "") -> str:
@@ -264,38 +245,23 @@ def _mbps_cell(rate_mb_s: float | None, bits: int = 1_000_000, unit: str = "") -
     return _cell(None if rate_mb_s is None else mbit_s(rate_mb_s) * 1e6 / bits, ".0f", unit)
 
 
-def _hardware_columns() -> Table:
-    return _table("", "card", "driver", "MTU", "MPI", "switch", left=6)
-
-
-def _hardware_table(adapters: Adapters) -> Table:
-    table = _hardware_columns()
-    for one in adapters.columns:
-        table.add_row(one.name, one.card, one.driver, str(one.mtu or "-"), one.mpi, one.switch)
-    return table
-
-
-def _adapters_table(adapters: Adapters) -> Table:
+def _adapters_table(adapters: Adapters) -> DataTable:
     several = adapters.columns
-    table = _table("each way, MB/s", *(adapter.name for adapter in several))
-    table.add_row("latency µs", *(f"{adapter.latency_us:g}" for adapter in several))
-    table.add_row("peak", *(f"{adapter.peak:g}" for adapter in several))
-    table.add_row("peak at", *(adapter.peak_size_printed for adapter in several))
-    for kib in RATE_KIB:
-        table.add_row(f"at {kib} KB", *(f"{adapter.rates[kib]:g}" for adapter in several))
-    table.add_row("peak of link", *(f"{adapters.link_share(one):.1%}" for one in several))
-    shares = [adapters.line_rate_share(adapter) for adapter in several]
-    table.add_row(
-        "peak of line rate", *("-" if share is None else f"{share:.1%}" for share in shares)
-    )
-    return table
+    shares = [adapters.line_rate_share(one) for one in several]
+    rows = [
+        ("latency µs", *(f"{one.latency_us:g}" for one in several)),
+        ("peak", *(f"{one.peak:g}" for one in several)),
+        ("peak at", *(one.peak_size_printed for one in several)),
+        *((f"at {kib} KB", *(f"{one.rates[kib]:g}" for one in several)) for kib in RATE_KIB),
+        ("peak of link", *(f"{adapters.link_share(one):.1%}" for one in several)),
+        ("peak of line rate", *("-" if share is None else f"{share:.1%}" for share in shares)),
+    ]
+    return DataTable(("each way, MB/s", *(one.name for one in several)), rows, EVERY[1:])
 
 
-def _run_table(run: StudyRun, mbps_bits: int) -> Table:
-    table = _table("bytes", "repetitions", "Mbps printed", "seconds", "MB/s", "Mbit/s", left=0)
-    curve = run.curve()
-    for row, rate in zip(run.rows, curve.bandwidth_mb_s or (), strict=True):
-        table.add_row(
+def _run_table(run: StudyRun, mbps_bits: int) -> DataTable:
+    rows = [
+        (
             str(row.size),
             str(row.repetitions),
             f"{row.mbps:.2f}",
@@ -303,29 +269,14 @@ def _run_table(run: StudyRun, mbps_bits: int) -> Table:
             f"{rate:.3f}",
             f"{mbit_s(rate):.2f}",
         )
-    latency = run.landmarks().latency_us
-    table.caption = (
-        f"Mbps of {mbps_bits} bit/s; latency {latency:g} µs by the rows, "
+        for row, rate in zip(run.rows, run.curve().bandwidth_mb_s or (), strict=True)
+    ]
+    head = ("bytes", "repetitions", "Mbps printed", "seconds", "MB/s", "Mbit/s")
+    caption = (
+        f"Mbps of {mbps_bits} bit/s; latency {run.landmarks().latency_us:g} µs by the rows, "
         f"{run.latency_printed_us:g} µs printed"
     )
-    return table
-
-
-def _figures_columns() -> Table:
-    return _table("figure", "value", "of link", "of line rate")
-
-
-def _figures_table(study: Study) -> Table:
-    table = _figures_columns()
-    for figure in study.figures:
-        unit = "µs" if figure.unit == "us" else figure.unit
-        table.add_row(
-            figure.what,
-            f"{RELATIONS[figure.relation]}{figure.value:g} {unit}",
-            _shares(figure.link_shares(study.mbps)),
-            _shares(figure.shares(study.mbps)),
-        )
-    return table
+    return DataTable(head, rows, EVERY, caption)
 
 
 def _shares(shares: tuple[float, ...], *, assumed: bool = False) -> str:

@@ -3,26 +3,26 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
-from typing import TypeVar
+from dataclasses import dataclass, replace
+from typing import Any, TypeVar
 
 from rich import box
 from rich.console import Console
 from rich.progress import track
+from rich.segment import Segment, Segments
 from rich.table import Table
 from rich.text import Text
 
 from netproof.benchmarks import registry
 from netproof.criteria import Level
 from netproof.measurement.case import Case
-from netproof.measurement.curve import Curve
 from netproof.measurement.units import mbit_s
 from netproof.present.characters import visible
 from netproof.present.wording import not_available, outcome
 from netproof.session.slurm_nodes import labelled
-from netproof.verdict.explain import Failure, counts, failures
+from netproof.verdict.explain import counts, failures
 from netproof.verdict.recurring import NOTHING, Recurring
 from netproof.verdict.recurring import sentence as recurring_sentence
 from netproof.verdict.verdict import Borrowed, Judged, Verdict, sentences_of_skipped
@@ -81,8 +81,34 @@ class TableColumn:
     @property
     def width(self) -> int:
         """Columns of the terminal for its widest line."""
-        lines = [line for cell in (self.heading, *self.cells) for line in str(cell).split("\n")]
-        return max(map(len, lines))
+        return max(
+            len(line) for cell in (self.heading, *self.cells) for line in str(cell).split("\n")
+        )
+
+
+EVERY = range(sys.maxsize)
+"""All columns of a table."""
+
+
+@dataclass(frozen=True)
+class DataTable:
+    """A table of text, by rows; the first cell heads its row.
+
+    ``numbers``: the columns that hold numbers, from 0; ``caption``: below it, or empty.
+    """
+
+    head: Sequence[str]
+    rows: Sequence[Sequence[str]]
+    numbers: Container[int] = ()
+    caption: str = ""
+
+    def columns(self) -> list[TableColumn]:
+        """Return the same by columns."""
+        cells = zip(*self.rows, strict=True)
+        return [
+            TableColumn(title, column, right=place in self.numbers)
+            for place, (title, column) in enumerate(zip(self.head, cells, strict=True))
+        ]
 
 
 def width_of(columns: Sequence[TableColumn]) -> int:
@@ -112,11 +138,23 @@ def print_table(columns: Sequence[TableColumn], out: Console, rows: range | None
             min_width=column.width,
         )
     for row in range(len(columns[0].cells)) if rows is None else rows:
-        cells = (column.cells[row] for column in columns)
-        table.add_row(*(_cell(cell) for cell in cells))
+        table.add_row(*(_cell(column.cells[row]) for column in columns))
     width, out.width = out.width, max(out.width, width_of(columns))
     out.print(table, crop=False, no_wrap=True)
     out.width = width
+
+
+def print_by_heading(
+    columns: Sequence[TableColumn], counts: Mapping[str, int], out: Console
+) -> None:
+    """Print consecutive rows below headings, ``counts`` of them each, as wide as all need."""
+    begin = 0
+    for heading, count in counts.items():
+        out.print()
+        if heading:
+            say(out, heading, "bold")
+        print_table(columns, out, range(begin, begin + count))
+        begin += count
 
 
 def print_parts(
@@ -136,6 +174,26 @@ def print_parts(
         print_table([*alongside, *columns[:taken]], out)
         out.print()
         columns = columns[taken:]
+
+
+def print_answer(title: str, answer: Mapping[str, Any], out: Console) -> None:
+    """Print the answer of an experiment: conclusion, settings, table and remarks."""
+    say(out, title, "bold")
+    for sentence in answer["conclusion"]:
+        say(out, sentence, answer["style"])
+    for name, how in answer["settings"].items():
+        say(out, f"{name}: {how}")
+    if answer["table"] is not None:
+        print_table(answer["table"].columns(), out)
+    for sentence in answer["remarks"]:
+        say(out, sentence)
+
+
+def case_columns(cases: Iterable[Case]) -> list[TableColumn]:
+    """Return partition, environment, benchmark and ranks of cases."""
+    named = [(one.partition, one.environment, benchmark_name(one), str(one.ranks)) for one in cases]
+    head = ("partition", "environment", "benchmark", "ranks")
+    return DataTable(head, named, (3,)).columns()
 
 
 def _cell(cell: str | Text) -> Text:
@@ -165,9 +223,8 @@ def print_alongside(verdict: Verdict, out: Console) -> None:
         word = "left out" if together.left_out else "compared with"
         say(out, f"{word}: {together}", "yellow" if together.cases[0].marks else "")
     if not verdict.alongside.cases:
-        say(
-            out, f"compared with nothing: {verdict.alongside.store} has nothing that fits", "yellow"
-        )
+        where = verdict.alongside.store
+        say(out, f"compared with nothing: {where} has nothing that fits", "yellow")
 
 
 def print_differences(differences: Sequence[str], out: Console) -> None:
@@ -203,11 +260,10 @@ def print_verdict(
     differences: Sequence[str] = (),
     unread: Sequence[str] = (),
 ) -> None:
-    """Print the cases with their landmarks, then all findings, the worst last.
+    """Print the cases with their landmarks, then notes, warnings, inconclusive and failed ones.
 
-    After notes come warnings, then what is inconclusive, then the failures, the worst of them last,
-    and the count. ``usual``: the warnings that are one line, since earlier sessions had them;
-    ``differences``: between jobs; ``unread``: why earlier sessions could not be read.
+    ``usual``: the warnings that are one line, since earlier sessions had them; ``differences``:
+    between jobs; ``unread``: why earlier sessions could not be read.
     """
     _print_cases(verdict, out)
     print_alongside(verdict, out)
@@ -216,12 +272,16 @@ def print_verdict(
     print_unread(unread, out)
     _print_flags(verdict, usual, out)
     print_nodes(verdict, out)
-    for judged in verdict.cases:
-        for reason in judged.said(Level.INCONCLUSIVE):
-            say(out, f"INCONCLUSIVE {reason}", "yellow")
-    for reason in verdict.undecided:
+    inconclusive = [why for judged in verdict.cases for why in judged.said(Level.INCONCLUSIVE)]
+    for reason in (*inconclusive, *verdict.undecided):
         say(out, f"INCONCLUSIVE {reason}", "yellow")
-    print_failures(failures(verdict), out)
+    several = failures(verdict)
+    last = {id(one.judged): number for number, one in enumerate(several) if one.judged}
+    for number, one in enumerate(several):
+        say(out, f"FAIL {one}", "red")
+        # The curves of a case follow its last line.
+        if one.judged is not None and last[id(one.judged)] == number:
+            _print_both_curves(one.judged, out)
     if verdict.crashes:
         say(out, verdict.crashes)
     say(out, outcome(counts(verdict)), "bold")
@@ -233,18 +293,6 @@ def print_usual(usual: Recurring, out: Console) -> None:
         say(out, recurring_sentence(usual), "yellow")
 
 
-def print_failures(several: Sequence[Failure], out: Console) -> None:
-    """Print a line for each, with both curves of repeated measurements.
-
-    The curves of a case follow its last line.
-    """
-    last = {id(one.judged): number for number, one in enumerate(several) if one.judged}
-    for number, one in enumerate(several):
-        say(out, f"FAIL {one}", "red")
-        if one.judged is not None and last[id(one.judged)] == number:
-            _print_both_curves(one.judged, out)
-
-
 def _print_cases(verdict: Verdict, out: Console) -> None:
     """Print a line for each case; on a narrow terminal, with what fits beside the verdict.
 
@@ -252,38 +300,40 @@ def _print_cases(verdict: Verdict, out: Console) -> None:
     """
     cases: list[Judged | Borrowed] = list(verdict.cases)
     cases += [] if verdict.alongside is None else verdict.alongside.cases
-    figures = list(zip(*map(_figures, cases), strict=True))
-    scores = [one.score() for one in cases]
-
-    def greyed(cells: Iterable[str]) -> list[Text]:
-        styles = ["dim" if isinstance(one, Borrowed) else "" for one in cases]
-        return [Text(cell, style) for cell, style in zip(cells, styles, strict=True)]
-
-    columns = [
-        TableColumn("partition", greyed(one.case.partition for one in cases), right=False),
-        TableColumn("environment", greyed(one.case.environment for one in cases), right=False),
-        TableColumn("benchmark", greyed(benchmark_name(one.case) for one in cases), right=False),
-        TableColumn("ranks", greyed(str(one.case.ranks) for one in cases)),
-        TableColumn("latency µs", greyed(figures[0]), rank=2),
-        TableColumn("peak MB/s", greyed(figures[1]), rank=2),
-        TableColumn("Mbit/s", greyed(figures[2]), rank=4),
-        TableColumn("of line rate", greyed(figures[3]), rank=3),
-        TableColumn(
-            "score", greyed("-" if one is None else f"{one.value:.2f}" for one in scores), rank=1
-        ),
-        TableColumn("verdict", [_word(one) for one in cases], right=False),
+    scores = ["-" if (one := case.score()) is None else f"{one.value:.2f}" for case in cases]
+    heads = (("latency µs", 2), ("peak MB/s", 2), ("Mbit/s", 4), ("of line rate", 3), ("score", 1))
+    figures = (*zip(*map(_figures, cases), strict=True), scores)
+    columns = case_columns(one.case for one in cases)
+    columns += [
+        TableColumn(heading, cells, rank)
+        for (heading, rank), cells in zip(heads, figures, strict=True)
     ]
+    styles = ["dim" if isinstance(one, Borrowed) else "" for one in cases]
+    columns = [replace(column, cells=list(map(Text, column.cells, styles))) for column in columns]
+    columns.append(TableColumn("verdict", [_word(one) for one in cases], right=False))
     needed = sum(column.width + _BETWEEN_CASES for column in columns) - _BETWEEN_CASES + 2
     if needed > out.width and out.is_terminal:
         print_table(fitting(columns, out.width), out)
         return
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
-    for column in columns:
-        table.add_column(column.heading, justify="right" if column.right else "left", no_wrap=True)
-    for row in zip(*(column.cells for column in columns), strict=True):
-        table.add_row(*(_cell(cell) for cell in row))
+    widths = [column.width for column in columns]
+    for column, wide in zip(columns, widths, strict=True):
+        side = "right" if column.right else "left"
+        table.add_column(column.heading, justify=side, no_wrap=True, width=wide)
     width, out.width = out.width, max(out.width, needed)
-    out.print(table)
+    *head, end = out.render_lines(table, pad=False)
+    segments = [segment for line in head for segment in (*line, Segment.line())]
+    # Rich takes seconds to lay thousands of rows out.
+    for cells in zip(*(column.cells for column in columns), strict=True):
+        between = " "
+        for column, wide, cell in zip(columns, widths, cells, strict=True):
+            room = " " * (wide - len(cell))
+            left, right = (room, "") if column.right else ("", room)
+            style = out.get_style(cell.style) if cell.style else None
+            segments += [Segment(between + left), Segment(cell.plain, style), Segment(right)]
+            between = " " * _BETWEEN_CASES
+        segments += [Segment(" "), Segment.line()]
+    out.print(Segments([*segments, *end, Segment.line()]))
     out.width = width
 
 
@@ -307,44 +357,36 @@ def _print_flags(verdict: Verdict, usual: Recurring, out: Console) -> None:
 
 
 def _print_both_curves(judged: Judged, out: Console) -> None:
-    if (curves := judged.repeated()) is not None:
-        out.print(_both_curves(judged, *curves))
-
-
-def _both_curves(judged: Judged, curve: Curve, repeats: Sequence[Curve]) -> Table:
-    """Return the flagged sizes and those around them: as first measured, and as repeated."""
-    first = dict(zip(curve.sizes, curve.time_us, strict=True))
-    launches = [dict(zip(one.sizes, one.time_us, strict=True)) for one in repeats]
+    """Print the flagged sizes and those around them: as first measured, and as repeated."""
+    repeated = judged.repeated()
+    if repeated is None:
+        return
+    first, repeats = repeated
+    curves = [dict(zip(one.sizes, one.time_us, strict=True)) for one in (first, *repeats)]
     flagged = [ruling.finding.size for ruling in judged.flags()]
-    sizes = sorted(
-        size
-        for size in set(first).union(*launches)
-        if any(flag / 2 <= size <= 2 * flag for flag in flagged)
-    )
-    table = Table(box=None, pad_edge=False, title_justify="left", padding=(0, 2, 0, 0))
-    table.add_column("  bytes", justify="right")
-    table.add_column("first µs", justify="right")
-    for number in range(1, len(launches) + 1):
-        table.add_column(f"again {number} µs", justify="right")
-    for size in sizes:
-        mark = "*" if size in flagged else " "
-        table.add_row(
-            f"{mark} {size}",
-            *("-" if size not in one else f"{one[size]:.1f}" for one in [first, *launches]),
-        )
-    return table
+    again = (f"again {number} µs" for number in range(1, len(curves)))
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
+    for heading in ("  bytes", "first µs", *again):
+        table.add_column(heading, justify="right")
+    for size in sorted(set().union(*curves)):
+        if any(flag / 2 <= size <= 2 * flag for flag in flagged):
+            mark = "*" if size in flagged else " "
+            times = (f"{curve[size]:.1f}" if size in curve else "-" for curve in curves)
+            table.add_row(f"{mark} {size}", *times)
+    out.print(table)
+
+
+_WORDS = {
+    Level.FAIL: ("FAIL", "bold red"),
+    Level.INCONCLUSIVE: ("INCONCLUSIVE", "bold yellow"),
+    Level.WARN: ("WARN", "yellow"),
+}
 
 
 def _word(judged: Judged | Borrowed) -> Text:
     if isinstance(judged, Borrowed):
         return Text(f"of {judged.date}", "dim")
-    if judged.level is Level.FAIL:
-        return Text("FAIL", "bold red")
-    if judged.level is Level.INCONCLUSIVE:
-        return Text("INCONCLUSIVE", "bold yellow")
-    if judged.level is Level.WARN:
-        return Text("WARN", "yellow")
-    return Text(judged.expected or "pass", "green")
+    return Text(*_WORDS.get(judged.level, (judged.expected or "pass", "green")))
 
 
 def say(out: Console, sentence: str, style: str = "") -> None:
@@ -356,13 +398,13 @@ def say(out: Console, sentence: str, style: str = "") -> None:
 
 
 def _figures(judged: Judged | Borrowed) -> tuple[str, str, str, str]:
+    """Return latency, peak in MB/s and Mbit/s, and its share of the line rate."""
     found = judged.landmarks
     if found is None:
         return "-", "-", "-", "-"
-    latency, peak, share = found.latency_us, found.peak_mb_s, found.line_rate_share
+    peak, share = found.peak_mb_s, found.line_rate_share
     return (
-        "-" if latency is None else f"{latency:.1f}",
-        "-" if peak is None else f"{peak:.1f}",
-        "-" if peak is None else f"{mbit_s(peak):.0f}",
+        "-" if found.latency_us is None else f"{found.latency_us:.1f}",
+        *(("-", "-") if peak is None else (f"{peak:.1f}", f"{mbit_s(peak):.0f}")),
         "-" if share is None else f"{100 * share:.1f} %",
     )

@@ -13,7 +13,8 @@ from rich.console import Console
 from netproof.congestion.percentiles import BOUNDED, Percentile, TailFigures
 from netproof.congestion.tails import Tail
 from netproof.measurement.interval import Side
-from netproof.present.tables import TableColumn, print_table, say
+from netproof.present.documents import of_interval
+from netproof.present.tables import EVERY, DataTable, print_answer
 from netproof.present.wording import counted, with_time_unit
 
 MOST_PAUSES = 10
@@ -25,52 +26,41 @@ def name_of(tail: Tail) -> str:
     return f"{tail.system}:{tail.partition} {tail.environment}"
 
 
-def when(at: float) -> str:
-    """Return a moment, UTC, to a tenth of a second."""
-    moment = datetime.fromtimestamp(round(at, 1), UTC)
-    return f"{moment:%Y-%m-%d %H:%M:%S}.{moment.microsecond // 100_000} UTC"
-
-
-def conclusion(tail: Tail, found: TailFigures) -> str:
+def conclusion(found: TailFigures) -> str:
     """Return the median, the 99.9th percentile, and the result of the bound."""
     middle, bounded = found.percentiles.get(50.0), found.percentiles.get(BOUNDED)
     if middle is None or bounded is None:
         return f"too few calls for percentiles: {found.calls}"
-    said = (
+    figures = (
         f"median {with_time_unit(middle.value_us)}, 99.9th percentile"
-        f" {with_time_unit(bounded.value_us)}, {_times(bounded, middle)} times it"
+        f" {with_time_unit(bounded.value_us)}, {bounded.value_us / middle.value_us:.3g} times it"
     )
     if found.most is None:
-        return said
+        return figures
     if found.disturbed:
-        return f"undecided, since it was disturbed: {said}; bound {found.most:g} times"
+        return f"undecided, since it was disturbed: {figures}; bound {found.most:g} times"
     word = {Side.WITHIN: "within", Side.BEYOND: "above", Side.ASTRIDE: "undecided at"}[found.side]
-    return f"{word} the bound of {found.most:g} times: {said}"
+    return f"{word} the bound of {found.most:g} times: {figures}"
 
 
-def _times(one: Percentile, middle: Percentile) -> str:
-    return f"{one.value_us / middle.value_us:.3g}"
-
-
-def head() -> tuple[str, ...]:
-    """Return the titles of the columns of ``rows``."""
-    return ("in 100 calls", "at most", "95 % interval", "times the median")
-
-
-def rows(found: TailFigures) -> list[tuple[str, ...]]:
-    """Return a row for each percentile that so many calls have, and the longest."""
+def answer(tail: Tail, found: TailFigures) -> dict[str, Any]:
+    """Return what terminal and page show: conclusion, a row a percentile, remarks."""
     middle = found.percentiles.get(50.0)
-    made = [
-        (
-            f"{level:g}",
-            with_time_unit(one.value_us),
-            _interval(one),
-            "-" if middle is None else _times(one, middle),
-        )
-        for level, one in found.percentiles.items()
-    ]
-    times = "-" if middle is None else f"{found.longest_us / middle.value_us:.3g}"
-    return [*made, ("the longest", with_time_unit(found.longest_us), "-", times)]
+
+    def row(what: str, value_us: float, interval: str) -> tuple[str, ...]:
+        times = "-" if middle is None else f"{value_us / middle.value_us:.3g}"
+        return what, with_time_unit(value_us), interval, times
+
+    head = ("in 100 calls", "at most", "95 % interval", "times the median")
+    rows = [row(f"{at:g}", one.value_us, _interval(one)) for at, one in found.percentiles.items()]
+    rows.append(row("the longest", found.longest_us, "-"))
+    return {
+        "conclusion": [conclusion(found)],
+        "style": "red" if found.beyond else "yellow" if found.undecided else "",
+        "settings": {},
+        "table": DataTable(head, rows, EVERY),
+        "remarks": _remarks(tail, found),
+    }
 
 
 def _interval(one: Percentile) -> str:
@@ -79,49 +69,44 @@ def _interval(one: Percentile) -> str:
     return f"{with_time_unit(low)} to {upper}"
 
 
-def sentences(tail: Tail, found: TailFigures) -> tuple[str, ...]:
+def _remarks(tail: Tail, found: TailFigures) -> list[str]:
     """Return how it was measured, pauses with their time, and the network's counters meanwhile."""
-    lines = [
+    remarks = [
         f"{counted(found.calls, 'call')} of {counted(tail.bytes, 'byte')} in {tail.took_s:.0f} s"
         f" between {' and '.join(tail.nodes)}, times of one way, mean"
         f" {with_time_unit(found.mean_us)}."
     ]
-    lines += [f"Disturbed: {why}." for why in found.disturbed]
-    if found.pauses:
-        lines.append(
+    remarks += [f"Disturbed: {why}." for why in found.disturbed]
+    if not found.pauses:
+        remarks.append("There was no pause.")
+    else:
+        remarks.append(
             f"{counted(len(found.pauses), 'pause')}, {100 * found.paused_share:.2g} % of that time,"
             " the longest:"
         )
-        lines += [
-            f"until {when(one.until)}: {with_time_unit(one.took_us)}"
-            f" {'there and back' if one.in_call else 'without a call'}"
-            for one in found.pauses[:MOST_PAUSES]
-        ]
-        if len(found.pauses) > MOST_PAUSES:
-            lines.append(f"and {len(found.pauses) - MOST_PAUSES} shorter ones")
-    else:
-        lines.append("There was no pause.")
-    lines += [
+    for one in found.pauses[:MOST_PAUSES]:
+        # UTC, to a tenth of a second.
+        moment = datetime.fromtimestamp(round(one.until, 1), UTC)
+        until = f"{moment:%Y-%m-%d %H:%M:%S}.{moment.microsecond // 100_000} UTC"
+        how = "there and back" if one.in_call else "without a call"
+        remarks.append(f"until {until}: {with_time_unit(one.took_us)} {how}")
+    if len(found.pauses) > MOST_PAUSES:
+        remarks.append(f"and {len(found.pauses) - MOST_PAUSES} shorter ones")
+    remarks += [
         f"{node} {interface}: the carrier changed {counted(changes, 'time')}."
         for node, interface, changes in found.carriers
     ]
-    lines += [
+    remarks += [
         f"{node}: {'not known how many' if again is None else again} TCP segments sent again."
         for node, again in found.sent_again
         if again != 0
     ]
-    return tuple(lines)
+    return remarks
 
 
 def print_tail(tail: Tail, found: TailFigures, out: Console) -> None:
     """Print the conclusion, the percentiles, and what stands out."""
-    say(out, f"{name_of(tail)}, single calls", "bold")
-    style = "red" if found.beyond else "yellow" if found.undecided else ""
-    say(out, conclusion(tail, found), style)
-    columns = zip(head(), zip(*rows(found), strict=True), strict=True)
-    print_table([TableColumn(title, list(cells), right=True) for title, cells in columns], out)
-    for sentence in sentences(tail, found):
-        say(out, sentence)
+    print_answer(f"{name_of(tail)}, single calls", answer(tail, found), out)
 
 
 def document(several: Sequence[tuple[Tail, TailFigures]]) -> dict[str, Any]:
@@ -132,14 +117,17 @@ def document(several: Sequence[tuple[Tail, TailFigures]]) -> dict[str, Any]:
                 "system": tail.system,
                 "partition": tail.partition,
                 "environment": tail.environment,
-                "nodes": list(tail.nodes),
+                "nodes": tail.nodes,
                 "bytes": tail.bytes,
                 "calls": found.calls,
                 "started": tail.launch.start,
                 "seconds": tail.took_s,
                 "mean_us": found.mean_us,
                 "longest_us": found.longest_us,
-                "percentiles": [_percentile(one) for one in found.percentiles.values()],
+                "percentiles": [
+                    {**dataclasses.asdict(one), "interval_us": of_interval(one.interval_us)}
+                    for one in found.percentiles.values()
+                ],
                 "pauses": [dataclasses.asdict(one) for one in found.pauses],
                 "paused_share": found.paused_share,
                 "carrier_changes": [
@@ -147,7 +135,7 @@ def document(several: Sequence[tuple[Tail, TailFigures]]) -> dict[str, Any]:
                     for node, interface, changes in found.carriers
                 ],
                 "segments_sent_again": dict(found.sent_again),
-                "disturbed": list(found.disturbed),
+                "disturbed": found.disturbed,
                 "most": found.most,
                 "beyond": found.beyond,
                 "undecided": found.undecided,
@@ -155,9 +143,3 @@ def document(several: Sequence[tuple[Tail, TailFigures]]) -> dict[str, Any]:
             for tail, found in several
         ]
     }
-
-
-def _percentile(one: Percentile) -> dict[str, Any]:
-    low, high = one.interval_us
-    interval = [low, None if math.isinf(high) else high]
-    return {"level": one.level, "value_us": one.value_us, "interval_us": interval}

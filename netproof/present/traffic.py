@@ -8,7 +8,7 @@ from typing import Any
 
 from rich.console import Console
 
-from netproof.present.tables import TableColumn, print_table, say
+from netproof.present.tables import EVERY, DataTable, print_table, say
 from netproof.session import transport
 from netproof.session.session import CheckResult
 from netproof.verdict.traffic import InterfaceTotals
@@ -31,22 +31,18 @@ def print_traffic(traffic: Sequence[InterfaceTotals], out: Console) -> None:
     out.print()
     say(out, "what the nodes' interfaces counted", "bold")
     if rows:
-        columns = {
-            "partition": [one.partition for one in rows],
-            "node": [one.node for one in rows],
-            "interface": [f"{one.interface}{'' if one.rail else ' (other)'}" for one in rows],
-            "sent MB": [megabytes(one.counted["tx_bytes"]) for one in rows],
-            "received MB": [megabytes(one.counted["rx_bytes"]) for one in rows],
-            "errors": [count(one.errors()) for one in rows],
-            "dropped": [count(one.drops()) for one in rows],
-            "carrier changes": [count(one.carrier_changes()) for one in rows],
-            "sent again": [share(one) for one in rows],
-        }
-        texts = ("partition", "node", "interface")
-        print_table(
-            [TableColumn(name, cells, right=name not in texts) for name, cells in columns.items()],
-            out,
-        )
+        head = ("partition", "node", "interface", "sent MB", "received MB")
+        head += ("errors", "dropped", "carrier changes", "sent again")
+        cells = [
+            (
+                *(one.partition, one.node, f"{one.interface}{'' if one.rail else ' (other)'}"),
+                *(megabytes(one.counted[name]) for name in ("tx_bytes", "rx_bytes")),
+                *map(count, (one.errors(), one.drops(), one.carrier_changes())),
+                sent_again(one) if one.rail else "",
+            )
+            for one in rows
+        ]
+        print_table(DataTable(head, cells, EVERY[3:]).columns(), out)
     if left:
         say(out, f"{left} more interfaces without errors, drops and carrier changes", "dim")
 
@@ -61,18 +57,16 @@ def megabytes(value: int | None) -> str:
     return NOT_KNOWN if value is None else f"{value / 1e6:,.1f}"
 
 
-def share(totals: InterfaceTotals) -> str:
-    """Return the retransmitted segments of the node, for interfaces under test only."""
-    if not totals.rail:
-        return ""
+def sent_again(totals: InterfaceTotals) -> str:
+    """Return the retransmitted segments of the node, and their share."""
     again = totals.again
     if again.count is None:
         return NOT_KNOWN
     return f"{again.count:,} ({100 * again.value:.2g} %)"
 
 
-def transports(results: Sequence[CheckResult]) -> dict[str, tuple[str, ...]]:
-    """Return the transport by each configuration's MPI library, or why it is not known.
+def print_transports(results: Sequence[CheckResult], out: Console) -> None:
+    """Print what each configuration's MPI library says of its transport, or why it is not known.
 
     The first of its jobs that reports it speaks for the others.
     """
@@ -80,17 +74,9 @@ def transports(results: Sequence[CheckResult]) -> dict[str, tuple[str, ...]]:
     for result in results:
         if result.transport is not None:
             by_place[f"{result.partition} {result.environment}"].append(result.transport)
-    found = {}
     for place, several in by_place.items():
         one = next((one for one in several if one["said"]), several[0])
-        found[place] = transport.telling(one["said"]) or (f"{NOT_KNOWN}: {one['absent']}",)
-    return found
-
-
-def print_transports(results: Sequence[CheckResult], out: Console) -> None:
-    """Print a paragraph for each configuration, if any job reported its transport."""
-    for place, lines in transports(results).items():
         out.print()
         say(out, f"{place}: its MPI library on its transport", "bold")
-        for line in lines:
+        for line in transport.telling(one["said"]) or (f"{NOT_KNOWN}: {one['absent']}",):
             say(out, line, "dim")

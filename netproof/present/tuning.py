@@ -2,30 +2,24 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Sequence
 from typing import Any
 
 from rich.console import Console
 
 from netproof.measurement.eager_limit import EagerLimit
-from netproof.present.tables import TableColumn, benchmark_name, print_table, say
-from netproof.present.wording import counted
+from netproof.present.tables import DataTable, benchmark_name, print_answer
+from netproof.present.wording import counted, size_in_words
 from netproof.tuning.gains import LONG_SHARE, SHORT_UP_TO, Gain, MessageRange, Tuned
 from netproof.tuning.parameters import BY_NAME, are_sizes
 from netproof.tuning.sweep import Sweep
 
-_KIB, _MIB = 1024, 1024 * 1024
-
 
 def value_in_words(sweep: Sweep, value: str) -> str:
     """Return a value as people write it: ``64 KiB`` where it is a size."""
-    if not are_sizes(sweep.parameter) or not value.isdigit():
-        return value
-    count = int(value)
-    for unit, name in ((_MIB, "MiB"), (_KIB, "KiB")):
-        if count >= unit and count % unit == 0:
-            return f"{count // unit} {name}"
-    return f"{count} B"
+    sized = are_sizes(sweep.parameter) and value.isdigit()
+    return size_in_words(int(value)) if sized else value
 
 
 def percent(factor: float) -> str:
@@ -58,13 +52,8 @@ def recommendation(sweep: Sweep, tuned: Tuned) -> str:
         f"{sweep.title} {value}: {gain_in_words(best.gain)} for {best.best_in} messages",
         *(f"{gain_in_words(gain)} for {kind} ones" for kind, gain in best.costs.items()),
     ]
-    same = [
-        str(kind)
-        for one in tuned.gains
-        if one.value == best.value
-        for kind, gain in one.ranges.items()
-        if gain.none
-    ]
+    (own,) = (one for one in tuned.gains if one.value == best.value)
+    same = [kind for kind, gain in own.ranges.items() if gain.none]
     if same:
         parts.append(f"no change for {' and '.join(same)} ones")
     text = ", ".join(parts)
@@ -87,67 +76,58 @@ def setting(sweep: Sweep, value: str) -> str:
     return " ".join([*named, *arguments, *by_hook])
 
 
-def ranges_of(tuned: Tuned) -> list[MessageRange]:
-    """Return the ranges of messages that were measured."""
-    return [kind for kind in MessageRange if any(kind in one.ranges for one in tuned.gains)]
-
-
-def heading(kind: MessageRange) -> str:
-    """Return a range with its message sizes."""
-    those = {
-        MessageRange.SHORT: f"up to {SHORT_UP_TO} B",
-        MessageRange.MEDIUM: "between",
-        MessageRange.LONG: f"from 1/{LONG_SHARE} of the largest",
-    }
-    return f"{kind} ({those[kind]})"
-
-
-SEEN = "step seen"
-"""Title of the column on eager limits."""
-
-
-def seen_in_words(found: EagerLimit | None) -> str:
+def _seen(found: EagerLimit | None) -> str:
     """Return between which sizes messages change to rendezvous."""
     return "none" if found is None else f"{found.size_below} to {found.size_above} B"
 
 
-def rounds_in_words(sweep: Sweep, tuned: Tuned) -> tuple[str, ...]:
-    """Return how it was measured, and what that excludes."""
-    seen = sweep.eager_limits()
-    lines = [] if seen is None else [f"With the default: {SEEN} {seen_in_words(seen[None])}."]
-    lines += [
+def answer(sweep: Sweep, tuned: Tuned) -> dict[str, Any]:
+    """Return what terminal and page show: conclusion, how to set it, a row a value, remarks."""
+    best, seen = tuned.recommended, sweep.eager_limits()
+    sizes = {
+        MessageRange.SHORT: f"up to {SHORT_UP_TO} B",
+        MessageRange.MEDIUM: "between",
+        MessageRange.LONG: f"from 1/{LONG_SHARE} of the largest",
+    }
+    kinds = [kind for kind in MessageRange if any(kind in one.ranges for one in tuned.gains)]
+    head = [sweep.title, *(f"{kind} ({sizes[kind]})" for kind in kinds)]
+    rows = [
+        [
+            value_in_words(sweep, one.value),
+            *(gain_in_words(one.ranges[kind]) if kind in one.ranges else "-" for kind in kinds),
+        ]
+        for one in tuned.gains
+    ]
+    remarks = []
+    if seen is not None:
+        head.append("step seen")
+        for row, one in zip(rows, tuned.gains, strict=True):
+            row.append(_seen(seen[one.value]))
+        remarks.append(f"With the default: step seen {_seen(seen[None])}.")
+    remarks.append(
         f"{tuned.rounds} rounds of {counted(len(tuned.gains), 'value')}, each alongside the"
         f" default at the same time; the last default took {tuned.drift:.2f} times the first."
-    ]
+    )
     if sweep.already in [one.value for one in tuned.gains]:
         value = value_in_words(sweep, sweep.already)
-        lines.append(f"All nodes have {value} already: it is the default by name.")
+        remarks.append(f"All nodes have {value} already: it is the default by name.")
     if tuned.disturbed:
         count = len(sweep.launches)
-        lines.append(f"{tuned.disturbed} of {count} launches were disturbed and are left out.")
-    return tuple(lines)
+        remarks.append(f"{tuned.disturbed} of {count} launches were disturbed and are left out.")
+    return {
+        "conclusion": [recommendation(sweep, tuned)],
+        "style": "green" if best else "",
+        "settings": {"set it by": setting(sweep, best.value)} if best else {},
+        "table": DataTable(head, rows, (0, len(kinds) + 1)),
+        "remarks": remarks,
+    }
 
 
 def print_sweep(sweep: Sweep, tuned: Tuned, out: Console) -> None:
     """Print the recommendation, and a line for each value."""
     case = sweep.case
-    say(out, f"{case.system}:{case.partition} {case.environment} {benchmark_name(case)}", "bold")
-    say(out, recommendation(sweep, tuned), "green" if tuned.recommended else "")
-    if tuned.recommended is not None:
-        say(out, f"set it by: {setting(sweep, tuned.recommended.value)}")
-    columns = [TableColumn(sweep.title, [value_in_words(sweep, one.value) for one in tuned.gains])]
-    for kind in ranges_of(tuned):
-        cells = [
-            gain_in_words(one.ranges[kind]) if kind in one.ranges else "-" for one in tuned.gains
-        ]
-        columns.append(TableColumn(heading(kind), cells, right=False))
-    seen = sweep.eager_limits()
-    if seen is not None:
-        cells = [seen_in_words(seen[one.value]) for one in tuned.gains]
-        columns.append(TableColumn(SEEN, cells))
-    print_table(columns, out)
-    for sentence in rounds_in_words(sweep, tuned):
-        say(out, sentence)
+    where = f"{case.system}:{case.partition} {case.environment} {benchmark_name(case)}"
+    print_answer(where, answer(sweep, tuned), out)
 
 
 def document(several: Sequence[tuple[Sweep, Tuned]]) -> dict[str, Any]:
@@ -160,7 +140,7 @@ def _document(sweep: Sweep, tuned: Tuned) -> dict[str, Any]:
     return {
         "case": str(sweep.case),
         "parameter": sweep.parameter,
-        "own": list(sweep.own),
+        "own": sweep.own,
         "rounds": tuned.rounds,
         "drift": tuned.drift,
         "disturbed": tuned.disturbed,
@@ -174,8 +154,8 @@ def _document(sweep: Sweep, tuned: Tuned) -> dict[str, Any]:
             {
                 "value": one.value,
                 "set": setting(sweep, one.value),
-                "ranges": {str(kind): _gain(gain) for kind, gain in one.ranges.items()},
-                "by_size": [[size, factor] for size, factor in one.by_size.items()],
+                "ranges": {kind: dataclasses.asdict(gain) for kind, gain in one.ranges.items()},
+                "by_size": list(one.by_size.items()),
             }
             for one in tuned.gains
         ],
@@ -184,14 +164,10 @@ def _document(sweep: Sweep, tuned: Tuned) -> dict[str, Any]:
         else {
             "value": best.value,
             "set": setting(sweep, best.value),
-            "for": str(best.best_in),
-            "gain": _gain(best.gain),
-            "costs": {str(kind): _gain(gain) for kind, gain in best.costs.items()},
-            "as_good": dict(best.as_good),
+            "for": best.best_in,
+            "gain": dataclasses.asdict(best.gain),
+            "costs": {kind: dataclasses.asdict(gain) for kind, gain in best.costs.items()},
+            "as_good": best.as_good,
             "sentence": recommendation(sweep, tuned),
         },
     }
-
-
-def _gain(gain: Gain) -> dict[str, Any]:
-    return {"factor": gain.factor, "interval": list(gain.interval)}

@@ -8,16 +8,22 @@ from netproof.benchmarks.registry import FEATURES
 from netproof.site.matrix import Absence
 from netproof.verdict.explain import Counts
 
-_THOUSAND = 1000.0
-
 
 def with_time_unit(time_us: float) -> str:
     """Return a time with three significant digits, in µs, ms or s."""
     value, unit = time_us, "µs"
     for larger in ("ms", "s"):
-        if value >= _THOUSAND:
-            value, unit = value / _THOUSAND, larger
+        if value >= 1000:
+            value, unit = value / 1000, larger
     return f"{value:.0f} {unit}" if value >= 100 else f"{value:.3g} {unit}"
+
+
+def size_in_words(size: int) -> str:
+    """Return a size in bytes as people write it: ``64 KiB``."""
+    for unit, name in ((1 << 20, "MiB"), (1 << 10, "KiB")):
+        if size and size % unit == 0:
+            return f"{size // unit} {name}"
+    return f"{size:,} B"
 
 
 def counted(count: int, one: str = "case", several: str | None = None) -> str:

@@ -24,6 +24,9 @@ from netproof.session.measured import Measured, RepeatedCase
 from netproof.session.pair_rounds import PairRounds
 from netproof.site.hostlist import unfold
 
+PAIRS_KEY = "netproof_pairs"
+"""The key under which a test of the report has its rounds of pairs."""
+
 MEASURED_FORMAT = 4
 """Format of what a check stores of a case in the report; raised when its keys change."""
 
@@ -171,6 +174,11 @@ class Session:
     info: dict[str, Any]
     results: tuple[CheckResult, ...]
     document: Mapping[str, Any] | None = field(default=None, repr=False, compare=False)
+
+    @property
+    def with_pairs(self) -> tuple[CheckResult, ...]:
+        """Its tests that read rounds of pairs."""
+        return tuple(result for result in self.results if result.pairs is not None)
 
     def labels(self) -> dict[str, str]:
         """What the session was told of itself, by ``reframe --session-extras``."""

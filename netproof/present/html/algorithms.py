@@ -3,33 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from typing import Any
 
 import altair as alt
 from altair.utils.schemapi import debug_mode
 
 from netproof.measurement.curve import Curve
 from netproof.measurement.launches import median_curve
-from netproof.present import algorithms as shown
-from netproof.present.html import curves, plain_curves
-from netproof.present.html.charts import shown as as_shown
-from netproof.present.html.curves import FigureView
-from netproof.present.html.html import (
-    DataTable,
-    file_name,
-    number_table,
-    render,
-    script_json,
-    text_table,
-)
-from netproof.present.html.layers import Rows, log, size_axis
-from netproof.present.html.looks import PAGE, looking
-from netproof.present.tables import benchmark_name
+from netproof.present.algorithms import OWN, answer, name_of
+from netproof.present.html import curves, figures
+from netproof.present.html.charts import log, size_axis, specification, tips
+from netproof.present.html.html import answers_page, chart, file_name
+from netproof.present.html.looks import PAGE
+from netproof.present.tables import EVERY, DataTable, benchmark_name
 from netproof.tuning.algorithm_sweep import AlgorithmSweep
 from netproof.tuning.gains import Winners
-
-GAINS = "gains"
-"""Name of the small charts' data."""
 
 _ACROSS = 3
 _WIDTH, _HEIGHT = 230, 110
@@ -37,70 +25,44 @@ _TICKS = (0.01, 0.03, 0.1, 0.25, 0.5, 1, 2, 4, 10, 30, 100)
 _FINE_TICKS = (0.67, 0.8, 0.9, 1, 1.1, 1.25, 1.5)
 
 
-@dataclass(frozen=True)
-class WinnersView:
-    """One sweep; ``settings``: how to set each winner, by its name; ``gains``: the small charts."""
-
-    name: str
-    title: str
-    conclusion: str
-    winners: DataTable
-    settings: Mapping[str, str]
-    remarks: tuple[str, ...]
-    gains: FigureView
-    times: FigureView
-    by_size: DataTable
-
-
 def page(several: Sequence[tuple[AlgorithmSweep, Winners]], scripts: Sequence[str]) -> str:
     """Return the page on all sweeps of a report."""
-    titles = dict.fromkeys(swept.sweep.title for swept, _ in several)
-    return render(
-        "algorithms.html",
-        title="Tuning: " + ", ".join(titles),
-        scripts=scripts,
-        sweeps=[winners_view(swept, table) for swept, table in several],
-    )
+    titles = (swept.sweep.title for swept, _ in several)
+    return answers_page("Tuning", titles, [_view(*one) for one in several], scripts)
 
 
-def winners_view(swept: AlgorithmSweep, table: Winners) -> WinnersView:
-    """Return one sweep as the page shows it."""
+def _view(swept: AlgorithmSweep, table: Winners) -> dict[str, Any]:
     case = swept.sweep.case
     title = f"{benchmark_name(case)} on {case.ranks} ranks, {case.partition} {case.environment}"
-    names = {value: shown.name_of(swept, value) for value in table.values}
-    launches: dict[str, list[Curve]] = {shown.OWN: [], **{name: [] for name in names.values()}}
+    names = {value: name_of(swept, value) for value in table.values}
+    launches: dict[str, list[Curve]] = {OWN: [], **{name: [] for name in names.values()}}
     for turn, launch in zip(swept.sweep.turns, swept.sweep.launches, strict=True):
-        name = shown.OWN if turn.value is None else names.get(turn.value)
+        name = OWN if turn.value is None else names.get(turn.value)
         if name is not None:
             launches[name].append(launch.curve)
     together = {name: (median_curve(found), found) for name, found in launches.items()}
-    factors = [
-        (f"{row.size:,}", *(f"{row.gains[value].factor:.3f}" for value in names))
-        for row in table.rows
-    ]
-    return WinnersView(
-        file_name(title),
-        title,
-        shown.conclusion(swept, table),
-        text_table(shown.head(), shown.rows_of(swept, table)),
-        {f"set {name} by": how for name, how in shown.settings(swept, table).items()},
-        shown.remarks(swept, table),
-        _small_charts(names, table),
-        curves.figure(
-            plain_curves.figure(title, together),
-            plain_curves.looks(tuple(together), swept.sweep.title),
-            (),
-        ),
-        number_table(
+    times = figures.of_curves(title, together, legend=swept.sweep.title)
+    return {
+        **answer(swept, table),
+        "name": file_name(title),
+        "title": title,
+        "figures": [_small_charts(names, table), curves.figure(*times)],
+        "by_size": DataTable(
             ("bytes", *names.values()),
-            factors,
+            [
+                (f"{row.size:,}", *(f"{row.gains[value].factor:.3f}" for value in names))
+                for row in table.rows
+            ],
+            EVERY,
             "How many times as fast as the library's own choice, the mean over rounds",
         ),
-    )
+    }
 
 
-def _rows(names: Mapping[str, str], table: Winners) -> Rows:
-    return [
+def _small_charts(names: Mapping[str, str], table: Winners) -> dict[str, Any]:
+    """Return a small chart for each algorithm, on the same axes: its gains with intervals."""
+    title = "How many times as fast as the library's own choice"
+    rows = [
         {
             "algorithm": name,
             "size_bytes": row.size,
@@ -113,15 +75,9 @@ def _rows(names: Mapping[str, str], table: Winners) -> Rows:
         for row in table.rows
         if row.size
     ]
-
-
-def _small_charts(names: Mapping[str, str], table: Winners) -> FigureView:
-    """Return a small chart for each algorithm, on the same axes: its gains with intervals."""
-    title = "How many times as fast as the library's own choice"
-    rows = _rows(names, table)
     if not rows:
         # A function without a message has one gain, which the table has.
-        return FigureView(title, None, (), (), {}, None)
+        return chart(title, None)
     # Intervals are cut beyond the outermost factors, so that the factors fill the chart.
     edge = 1.25 * max(max(row["factor"], 1 / row["factor"]) for row in rows)
     scale = alt.Scale(type="log", domain=[1 / edge, edge], nice=False)
@@ -131,13 +87,14 @@ def _small_charts(names: Mapping[str, str], table: Winners) -> FigureView:
     x = alt.X("size_bytes:Q", title=None, scale=log(2), axis=axis)
     labelled = [tick for tick in (_TICKS if edge >= 2 else _FINE_TICKS) if 1 / edge < tick < edge]
     y = alt.Y("factor:Q", title=None, scale=scale, axis=alt.Axis(values=labelled, format="~g"))
-    tips = [
-        alt.Tooltip("algorithm:N", title="algorithm"),
-        alt.Tooltip("size_bytes:Q", title="bytes", format=","),
-        alt.Tooltip("factor:Q", title="factor", format=",.4~r"),
-        alt.Tooltip("low:Q", title="from", format=",.4~r"),
-        alt.Tooltip("high:Q", title="to", format=",.4~r"),
-    ]
+    number = ",.4~r"
+    tooltip = tips(
+        algorithm="algorithm",
+        size_bytes=("bytes", ","),
+        factor=("factor", number),
+        low=("from", number),
+        high=("to", number),
+    )
     layers = [
         base.mark_area(clip=True, opacity=0.2, color=PAGE.series[0]).encode(
             x, alt.Y("low:Q", title=None, scale=scale), y2="high:Q"
@@ -145,22 +102,20 @@ def _small_charts(names: Mapping[str, str], table: Winners) -> FigureView:
         base.mark_rule(strokeDash=[4, 3], color=PAGE.faint).encode(y=alt.datum(1.0)),
         base.mark_line(clip=True, color=PAGE.series[0]).encode(x, y),
         base.mark_point(clip=True, filled=True, opacity=1, size=40, color=PAGE.series[1])
-        .encode(x, y, tooltip=tips)
+        .encode(x, y, tooltip=tooltip)
         .transform_filter("datum.won"),
         # Every point has a tooltip, whether it won or not.
-        base.mark_point(clip=True, opacity=0, size=90).encode(x, y, tooltip=tips),
+        base.mark_point(clip=True, opacity=0, size=90).encode(x, y, tooltip=tooltip),
     ]
     with debug_mode(False):
-        small = alt.layer(*layers, data=alt.NamedData(GAINS)).facet(
+        small = alt.layer(*layers, data=alt.NamedData("gains")).facet(
             alt.Facet("algorithm:N", title=None, sort=list(names.values())), columns=_ACROSS
         )
         # Otherwise a last row that is not full has axes without a chart.
         small = small.resolve_axis(x="independent", y="independent")
-        chart = looking(small.properties(background="transparent", description=title), PAGE)
-        made = as_shown({**chart.to_dict(validate=False), "datasets": {GAINS: rows}})
     caption = (
         "Above 1 an algorithm is faster than the library's own choice at the same time. The band"
         " is the interval that holds for all sizes and algorithms together; a dot is a size at"
-        " which the algorithm is the fastest for sure.",
+        " which the algorithm is the fastest for sure."
     )
-    return FigureView(title, script_json(made), caption, (), {}, None)
+    return chart(title, specification(small, title, {"gains": rows}), caption)

@@ -1,28 +1,17 @@
-"""Content of a report as plain values: states, groups of cases, rows of charts.
-
-Nothing is computed here: times, bandwidths, envelopes, flags and scores are those of
-``netproof.session.measured``, ``netproof.verdict.judge`` and ``netproof.comparison``.
-"""
+"""Cases on pages: their states, and the groups that measured the same."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum
-from typing import Any
 
 from netproof.benchmarks import registry
-from netproof.criteria import Envelope, Level
+from netproof.criteria import Level
 from netproof.errors import NetproofError
 from netproof.measurement.case import Case
-from netproof.measurement.curve import Curve
-from netproof.measurement.launches import median_curve, spread
-from netproof.measurement.units import mbit_s
-from netproof.present.html.charts import NotDrawn
 from netproof.present.html.html import file_name
-from netproof.session.measured import Measured
 from netproof.verdict import group_rulings
-from netproof.verdict.subject import Ruling
 from netproof.verdict.verdict import Borrowed, Judged, Verdict
 
 
@@ -56,6 +45,11 @@ def state_of(judged: Judged) -> CaseState:
     if any(ruling.level is Level.SHOWN for ruling in judged.flags()):
         return CaseState.UNCONFIRMED
     return CaseState.PASSED
+
+
+def named(case: Case) -> str:
+    """Return a case's function and variant: ``IMB Alltoall, 4 ranks``."""
+    return f"{function_name(case)}, {variant(case)}"
 
 
 def configuration(case: Case) -> str:
@@ -125,7 +119,7 @@ class Group:
 
     def state(self) -> CaseState:
         """Return the worst state of a case."""
-        return max((state_of(judged) for judged in self.members), key=lambda state: state.badness)
+        return max(map(state_of, self.members), key=lambda state: state.badness)
 
 
 def groups(verdict: Verdict) -> tuple[Group, ...]:
@@ -139,29 +133,18 @@ def groups(verdict: Verdict) -> tuple[Group, ...]:
     stored: dict[tuple, list[Borrowed]] = {}
     for one in () if verdict.alongside is None else verdict.alongside.cases:
         stored.setdefault(group_rulings.group(one.case), []).append(one)
-    found = []
+    found: dict[str, Group] = {}
     for key, members in several.items():
         case = members[0].case
-        name = file_name(function_name(case), variant(case))
-        benchmark = registry.of(case)
-        page = benchmark.name if benchmark.by_protocol else file_name(function_name(case))
-        found.append(
-            Group(
-                name,
-                f"{page}.html",
-                function_name(case),
-                variant(case),
-                tuple(members),
-                tuple(stored.get(key, ())),
-            )
-        )
-    for group in found:
-        same = [other for other in found if other.name == group.name and other is not group]
-        if same:
-            raise NetproofError(
-                f"{group.title} and {same[0].title} would both be {group.name}: rename one"
-            )
-    return tuple(found)
+        function, benchmark = function_name(case), registry.of(case)
+        name = file_name(function, variant(case))
+        page = benchmark.name if benchmark.by_protocol else file_name(function)
+        others = tuple(stored.get(key, ()))
+        group = Group(name, f"{page}.html", function, variant(case), tuple(members), others)
+        same = found.setdefault(name, group)
+        if same is not group:
+            raise NetproofError(f"{group.title} and {same.title} would both be {name}: rename one")
+    return tuple(found.values())
 
 
 def page_title(group: Group) -> str:
@@ -178,153 +161,6 @@ def pages(several: Sequence[Group]) -> dict[str, list[Group]]:
     return found
 
 
-def points(judged: Judged | Borrowed) -> list[dict[str, Any]]:
-    """Return a row for each size of a case: medians over launches in µs, MAD, band and rates.
-
-    The fastest rank's time, the ranks' mean and the bandwidth are None where they are missing.
-    Sizes of 0 bytes and times of 0 µs are left out: a logarithmic axis has no place for them.
-    """
-    if judged.measured is None:
-        return []
-    day = {"configuration": label(judged), "partition": switch(judged)}
-    return [{**row, **day} for row in points_of(judged.measured)]
-
-
-def points_of(measured: Measured) -> list[dict[str, Any]]:
-    """Return the same of a measurement, whoever made it."""
-    return _points(measured.case, measured.curve, measured.mad_us, len(measured.launches))
-
-
-def _points_again(judged: Judged) -> list[dict[str, Any]]:
-    """Return the same of a repeated measurement, at sizes that may be between the curve's."""
-    if judged.again is None or not judged.again.launches:
-        return []
-    launches = judged.again.launches
-    return _points(judged.case, median_curve(launches), spread(launches), len(launches))
-
-
-def _points(
-    case: Case, curve: Curve, mad_us: Sequence[float], launches: int
-) -> list[dict[str, Any]]:
-    rates, least, means = (
-        (None,) * len(curve.sizes) if column is None else column
-        for column in (curve.bandwidth_mb_s, curve.time_min_us, curve.time_avg_us)
-    )
-    rows = []
-    for size, time, mad, low, mean, rate in zip(
-        curve.sizes, curve.time_us, mad_us, least, means, rates, strict=True
-    ):
-        if size < 1 or time <= 0:
-            continue
-        rows.append(
-            {
-                "configuration": configuration(case),
-                "partition": case.partition,
-                "environment": case.environment,
-                "protocol": case.function.upper() if registry.of(case).by_protocol else None,
-                "size_bytes": size,
-                "time_us": time,
-                "mad_us": mad,
-                "low_us": time - mad,
-                "high_us": time + mad,
-                "time_min_us": low,
-                "time_avg_us": mean,
-                "bandwidth_mb_s": rate,
-                "bandwidth_mbit_s": None if rate is None else mbit_s(rate),
-                "launches": launches,
-            }
-        )
-    return rows
-
-
-def again(group: Group) -> list[dict[str, Any]]:
-    """Return a row for each size of each repeated launch of the group's cases."""
-    return [
-        {
-            "configuration": configuration(judged.case),
-            "partition": judged.case.partition,
-            "environment": judged.case.environment,
-            "size_bytes": size,
-            "time_us": time,
-            "launch": f"{number} of {len(judged.again.launches)}",
-            "where": f"job {judged.again.jobid} on {', '.join(judged.again.nodes)}",
-        }
-        for judged in group.members
-        if judged.again is not None
-        for number, curve in enumerate(judged.again.launches, 1)
-        for size, time in zip(curve.sizes, curve.time_us, strict=True)
-        if size >= 1 and time > 0
-    ]
-
-
-def envelope(found: Envelope | None) -> list[dict[str, Any]]:
-    """Return an envelope as rows of size and time; none without one."""
-    if found is None:
-        return []
-    return [
-        {"size_bytes": size, "time_us": time, "fastest": fastest}
-        for size, time, fastest in zip(
-            found.curve.sizes, found.curve.time_us, found.fastest, strict=True
-        )
-    ]
-
-
-def flags(group: Group) -> list[dict[str, Any]]:
-    """Return the flagged sizes of a group, a row each with mark, sentence and position."""
-    return [row for _, rows in flags_by_case(group) for row in rows]
-
-
-def flags_by_case(group: Group) -> list[tuple[Judged, list[dict[str, Any]]]]:
-    """Return the same, case by case."""
-    found = []
-    for judged in group.members:
-        several = [*_points_again(judged), *points(judged)]
-        at = {row["size_bytes"]: row for row in several}
-        rows = []
-        for ruling in judged.rulings:
-            mark = _mark(ruling)
-            if mark is None:
-                continue
-            rows += [
-                {
-                    **at[size],
-                    "mark": mark,
-                    "criterion": ruling.finding.criterion,
-                    "why": ruling.reason,
-                }
-                for size in ruling.sizes()
-                if size in at
-            ]
-        found.append((judged, rows))
-    return found
-
-
-def _mark(ruling: Ruling) -> str | None:
-    if ruling.level is Level.FAIL:
-        return "failed"
-    if ruling.level is Level.INCONCLUSIVE:
-        return "inconclusive"
-    if ruling.level is Level.WARN:
-        return "warning"
-    return None if ruling.confirmation is None else "not confirmed"
-
-
 def reasons(judged: Judged, level: Level) -> list[str]:
     """Return the reasons of a case's rulings of a level."""
     return [ruling.reason for ruling in judged.rulings if ruling.level is level]
-
-
-def missing(group: Group) -> list[NotDrawn]:
-    """Return the configurations without a curve in the chart of a group, and why."""
-    found = []
-    for judged in group.members:
-        if judged.measured is None:
-            why = "; ".join(judged.faults) or "it left no complete curve"
-            found.append(NotDrawn(configuration(judged.case), why))
-        elif not points(judged):
-            name, curve = function_name(judged.case), judged.measured.curve
-            why = f"{name} has no time that a logarithmic axis has a place for"
-            if curve.sizes == (0,):
-                why = f"{name} has no message sizes; a call takes {curve.time_us[0]:.3g} µs"
-            found.append(NotDrawn(configuration(judged.case), why))
-    return found

@@ -21,8 +21,8 @@ from netproof.history.history_verdict import (
     confidence,
 )
 from netproof.history.series import Series
-from netproof.present.html.charts import FILE_LINE, FILE_WIDTH, shown
-from netproof.present.html.looks import FILE, Ink, looking
+from netproof.present.html.charts import FILE_LINE, FILE_WIDTH, file_title, specification, tips
+from netproof.present.html.looks import FILE
 
 FORMATS = (".html", ".svg", ".png", ".pdf")
 
@@ -54,30 +54,16 @@ def write(verdict: HistoryVerdict, path: Path) -> None:
             f"{path}: {count} series are too many for one plot, {MOST_SERIES} fit; say more of the"
             " cases, or name one with --quantity"
         )
-    with debug_mode(False):
-        drawn = chart(verdict, verdict.nights.series, FILE).properties(background="#ffffff")
-        specification = shown(drawn.to_dict(validate=False))
-    if path.suffix == ".html":
-        made = vl_convert.vegalite_to_html(specification, vl_version=_VEGA_LITE, bundle=True)
-    elif path.suffix == ".svg":
-        made = vl_convert.vegalite_to_svg(specification, vl_version=_VEGA_LITE)
-    elif path.suffix == ".png":
-        made = vl_convert.vegalite_to_png(specification, vl_version=_VEGA_LITE, scale=_PIXELS)
-    else:
-        made = vl_convert.vegalite_to_pdf(specification, vl_version=_VEGA_LITE)
+    drawn = chart(verdict, verdict.nights.series)
+    convert = getattr(vl_convert, f"vegalite_to_{path.suffix[1:]}")
+    options = {".html": {"bundle": True}, ".png": {"scale": _PIXELS}}.get(path.suffix, {})
+    made = convert(drawn, vl_version=_VEGA_LITE, **options)
     path.write_bytes(made.encode() if isinstance(made, str) else made)
 
 
-def chart(verdict: HistoryVerdict, several: Sequence[Series], ink: Ink) -> alt.VConcatChart:
+def chart(verdict: HistoryVerdict, several: Sequence[Series]) -> dict[str, Any]:
     """Return the series one below the other over the same days, as wide as a file's chart."""
     sessions = verdict.nights.sessions
-    days = [_moment(sessions[0]), _moment(sessions[-1])]
-    x = alt.X(
-        "began:T",
-        scale=alt.Scale(type="utc", domain=days, nice=False, padding=8),
-        axis=alt.Axis(title=None, grid=False, labelOverlap=True, labelSeparation=8, tickCount=10),
-    )
-    panels = [_panel(verdict, one, x, ink) for one in several]
     sentences = [
         f"{verdict.system}, {len(sessions)} sessions. Grey: the level, and"
         f" ± {BAND_DEVIATIONS:.0f} standard deviations of a night."
@@ -88,27 +74,32 @@ def chart(verdict: HistoryVerdict, several: Sequence[Series], ink: Ink) -> alt.V
             for event in verdict.events
         ),
     ]
-    title = alt.TitleParams(
-        "What was measured, session by session",
-        anchor="start",
-        fontSize=15,
-        color=ink.text,
-        subtitle=[line for sentence in sentences for line in textwrap.wrap(sentence, FILE_LINE)],
-        subtitleColor=ink.faint,
-        subtitleFontSize=11,
+    heading = "What was measured, session by session"
+    lines = [line for sentence in sentences for line in textwrap.wrap(sentence, FILE_LINE)]
+    days = [_moment(sessions[0]), _moment(sessions[-1])]
+    x = alt.X(
+        "began:T",
+        scale=alt.Scale(type="utc", domain=days, nice=False, padding=8),
+        axis=alt.Axis(title=None, grid=False, labelOverlap=True, labelSeparation=8, tickCount=10),
     )
-    return looking(
-        alt.vconcat(*panels, spacing=14).resolve_scale(x="shared").properties(title=title), ink
-    )
+    with debug_mode(False):
+        panels = [_panel(verdict, one, x) for one in several]
+        drawn = alt.vconcat(*panels, spacing=14).resolve_scale(x="shared")
+    title = file_title(heading, lines)
+    return specification(drawn, heading, {}, FILE, title=title, background="#ffffff")
 
 
-def _panel(verdict: HistoryVerdict, one: Series, x: alt.X, ink: Ink) -> alt.LayerChart:
-    sessions = verdict.nights.sessions
-    rows = [
-        {"began": _moment(sessions[night]), "value": value, "session": sessions[night].name}
-        for night, value in enumerate(one.values)
-        if value is not None
-    ]
+def _panel(verdict: HistoryVerdict, one: Series, x: alt.X) -> alt.LayerChart:
+    sessions, unit = verdict.nights.sessions, one.quantity.unit
+
+    def values(nights: Sequence[float | None], heading: str) -> tuple[list[dict[str, Any]], Any]:
+        rows = [
+            {"began": _moment(stored), "value": value, "session": stored.name}
+            for stored, value in zip(sessions, nights, strict=True)
+            if value is not None
+        ]
+        return rows, tips(session=heading, value=(one.quantity.title, ",.4~r"))
+
     levels = [
         {
             "began": _moment(sessions[level.first]),
@@ -119,51 +110,35 @@ def _panel(verdict: HistoryVerdict, one: Series, x: alt.X, ink: Ink) -> alt.Laye
         }
         for level in verdict.levels(one)
     ]
-    unit = one.quantity.unit
     y = alt.Y(
         "value:Q",
         scale=alt.Scale(zero=False, nice=True),
         title=f"{one.quantity.title}{', ' if unit else ''}{unit}",
     )
-    values = alt.Chart(alt.Data(values=rows))
     layers = []
     if levels:
         spans = alt.Chart(alt.Data(values=levels))
         layers += [
-            spans.mark_rect(color=ink.faint, opacity=0.16).encode(
+            spans.mark_rect(color=FILE.faint, opacity=0.16).encode(
                 x, alt.X2("until:T"), alt.Y("low:Q"), alt.Y2("high:Q")
             ),
-            spans.mark_rule(color=ink.faint, strokeWidth=1.5).encode(x, alt.X2("until:T"), y),
+            spans.mark_rule(color=FILE.faint, strokeWidth=1.5).encode(x, alt.X2("until:T"), y),
         ]
+    rows, tooltip = values(one.values, "session")
+    base = alt.Chart(alt.Data(values=rows))
     layers += [
-        values.mark_line(color=ink.series[0], strokeWidth=1.6).encode(x, y),
-        values.mark_point(color=ink.series[0], filled=True, size=26, opacity=1).encode(
-            x,
-            y,
-            tooltip=[
-                alt.Tooltip("session:N", title="session"),
-                alt.Tooltip("value:Q", title=one.quantity.title, format=",.4~r"),
-            ],
+        base.mark_line(color=FILE.series[0], strokeWidth=1.6).encode(x, y),
+        base.mark_point(color=FILE.series[0], filled=True, size=26, opacity=1).encode(
+            x, y, tooltip=tooltip
         ),
     ]
-    unsure = [
-        {"began": _moment(sessions[night]), "value": value, "session": sessions[night].name}
-        for night, value in enumerate(one.inconclusive)
-        if value is not None
-    ]
+    unsure, tooltip = values(one.inconclusive, "inconclusive in")
     if unsure:
         # Beside the line, which goes only through points that count.
         layers.append(
             alt.Chart(alt.Data(values=unsure))
-            .mark_text(text="?", fontSize=13, fontWeight="bold", color=ink.inconclusive)
-            .encode(
-                x,
-                y,
-                tooltip=[
-                    alt.Tooltip("session:N", title="inconclusive in"),
-                    alt.Tooltip("value:Q", title=one.quantity.title, format=",.4~r"),
-                ],
-            )
+            .mark_text(text="?", fontSize=13, fontWeight="bold", color=FILE.inconclusive)
+            .encode(x, y, tooltip=tooltip)
         )
     shifts = sorted(
         (
@@ -174,7 +149,7 @@ def _panel(verdict: HistoryVerdict, one: Series, x: alt.X, ink: Ink) -> alt.Laye
         key=lambda shift: shift.change.index,
     )
     for number, shift in enumerate(shifts):
-        layers += _mark(verdict, shift, x, ink, number % _LABELS)
+        layers += _mark(verdict, shift, x, number % _LABELS)
     case = one.case
     title = alt.TitleParams(
         f"{case.partition} {case.environment} {case.what()}: {one.quantity.title}",
@@ -182,18 +157,18 @@ def _panel(verdict: HistoryVerdict, one: Series, x: alt.X, ink: Ink) -> alt.Laye
         frame="group",
         fontSize=12,
         fontWeight="normal",
-        color=ink.text,
+        color=FILE.text,
         offset=6,
     )
     return alt.layer(*layers).properties(width=FILE_WIDTH, height=HEIGHT, title=title)
 
 
-def _mark(verdict: HistoryVerdict, shift: Shift, x: alt.X, ink: Ink, line: int) -> list[alt.Chart]:
+def _mark(verdict: HistoryVerdict, shift: Shift, x: alt.X, line: int) -> list[alt.Chart]:
     """Return a rule where the change begins, and its label above the chart."""
     change = shift.change
     bad = change.kind is ChangeKind.BAD_NIGHT
     word = "bad night" if bad else _WORDS[shift.worse]
-    colour = {"worse": ink.failed, "better": ink.series[2], "bad night": ink.warning}[word]
+    colour = {"worse": FILE.failed, "better": FILE.series[2], "bad night": FILE.warning}[word]
     stored = verdict.nights.sessions[change.index]
     state = "" if bad else f", {shift.state}"
     text = (

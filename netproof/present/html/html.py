@@ -5,8 +5,7 @@ from __future__ import annotations
 import functools
 import json
 import re
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
@@ -20,32 +19,6 @@ POLICY = (
     "style-src 'self' file: 'unsafe-inline'; img-src 'self' file: data:"
 )
 """Only files beside the page may be loaded; Vega compiles its expressions."""
-
-_SAFE_NAME = re.compile(r"[^a-z0-9]+")
-
-
-@dataclass(frozen=True)
-class DataTable:
-    """A table of text: the first cell heads its row.
-
-    ``head``: titles of the columns; ``rows``: as many cells each; ``numbers``: for each column,
-    whether it holds numbers; ``caption``: below it, or empty.
-    """
-
-    head: tuple[str, ...]
-    rows: tuple[tuple[str, ...], ...]
-    numbers: tuple[bool, ...]
-    caption: str = ""
-
-
-@dataclass(frozen=True)
-class Part:
-    """A part of a page: its anchor and title, its template, and the template's view."""
-
-    name: str
-    title: str
-    template: str
-    view: Any
 
 
 def render(template: str, **values: object) -> str:
@@ -61,18 +34,13 @@ def environment() -> Environment:
         autoescape=True,
         # A misspelt name stops the page, instead of leaving a gap in it.
         undefined=StrictUndefined,
-        finalize=_shown,
+        finalize=lambda value: value if isinstance(value, Markup) else visible(str(value)),
         trim_blocks=True,
         lstrip_blocks=True,
     )
     made.globals["policy"] = POLICY
     made.filters["cases"] = counted
     return made
-
-
-def _shown(value: object) -> object:
-    """Return any value as text with control characters shown by their code; markup stays."""
-    return value if isinstance(value, Markup) else visible(str(value))
 
 
 def script_json(value: Any) -> Markup:
@@ -83,21 +51,31 @@ def script_json(value: Any) -> Markup:
     return Markup(text)
 
 
-def text_table(head: Iterable[str], rows: Iterable[Iterable[str]], caption: str = "") -> DataTable:
-    """Return a table without a column of numbers."""
-    titles = tuple(head)
-    return DataTable(titles, tuple(map(tuple, rows)), (False,) * len(titles), caption)
+def chart(title: str, specification: dict[str, Any] | None, *sentences: str) -> dict[str, Any]:
+    """Return what the templates show of a chart; ``specification``: None without a curve.
 
-
-def number_table(
-    head: Iterable[str], rows: Iterable[Iterable[str]], caption: str = ""
-) -> DataTable:
-    """Return a table of nothing but numbers."""
-    titles = tuple(head)
-    return DataTable(titles, tuple(map(tuple, rows)), (True,) * len(titles), caption)
+    ``missing``: curves not drawn, and why; ``files``: other forms of it, by their names; ``data``:
+    its table.
+    """
+    return {
+        "title": title,
+        "specification": None if specification is None else script_json(specification),
+        "sentences": sentences,
+        "missing": (),
+        "files": {},
+        "data": None,
+    }
 
 
 def file_name(*parts: object) -> str:
     """Return a name for a file or an anchor: lower-case ASCII letters, digits and hyphens."""
-    name = _SAFE_NAME.sub("-", " ".join(map(str, parts)).lower()).strip("-")
+    name = re.sub(r"[^a-z0-9]+", "-", " ".join(map(str, parts)).lower()).strip("-")
     return name or "unnamed"
+
+
+def answers_page(
+    kind: str, titles: Iterable[str], answers: list[dict[str, Any]], scripts: Sequence[str]
+) -> str:
+    """Return a page on experiments of a kind: each an answer, with name, title and figures."""
+    title = f"{kind}: {', '.join(dict.fromkeys(titles))}"
+    return render("answers.html", title=title, scripts=scripts, answers=answers)

@@ -15,14 +15,8 @@ import altair as alt
 
 DASHES = ([1, 0], [7, 3], [2, 2], [9, 3, 2, 3], [4, 4], [12, 4])
 SHAPES = (
-    "circle",
-    "square",
-    "triangle-up",
-    "diamond",
-    "triangle-down",
-    "cross",
-    "triangle-left",
-    "triangle-right",
+    *("circle", "square", "triangle-up", "diamond"),
+    *("triangle-down", "cross", "triangle-left", "triangle-right"),
 )
 
 
@@ -40,31 +34,12 @@ class Ink:
 
 
 PAGE = Ink(
-    "var(--text)",
-    "var(--faint)",
-    "var(--grid)",
-    "var(--failed)",
-    "var(--inconclusive)",
-    "var(--warning)",
+    *(f"var(--{name})" for name in ("text", "faint", "grid", "failed", "inconclusive", "warning")),
     tuple(f"var(--series-{number})" for number in range(8)),
 )
 FILE = Ink(
-    "#1b1f24",
-    "#57606a",
-    "#d8dee4",
-    "#b3261e",
-    "#5a3e85",
-    "#8a5300",
-    (
-        "#0072b2",
-        "#d55e00",
-        "#007a5a",
-        "#a8508a",
-        "#3a8fc4",
-        "#8f6a00",
-        "#5b4bb5",
-        "#4d4d4d",
-    ),
+    *("#1b1f24", "#57606a", "#d8dee4", "#b3261e", "#5a3e85", "#8a5300"),
+    ("#0072b2", "#d55e00", "#007a5a", "#a8508a", "#3a8fc4", "#8f6a00", "#5b4bb5", "#4d4d4d"),
 )
 """After Okabe and Ito, darkened where their lines are too faint on white."""
 
@@ -85,7 +60,8 @@ class Looks:
 
     def colours(self, names: Sequence[str], ink: Ink, *, of: str) -> alt.Scale:
         """Return the colours of those names, by the place of each among all."""
-        scale = _scale(names, self._all(of), ink.series)
+        everyone = self.partitions if of == "partition" else self.environments
+        scale = _scale(names, everyone, ink.series)
         if of == "partition":
             colours = zip(names, scale.range, strict=True)
             scale.range = [ink.faint if name in self.stored else own for name, own in colours]
@@ -98,9 +74,6 @@ class Looks:
     def shapes(self, names: Sequence[str]) -> alt.Scale:
         """Return the shapes of those environments."""
         return _scale(names, self.environments, SHAPES)
-
-    def _all(self, of: str) -> tuple[str, ...]:
-        return self.partitions if of == "partition" else self.environments
 
 
 def _scale(names: Sequence[str], everyone: Sequence[str], looks: Sequence[Any]) -> alt.Scale:

@@ -62,9 +62,8 @@ class Report:
 
     def all_figures(self) -> list[ChartFigure | PairMap]:
         """Return every figure once."""
-        netpipe = (one for pair in self.netpipe.values() for one in pair)
-        maps = (one for several in self.maps.values() for one in several)
-        return [*self.figures.values(), *netpipe, *maps]
+        several = (*self.netpipe.values(), *self.maps.values())
+        return [*self.figures.values(), *(one for each in several for one in each)]
 
 
 def stated(info: Mapping[str, Any], key: str) -> str:

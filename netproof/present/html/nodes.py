@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Sequence
-from dataclasses import dataclass
+from typing import Any
 
 from netproof.localization.accused import State
-from netproof.present.html.curves import FigureView
-from netproof.present.html.html import DataTable, script_json, text_table
+from netproof.present.html.html import chart
 from netproof.present.html.material import Report
 from netproof.present.html.pair_map import PairMap
-from netproof.present.traffic import NOT_KNOWN
+from netproof.present.tables import DataTable
+from netproof.present.traffic import NOT_KNOWN, sent_again
 from netproof.present.wording import counted
 from netproof.verdict.nodes import NodeFinding
 from netproof.verdict.traffic import InterfaceTotals
@@ -24,37 +23,23 @@ NONE = "–"
 _HEAD = ("node", "rounds of pairs", "effect", "what differs", "interfaces", "sent again")
 
 
-@dataclass(frozen=True)
-class NodesOfPartition:
-    """A partition's maps and its table; ``left``: on nodes that are not in it, or empty."""
-
-    partition: str
-    maps: tuple[FigureView, ...]
-    nodes: DataTable | None
-    left: str
-
-
-def view(report: Report) -> tuple[NodesOfPartition, ...]:
-    """Return the partitions with known nodes, in the site's order."""
-    verdict = report.judged.verdict
+def view(report: Report) -> list[tuple[str, list[dict[str, Any]], DataTable | None, str]]:
+    """Return the partitions with known nodes, in the site's order: maps, table, what is left."""
     found = []
     for partition in report.judged.matrix.partitions:
-        maps = tuple(_figure(report, one) for one in report.maps.get(partition, ()) if one.rows)
-        nodes, left = _table(verdict, partition)
+        maps = [_figure(report, one) for one in report.maps.get(partition, ()) if one.rows]
+        nodes, left = _table(report.judged.verdict, partition)
         if maps or nodes is not None:
-            found.append(NodesOfPartition(partition, maps, nodes, left))
-    return tuple(found)
+            found.append((partition, maps, nodes, left))
+    return found
 
 
-def _figure(report: Report, one: PairMap) -> FigureView:
-    return FigureView(
-        title=one.title,
-        specification=script_json(one.for_page(report.looks)),
-        sentences=one.sentences,
-        missing=(),
-        files={suffix.upper(): f"charts/{one.name}.{suffix}" for suffix in report.files},
-        data=one.table(),
-    )
+def _figure(report: Report, one: PairMap) -> dict[str, Any]:
+    return {
+        **chart(one.title, one.for_page(report.looks), *one.sentences),
+        "files": {suffix.upper(): f"charts/{one.name}.{suffix}" for suffix in report.files},
+        "data": one.table(),
+    }
 
 
 def _table(verdict: Verdict, partition: str) -> tuple[DataTable | None, str]:
@@ -67,7 +52,7 @@ def _table(verdict: Verdict, partition: str) -> tuple[DataTable | None, str]:
             continue
         for node, state in one.judgement.nodes.items():
             states[node].append(f"{one.rounds.environment}: {state.state}")
-            effects[node] += [str(effect) for effect in state.effects]
+            effects[node] += map(str, state.effects)
             amiss |= {node} if state.state is not State.CLEARED else set()
     findings: dict[str, list[NodeFinding]] = defaultdict(list)
     for finding in verdict.nodes:
@@ -77,8 +62,9 @@ def _table(verdict: Verdict, partition: str) -> tuple[DataTable | None, str]:
     for totals in verdict.traffic:
         if totals.partition == partition:
             traffic[totals.node].append(totals)
-    covered = [one for one in verdict.coverage if one.partition == partition]
-    for one in covered:
+    for one in verdict.coverage:
+        if one.partition != partition:
+            continue
         for word in ("unmeasured", "down", "drained"):
             for node in getattr(one, word):
                 states[node].append("not measured" if word == "unmeasured" else word)
@@ -86,26 +72,32 @@ def _table(verdict: Verdict, partition: str) -> tuple[DataTable | None, str]:
     names = list(dict.fromkeys([*states, *sorted({*findings, *traffic})]))
     if not names:
         return None, ""
-    amiss |= {*findings} | {node for node, several in traffic.items() if _amiss(several)}
+    amiss |= set(findings)
+    amiss |= {
+        node
+        for node, several in traffic.items()
+        if any(each.rail and each.amiss() for each in several)
+    }
     shown = names if len(names) <= MOST_NODES else [node for node in names if node in amiss]
     rows = [
         (
             node,
-            "\n".join(states[node]) or NONE,
-            "\n".join(effects[node]) or NONE,
-            "\n".join(map(_differs, findings[node])) or NONE,
-            "\n".join(map(_counted, traffic[node])) or NONE,
-            _again(traffic[node]),
+            *(
+                "\n".join(several) or NONE
+                for several in (
+                    states[node],
+                    effects[node],
+                    map(_differs, findings[node]),
+                    map(_counted, traffic[node]),
+                )
+            ),
+            next((sent_again(each) for each in traffic[node] if each.rail), NONE),
         )
         for node in shown
     ]
     more = len(names) - len(shown)
     left = f"{counted(more, 'more node')} without findings" if more else ""
-    return text_table(_HEAD, rows), left
-
-
-def _amiss(several: Sequence[InterfaceTotals]) -> bool:
-    return any(one.amiss() for one in several if one.rail)
+    return DataTable(_HEAD, rows), left
 
 
 def _differs(finding: NodeFinding) -> str:
@@ -127,12 +119,3 @@ def _counted(totals: InterfaceTotals) -> str:
         if count != 0
     )
     return f"{totals.interface}: {changed or 'nothing amiss'}"
-
-
-def _again(several: Sequence[InterfaceTotals]) -> str:
-    again = next((one.again for one in several if one.rail), None)
-    if again is None:
-        return NONE
-    if again.count is None:
-        return NOT_KNOWN
-    return f"{again.count:,} ({100 * again.value:.2g} %)"

@@ -5,23 +5,22 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 
+from netproof.present import cpu
 from netproof.present.html import (
-    alongside,
     content,
-    cpu,
     curves,
     matrix,
     nodes,
     provenance,
-    studies,
+    study_page,
     switch,
     verdict,
 )
 from netproof.present.html.content import Group
-from netproof.present.html.html import Part, render
+from netproof.present.html.html import render
 from netproof.present.html.material import MAIN, Report, stated
-from netproof.session.session import Session
 from netproof.verdict.exit_status import CANNOT_JUDGE, FAILED, PASSED
+from netproof.verdict.explain import cpu_rows
 
 
 def pages(report: Report) -> dict[str, str]:
@@ -31,8 +30,7 @@ def pages(report: Report) -> dict[str, str]:
     word = {PASSED: "passed", FAILED: "failed", CANNOT_JUDGE: "not judged whole"}[judged.status]
     if judged.inconclusive:
         word = "inconclusive"
-    title = f"{report.system}: {word}"
-    made = {MAIN: _main(report, title, by_page)}
+    made = {MAIN: _main(report, f"{report.system}: {word}", by_page)}
     for name, groups in by_page.items():
         made[name] = curves.page(report, content.page_title(groups[0]), groups)
     if report.against is not None:
@@ -41,41 +39,41 @@ def pages(report: Report) -> dict[str, str]:
 
 
 def _main(report: Report, title: str, by_page: Mapping[str, Sequence[Group]]) -> str:
-    of_nodes, of_cpus = nodes.view(report), cpu.view(report)
-    parts = [
-        Part("verdict", "Verdict", "verdict.html", verdict.view(report)),
-        *alongside.parts(report),
-        *([Part("nodes", "Nodes", "nodes.html", of_nodes)] if of_nodes else []),
-        Part("matrix", "Matrix", "matrix.html", matrix.view(report, by_page)),
-        Part("curves", "Curves", "curves.html", curves.view(report, by_page)),
-        Part("netpipe", "NetPIPE", "netpipe.html", curves.netpipe_view(report)),
-        *([Part("cpu", "What it costs the CPU", "cpu.html", of_cpus)] if of_cpus else []),
-        Part("studies", "Compared with earlier studies", "studies.html", studies.view(report)),
-        Part(
-            "provenance",
-            "Provenance, and how to repeat it",
-            "provenance.html",
-            provenance.view(report),
-        ),
+    """Return the main page: its parts, each with anchor, title and the view of its template."""
+    judged = report.judged.verdict
+    costs = cpu_rows(judged)
+    parts = [("verdict", "Verdict", verdict.view(report))]
+    if report.against is not None:
+        parts.append(("switch", f"Switch {report.against.partition}", report))
+    if judged.alongside is not None:
+        parts.append(("alongside", "Compared with", judged.alongside))
+    of_nodes = nodes.view(report)
+    if of_nodes:
+        parts.append(("nodes", "Nodes", of_nodes))
+    parts += [
+        ("matrix", "Matrix", matrix.view(report, by_page)),
+        ("curves", "Curves", curves.view(report, by_page)),
+        ("netpipe", "NetPIPE", curves.netpipe_view(report)),
     ]
+    if costs.rows:
+        parts.append(("cpu", "What it costs the CPU", cpu.view(costs)))
+    parts += [
+        ("studies", "Compared with earlier studies", study_page.view(report)),
+        ("provenance", "Provenance, and how to repeat it", provenance.view(report)),
+    ]
+    info, labels = report.judged.session.info, report.judged.session.labels()
+    start, end = (_time(stated(info, key)) for key in ("time_start", "time_end"))
+    when = f"Measured from {start} to {end}, started on {stated(info, 'hostname')}"
+    if labels:
+        when += f"; labelled {', '.join(f'{key}={value}' for key, value in labels.items())}"
     return render(
         "index.html",
         title=title,
         scripts=report.scripts,
         system=report.system,
-        when=_when(report.judged.session),
+        when=when,
         parts=parts,
     )
-
-
-def _when(session: Session) -> str:
-    info = session.info
-    start, end = (_time(stated(info, key)) for key in ("time_start", "time_end"))
-    text = f"Measured from {start} to {end}, started on {stated(info, 'hostname')}"
-    labels = session.labels()
-    if labels:
-        text += f"; labelled {', '.join(f'{key}={value}' for key, value in labels.items())}"
-    return text
 
 
 def _time(stated: str) -> str:

@@ -14,10 +14,17 @@ import altair as alt
 from altair.utils.schemapi import debug_mode
 
 from netproof.localization.observations import PairQuantity
-from netproof.present.html.charts import FILE_LINE, NotDrawn, shown
-from netproof.present.html.html import DataTable, file_name
-from netproof.present.html.layers import Rows
-from netproof.present.html.looks import FILE, PAGE, Ink, Looks, looking
+from netproof.present.html.charts import (
+    FILE_LINE,
+    NotDrawn,
+    Rows,
+    file_title,
+    specification,
+    tips,
+)
+from netproof.present.html.html import file_name
+from netproof.present.html.looks import FILE, PAGE, Ink, Looks
+from netproof.present.tables import DataTable
 from netproof.session.pair_rounds import PairRounds
 
 PAIRS = "pairs"
@@ -99,7 +106,7 @@ class PairMap:
         late = self.quantity is PairQuantity.LATENCY
         return sorted(rows, key=lambda row: row["value"], reverse=late)
 
-    def chart(self, ink: Ink) -> alt.LayerChart:
+    def chart(self) -> alt.LayerChart:
         """Return the chart, square."""
         unit, drawn_nodes = _UNITS[self.quantity], list(self.groups or self.nodes)
         count = len(drawn_nodes)
@@ -116,20 +123,23 @@ class PairMap:
         scale = alt.Scale(
             scheme="viridis", reverse=self.quantity is PairQuantity.LATENCY, domain=self.domain()
         )
-        tips = [
-            alt.Tooltip("node:N", title="node"),
-            alt.Tooltip("partner:N", title="with"),
-            alt.Tooltip("value:Q", title=unit, format=",.4~r"),
-            alt.Tooltip("launches:Q", title="launches"),
-        ]
+        number = ",.4~r"
         if self.groups:
-            tips[2:] = [
-                alt.Tooltip("value:Q", title=f"median {unit}", format=",.4~r"),
-                alt.Tooltip("pairs:Q", title="pairs"),
-                alt.Tooltip("slowest:N", title="slowest pair"),
-                alt.Tooltip("slowest_value:Q", title=f"its {unit}", format=",.4~r"),
-            ]
-        drawn = [base.mark_rect().encode(x, y, alt.Color("value:Q", title=unit, scale=scale), tips)]
+            tooltip = tips(
+                node="node",
+                partner="with",
+                value=(f"median {unit}", number),
+                pairs=("pairs", "d"),
+                slowest="slowest pair",
+                slowest_value=(f"its {unit}", number),
+            )
+        else:
+            tooltip = tips(
+                node="node", partner="with", value=(unit, number), launches=("launches", "d")
+            )
+        drawn = [
+            base.mark_rect().encode(x, y, alt.Color("value:Q", title=unit, scale=scale), tooltip)
+        ]
         if count <= NUMBERED_UP_TO:
             middle = statistics.median(row["value"] for row in self.cells)
             dark = "<" if self.quantity is PairQuantity.RATE else ">"
@@ -141,8 +151,7 @@ class PairMap:
             text = alt.Text("value:Q", format=",.3~r")
             drawn.append(base.mark_text(fontSize=10).encode(x, y, text, color=colour))
         side = min(max(_CELL * count, _LEAST), _MOST)
-        sized = alt.layer(*drawn).properties(width=side, height=side, description=self.title)
-        return looking(sized.properties(background="transparent"), ink)
+        return alt.layer(*drawn).properties(width=side, height=side)
 
     def domain(self) -> list[float]:
         """Return the range of colours: all figures, and some room, so that noise is not dark."""
@@ -154,26 +163,17 @@ class PairMap:
 
     def for_page(self, looks: Looks) -> dict[str, Any]:
         """Return the Vega-Lite specification for a page; no look of a session is in it."""
-        with debug_mode(False):
-            return self._with_data(self.chart(PAGE))
+        return self._specification(PAGE)
 
     def for_file(self, looks: Looks) -> dict[str, Any]:
         """Return the Vega-Lite specification for a file, with its title within."""
-        with debug_mode(False):
-            title = alt.TitleParams(
-                self.title,
-                anchor="start",
-                fontSize=15,
-                color=FILE.text,
-                subtitle=textwrap.wrap(" ".join(self.sentences), FILE_LINE),
-                subtitleColor=FILE.faint,
-                subtitleFontSize=11,
-            )
-            return self._with_data(self.chart(FILE).properties(title=title, background="#ffffff"))
+        title = file_title(self.title, textwrap.wrap(" ".join(self.sentences), FILE_LINE))
+        return self._specification(FILE, title=title, background="#ffffff")
 
-    def _with_data(self, chart: alt.LayerChart) -> dict[str, Any]:
-        made = {**chart.to_dict(validate=False), "datasets": {PAIRS: self.cells}}
-        return shown(made)
+    def _specification(self, ink: Ink, **properties: Any) -> dict[str, Any]:
+        with debug_mode(False):
+            drawn = self.chart()
+        return specification(drawn, self.title, {PAIRS: self.cells}, ink, **properties)
 
     def table(self) -> DataTable:
         """Return the pairs, the slowest first."""
@@ -186,7 +186,7 @@ class PairMap:
         if len(slow) > LISTED:
             caption = f"the {LISTED} slowest of {len(slow)} pairs"
         head = ("pair", _UNITS[self.quantity], "launches")
-        return DataTable(head, rows, (False, True, True), caption)
+        return DataTable(head, rows, (1, 2), caption)
 
 
 def of_rounds(rounds: PairRounds) -> tuple[PairMap, ...]:

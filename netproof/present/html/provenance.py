@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Mapping
 from pathlib import Path, PurePath
 from typing import Any
 
-from netproof.present.html.html import DataTable, text_table
 from netproof.present.html.material import Report, stated
+from netproof.present.tables import DataTable
 from netproof.present.wording import counted
-from netproof.session.node_differences import NodeInJob
+from netproof.session.node_facts import Node
 from netproof.session.provenance import KIND_CONFIGURATION, KIND_REFERENCES, OfSession
 
 TESTBED = "testbed"
@@ -34,69 +33,63 @@ _OF_PARTITION = {
 }
 """Columns of the table of partitions, and the site's keys."""
 
+_OF_NODE = {
+    "CPU": "cpu",
+    "kernel": "kernel",
+    "NIC": "nic",
+    "driver": "driver",
+    "firmware": "firmware",
+    "Mbit/s": "link_mbit_s",
+    "MTU": "mtu",
+}
+"""Columns of the table of nodes, and their fields."""
+_IN_FULL = ("offloads", "coalescing", "sysctls", "programs")
 
-Facts = Mapping[str, object]
 
-
-@dataclass(frozen=True)
-class ProvenanceView:
-    """The commands that repeat the run, and all that is known of where it ran.
+def view(report: Report) -> dict[str, Any]:
+    """Return the commands that repeat the run, and all that is known of where it ran.
 
     ``cautions``: in what a repeat would differ; ``command``: that makes this report again;
     ``changed``: changes of a site's file since; ``not_available``: why nothing is known of software
     and nodes, or empty; ``in_full``: settings of each node.
     """
-
-    commands: tuple[str, ...]
-    cautions: tuple[str, ...]
-    command: str
-    session: Facts
-    partitions: DataTable
-    changed: tuple[str, ...]
-    environments: DataTable | None
-    not_available: str = ""
-    software: Facts = field(default_factory=dict)
-    files: DataTable | None = None
-    differences: tuple[str, ...] = ()
-    nodes: DataTable | None = None
-    in_full: Mapping[str, Facts] = field(default_factory=dict)
-    unknown: Facts = field(default_factory=dict)
-
-
-def view(report: Report) -> ProvenanceView:
-    """Return all that the part shows."""
     session, found = report.judged.session, report.provenance
     info = session.info
     commands, cautions = _repeat(report)
     partitions, changed = _partitions(report)
-    made = ProvenanceView(
-        commands=tuple(commands),
-        cautions=tuple(cautions),
-        command=report.command,
-        session={
-            "session": str(session.path),
+    # Each node of a partition once; where jobs found changes, the differences say so.
+    once = {(one.partition, one.node.node): one for one in found.nodes} if found else {}
+    nodes = {place: one.node for place, one in once.items()}
+    software, files = ({}, None) if found is None else _software(found)
+    return {
+        "commands": commands,
+        "cautions": cautions,
+        "command": report.command,
+        "session": {
+            "session": session.path,
             "ReFrame": stated(info, "version"),
             "command": stated(info, "cmdline"),
             "run in": stated(info, "workdir"),
             "by": stated(info, "user"),
         },
-        partitions=partitions,
-        changed=tuple(changed),
-        environments=_environments(report),
-    )
-    if found is None:
-        return replace(made, not_available=report.not_there["provenance"])
-    software, files = _software(found)
-    nodes, in_full = _nodes(found.nodes)
-    return replace(
-        made,
-        software=software,
-        files=files,
-        differences=tuple(found.differences) if found.nodes else (),
-        nodes=nodes,
-        in_full=in_full,
-        unknown=found.unknown,
-    )
+        "partitions": partitions,
+        "changed": changed,
+        "environments": _environments(report),
+        "not_available": "" if found else report.not_there["provenance"],
+        "software": software,
+        "files": files,
+        "differences": found.differences if nodes else (),
+        "nodes": _nodes(nodes) if nodes else None,
+        "in_full": {
+            node.node: {
+                f"{group} {key}": value
+                for group in _IN_FULL
+                for key, value in getattr(node, group).items()
+            }
+            for node in nodes.values()
+        },
+        "unknown": found.unknown if found else {},
+    }
 
 
 def _repeat(report: Report) -> tuple[list[str], list[str]]:
@@ -165,20 +158,18 @@ def _partitions(report: Report) -> tuple[DataTable, list[str]]:
             for title, value in now.items()
             if value != then[title]
         ]
-    return text_table(("partition", *_OF_PARTITION, "by"), rows), changed
+    return DataTable(("partition", *_OF_PARTITION, "by"), rows), changed
 
 
 def _environments(report: Report) -> DataTable | None:
     """Return the MPI library of each measured environment, and Spack's build of it."""
-    several = _recorded(report, "environment")
-    if not several:
-        return None
     rows = []
-    for name, extras in several.items():
+    for name, extras in _recorded(report, "environment").items():
         packages = extras.get("built", {}).get("packages", {})
-        stated = [f"{package} {one['version']} /{one['hash']}" for package, one in packages.items()]
-        rows.append((name, extras["mpi"], "; ".join(stated) or "not built by Spack"))
-    return text_table(("environment", "MPI", "package, version and hash"), rows)
+        built = [f"{package} {one['version']} /{one['hash']}" for package, one in packages.items()]
+        rows.append((name, extras["mpi"], "; ".join(built) or "not built by Spack"))
+    head = ("environment", "MPI", "package, version and hash")
+    return DataTable(head, rows) if rows else None
 
 
 def _recorded(report: Report, what: str) -> dict[str, dict[str, Any]]:
@@ -196,44 +187,29 @@ def _said(value: Any) -> str:
     return f"{value:g}" if isinstance(value, float) else str(value)
 
 
-def _software(found: OfSession) -> tuple[Facts, DataTable | None]:
+def _software(found: OfSession) -> tuple[dict[str, str], DataTable | None]:
     """Return versions, and files of configuration and references; nothing where none is known."""
     one = found.software
     if one is None:
         return {}, None
+
+    def known(value: str | None, key: str) -> str:
+        return value or f"not known: {one.absent.get(key, 'no reason is given')}"
+
     facts = {
         "netproof": one.netproof,
         "ReFrame": one.reframe,
-        "Slurm": one.slurm or f"not known: {one.absent.get('slurm', 'no reason is given')}",
-        "revision": one.git_revision
-        or f"not known: {one.absent.get('git_revision', 'no reason is given')}",
+        "Slurm": known(one.slurm, "slurm"),
+        "revision": known(one.git_revision, "git_revision"),
     }
-    files = ((file.path, file.kind, file.sha256) for file in one.files)
-    return facts, text_table(("file", "kind", "SHA-256"), files)
+    files = [(file.path, file.kind, file.sha256) for file in one.files]
+    return facts, DataTable(("file", "kind", "SHA-256"), files)
 
 
-_NODE_HEAD = ("node", "partition", "CPU", "kernel", "NIC", "driver", "firmware", "Mbit/s", "MTU")
-
-
-def _nodes(nodes: Sequence[NodeInJob]) -> tuple[DataTable | None, dict[str, Facts]]:
-    """Return each node of a partition once; where jobs found changes, the differences say so."""
-    if not nodes:
-        return None, {}
-    once = {(one.partition, one.node.node): one for one in nodes}
-    rows, in_full = [], {}
-    for found in once.values():
-        one = found.node
-        stated = (one.cpu, one.kernel, one.nic, one.driver, one.firmware, one.link_mbit_s, one.mtu)
-        rows.append((one.node, found.partition, *("–" if v is None else str(v) for v in stated)))
-        several = {
-            "offloads": one.offloads,
-            "coalescing": one.coalescing,
-            "sysctls": one.sysctls,
-            "programs": one.programs,
-        }
-        in_full[one.node] = {
-            f"{group} {key}": value
-            for group, values in several.items()
-            for key, value in values.items()
-        }
-    return text_table(_NODE_HEAD, rows), in_full
+def _nodes(nodes: Mapping[tuple[str, str], Node]) -> DataTable:
+    """Return a row for each node, by partition and name."""
+    rows = []
+    for (partition, name), node in nodes.items():
+        values = (getattr(node, field) for field in _OF_NODE.values())
+        rows.append((name, partition, *("–" if one is None else str(one) for one in values)))
+    return DataTable(("node", "partition", *_OF_NODE), rows)

@@ -1,35 +1,50 @@
-"""The page on a study redone: its measurements, in its order, on the system at hand."""
+"""Earlier studies: a part of a report, and the page on a study redone on the system at hand."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from typing import Any
 
-from netproof.present.html import curves, score_chart, studies, tuning
-from netproof.present.html.charts import ChartFigure
+import altair as alt
+
+from netproof.present import studies as tables_of_studies
+from netproof.present.html import content, curves, tuning
+from netproof.present.html.charts import MARKS, STROKE_SIZE, ChartFigure, dots, present, tips
 from netproof.present.html.content import Group
-from netproof.present.html.curves import FigureView
-from netproof.present.html.html import file_name, render
+from netproof.present.html.html import chart, file_name, render
+from netproof.present.html.looks import PAGE, Looks
 from netproof.present.html.material import Report
-from netproof.present.html.studies import StudyView
-from netproof.present.html.tuning import SweepView
+from netproof.present.tables import DataTable
 from netproof.studies.session_figures import SessionAlongsideStudy
-from netproof.studies.study import NetpipeCharts, Study, StudyPart
+from netproof.studies.study import Study, StudyPart
 from netproof.tuning.gains import Tuned
 from netproof.tuning.sweep import Sweep
 
+_SMOOTH, _RED = "no size is red", "red at some size"
+"""Meanings of a configuration's mark: a score alone hides what a few sizes do."""
 
-@dataclass(frozen=True)
-class StudyPartView:
-    """A part of the page; ``missing``: what is not there, and why, a sentence each."""
 
-    name: str
-    title: str
-    text: str
-    tables: StudyView | None
-    figures: tuple[FigureView, ...]
-    sweeps: tuple[SweepView, ...]
-    missing: tuple[str, ...]
+def view(report: Report) -> dict[str, Any]:
+    """Return every study; ``not_available``: why studies are missing, or empty."""
+    why = report.not_there.get("studies", "")
+    if why:
+        return {"studies": (), "not_available": why}
+    alongside = SessionAlongsideStudy(report.judged.session)
+    return {"studies": [of_study(one, alongside) for one in report.studies], "not_available": ""}
+
+
+def of_study(study: Study, alongside: SessionAlongsideStudy) -> dict[str, Any]:
+    """Return one study: the session in its columns, and its own tables and notes."""
+    of_session = tables_of_studies.tables_alongside(study, alongside)
+    return {
+        "title": study.title,
+        "source": study.source,
+        "of_session": of_session,
+        # Only of the figures that the tables above requested.
+        "reasons": alongside.reasons(),
+        "own": tables_of_studies.study_tables(study),
+        "notes": tables_of_studies.study_notes(study),
+    }
 
 
 def page(
@@ -62,61 +77,125 @@ def _part(
     study: Study,
     sweeps: Sequence[tuple[Sweep, Tuned]],
     not_swept: Mapping[str, str],
-) -> StudyPartView:
+) -> dict[str, Any]:
+    """Return a part of the page; ``missing``: what is not there, and why, a sentence each."""
     missing = [] if part.not_measured is None else [part.not_measured]
-    figures: list[FigureView] = []
+    figures: list[dict[str, Any]] = []
+
+    def draw(several: Sequence[ChartFigure]) -> None:
+        drawn = [curves.figure(one, report.looks) for one in several if one.rows]
+        figures.extend(drawn)
+        if several and not drawn:
+            # All lack the same: the first stands for them.
+            missing.append(f"{several[0].title}: the session has no curve of it")
+
+    def groups(function: str) -> list[Group]:
+        found = [one for one in report.groups if one.case.function == function]
+        if not found:
+            missing.append(f"{function}: the session was not to measure it")
+        return found
+
     if part.netpipe is not None:
-        figures += _netpipe(part.netpipe, report, missing)
+        asked = (part.netpipe.path, part.netpipe.direction)
+        pairs = [pair for key, pair in report.netpipe.items() if key[:2] == asked]
+        for pair in pairs:
+            draw(pair)
+        if not pairs:
+            missing.append(f"NetPIPE {' '.join(asked)}: the session was not to measure it")
     for function in part.functions:
-        for group in _groups(function, report, missing):
-            figures += _drawn([report.figures[group.name]], report, missing)
+        for group in groups(function):
+            draw([report.figures[group.name]])
     for function in part.scores:
-        groups = _groups(function, report, missing)
-        if groups:
-            scores = score_chart.of_groups(groups[0].function, groups, report.looks)
-            if scores.specification is None:
-                missing.append(f"{scores.title}: the session has no score of it")
+        several = groups(function)
+        if several:
+            scores = _scores(several[0].function, several, report.looks)
+            if scores["specification"] is None:
+                missing.append(f"{scores['title']}: the session has no score of it")
             else:
                 figures.append(scores)
-    shown = [tuning.view(*one) for one in sweeps if one[0].parameter in part.sweeps]
     swept = {one[0].parameter for one in sweeps}
     missing += [not_swept[name] for name in part.sweeps if name not in swept]
-    return StudyPartView(
-        name=file_name(part.heading),
-        title=part.heading,
-        text=part.text or "",
-        tables=_tables(study, report) if part.tables else None,
-        figures=tuple(figures),
-        sweeps=tuple(shown),
-        missing=tuple(missing),
+    tables = None
+    if part.tables:
+        tables = of_study(study, SessionAlongsideStudy(report.judged.session))
+    return {
+        "name": file_name(part.heading),
+        "title": part.heading,
+        "text": part.text or "",
+        "tables": tables,
+        "figures": figures,
+        "sweeps": [tuning.view(*one) for one in sweeps if one[0].parameter in part.sweeps],
+        "missing": missing,
+    }
+
+
+def _scores(function: str, groups: Sequence[Group], looks: Looks) -> dict[str, Any]:
+    """Return the chart of a function's scores at each count of ranks; empty without scores.
+
+    A score is the geometric mean over the sizes of the baseline's time over the configuration's,
+    with its 95 % interval; after the GigE synthetic-benchmark report.
+    """
+    rows, missing, against = [], [], ""
+    for group in groups:
+        for judged in group.members:
+            name = f"{content.configuration(judged.case)}, {group.variant}"
+            found = judged.score()
+            if found is None:
+                missing.append(f"{name}: no score")
+                continue
+            against = found.against or against
+            low, high = found.interval or (found.value, found.value)
+            rows.append(
+                {
+                    "configuration": name,
+                    "environment": judged.case.environment,
+                    "value": found.value,
+                    "low": low,
+                    "high": high,
+                    "state": _RED if judged.failed else _SMOOTH,
+                }
+            )
+    title = f"{function}: times as fast as {against or 'the score baseline'}"
+    if not rows:
+        return {**chart(title, None), "missing": missing}
+    caption = "The geometric mean over all common sizes, and its 95 % interval over launches."
+    made = chart(title, _score_chart(title, rows, looks), caption)
+    return {
+        **made,
+        "missing": missing,
+        "data": DataTable(
+            ("configuration", "score", "95 % interval", "criteria"),
+            [
+                (
+                    row["configuration"],
+                    f"{row['value']:.3g}",
+                    f"{row['low']:.3g} to {row['high']:.3g}",
+                    row["state"],
+                )
+                for row in rows
+            ],
+            (1, 2),
+        ),
+    }
+
+
+def _score_chart(title: str, rows: list[dict[str, Any]], looks: Looks) -> dict[str, Any]:
+    names = [row["configuration"] for row in rows]
+    y = alt.Y("configuration:N", sort=names, title=None, axis=alt.Axis(labelLimit=320))
+    colour = alt.Color(
+        "environment:N",
+        title=looks.legend,
+        scale=looks.colours(present(rows, "environment"), PAGE, of="environment"),
+        legend=alt.Legend(symbolType="stroke", symbolSize=STROKE_SIZE),
     )
-
-
-def _tables(study: Study, report: Report) -> StudyView:
-    return studies.of_study(study, SessionAlongsideStudy(report.judged.session))
-
-
-def _netpipe(asked: NetpipeCharts, report: Report, missing: list[str]) -> list[FigureView]:
-    pairs = [
-        pair
-        for (path, direction, _), pair in report.netpipe.items()
-        if (path, direction) == (asked.path, asked.direction)
-    ]
-    if not pairs:
-        missing.append(f"NetPIPE {asked.path} {asked.direction}: the session was not to measure it")
-    return [one for pair in pairs for one in _drawn(pair, report, missing)]
-
-
-def _drawn(figures: Sequence[ChartFigure], report: Report, missing: list[str]) -> list[FigureView]:
-    """Return the charts with a curve; name only the first without, since all lack the same."""
-    found = [curves.figure(one, report.looks, ()) for one in figures if one.rows]
-    if figures and not found:
-        missing.append(f"{figures[0].title}: the session has no curve of it")
-    return found
-
-
-def _groups(function: str, report: Report, missing: list[str]) -> list[Group]:
-    found = [one for one in report.groups if one.case.function == function]
-    if not found:
-        missing.append(f"{function}: the session was not to measure it")
-    return found
+    shapes = alt.Scale(domain=[_SMOOTH, _RED], range=["circle", MARKS["failed"]])
+    shape = alt.Shape("state:N", title="criteria", scale=shapes)
+    number = ",.3~r"
+    tooltip = tips(
+        configuration="configuration",
+        value=("score", number),
+        low=("from", number),
+        high=("to", number),
+        state="criteria",
+    )
+    return dots("scores", title, rows, "times as fast as the baseline", tooltip, y, colour, shape)

@@ -5,23 +5,15 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import altair as alt
-from altair.utils.schemapi import debug_mode
 
 from netproof.congestion.percentiles import TailFigures
 from netproof.congestion.tails import Tail
-from netproof.present import tails as shown
-from netproof.present.html.charts import shown as as_shown
-from netproof.present.html.curves import FigureView
-from netproof.present.html.html import DataTable, file_name, render, script_json, text_table
-from netproof.present.html.layers import Rows
-from netproof.present.html.looks import PAGE, looking
-
-CALLS, MOMENTS = "calls", "moments"
-"""Names of the charts' data."""
+from netproof.present.html.charts import Rows, specification, tips
+from netproof.present.html.html import answers_page, chart, file_name
+from netproof.present.tails import answer, name_of
 
 _BINS_A_DOUBLING = 4
 _LONGEST_SHOWN = 2000
@@ -29,38 +21,19 @@ _LONGEST_SHOWN = 2000
 _HEIGHT = 260
 
 
-@dataclass(frozen=True)
-class TailView:
-    """One long launch."""
-
-    name: str
-    title: str
-    conclusion: str
-    percentiles: DataTable
-    sentences: tuple[str, ...]
-    figures: tuple[FigureView, ...]
-
-
 def page(several: Sequence[tuple[Tail, TailFigures]], scripts: Sequence[str]) -> str:
     """Return the page on all tails of a report."""
-    return render(
-        "tails.html",
-        title="Single calls: " + ", ".join(dict.fromkeys(shown.name_of(one) for one, _ in several)),
-        scripts=scripts,
-        sessions=[_view(tail, found) for tail, found in several],
-    )
-
-
-def _view(tail: Tail, found: TailFigures) -> TailView:
-    title = shown.name_of(tail)
-    return TailView(
-        file_name(title),
-        title,
-        shown.conclusion(tail, found),
-        text_table(shown.head(), shown.rows(found)),
-        shown.sentences(tail, found),
-        (_often(tail), _over_time(tail)),
-    )
+    answers = [
+        {
+            **answer(tail, found),
+            "name": file_name(name_of(tail)),
+            "title": name_of(tail),
+            "figures": [_often(tail), _over_time(tail)],
+            "by_size": None,
+        }
+        for tail, found in several
+    ]
+    return answers_page("Single calls", (name_of(tail) for tail, _ in several), answers, scripts)
 
 
 def histogram(times_us: Sequence[float]) -> Rows:
@@ -89,11 +62,10 @@ def longest_over_time(tail: Tail) -> Rows:
     return found
 
 
-def _often(tail: Tail) -> FigureView:
-    rows = histogram(tail.times_us)
+def _often(tail: Tail) -> dict[str, Any]:
     scale = alt.Scale(type="log")
-    chart = (
-        alt.Chart(alt.NamedData(CALLS))
+    drawn = (
+        alt.Chart(alt.NamedData("calls"))
         .mark_rect()
         .encode(
             alt.X("from:Q", title="time of a call, µs", scale=scale),
@@ -107,32 +79,24 @@ def _often(tail: Tail) -> FigureView:
             ],
         )
     )
-    return _figure("How often a call took how long", chart, {CALLS: rows}, ())
+    return _chart("How often a call took how long", drawn, "calls", histogram(tail.times_us))
 
 
-def _over_time(tail: Tail) -> FigureView:
-    rows = longest_over_time(tail)
-    chart = (
-        alt.Chart(alt.NamedData(MOMENTS))
+def _over_time(tail: Tail) -> dict[str, Any]:
+    drawn = (
+        alt.Chart(alt.NamedData("moments"))
         .mark_circle(size=18)
         .encode(
             alt.X("second:Q", title="seconds since the first calls"),
             alt.Y("time:Q", title="time of a call, µs", scale=alt.Scale(type="log")),
-            tooltip=[
-                alt.Tooltip("second:Q", title="second", format=".1f"),
-                alt.Tooltip("time:Q", title="µs", format=",.4~r"),
-            ],
+            tooltip=tips(second=("second", ".1f"), time=("µs", ",.4~r")),
         )
     )
-    caption = ("Each dot is the longest of the calls around it.",)
-    return _figure("The longest calls over time", chart, {MOMENTS: rows}, caption)
+    caption = "Each dot is the longest of the calls around it."
+    rows = longest_over_time(tail)
+    return _chart("The longest calls over time", drawn, "moments", rows, caption)
 
 
-def _figure(
-    title: str, chart: alt.Chart, data: dict[str, Any], sentences: tuple[str, ...]
-) -> FigureView:
-    with debug_mode(False):
-        sized = chart.properties(width="container", height=_HEIGHT, description=title)
-        looked = looking(sized.properties(background="transparent"), PAGE)
-        made = as_shown({**looked.to_dict(validate=False), "datasets": data})
-    return FigureView(title, script_json(made), sentences, (), {}, None)
+def _chart(title: str, drawn: alt.Chart, data: str, rows: Rows, *caption: str) -> dict[str, Any]:
+    made = specification(drawn, title, {data: rows}, width="container", height=_HEIGHT)
+    return chart(title, made, *caption)

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
 
 from netproof.criteria import Level
 from netproof.diagnosis.diagnosis import Diagnosis
-from netproof.diagnosis.evidence import NO_EARLIER, Culprit
+from netproof.diagnosis.evidence import NO_EARLIER
 from netproof.measurement.case import Case
 from netproof.present.diagnosis import headline, rows
 from netproof.present.html import content
@@ -18,103 +18,19 @@ from netproof.present.tables import MOST_DIFFERENCES
 from netproof.present.wording import not_available, outcome
 from netproof.verdict.exit_status import CANNOT_JUDGE, FAILED, PASSED
 from netproof.verdict.explain import counts
-from netproof.verdict.power import CasePower, Degradation
+from netproof.verdict.power import Degradation
 from netproof.verdict.verdict import Judged, SkippedCase
 
 
-@dataclass(frozen=True)
-class CaseEntry:
-    """A case of a list, with a link to its curves and the reasons why it is in the list."""
+def view(report: Report) -> dict[str, Any]:
+    """Return the verdict, cases with their reasons, what did not run, and remarks.
 
-    name: str
-    link: str
-    reasons: tuple[str, ...]
-
-
-@dataclass(frozen=True)
-class NotRun:
-    """Cases of a configuration that did not run, for one reason."""
-
-    configuration: str
-    why: str
-    cases: tuple[str, ...]
-
-    @property
-    def count(self) -> int:
-        """Number of these cases."""
-        return len(self.cases)
-
-
-@dataclass(frozen=True)
-class CulpritView:
-    """A culprit: the headline, and the findings on it, each with its label."""
-
-    headline: str
-    rows: tuple[tuple[str, str], ...]
-
-
-@dataclass(frozen=True)
-class DiagnosisView:
-    """Diagnosis of a partition: culprits, what was ruled out, and what is not known."""
-
-    headline: str
-    culprits: tuple[CulpritView, ...]
-    ruled_out: tuple[str, ...]
-    not_known: tuple[str, ...]
-
-
-@dataclass(frozen=True)
-class PowerEntry:
-    """A case that passed, and the mildest change of each kind that fails it, and by what."""
-
-    name: str
-    link: str
-    changes: tuple[tuple[str, str], ...]
-
-
-@dataclass(frozen=True)
-class VerdictView:
-    """The verdict, failures with their reasons, what did not run, and remarks.
-
-    ``more_differences``: of nodes, beyond those among the ``notes``; ``diagnoses``: by partition.
+    ``more_differences``: of nodes, beyond those among the ``notes``; ``diagnoses``: by partition;
+    ``powers``: cases that passed, with the mildest change of each kind that fails them.
     """
-
-    look: str
-    sign: str
-    word: str
-    sentence: str
-    faults: tuple[str, ...]
-    failed: tuple[CaseEntry, ...]
-    inconclusive: tuple[CaseEntry, ...]
-    not_run: tuple[NotRun, ...]
-    warned: tuple[CaseEntry, ...]
-    unconfirmed: tuple[CaseEntry, ...]
-    notes: tuple[str, ...]
-    more_differences: int
-    diagnoses: tuple[DiagnosisView, ...] = ()
-    powers: tuple[PowerEntry, ...] = ()
-    kinds: tuple[str, ...] = ("case", *map(str, Degradation))
-
-
-def _diagnosis(one: Diagnosis) -> DiagnosisView:
-    return DiagnosisView(
-        headline(one),
-        tuple(CulpritView(culprit.headline, _findings(culprit)) for culprit in one.culprits),
-        one.ruled_out,
-        one.not_known,
-    )
-
-
-def _findings(culprit: Culprit) -> tuple[tuple[str, str], ...]:
-    """Return the findings on a culprit; since when only where earlier sessions were read."""
-    several = rows(culprit)
-    return tuple(one for one in several if culprit.since is not NO_EARLIER or one[0] != "since")
-
-
-def view(report: Report) -> VerdictView:
-    """Return all that the part shows."""
-    verdict = report.judged.verdict
-    warned = any(state_of(one) is CaseState.WARNED for one in verdict.cases)
+    verdict, differences = report.judged.verdict, report.judged.beyond_nodes
+    states = {id(one): state_of(one) for one in verdict.cases}
+    warned = CaseState.WARNED in states.values()
     state, word = {
         PASSED: (CaseState.WARNED if warned else CaseState.PASSED, "Passed"),
         FAILED: (CaseState.FAILED, "Failed"),
@@ -122,91 +38,84 @@ def view(report: Report) -> VerdictView:
     }[verdict.status]
     if verdict.inconclusive:
         state, word = CaseState.INCONCLUSIVE, "Inconclusive"
-    by_state: dict[CaseState, list[Judged]] = {}
-    for one in verdict.cases:
-        by_state.setdefault(state_of(one), []).append(one)
-    links = {id(one): group.link for group in report.groups for one in group.members}
-    pages = {one.case.key(): links[id(one)] for one in verdict.cases if id(one) in links}
+    links = {one.case.key(): group.link for group in report.groups for one in group.members}
 
-    def entries(several: Iterable[tuple[Judged, Sequence[str]]]) -> tuple[CaseEntry, ...]:
-        return tuple(
-            CaseEntry(_case_name(one.case), links[id(one)], tuple(reasons))
-            for one, reasons in several
-            if reasons
-        )
-
-    differences = report.judged.beyond_nodes
-    return VerdictView(
-        diagnoses=tuple(map(_diagnosis, report.diagnoses)),
-        powers=tuple(_power(one, pages[one.case.key()]) for one in report.powers if one.smallest),
-        look=state.look,
-        sign=state.sign,
-        word=word,
-        sentence=outcome(counts(verdict)),
-        faults=verdict.faults,
-        failed=entries(
-            (one, [*one.faults, *content.reasons(one, Level.FAIL)])
-            for one in by_state.get(CaseState.FAILED, [])
-        ),
-        inconclusive=entries(
-            (one, content.reasons(one, Level.INCONCLUSIVE))
-            for one in by_state.get(CaseState.INCONCLUSIVE, [])
-        ),
-        not_run=_not_run(by_state.get(CaseState.ABSENT, []), verdict.left),
-        warned=entries((one, content.reasons(one, Level.WARN)) for one in verdict.cases),
-        unconfirmed=entries(
-            (one, [ruling.reason for ruling in one.rulings if ruling.forgiven])
+    def entries(
+        reasons: Callable[[Judged], Iterable[str]], only: CaseState | None = None
+    ) -> list[dict[str, Any]]:
+        found = [
+            {"name": _name(one.case), "link": links[one.case.key()], "reasons": list(reasons(one))}
             for one in verdict.cases
+            if only in (None, states[id(one)])
+        ]
+        return [one for one in found if one["reasons"]]
+
+    powers = []
+    for one in report.powers:
+        found = {each.change: each for each in one.smallest}
+        several = [found.get(change) for change in Degradation]
+        changes = [(said(each), "" if each is None else each.by) for each in several]
+        if found:
+            powers.append((_name(one.case), links[one.case.key()], changes))
+    absent = [one for one in verdict.cases if states[id(one)] is CaseState.ABSENT]
+    return {
+        "state": state,
+        "word": word,
+        "sentence": outcome(counts(verdict)),
+        "diagnoses": list(map(_diagnosis, report.diagnoses)),
+        "faults": verdict.faults,
+        "failed": entries(
+            lambda one: (*one.faults, *content.reasons(one, Level.FAIL)), CaseState.FAILED
         ),
-        notes=(
+        "inconclusive": entries(
+            lambda one: content.reasons(one, Level.INCONCLUSIVE), CaseState.INCONCLUSIVE
+        ),
+        "not_run": _not_run(absent, verdict.left),
+        "warned": entries(lambda one: content.reasons(one, Level.WARN)),
+        "unconfirmed": entries(
+            lambda one: [ruling.reason for ruling in one.rulings if ruling.forgiven]
+        ),
+        "notes": [
             *(f"Nodes differ: {one}" for one in differences[:MOST_DIFFERENCES]),
-            *_notes(report),
-        ),
-        more_differences=max(len(differences) - MOST_DIFFERENCES, 0),
-    )
+            *(f"Coverage: {one}" for one in verdict.coverage),
+            *(f"Pairs: {one}" for one in verdict.pairs),
+            *(f"Inconclusive: {one}" for one in verdict.undecided),
+            *(f"Warning: {one}" for one in verdict.node_warnings),
+            *(f"Not available: {one}" for one in not_available(verdict.absences)),
+            *(f"Note: {note}" for note in verdict.notes),
+            *(f"Not compared with an earlier session: {why}" for why in report.judged.unread),
+        ],
+        "more_differences": max(len(differences) - MOST_DIFFERENCES, 0),
+        "kinds": ["case", *Degradation],
+        "powers": powers,
+    }
 
 
-def _power(one: CasePower, link: str) -> PowerEntry:
-    found = {each.change: each for each in one.smallest}
-    changes = [found.get(change) for change in Degradation]
-    return PowerEntry(
-        _case_name(one.case),
-        link,
-        tuple((said(each), "" if each is None else each.by) for each in changes),
-    )
+def _diagnosis(one: Diagnosis) -> dict[str, Any]:
+    """Return culprits with labelled findings; since when only where earlier sessions were read."""
+    culprits = [
+        (
+            culprit.headline,
+            [row for row in rows(culprit) if culprit.since is not NO_EARLIER or row[0] != "since"],
+        )
+        for culprit in one.culprits
+    ]
+    notes = {"Ruled out": one.ruled_out, "Not known": one.not_known}
+    return {"headline": headline(one), "culprits": culprits, "notes": notes}
 
 
-def _case_name(case: Case) -> str:
-    return f"{content.configuration(case)}: {content.function_name(case)}, {content.variant(case)}"
+def _name(case: Case) -> str:
+    return f"{content.configuration(case)}: {content.named(case)}"
 
 
-def _not_run(several: Sequence[Judged], left: Sequence[SkippedCase]) -> tuple[NotRun, ...]:
-    by_place: dict[tuple[str, str], list[Case]] = {}
+def _not_run(several: Sequence[Judged], left: Sequence[SkippedCase]) -> dict[tuple[str, str], Any]:
+    """Return the cases that did not run, by configuration and reason."""
+    by_place: dict[tuple[str, str], list[str]] = {}
     for one in several:
         place = (content.configuration(one.case), "; ".join(one.faults))
-        by_place.setdefault(place, []).append(one.case)
+        by_place.setdefault(place, []).append(content.named(one.case))
     for one in left:
         word = "deferred" if one.left.planned else "could not be measured"
         place = (content.configuration(one.case), f"{word}: {one.left.why}")
-        by_place.setdefault(place, []).append(one.case)
-    return tuple(
-        NotRun(
-            where,
-            why,
-            tuple(f"{content.function_name(case)}, {content.variant(case)}" for case in cases),
-        )
-        for (where, why), cases in by_place.items()
-    )
-
-
-def _notes(report: Report) -> list[str]:
-    verdict = report.judged.verdict
-    return [
-        *(f"Coverage: {one}" for one in verdict.coverage),
-        *(f"Pairs: {one}" for one in verdict.pairs),
-        *(f"Inconclusive: {one}" for one in verdict.undecided),
-        *(f"Warning: {one}" for one in verdict.node_warnings),
-        *(f"Not available: {one}" for one in not_available(verdict.absences)),
-        *(f"Note: {note}" for note in verdict.notes),
-        *(f"Not compared with an earlier session: {reason}" for reason in report.judged.unread),
-    ]
+        by_place.setdefault(place, []).append(content.named(one.case))
+    return by_place

@@ -14,7 +14,7 @@ from rich.console import Console
 from netproof.comparison.compared_case import Outcome
 from netproof.comparison.comparison import compare, sides
 from netproof.errors import NetproofError
-from netproof.present.compared_tables import print_comparison
+from netproof.present.compared import print_comparison
 
 RECORDED = Path(__file__).resolve().parents[2] / "data" / "sessions"
 

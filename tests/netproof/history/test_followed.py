@@ -17,7 +17,7 @@ from netproof.history.changes import DetectionSettings
 from netproof.history.followers import Followers
 from netproof.history.selection import NEWEST_SESSIONS, STRIDE, Selection
 from netproof.history.series import chosen
-from netproof.present.history_documents import document
+from netproof.present.history import document
 from netproof.store import StoredSession, following
 
 SYSTEM = "testbed"

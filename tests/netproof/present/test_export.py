@@ -93,8 +93,9 @@ def test_netpipe_files_say_what_the_session_measured(stored, tmp_path):
             path.read_text(), str(path), bidirectional=direction == "bidirectional"
         ).curve()
         (launch,) = cases()[f"tcp {direction}"]["launches"]
-        assert list(read.sizes) == launch["curve"]["sizes"]
-        assert read.time_us == pytest.approx(launch["curve"]["time_us"], abs=0.0051)
+        curve = launch["curve"]
+        assert list(read.sizes) == curve["sizes"]
+        assert read.time_us == pytest.approx(curve["time_us"], abs=0.0051)
 
 
 def test_a_file_of_netpipe_comes_out_as_it_went_in():

@@ -115,7 +115,7 @@ def test_the_page_has_the_table_a_small_chart_of_each_and_all_times():
 def test_a_barrier_has_one_row_and_no_size():
     one = swept("Barrier", (0,))
     table = one.winners()
-    assert shown.rows_of(one, table)[0][:2] == ("-", "the library's own")
+    assert shown.answer(one, table)["table"].rows[0][:2] == ("-", "the library's own")
     text = pages.page([(one, table)], ("vega.js",))
     assert "There is no curve to draw." in text
 
@@ -125,11 +125,3 @@ def test_a_sweep_comes_back_from_a_report_as_it_was():
     back = AlgorithmSweep.from_json(json.loads(json.dumps(one.as_json())))
     assert back.winners() == one.winners()
     assert (back.names, back.refused, back.fell_back) == (one.names, one.refused, one.fell_back)
-
-
-@pytest.mark.parametrize(
-    ("size", "words"),
-    [(0, "-"), (4, "4 B"), (1000, "1,000 B"), (65536, "64 KiB"), (1 << 20, "1 MiB")],
-)
-def test_sizes_are_written_as_people_do(size, words):
-    assert shown.size_in_words(size) == words

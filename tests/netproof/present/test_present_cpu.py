@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import io
+import re
+from types import SimpleNamespace
 
 from rich.console import Console
 
 from netproof.measurement.case import Case
-from netproof.measurement.cpu_use import NodeCost
-from netproof.present.cpu import figures, print_cpu
-from netproof.verdict.explain import CpuRow, CpuRows
+from netproof.measurement.cpu_use import NO_STARTS, NodeCost
+from netproof.present.cpu import figures, print_cpu, view
+from netproof.present.html.html import render
+from netproof.verdict.explain import CpuRow, CpuRows, cpu_rows
 
 TCP = Case("testbed", "gige", "mpich", "netpipe", "tcp", 2, 2, "inside", "oneway")
 COST = NodeCost(
@@ -61,3 +64,43 @@ def test_a_narrow_terminal_keeps_what_matters_most():
 
 def test_nothing_is_said_where_no_launch_only_started():
     assert printed(CpuRows((), {"its job made none": 8})) == ""
+
+
+OTHER = NodeCost("gige-1", 1, 1, seconds=2.0, cpu_s=1.0, start_s=0.1, cores=0.5, s_per_gb=2.0)
+UNKNOWN = NodeCost("gige-1", 1, 1, absent=(("cpu_s", NO_STARTS),))
+
+
+def verdict(**costs: NodeCost) -> SimpleNamespace:
+    """A verdict on NetPIPE between nodes, as far as the part looks at it."""
+    cases = [
+        SimpleNamespace(
+            case=Case("testbed", "gige", "mpich", "netpipe", protocol, 2, 1, "between", "oneway"),
+            measured=SimpleNamespace(cpu_costs=(cost,)),
+        )
+        for protocol, cost in costs.items()
+    ]
+    return SimpleNamespace(cases=cases)
+
+
+def text(page: str) -> str:
+    return " ".join(re.sub("<[^>]*>", " ", page).split())
+
+
+def test_each_case_has_its_row_and_the_node_that_it_cost_most():
+    shown = view(cpu_rows(verdict(tcp=OTHER, mpi=OTHER)))
+    assert [row[:5] for row in shown["table"].rows] == [
+        ("NetPIPE TCP between oneway", "gige", "mpich", "2", "gige-1"),
+        ("NetPIPE MPI between oneway", "gige", "mpich", "2", "gige-1"),
+    ]
+    said = text(render("cpu.html", view=shown))
+    assert said.startswith("Of the node that it cost most, less starting and ending")
+    assert NO_STARTS not in said
+
+
+def test_why_others_are_not_known_stands_below():
+    said = text(render("cpu.html", view=view(cpu_rows(verdict(tcp=OTHER, mpi=UNKNOWN)))))
+    assert said.endswith(f"not known of 1 case: {NO_STARTS}")
+
+
+def test_there_is_no_part_where_nothing_is_known():
+    assert not cpu_rows(verdict(tcp=UNKNOWN)).rows

@@ -125,7 +125,7 @@ def test_a_cause_says_what_where_and_how_it_shows(recorded, cause, words):
     assert shown.cause_in_words(cause).startswith(words)
     found = LoadFindings(factors.impacts(recorded), (cause,), ("slow ports: why",))
     assert shown.conclusion(found)[1].startswith(words)
-    assert "Inconclusive: slow ports: why." in shown.sentences(recorded, found)
+    assert "Inconclusive: slow ports: why." in shown.answer(recorded, found)["remarks"]
     assert words in html.unescape(pages.page([(recorded, found)], ("vega.js",)))
 
 

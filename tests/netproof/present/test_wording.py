@@ -10,7 +10,7 @@ import typer
 
 from netproof.commands.cli import app
 from netproof.present import html
-from netproof.present.wording import counted, outcome
+from netproof.present.wording import counted, outcome, size_in_words
 from netproof.verdict.explain import Counts
 
 NONE = Counts(**dict.fromkeys(Counts.__dataclass_fields__, 0))
@@ -47,6 +47,14 @@ def test_what_changed_for_the_worse_is_counted_too():
 
 def test_one_is_not_plural():
     assert (counted(1), counted(2), counted(1, "fault")) == ("1 case", "2 cases", "1 fault")
+
+
+@pytest.mark.parametrize(
+    ("size", "words"),
+    [(0, "0 B"), (4, "4 B"), (1000, "1,000 B"), (65536, "64 KiB"), (1 << 20, "1 MiB")],
+)
+def test_sizes_are_written_as_people_do(size, words):
+    assert size_in_words(size) == words
 
 
 NOT_OUR_WORDS = re.compile(

@@ -35,6 +35,10 @@ def _group(judged, name):
     return next(group for group in content.groups(judged.verdict) if group.name == name)
 
 
+def _flags(group):
+    return [row for judged in group.members for row in figures.flags(judged)]
+
+
 def test_the_sentence_counts_every_case_once(two_switches):
     counts = {}
     for one in two_switches.verdict.cases:
@@ -88,7 +92,7 @@ def test_a_group_is_as_good_as_its_worst_case(two_switches, sick):
 
 def test_points_are_the_median_curve_with_its_spread(two_switches):
     one = _group(two_switches, "imb-sendrecv-4-ranks").members[0]
-    rows = content.points(one)
+    rows = figures.case_points(one)
     assert [row["size_bytes"] for row in rows] == list(one.measured.curve.sizes)
     assert [row["time_us"] for row in rows] == list(one.measured.curve.time_us)
     assert [row["mad_us"] for row in rows] == list(one.measured.mad_us)
@@ -99,8 +103,8 @@ def test_points_are_the_median_curve_with_its_spread(two_switches):
 
 def test_a_function_without_sizes_has_no_points_and_says_so(two_switches):
     group = _group(two_switches, "imb-barrier-4-ranks")
-    assert [content.points(one) for one in group.members] == [[], [], [], []]
-    assert str(content.missing(group)[0]) == (
+    assert [figures.case_points(one) for one in group.members] == [[], [], [], []]
+    assert str(figures.missing(group)[0]) == (
         "gige mpich: IMB Barrier has no message sizes; a call takes 38.8 µs"
     )
     assert figures.of_time(group, two_switches.matrix).envelope == ()
@@ -108,7 +112,7 @@ def test_a_function_without_sizes_has_no_points_and_says_so(two_switches):
 
 def test_what_did_not_run_is_named_alongside_the_chart(two_switches):
     group = _group(two_switches, "netpipe-tcp-between-one-way")
-    assert list(map(str, content.missing(group))) == [
+    assert list(map(str, figures.missing(group))) == [
         "gige openmpi4: did not run: the session does not have it",
         "gige openmpi5: did not run: the session does not have it",
         "fast-ethernet openmpi4: did not run: the session does not have it",
@@ -149,7 +153,7 @@ def test_flagged_sizes_are_marked_as_they_were_ruled(sick):
     group = _group(sick, "netpipe-tcp-between-one-way")
     marks = {
         (row["configuration"], row["size_bytes"], row["criterion"], row["mark"])
-        for row in content.flags(group)
+        for row in _flags(group)
     }
     ruled = {
         (content.configuration(one.case), ruling.finding.size, ruling.finding.criterion, mark)
@@ -170,7 +174,7 @@ def test_a_size_between_those_of_the_curve_is_marked_where_it_was_measured_again
     finding = dataclasses.replace(flagged.finding, size=size)
     ruling = dataclasses.replace(flagged, finding=finding, level=Level.FAIL)
     closer = dataclasses.replace(one, rulings=(ruling,))
-    (row,) = content.flags(dataclasses.replace(group, members=(closer,)))
+    (row,) = figures.flags(closer)
     times = [curve.time_us[curve.sizes.index(size)] for curve in one.again.launches]
     assert (row["size_bytes"], row["mark"]) == (size, "failed")
     assert min(times) <= row["time_us"] <= max(times)
@@ -198,7 +202,7 @@ def test_all_sizes_above_the_envelope_are_marked_not_just_the_worst(tmp_path, ju
     group = _group(judged, "imb-sendrecv-4-ranks")
     marked = [
         row["size_bytes"]
-        for row in content.flags(group)
+        for row in _flags(group)
         if (row["configuration"], row["criterion"]) == ("gige intelmpi", "envelope")
     ]
     assert marked == slow

@@ -11,16 +11,11 @@ import pytest
 from jinja2 import UndefinedError
 
 from netproof.present import html
-from netproof.present.html.html import (
-    DataTable,
-    environment,
-    file_name,
-    number_table,
-    script_json,
-    text_table,
-)
+from netproof.present.html.html import environment, file_name, script_json
+from netproof.present.tables import EVERY, DataTable
 
 HOSTILE = """</script><script>alert('x')</script>" onclick="y" & \u2028"""
+TABLE = DataTable([HOSTILE], [[HOSTILE]], (), HOSTILE)
 TEMPLATES = sorted((Path(html.__file__).parent / "templates").glob("*.html"))
 
 
@@ -56,7 +51,7 @@ class Outline(HTMLParser):
         ("{{ page.head([x]) }}", {}),
         ("{% call page.scrolling(x) %}{{ x }}{% endcall %}", {}),
         ("{{ page.verdict(x, x, x, x) }}", {}),
-        ("{{ page.data_table(table) }}", {"table": text_table([HOSTILE], [[HOSTILE]], HOSTILE)}),
+        ("{{ page.data_table(table) }}", {"table": TABLE}),
         (
             "{{ page.case_list(cases, 'failed', most=1) }}",
             {"cases": 2 * [{"name": HOSTILE, "link": HOSTILE, "reasons": [HOSTILE]}]},
@@ -70,7 +65,7 @@ class Outline(HTMLParser):
                     "sentences": [HOSTILE, HOSTILE],
                     "missing": [HOSTILE],
                     "files": {HOSTILE: HOSTILE},
-                    "data": text_table([HOSTILE], [[HOSTILE]], HOSTILE),
+                    "data": TABLE,
                 }
             },
         ),
@@ -120,10 +115,10 @@ def test_no_text_ends_the_script_that_its_data_are_in():
 
 
 def test_the_first_cell_heads_its_row_and_numbers_are_marked():
-    mixed = DataTable(("a", "b"), (("1", "2"),), (False, True))
+    mixed = DataTable(("a", "b"), (("1", "2"),), (1,))
     for table, head, row in (
-        (text_table("ab", ["12"]), "<th>a<th>b", "<th>1<td>2"),
-        (number_table("ab", ["12"]), "<th n>a<th n>b", "<th n>1<td n>2"),
+        (DataTable("ab", ["12"]), "<th>a<th>b", "<th>1<td>2"),
+        (DataTable("ab", ["12"], EVERY), "<th n>a<th n>b", "<th n>1<td n>2"),
         (mixed, "<th>a<th n>b", "<th>1<td n>2"),
     ):
         page = made("{{ page.data_table(t) }}", t=table)

@@ -72,8 +72,8 @@ def test_what_a_study_compares_by_scores_is_drawn_with_its_intervals(gathered):
         row["configuration"].partition(",")[0] for row in rows
     }
     baseline = [row for row in rows if row["configuration"].startswith("gige mpich")]
-    assert {row["score"] for row in baseline} == {1.0}
-    assert all(row["low"] <= row["score"] <= row["high"] for row in rows)
+    assert {row["value"] for row in baseline} == {1.0}
+    assert all(row["low"] <= row["value"] <= row["high"] for row in rows)
 
 
 @pytest.mark.slow

@@ -1,48 +1,45 @@
-"""The history on a terminal: changes, in tables and lines of characters."""
+"""The history: in tables and lines of characters, and as plain values for ``json``."""
 
 from __future__ import annotations
 
+import dataclasses
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 from rich.console import Console
 from rich.text import Text
 
 from netproof.history import history_verdict
 from netproof.history.changes import ChangeKind
+from netproof.history.culprits import Culprits
 from netproof.history.history_verdict import (
     Event,
     HistoryVerdict,
-    Odd,
     SeriesState,
     Shift,
     confidence,
 )
 from netproof.history.series import Pool, Series
 from netproof.measurement.case import Case
-from netproof.present import tables
+from netproof.present import documents, tables
 from netproof.present.sparkline import columns, readable, sparkline
 from netproof.present.tables import TableColumn, say
+from netproof.present.wording import counted
 from netproof.store import StoredSession
 
 SERIES_OF_EVENT = 6
 """Single series of an event in its table; ``--json`` has all of them."""
 
-BAD_NIGHTS_LISTED = 5
-"""Latest bad nights that are listed."""
+LISTED = 5
+"""Latest bad nights, and latest inconclusive cases, that are listed; ``--json`` has all."""
 
 CASES_BY_SESSION = 4
 """Most cases that are shown session by session."""
 
-INCONCLUSIVE_LISTED = 5
-"""Latest inconclusive cases that are listed; ``--json`` has all of them."""
-
 _LEAST_LINE, _LONGEST_LINE = 10, 60
-
 _WORSE, _BETTER, _ODD, _INCONCLUSIVE = "▼", "▲", "✗", "?"
-
 _STYLES = {_WORSE: "bold red", _BETTER: "green", _ODD: "yellow", _INCONCLUSIVE: "yellow"}
-
 _LEGEND = (
     f"{_WORSE} worse, {_BETTER} better, {_ODD} one bad night; size: of the new level against the"
     " old one; confidence: that it is not chance, of this series alone"
@@ -54,8 +51,7 @@ def print_overview(verdict: HistoryVerdict, out: Console) -> None:
     say(out, _span(verdict))
     if verdict.too_few:
         say(out, verdict.too_few, "yellow")
-        _print_crashes(verdict, out)
-        _print_counted(verdict, out)
+        _print_crashes_and_counters(verdict, out)
         _print_notes(verdict, out)
         return
     worse = [event for event in verdict.events if event.worse]
@@ -64,32 +60,46 @@ def print_overview(verdict: HistoryVerdict, out: Console) -> None:
         count = sum(shift.worse for event in worse for shift in event.single)
         say(
             out,
-            f"WORSE: {len(worse)} change{'s' if len(worse) > 1 else ''} in {len(places)}"
-            f" configuration{'s' if len(places) > 1 else ''}, {count} series",
+            f"WORSE: {counted(len(worse), 'change')} in {counted(len(places), 'configuration')},"
+            f" {count} series",
             "bold red",
         )
     else:
         say(out, "nothing is worse", "bold green")
     for event in verdict.events:
         out.print()
-        _print_event(event, out)
+        mark = _WORSE if event.worse else _BETTER
+        say(out, f"{mark} {since_when(event)}", _STYLES[mark])
+        _print_shifts([*event.pooled, *event.single[:SERIES_OF_EVENT]], out)
+        _print_rest(len(event.single) - SERIES_OF_EVENT, "more series", out)
+        for sentence in event.changed():
+            say(out, f"  {sentence}")
     if verdict.events:
         out.print()
         say(out, _LEGEND, "dim")
     if any(not event.worse for event in verdict.events):
         say(out, f"for the better: {history_verdict.ACCEPT_BETTER} (netproof history accept)")
-    _print_bad_nights(verdict.bad_nights, out)
+    if verdict.bad_nights:
+        out.print()
+        say(out, "single bad nights", "bold")
+    for odd in verdict.bad_nights[:LISTED]:
+        say(out, f"{_ODD} {odd.sentence()}", _STYLES[_ODD])
+    _print_rest(len(verdict.bad_nights) - LISTED, "before", out)
     _print_inconclusive(verdict, out, [verdict.session])
-    _print_crashes(verdict, out)
-    _print_counted(verdict, out)
+    _print_crashes_and_counters(verdict, out)
     _print_counts(verdict, out)
     _print_notes(verdict, out)
+
+
+def _print_rest(count: int, what: str, out: Console) -> None:
+    if count > 0:
+        say(out, f"  and {count} {what}")
 
 
 def _span(verdict: HistoryVerdict) -> str:
     sessions = verdict.nights.sessions
     return (
-        f"history of {verdict.system}: {len(sessions)} session{'s' if len(sessions) > 1 else ''}"
+        f"history of {verdict.system}: {counted(len(sessions), 'session')}"
         f" from {_date(sessions[0])} to {_date(sessions[-1])}"
     )
 
@@ -106,64 +116,42 @@ def since_when(event: Event) -> str:
     )
 
 
-def _print_event(event: Event, out: Console) -> None:
-    mark = _WORSE if event.worse else _BETTER
-    say(out, f"{mark} {since_when(event)}", _STYLES[mark])
-    shown = [*event.pooled, *event.single[:SERIES_OF_EVENT]]
-    _print_shifts(shown, out)
-    beyond = len(event.single) - SERIES_OF_EVENT
-    if beyond > 0:
-        say(out, f"  and {beyond} more series")
-    for sentence in event.changed():
-        say(out, f"  {sentence}")
-
-
 def _print_shifts(shifts: Sequence[Shift], out: Console) -> None:
+    def level(shift: Shift, value: float) -> str:
+        # What is pooled is relative to the level of each series.
+        return "-" if isinstance(shift.of, Pool) else f"{value:.4g}"
+
     marks = [_mark(shift) for shift in shifts]
+    units = ["" if isinstance(one.of, Pool) else one.of.quantity.unit for one in shifts]
     tables.print_table(
         [
             TableColumn("", [Text(f"  {mark}", _STYLES[mark]) for mark in marks], right=False),
-            TableColumn("series", [shift.what for shift in shifts], right=False),
-            TableColumn("before", [_level(shift.of, shift.change.before) for shift in shifts]),
-            TableColumn("after", [_level(shift.of, shift.change.after) for shift in shifts]),
-            TableColumn("", [_unit(shift.of) for shift in shifts], right=False),
-            TableColumn("size", [f"{100 * shift.change.size:+.1f} %" for shift in shifts]),
-            TableColumn("confidence", [confidence(shift.change.p_value) for shift in shifts]),
-            TableColumn("", [_kind(shift) for shift in shifts], right=False),
+            TableColumn("series", [one.what for one in shifts], right=False),
+            TableColumn("before", [level(one, one.change.before) for one in shifts]),
+            TableColumn("after", [level(one, one.change.after) for one in shifts]),
+            TableColumn("", units, right=False),
+            *_sizes(shifts),
+            TableColumn("", ["drift" if _drifts(one) else "" for one in shifts], right=False),
         ],
         out,
     )
+
+
+def _sizes(shifts: Sequence[Shift]) -> list[TableColumn]:
+    return [
+        TableColumn("size", [f"{100 * one.change.size:+.1f} %" for one in shifts]),
+        TableColumn("confidence", [confidence(one.change.p_value) for one in shifts]),
+    ]
+
+
+def _drifts(shift: Shift) -> bool:
+    return shift.change.kind is ChangeKind.DRIFT
 
 
 def _mark(shift: Shift) -> str:
     if shift.change.kind is ChangeKind.BAD_NIGHT:
         return _ODD
     return _WORSE if shift.worse else _BETTER
-
-
-def _level(of: Series | Pool, value: float) -> str:
-    # What is pooled is relative to the level of each series.
-    return "-" if isinstance(of, Pool) else f"{value:.4g}"
-
-
-def _unit(of: Series | Pool) -> str:
-    return "" if isinstance(of, Pool) else of.quantity.unit
-
-
-def _kind(shift: Shift) -> str:
-    return "drift" if shift.change.kind is ChangeKind.DRIFT else ""
-
-
-def _print_bad_nights(bad_nights: Sequence[Odd], out: Console) -> None:
-    if not bad_nights:
-        return
-    out.print()
-    say(out, "single bad nights", "bold")
-    for odd in bad_nights[:BAD_NIGHTS_LISTED]:
-        say(out, f"{_ODD} {odd.sentence()}", _STYLES[_ODD])
-    beyond = len(bad_nights) - BAD_NIGHTS_LISTED
-    if beyond > 0:
-        say(out, f"  and {beyond} before")
 
 
 def _print_inconclusive(
@@ -183,31 +171,22 @@ def _print_inconclusive(
         f" {len(verdict.nights.sessions)} sessions: what was measured then counts in no series",
         _STYLES[_INCONCLUSIVE],
     )
-    for one in here[::-1][:INCONCLUSIVE_LISTED]:
+    for one in here[::-1][:LISTED]:
         say(out, f"{_INCONCLUSIVE} {_date(one.session)} {one.sentence()}", _STYLES[_INCONCLUSIVE])
-    beyond = len(here) - INCONCLUSIVE_LISTED
-    if beyond > 0:
-        say(out, f"  and {beyond} more")
+    _print_rest(len(here) - LISTED, "more", out)
 
 
-def _print_crashes(verdict: HistoryVerdict, out: Console) -> None:
-    """Print how many launches crashed, for each configuration that had a crash."""
-    several = [one for one in verdict.nights.crashes if any(one.crashed)]
-    if several:
-        out.print()
-        say(out, "launches that crashed", "bold")
-    for one in several:
-        say(out, one.sentence(), "yellow")
-
-
-def _print_counted(verdict: HistoryVerdict, out: Console) -> None:
-    """Print the sessions with network errors or carrier changes, for each node with any."""
-    several = [one for one in verdict.nights.counted if one.amiss]
-    if several:
-        out.print()
-        say(out, "what nodes' networks counted", "bold")
-    for one in several:
-        say(out, one.sentence(), "yellow")
+def _print_crashes_and_counters(verdict: HistoryVerdict, out: Console) -> None:
+    """Print crashed launches of configurations, and sessions with network errors of nodes."""
+    for heading, several in (
+        ("launches that crashed", [one for one in verdict.nights.crashes if any(one.crashed)]),
+        ("what nodes' networks counted", [one for one in verdict.nights.counted if one.amiss]),
+    ):
+        if several:
+            out.print()
+            say(out, heading, "bold")
+        for one in several:
+            say(out, one.sentence(), "yellow")
 
 
 def _print_counts(verdict: HistoryVerdict, out: Console) -> None:
@@ -254,7 +233,7 @@ def print_series(verdict: HistoryVerdict, out: Console) -> None:
     if verdict.too_few:
         say(out, verdict.too_few, "yellow")
     _print_lines(verdict, by_case, out)
-    if any(shift for shift in verdict.shifts):
+    if verdict.shifts:
         _print_changes(verdict, out)
     for event in verdict.events:
         out.print()
@@ -272,8 +251,12 @@ def print_series(verdict: HistoryVerdict, out: Console) -> None:
         return
     for case, several in by_case.items():
         out.print()
-        say(out, f"{case.partition} {case.environment} {case.what()}", "bold")
+        say(out, _title(case), "bold")
         _print_sessions(verdict, several, out)
+
+
+def _title(case: Case) -> str:
+    return f"{case.partition} {case.environment} {case.what()}"
 
 
 def _print_lines(
@@ -291,12 +274,9 @@ def _print_lines(
     room = min(max(out.width - tables.width_of(shown), _LEAST_LINE), _LONGEST_LINE)
     lines = [_line(one, room) for one in every]
     shown.append(TableColumn("from first to last", lines, right=False))
-    begin = 0
-    for case, several in by_case.items():
-        out.print()
-        say(out, f"{case.partition} {case.environment} {case.what()}", "bold")
-        tables.print_table(shown, out, range(begin, begin + len(several)))
-        begin += len(several)
+    tables.print_by_heading(
+        shown, {_title(case): len(several) for case, several in by_case.items()}, out
+    )
 
 
 def _line(one: Series, room: int) -> str:
@@ -310,33 +290,29 @@ def _line(one: Series, room: int) -> str:
 
 
 def _print_changes(verdict: HistoryVerdict, out: Console) -> None:
+    sessions = verdict.nights.sessions
     shown = sorted(verdict.shifts, key=lambda shift: -shift.change.index)
     marks = [_mark(shift) for shift in shown]
+    states = []
+    for shift in shown:
+        ended = ""
+        if shift.state is SeriesState.ENDED:
+            ended = f" {_date(sessions[shift.change.ended])}"
+        states.append(f"{'drift, ' if _drifts(shift) else ''}{shift.state}{ended}")
+    since = [_date(sessions[shift.change.index]) for shift in shown]
     out.print()
     tables.print_table(
         [
             TableColumn("", [Text(mark, _STYLES[mark]) for mark in marks], right=False),
-            TableColumn(
-                "since",
-                [_date(verdict.nights.sessions[shift.change.index]) for shift in shown],
-                right=False,
-            ),
+            TableColumn("since", since, right=False),
             TableColumn("where", [" ".join(shift.of.where) for shift in shown], right=False),
             TableColumn("series", [shift.what for shift in shown], right=False),
-            TableColumn("size", [f"{100 * shift.change.size:+.1f} %" for shift in shown]),
-            TableColumn("confidence", [confidence(shift.change.p_value) for shift in shown]),
-            TableColumn("", [_state(verdict, shift) for shift in shown], right=False),
+            *_sizes(shown),
+            TableColumn("", states, right=False),
         ],
         out,
     )
     say(out, _LEGEND, "dim")
-
-
-def _state(verdict: HistoryVerdict, shift: Shift) -> str:
-    drift = "drift, " if shift.change.kind is ChangeKind.DRIFT else ""
-    if shift.state is SeriesState.ENDED:
-        return f"{drift}{shift.state} {_date(verdict.nights.sessions[shift.change.ended])}"
-    return f"{drift}{shift.state}"
 
 
 def _print_sessions(verdict: HistoryVerdict, several: Sequence[Series], out: Console) -> None:
@@ -352,22 +328,141 @@ def _print_sessions(verdict: HistoryVerdict, several: Sequence[Series], out: Con
         )
     ]
     shown = [verdict.nights.sessions[night] for night in nights]
-    cells = []
+    table = [
+        TableColumn("session", [stored.name for stored in shown], right=False),
+        TableColumn("began, UTC", list(map(_date, shown)), right=False),
+    ]
     for one in several:
-        column = []
+        cells = []
         for night in nights:
             value, mark = one.values[night], marks.get((one, night), " ")
             if value is None and one.inconclusive[night] is not None:
                 value, mark = one.inconclusive[night], _INCONCLUSIVE
             text = "-" if value is None else f"{value:.4g}"
-            column.append(Text(f"{text} {mark}", _STYLES.get(mark, "")))
+            cells.append(Text(f"{text} {mark}", _STYLES.get(mark, "")))
         heading = f"{one.quantity.title}\n{one.quantity.unit}".rstrip("\n")
-        cells.append(TableColumn(heading.replace(" at ", "\nat "), column))
-    tables.print_table(
-        [
-            TableColumn("session", [stored.name for stored in shown], right=False),
-            TableColumn("began, UTC", [_date(stored) for stored in shown], right=False),
-            *cells,
+        table.append(TableColumn(heading.replace(" at ", "\nat "), cells))
+    tables.print_table(table, out)
+
+
+def document(verdict: HistoryVerdict, *, series: bool) -> dict[str, Any]:
+    """Return plain values for ``json``, as docs/operation.md describes; ``series``: all values."""
+    nights = verdict.nights
+    judged = "not judged" if verdict.too_few else "not worse"
+    return {
+        "format": documents.FORMAT,
+        "system": verdict.system,
+        "unread": nights.unread,
+        "sessions": [
+            {"session": stored.name, "started": stored.start.isoformat()}
+            for stored in nights.sessions
         ],
-        out,
-    )
+        "verdict": "worse" if verdict.status == history_verdict.WORSE else judged,
+        "too_few": verdict.too_few,
+        "tested": verdict.tested,
+        "followed": len(verdict.followed),
+        "false_alarms_a_month": verdict.false_alarms_a_month,
+        "baseline": nights.baseline
+        and {"partition": nights.baseline.partition, "environment": nights.baseline.environment},
+        "left": nights.left,
+        "other_sizes": nights.other_sizes,
+        "crashes": [dataclasses.asdict(one) for one in nights.crashes],
+        "counted": [dataclasses.asdict(one) for one in nights.counted],
+        "inconclusive": [
+            {"session": one.session.name, "case": documents.of_case(one.case), "why": one.why}
+            for one in nights.inconclusive
+        ],
+        "events": [
+            {
+                "partition": event.partition,
+                "environment": event.environment,
+                "worse": event.worse,
+                "session": event.session.name,
+                "before_session": event.before.name,
+                "sentence": event.sentence(),
+                "changes": [_shift(verdict, shift) for shift in event.shifts],
+                "culprits": _culprits(event.culprits),
+                "alongside": [_culprits(culprits) for culprits in event.alongside],
+            }
+            for event in verdict.events
+        ],
+        "bad_nights": [
+            {
+                "partition": odd.partition,
+                "environment": odd.environment,
+                "session": odd.session.name,
+                "sentence": odd.sentence(),
+                "changes": [_shift(verdict, shift) for shift in odd.shifts],
+            }
+            for odd in verdict.bad_nights
+        ],
+        "changes": [_shift(verdict, shift) for shift in verdict.shifts],
+        "accepted": [
+            {
+                "session": one.session,
+                "reason": one.reason,
+                "name": one.name,
+                "at": one.at,
+                "covers": {
+                    "expressions": one.covers.cases,
+                    "partition": one.covers.partition,
+                    "environment": one.covers.environment,
+                    "quantity": one.covers.quantity,
+                },
+            }
+            for one in verdict.acceptances
+        ],
+        "series": [_series(verdict, one) for one in nights.series] if series else None,
+    }
+
+
+def _culprits(culprits: Culprits) -> dict[str, Any]:
+    return {
+        "from_session": culprits.before.name,
+        "to_session": culprits.after.name,
+        "differences": [
+            {
+                "what": one.what,
+                "before": one.before,
+                "after": one.after,
+                "nodes": one.nodes,
+                "of_configuration": one.own,
+            }
+            for one in culprits.differences
+        ],
+        "unknown": culprits.unknown,
+    }
+
+
+def _shift(verdict: HistoryVerdict, shift: Shift) -> dict[str, Any]:
+    change, sessions = shift.change, verdict.nights.sessions
+    pooled = isinstance(shift.of, Pool)
+    return {
+        "partition": shift.of.where[0],
+        "environment": shift.of.where[1],
+        "case": None if pooled else documents.of_case(shift.of.case),
+        "pooled": len(shift.of.members) if pooled else None,
+        "quantity": shift.of.quantity,
+        "kind": change.kind,
+        "state": shift.state,
+        "worse": shift.worse,
+        "session": sessions[change.index].name,
+        "found": sessions[change.found].name,
+        "ended": None if change.ended is None else sessions[change.ended].name,
+        "before": change.before,
+        "after": change.after,
+        "size": change.size,
+        "p_value": change.p_value,
+    }
+
+
+def _series(verdict: HistoryVerdict, one: Series) -> dict[str, Any]:
+    found = verdict.followed[one]
+    return {
+        "case": documents.of_case(one.case),
+        "quantity": one.quantity,
+        "values": one.values,
+        "inconclusive": one.inconclusive,
+        "level": found.level,
+        "noise": found.noise,
+    }
