@@ -12,7 +12,8 @@ from netproof import criteria
 from netproof.errors import NetproofError
 from netproof.history import series
 from netproof.history.selection import Quantity, Selection
-from netproof.session.measured import Measured
+from netproof.measurement.curve import Curve
+from netproof.measurement.launches import median_curve
 from netproof.site.partition import ScoreBaseline
 from netproof.store import questions
 
@@ -32,15 +33,25 @@ def one(found, quantity, function="Sendrecv", ranks=4, environment="mpich"):
     return it
 
 
-def measured(nights, session, function="Sendrecv", ranks=4, environment="mpich"):
-    (it,) = [
-        Measured.from_json(result.measured)
-        for result in questions.load(nights.store, session).results
-        if result.case
-        and (result.case.function, result.case.ranks, result.case.environment)
-        == (function, ranks, environment)
+def rows(nights, session, table, function="Sendrecv", ranks=4, environment="mpich"):
+    """The rows of one case in a table of a session."""
+    return [
+        row
+        for row in questions.tables(nights.store, session, [table])[table].to_pylist()
+        if (row["function"], row["ranks"], row["environment"]) == (function, ranks, environment)
     ]
-    return it
+
+
+def curves(nights, session, environment="mpich"):
+    """The curves of one case, a launch each."""
+    points = rows(nights, session, "curves", environment=environment)
+    return [
+        Curve(
+            tuple(one["size_bytes"] for one in points if one["launch"] == launch),
+            tuple(one["time_us"] for one in points if one["launch"] == launch),
+        )
+        for launch in sorted({one["launch"] for one in points})
+    ]
 
 
 @pytest.mark.slow
@@ -48,16 +59,16 @@ def test_a_series_has_the_landmarks_of_each_session(nights):
     nights.add_many(4)
     found = read(nights)
     for night, stored in enumerate(found.sessions):
-        landmarks = measured(nights, stored).landmarks
-        assert one(found, Quantity.LATENCY).values[night] == landmarks.latency_us
-        assert one(found, Quantity.RATE_64_KIB).values[night] == landmarks.rate_64_kib_mb_s
+        (case,) = rows(nights, stored, "cases")
+        assert one(found, Quantity.LATENCY).values[night] == case["latency_us"]
+        assert one(found, Quantity.RATE_64_KIB).values[night] == case["rate_64_kib_mb_s"]
 
 
 @pytest.mark.slow
 def test_the_mean_is_the_geometric_one_over_the_sizes_of_a_score(nights):
     nights.add_many(2)
     found = read(nights)
-    curve = measured(nights, found.sessions[0]).curve
+    curve = median_curve(curves(nights, found.sessions[0]))
     logs = [math.log(t) for size, t in zip(curve.sizes, curve.time_us, strict=True) if size >= 4]
     expected = math.exp(sum(logs) / len(logs))
     assert one(found, Quantity.MEAN).values[0] == pytest.approx(expected, rel=1e-12)
@@ -68,11 +79,8 @@ def test_a_score_is_that_of_the_criteria_against_the_baseline_of_the_site(nights
     nights.add_many(2, {0: by(1.5, environment="other")})
     found = read(nights)
     assert found.baseline == ScoreBaseline("gige", "mpich")
-    curves = [
-        [launch.curve for launch in measured(nights, found.sessions[0], environment=name).launches]
-        for name in ("other", "mpich")
-    ]
-    expected = criteria.score(*curves, where="it", baseline="mpich")
+    both = [curves(nights, found.sessions[0], name) for name in ("other", "mpich")]
+    expected = criteria.score(*both, where="it", baseline="mpich")
     score = one(found, Quantity.SCORE, environment="other")
     assert score.values[0] == pytest.approx(expected.value, rel=1e-12)
 
