@@ -14,10 +14,11 @@ from statistics import median
 
 from netproof.benchmarks.outputs import text_of
 from netproof.congestion import gpcnet_output
+from netproof.congestion.factors import LEAST_ROUNDS, BoundedFactor
 from netproof.congestion.gpcnet_output import PROGRAM, RATE, TIME, GpcnetOutput, NetworkTest
 from netproof.errors import NetproofError
 from netproof.measurement.disturbance import NodeLoad, disturbed
-from netproof.measurement.interval import Interval, Side, of_median, side
+from netproof.measurement.interval import Side, of_median, side
 from netproof.session import job_files, job_scripts, node_facts, plan, step_words
 from netproof.session.labelled import MeasuredJob, Question
 from netproof.session.labelled import write_question as write_question
@@ -31,9 +32,6 @@ FEATURE = "gpcnet"
 
 LEAST_NODES = 10
 """Two for its tests, and two for each of four congestors."""
-
-LEAST_ROUNDS = 3
-"""Least rounds that allow an estimate of chance."""
 
 QUESTION_FILE = "gpcnet.json"
 
@@ -141,26 +139,6 @@ def _of_step(
 
 
 @dataclass(frozen=True)
-class GpcnetFactor:
-    """How many times as bad a test's figure is alongside the congestors, over the rounds.
-
-    The median and its 95 % interval; None where it is not known, with the reason in ``why``.
-    ``most``: its bound, None without one, and ``side``: of the interval.
-    """
-
-    value: float | None
-    interval: Interval | None
-    most: float | None
-    side: Side | None
-    why: str = ""
-
-    @property
-    def undecided(self) -> bool:
-        """Check whether it has a bound, and is inconclusive."""
-        return self.most is not None and self.side in (None, Side.ASTRIDE)
-
-
-@dataclass(frozen=True)
 class GpcnetImpact:
     """One test: unit, mean alone and alongside (medians of rounds), and factors."""
 
@@ -168,8 +146,8 @@ class GpcnetImpact:
     unit: str
     alone: float
     alongside: float
-    mean: GpcnetFactor
-    tail: GpcnetFactor
+    mean: BoundedFactor
+    tail: BoundedFactor
 
 
 @dataclass(frozen=True)
@@ -188,7 +166,7 @@ class GpcnetImpacts:
         """Check whether a factor is inconclusive, or too few rounds count for any."""
         return self.rounds < LEAST_ROUNDS or any(one.undecided for one in self._factors())
 
-    def _factors(self) -> list[GpcnetFactor]:
+    def _factors(self) -> list[BoundedFactor]:
         return [factor for one in self.impacts for factor in (one.mean, one.tail)]
 
 
@@ -237,11 +215,11 @@ def _is_odd(test: NetworkTest) -> bool:
     return test.tail < test.mean if test.unit == TIME else test.tail > test.mean
 
 
-def _factor(ratios: list[float], most: float | None, why: str = "") -> GpcnetFactor:
+def _factor(ratios: list[float], most: float | None, why: str = "") -> BoundedFactor:
     if not why and len(ratios) < LEAST_ROUNDS:
         why = f"it takes {LEAST_ROUNDS} rounds that count, and has {len(ratios)}"
     if why:
-        return GpcnetFactor(None, None, most, None, why)
+        return BoundedFactor(None, None, most, None, why)
     interval = of_median(ratios)
     where = None if most is None or interval is None else side(interval, 0, most)
-    return GpcnetFactor(median(ratios), interval, most, where)
+    return BoundedFactor(median(ratios), interval, most, where)
