@@ -15,7 +15,7 @@ from typing import Any
 
 from netproof import codec
 from netproof.errors import NetproofError
-from netproof.intake import json_reading, trust
+from netproof.intake import json_reading, trust, writing
 from netproof.measurement.case import Case
 
 VARIABLE = "NETPROOF_LEFT"
@@ -50,7 +50,7 @@ class Left:
 def write(path: Path, cases: Mapping[Case, Left]) -> None:
     """Write the file; OSError where it cannot be written."""
     entries = [{"case": list(case.key()), **left.as_json()} for case, left in cases.items()]
-    path.write_text(json.dumps(entries, indent=1) + "\n")
+    writing.replace(path, json.dumps(entries, indent=1) + "\n")
 
 
 def read(path: Path) -> dict[tuple[Any, ...], Left]:
