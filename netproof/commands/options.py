@@ -7,15 +7,16 @@ at once.
 from __future__ import annotations
 
 import functools
+import os
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from netproof.commands import entry
-from netproof.errors import NetproofError
+from netproof.errors import NO_REPORT, NetproofError
 from netproof.verdict.exit_status import CANNOT_JUDGE
 from netproof.verdict.options import EARLIER_SESSIONS, MAX_AGE_DAYS, AlongsideOptions
 
@@ -144,6 +145,7 @@ def verb(cannot: str) -> Callable[[Callable[..., int]], Callable[..., None]]:
         @functools.wraps(function)
         def call(*arguments: object, **named: object) -> None:
             try:
+                _insist_on_reports(named)
                 status = function(*arguments, **named)
             except NetproofError as error:
                 status = refused(cannot, error)
@@ -154,14 +156,25 @@ def verb(cannot: str) -> Callable[[Callable[..., int]], Callable[..., None]]:
     return decorated
 
 
+def _insist_on_reports(named: Mapping[str, object]) -> None:
+    """Raise NetproofError for a report that is not there, before what judges it is loaded."""
+    names = [named.get(key) for key in ("session", "first", "second")]
+    sessions = named.get("sessions")
+    for name in (*names, *(sessions if isinstance(sessions, Sequence) else ())):
+        # Any other name is one in the store.
+        report = isinstance(name, Path) and (named.get("store") is None or name.suffix == ".json")
+        if report and not os.path.exists(name):
+            raise NetproofError(f"{name}: {NO_REPORT}")
+
+
 def refused(cannot: str, error: object) -> int:
     """Print why a verb cannot do what was asked; return its exit status."""
-    from netproof.present import tables
+    from netproof.present import terminal
 
     if entry.debugging():
         traceback.print_exc()
     text = f"netproof: {cannot}{': ' if cannot else ''}{error}"
-    tables.say(tables.console(stderr=True), text, "red")
+    terminal.say(terminal.console(stderr=True), text, "red")
     return CANNOT_JUDGE
 
 

@@ -80,16 +80,17 @@ def study(
         raise typer.BadParameter("--measure takes neither a session nor --sweep")
     if where is None and environment is not None:
         raise typer.BadParameter("--environment goes with --measure")
-    from netproof.commands.report import alongside, assemble, write_page
-    from netproof.present import tables
-    from netproof.present.html import study_page
     from netproof.studies import literature
-    from netproof.tuning import parameters
-    from netproof.verdict import judging
 
     redone = literature.load(name)
     if not redone.page:
         raise NetproofError(f"{name}: its file has no page, which says what to show")
+    from netproof.commands.report import alongside, assemble, write_page
+    from netproof.present import tables
+    from netproof.present.html import study_page
+    from netproof.tuning import parameters
+    from netproof.verdict import judging
+
     not_swept: dict[str, str] = {}
     if where is not None:
         session = _measured(redone, where)

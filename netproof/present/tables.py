@@ -10,7 +10,6 @@ from typing import Any, TypeVar
 
 from rich import box
 from rich.console import Console
-from rich.progress import track
 from rich.segment import Segment, Segments
 from rich.table import Table
 from rich.text import Text
@@ -20,6 +19,7 @@ from netproof.criteria import Level
 from netproof.measurement.case import Case
 from netproof.measurement.units import mbit_s
 from netproof.present.characters import visible
+from netproof.present.terminal import console, say
 from netproof.present.wording import not_available, outcome
 from netproof.session.slurm_nodes import labelled
 from netproof.verdict.explain import counts, failures
@@ -30,21 +30,10 @@ from netproof.verdict.verdict import Borrowed, Judged, Verdict, sentences_of_ski
 MOST_DIFFERENCES = 10
 """Differences between nodes that are printed; the store and the report have all of them."""
 
-_WIDTH_OFF_TERMINAL = 140
 _BETWEEN_COLUMNS = 2
 _BETWEEN_CASES = 3
 
 T = TypeVar("T")
-
-
-def console(*, stderr: bool = False) -> Console:
-    """Return a console as wide as the terminal, or without one wide enough for the tables."""
-    stream = sys.stderr if stderr else sys.stdout
-    width = None if stream.isatty() else _WIDTH_OFF_TERMINAL
-    # Text in brackets, or between colons, is not markup: a card's name for instance.
-    return Console(
-        file=stream, width=width, highlight=False, soft_wrap=False, markup=False, emoji=False
-    )
 
 
 @contextmanager
@@ -60,6 +49,8 @@ def working(what: str) -> Iterator[None]:
 
 def tracked(items: Sequence[T], what: str) -> Iterable[T]:
     """Return the items, with a progress bar on the terminal, if there is one."""
+    from rich.progress import track
+
     err = console(stderr=True)
     if not err.is_terminal:
         return items
@@ -387,14 +378,6 @@ def _word(judged: Judged | Borrowed) -> Text:
     if isinstance(judged, Borrowed):
         return Text(f"of {judged.date}", "dim")
     return Text(*_WORDS.get(judged.level, (judged.expected or "pass", "green")))
-
-
-def say(out: Console, sentence: str, style: str = "") -> None:
-    """Print a sentence on a line of its own, which the terminal may wrap.
-
-    Output of a job may be part of it, so control characters are shown by their code.
-    """
-    out.print(Text(visible(sentence), style), soft_wrap=True)
 
 
 def _figures(judged: Judged | Borrowed) -> tuple[str, str, str, str]:

@@ -13,7 +13,7 @@ from typing import Any
 
 from netproof import codec
 from netproof.criteria import Finding
-from netproof.errors import NetproofError
+from netproof.errors import NO_REPORT, NetproofError
 from netproof.intake import json_reading, trust
 from netproof.intake.json_reading import NoJsonError
 from netproof.measurement.case import Case
@@ -282,9 +282,7 @@ def _document(path: Path) -> dict[str, Any]:
     try:
         document = json_reading.json_file(path)
     except FileNotFoundError as error:
-        raise NetproofError(
-            f"{path}: is not there; ReFrame leaves no report where no test ran, and prints why"
-        ) from error
+        raise NetproofError(f"{path}: {NO_REPORT}") from error
     except OSError as error:
         raise NetproofError(f"{path}: cannot be read: {error.strerror}") from error
     except NoJsonError as error:
