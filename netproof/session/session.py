@@ -291,6 +291,7 @@ def _document(path: Path) -> dict[str, Any]:
         ) from error
     codec.decode_part(_Report, document, f"{path}: is no report of ReFrame's")
     try:
+        _tests(document)
         records.resolve(document, path)
     except NetproofError as error:
         raise NetproofError(f"{path}: {error}") from None
