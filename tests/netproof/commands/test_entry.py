@@ -162,7 +162,7 @@ def test_json_is_printed_whole_or_not_at_all(called, monkeypatch):
         (("runs", 0, "testcases", 0, "display_name"), {}),
         (("runs", 0, "testcases", 0, "job_nodelist"), [1]),
         (("runs", 0, "testcases", 0, "time_total"), "long"),
-        (("runs", 0, "testcases", 0, "netproof_kind"), []),
+        (("runs", 0, "testcases", 0, "netproof_kind"), [1]),
         (("runs", 0, "testcases", -1, "netproof_case"), 5),
         (("runs", 0, "testcases", -1, "netproof_case", "ranks"), "2"),
         (("runs", 0, "testcases", -1, "netproof_measured"), [1]),
