@@ -333,8 +333,7 @@ def gpcnet(
 
 
 def _measured_gpcnet(where: Where, rounds: int, nodes: int) -> Path:
-    from netproof.congestion.gpcnet import FEATURE, FOLDER, LEAST_NODES
-    from netproof.congestion.gpcnet_output import PROGRAM
+    from netproof.congestion.gpcnet import FEATURE, FOLDER, LEAST_NODES, PROGRAM
     from netproof.site.matrix import partitions_in
 
     environments = partitions_in(where.configuration, where.system)[where.partition]["environs"]

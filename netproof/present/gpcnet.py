@@ -8,8 +8,7 @@ from typing import Any
 
 from rich.console import Console
 
-from netproof.congestion.gpcnet import GpcnetImpacts, GpcnetRuns
-from netproof.congestion.gpcnet_output import TIME
+from netproof.congestion.gpcnet import TIME, GpcnetImpacts, GpcnetRuns
 from netproof.present.load import factor_in_words, worst
 from netproof.present.tables import DataTable, print_answer
 from netproof.present.wording import counted

@@ -407,7 +407,8 @@ def _result(test: _Test, own: Mapping[str, Any], notes: _Notes) -> CheckResult:
     case, found, contradiction = None, None, None
     if test.netproof_case is not None:
         # Ranks a node are the partition's, known where the test came that far.
-        per_node = (values or {}).get("case", {}).get("ranks_per_node", 0)
+        described = codec.decode(dict[str, Any], (values or {}).get("case", {}), test.display_name)
+        per_node = described.get("ranks_per_node", 0)
         case = Case(
             test.system,
             test.partition,

@@ -26,6 +26,8 @@ INTERRUPTED = (
     "netproof.verdict.judging.find = stop\n" + MAIN
 )
 
+LAUNCH = ("runs", 0, "testcases", -1, "netproof_measured", "launches", 0)
+
 
 @pytest.fixture(autouse=True)
 def site(monkeypatch):
@@ -160,18 +162,16 @@ def test_json_is_printed_whole_or_not_at_all(called, monkeypatch):
         (("runs", 0, "testcases", 0, "display_name"), {}),
         (("runs", 0, "testcases", 0, "job_nodelist"), [1]),
         (("runs", 0, "testcases", 0, "time_total"), "long"),
-        (("runs", 0, "testcases", 0, "netproof_kind"), []),
+        (("runs", 0, "testcases", 0, "netproof_kind"), [1]),
         (("runs", 0, "testcases", -1, "netproof_case"), 5),
         (("runs", 0, "testcases", -1, "netproof_case", "ranks"), "2"),
         (("runs", 0, "testcases", -1, "netproof_measured"), [1]),
         (("runs", 0, "testcases", -1, "netproof_measured", "case"), 1),
-        (("runs", 0, "testcases", -1, "netproof_measured", "launches", 0), 1),
-        (("runs", 0, "testcases", -1, "netproof_measured", "launches", 0, "start"), True),
-        (("runs", 0, "testcases", -1, "netproof_measured", "curve", "time_us"), None),
-        (("runs", 0, "testcases", -1, "netproof_measured", "curve", "sizes", 1), 4.5),
-        (("runs", 0, "testcases", -1, "netproof_measured", "landmarks"), []),
-        (("runs", 0, "testcases", -1, "netproof_measured", "landmarks", "undefined"), [3]),
-        (("runs", 0, "testcases", -1, "netproof_measured", "landmarks", "peak_mb_s"), "fast"),
+        (LAUNCH, 1),
+        ((*LAUNCH, "start"), True),
+        ((*LAUNCH, "curve", "time_us"), None),
+        ((*LAUNCH, "curve", "sizes", 1), 4.5),
+        (("runs", 0, "testcases", -1, "netproof_measured", "line_rate_mb_s"), "fast"),
     ],
 )
 def test_a_value_of_the_wrong_kind_in_a_report_is_named_with_its_place(

@@ -10,8 +10,7 @@ from pathlib import Path
 import pytest
 
 from netproof.congestion import gpcnet
-from netproof.congestion.gpcnet import GpcnetRound, GpcnetRuns
-from netproof.congestion.gpcnet_output import GpcnetOutput, NetworkTest, read
+from netproof.congestion.gpcnet import GpcnetOutput, GpcnetRound, GpcnetRuns, NetworkTest, read
 from netproof.errors import NetproofError
 from netproof.measurement.disturbance import NodeLoad
 from netproof.measurement.interval import Side

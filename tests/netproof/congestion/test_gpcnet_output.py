@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from netproof.congestion.gpcnet_output import NetworkTest, read
+from netproof.congestion.gpcnet import NetworkTest, read
 from netproof.errors import ParseError
 
 RECORDED = Path(__file__).resolve().parents[2] / "data" / "gpcnet" / "mpich-10-nodes.out"
