@@ -32,7 +32,7 @@ class DefaultImbCheck(MpiCheck):
     """Reading of the job's measurements."""
 
     launched_by = ImbJob
-    launched_further_by = ImbJobFurther
+    repeated_by = ImbJobFurther
 
 
 @rfm.simple_test
@@ -80,7 +80,7 @@ class ImbSmoothness(MpiCurves):
     """Inversions, jumps, dropouts, and the line rate."""
 
     launched_by = ImbJob
-    launched_further_by = ImbJobFurther
+    repeated_by = ImbJobFurther
 
 
 @rfm.simple_test
@@ -88,7 +88,7 @@ class ImbComparisonFurther(MpiComparedRepeat):
     """Repeated launches that comparing all jobs leaves undecided."""
 
     launched_by = ImbJob
-    launched_further_by = ImbJobFurther
+    repeated_by = ImbJobFurther
 
 
 @rfm.simple_test
@@ -96,5 +96,5 @@ class ImbComparison(MpiConfigurations):
     """Envelope and score."""
 
     launched_by = ImbJob
-    launched_further_by = ImbJobFurther
-    compared_further_by = ImbComparisonFurther
+    repeated_by = ImbJobFurther
+    comparison_repeated_by = ImbComparisonFurther

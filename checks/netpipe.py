@@ -28,7 +28,7 @@ class VariantCheck(NetpipeCheck):
     """Reading of the job's measurements."""
 
     launched_by = NetpipeJob
-    launched_further_by = NetpipeJobFurther
+    repeated_by = NetpipeJobFurther
 
 
 @rfm.simple_test
@@ -50,7 +50,7 @@ class NetpipeSmoothness(NetpipeCurves):
     """Inversions, jumps, dropouts, the line rate, and the loss by MPI."""
 
     launched_by = NetpipeJob
-    launched_further_by = NetpipeJobFurther
+    repeated_by = NetpipeJobFurther
 
 
 @rfm.simple_test
@@ -58,7 +58,7 @@ class NetpipeComparisonFurther(NetpipeComparedRepeat):
     """Repeated launches that comparing all jobs leaves undecided."""
 
     launched_by = NetpipeJob
-    launched_further_by = NetpipeJobFurther
+    repeated_by = NetpipeJobFurther
 
 
 @rfm.simple_test
@@ -66,5 +66,5 @@ class NetpipeComparison(NetpipeConfigurations):
     """Envelope and score."""
 
     launched_by = NetpipeJob
-    launched_further_by = NetpipeJobFurther
-    compared_further_by = NetpipeComparisonFurther
+    repeated_by = NetpipeJobFurther
+    comparison_repeated_by = NetpipeComparisonFurther

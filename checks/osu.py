@@ -32,7 +32,7 @@ class OsuCheck(MpiCheck):
     """Reading of the job's measurements."""
 
     launched_by = OsuJob
-    launched_further_by = OsuJobFurther
+    repeated_by = OsuJobFurther
 
 
 @rfm.simple_test
@@ -90,7 +90,7 @@ class OsuSmoothness(MpiCurves):
     """Inversions, jumps, dropouts, and the line rate."""
 
     launched_by = OsuJob
-    launched_further_by = OsuJobFurther
+    repeated_by = OsuJobFurther
 
 
 @rfm.simple_test
@@ -98,7 +98,7 @@ class OsuComparisonFurther(MpiComparedRepeat):
     """Repeated launches that comparing all jobs leaves undecided."""
 
     launched_by = OsuJob
-    launched_further_by = OsuJobFurther
+    repeated_by = OsuJobFurther
 
 
 @rfm.simple_test
@@ -106,5 +106,5 @@ class OsuComparison(MpiConfigurations):
     """Envelope and score."""
 
     launched_by = OsuJob
-    launched_further_by = OsuJobFurther
-    compared_further_by = OsuComparisonFurther
+    repeated_by = OsuJobFurther
+    comparison_repeated_by = OsuComparisonFurther

@@ -22,7 +22,6 @@ from netproof.measurement.landmarks import Landmarks, landmarks
 from netproof.measurement.launches import median_curve
 from netproof.present import tables
 from netproof.session import session as sessions
-from netproof.session.measured import Measured
 
 GROUPS = (3, 6, 9, 12)
 """Launches of a group."""
@@ -97,7 +96,7 @@ def _cases(path: Path) -> Iterator[tuple[Curve, ...]]:
     for result in sessions.load(path).results:
         if result.case is None or not result.measured:
             continue
-        launches = Measured.from_json(result.measured).launches
+        launches = result.measurement.launches
         if len(launches) >= LEAST_LAUNCHES:
             yield tuple(one.curve for one in launches)
 

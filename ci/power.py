@@ -26,7 +26,6 @@ from netproof.errors import NetproofError
 from netproof.measurement.case import Case
 from netproof.present import tables
 from netproof.session import session as sessions
-from netproof.session.measured import Measured
 from netproof.session.reference_findings import CRITERION as REFERENCE
 from netproof.session.session import CheckResult, Session
 from netproof.site.matrix import Matrix
@@ -91,7 +90,7 @@ def _planted(result: CheckResult, plant: Plant) -> CheckResult:
     case = result.case
     if case is None or not result.measured or not plant.concerns(case):
         return result
-    measured = Measured.from_json(result.measured)
+    measured = result.measurement
     changed = plant.into(measured)
     if all(
         new.curve == old.curve for new, old in zip(changed.launches, measured.launches, strict=True)

@@ -46,9 +46,15 @@ _INFINITE = {"inf": math.inf, "-inf": -math.inf}
 
 _SCALARS = ("str", "int", "bool")
 
-_CONTAINERS = ("list", "tuple", "dict", "frozenset", "dataclass", "model", "enum", "lax-or-strict")
+_LISTS = ("list", "tuple", "frozenset", "dict")
+
+_OBJECTS = ("dataclass", "model", "enum", "lax-or-strict")
 
 _NO_SCHEMAS = ("serialization", "metadata", "default", "config", "cls", "expected")
+
+
+class WrongKind(NetproofError):
+    """A value that is not of the kind that its type declares; the text names its place."""
 
 
 def encode(value: Any) -> Any:
@@ -89,18 +95,21 @@ def encode(value: Any) -> Any:
 def decode(kind: type[T], values: Any, place: str) -> T:
     """Return the value that ``encode`` made plain; whole numbers stay whole, also among floats.
 
-    Raise NetproofError, with ``place``, key, found and expected, where it is not of this type.
+    Raise WrongKind, with ``place``, key, found and expected, where it is not of this type, and
+    NetproofError where the type itself refuses it.
     """
     try:
         return _validator(kind).validate_python(values)
     except ValidationError as error:
-        raise NetproofError(_reason(error, place)) from None
+        raise WrongKind(_reason(error, place)) from None
     except NetproofError as error:
         raise NetproofError(f"{place}: {error}") from error
 
 
 def decode_part(kind: type[T], values: Mapping[str, Any], place: str) -> T:
     """Return the dataclass of those values that are its fields; others stand beside them."""
+    if not isinstance(values, Mapping):
+        return decode(kind, values, place)
     own = {one.name for one in dataclasses.fields(kind)}
     return decode(kind, {key: one for key, one in values.items() if key in own}, place)
 
@@ -135,10 +144,10 @@ def _strict(schema: Any) -> Any:
         return _number({key: one for key, one in made.items() if key != "strict"})
     if kind in _SCALARS:
         made["strict"] = True
-    elif kind in _CONTAINERS:
+    elif kind in (*_LISTS, *_OBJECTS):
         made["strict"] = False
-        if kind not in ("dataclass", "model", "enum", "lax-or-strict"):
-            made["fail_fast"] = True
+    if kind in _LISTS:
+        made["fail_fast"] = True
     if kind in ("dataclass-args", "model-fields"):
         made["extra_behavior"] = "forbid"
     return made

@@ -32,7 +32,7 @@ class OtherImbCheck(MpiCheck):
     """Reading of the job's measurements."""
 
     launched_by = OtherImbJob
-    launched_further_by = OtherImbJobFurther
+    repeated_by = OtherImbJobFurther
 
 
 @rfm.simple_test
@@ -100,7 +100,7 @@ class OtherImbSmoothness(MpiCurves):
     """Inversions, jumps, dropouts, and the line rate."""
 
     launched_by = OtherImbJob
-    launched_further_by = OtherImbJobFurther
+    repeated_by = OtherImbJobFurther
 
 
 @rfm.simple_test
@@ -108,7 +108,7 @@ class OtherImbComparisonFurther(MpiComparedRepeat):
     """Repeated launches that comparing all jobs leaves undecided."""
 
     launched_by = OtherImbJob
-    launched_further_by = OtherImbJobFurther
+    repeated_by = OtherImbJobFurther
 
 
 @rfm.simple_test
@@ -116,5 +116,5 @@ class OtherImbComparison(MpiConfigurations):
     """Envelope and score."""
 
     launched_by = OtherImbJob
-    launched_further_by = OtherImbJobFurther
-    compared_further_by = OtherImbComparisonFurther
+    repeated_by = OtherImbJobFurther
+    comparison_repeated_by = OtherImbComparisonFurther

@@ -10,7 +10,6 @@ it could not answer. The exponent is that of the seconds over the counts from 1,
 from __future__ import annotations
 
 import argparse
-import hashlib
 import json
 import math
 import os
@@ -23,6 +22,8 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+from netproof.session import records
 
 ROOT = Path(__file__).resolve().parents[2]
 SMALL = ROOT / "tests" / "data" / "sessions" / "netpipe-whole.json"
@@ -45,8 +46,7 @@ class Recorded:
         self.tests: list[tuple[dict[str, Any], dict[str, Any] | None]] = []
         for test in (test for run in document["runs"] for test in run["testcases"]):
             if test.get(RECORD):
-                record = json.loads((report.parent / test[RECORD]["path"]).read_text())
-                record.pop("sha256", None)
+                record = records.read(report.parent / test[RECORD]["path"])
             else:
                 record = _split(test, len(self.tests))
             self.tests.append((test, record))
@@ -77,7 +77,7 @@ def _split(test: dict[str, Any], number: int) -> dict[str, Any] | None:
     names = ("display_name", "unique_name", "system", "partition", "environ", "job_nodelist")
     own = {**{key: test[key] for key in names}, "outputdir": "", "stagedir": ""}
     own["netproof_kind"] = test.get("netproof_kind", "check")
-    return {"format": 1, "test": own, "values": values}
+    return {"test": own, "values": values}
 
 
 @dataclass(frozen=True)
@@ -115,11 +115,13 @@ def make(folder: Path, recorded: Recorded, count: int, references: Path) -> Sess
     for name in ("reports", "site-config", "reference-values"):
         (folder / name).mkdir(parents=True)
     begun = "session-" + f"{recorded.info['time_start'].partition('+')[0]}-1"
-    records = folder / "reports" / begun
-    records.mkdir()
-    header = {"format": 1, "hostname": "generated", "user": "generated", "cmdline": "reframe -r"}
-    header |= {key: recorded.info[key] for key in ("time_start_unix", "workdir")}
-    (records / "session.json").write_text(_sealed(json.dumps(header)))
+    place = folder / "reports" / begun
+    place.mkdir()
+    header = {"format": records.FORMAT, "hostname": "generated", "user": "generated"}
+    header |= {"cmdline": "reframe -r"} | {
+        key: recorded.info[key] for key in ("time_start_unix", "workdir")
+    }
+    (place / records.HEADER).write_text(records.sealed(header))
     tests = len(recorded.tests) * copies
     info = {**recorded.info, "num_cases": tests}
     with (folder / "reports" / "run-1.json").open("w") as report:
@@ -129,11 +131,9 @@ def make(folder: Path, recorded: Recorded, count: int, references: Path) -> Sess
             for number, (test, record) in enumerate(recorded.tests):
                 own = dict(test)
                 if record:
-                    text = _sealed(_copied(record, recorded.partitions, copy))
+                    copied = json.loads(_copied(record, recorded.partitions, copy))
                     name = _named(Path(test[RECORD]["path"]).name, recorded.partitions, copy)
-                    (records / name).write_text(text)
-                    sha256 = hashlib.sha256(text.encode()).hexdigest()
-                    own[RECORD] = {"path": f"{begun}/{name}", "sha256": sha256}
+                    own[RECORD] = records.write(place / name, copied["test"], copied["values"])
                 report.write(",\n" if copy or number else "\n")
                 report.write(_copied(own, recorded.partitions, copy, indent=2))
         report.write("]}]}\n")
@@ -160,23 +160,17 @@ def _copied(values: dict[str, Any], partitions: set[str], copy: int, **form: Any
     )
 
 
-def _sealed(text: str) -> str:
-    """Return the JSON of a record with its own SHA-256, as a run writes it."""
-    text = text.removesuffix("}")
-    return f'{text},"sha256":"{hashlib.sha256(text.encode()).hexdigest()}"}}\n'
-
-
 def _earlier(folder: Path, days: int, begun: str, info: dict[str, Any]) -> None:
     """Make the same session so many days before, of the same records."""
-    records = folder / f"earlier-{days}" / begun
-    records.mkdir(parents=True)
+    place = folder / f"earlier-{days}" / begun
+    place.mkdir(parents=True)
     for path in (folder / "reports" / begun).iterdir():
-        os.link(path, records / path.name)
+        os.link(path, place / path.name)
     text = (folder / "reports" / "run-1.json").read_text()
     text = text.replace(info["uuid"], f"{days:08}{info['uuid'][8:]}")
     for key in ("time_start_unix", "time_end_unix"):
         text = text.replace(f'"{key}": {info[key]}', f'"{key}": {info[key] - 86400 * days}', 1)
-    (records.parent / "run-1.json").write_text(text)
+    (place.parent / "run-1.json").write_text(text)
 
 
 def _site(folder: Path, recorded: Recorded, copies: int) -> None:

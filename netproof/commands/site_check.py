@@ -29,10 +29,10 @@ from netproof.present.tables import say
 from netproof.session import plan
 from netproof.session.measured import line_rate_of_case
 from netproof.site import module_path, site, slurm
-from netproof.site.faults import SiteError
 from netproof.site.jobs import jobs, nodes_of
 from netproof.site.matrix import Matrix, matrix
 from netproof.site.partition import Partition, time_limit_s
+from netproof.site.site_file import SiteError
 from netproof.verdict import derive, judging
 from netproof.verdict.references import NotThere, ReferenceFile
 

@@ -309,7 +309,7 @@ def compared_case(one: CheckResult, other: CheckResult, first: str, second: str)
 
     Raise NetproofError where a measurement cannot be read.
     """
-    before, after = Measured.from_json(one.measured), Measured.from_json(other.measured)
+    before, after = one.measurement, other.measurement
     extras = [result.measured["partition_extras"] for result in (one, other)]
     # The line rate takes no part in a score.
     settings = Settings.of_site(extras[1].get("criteria", {}), line_rate_from_bytes=0).score

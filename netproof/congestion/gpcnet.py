@@ -15,6 +15,7 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
+from netproof import codec
 from netproof.benchmarks.outputs import text_of
 from netproof.congestion import gpcnet_output
 from netproof.congestion.gpcnet_output import PROGRAM, RATE, TIME, GpcnetOutput, NetworkTest
@@ -191,7 +192,7 @@ def _round(values: Mapping[str, Any]) -> GpcnetRound:
             for name in ("alone", "alongside")
         }
         output = GpcnetOutput(**{**output, **tables})
-    loads = tuple(map(NodeLoad.from_json, values.get("loads", ())))
+    loads = codec.decode(tuple[NodeLoad, ...], values.get("loads", []), "loads")
     return GpcnetRound(output, loads, values["fault"])
 
 

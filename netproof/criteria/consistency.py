@@ -1,4 +1,4 @@
-"""What has to agree: guidelines (17), benchmarks (18), collectives on more ranks (19).
+"""Figures that have to agree: guidelines (17), benchmarks (18), collectives on more ranks (19).
 
 Guidelines are those of Träff, Gropp and Thakur, "Self-consistent MPI performance guidelines", IEEE
 TPDS 21 (2010): a collective takes no longer than calls of the same library that do its work. No
@@ -390,7 +390,7 @@ def others(function: str) -> tuple[str, ...]:
 def guidelines(
     curve: Curve,
     launches: Sequence[Curve],
-    alongside: Mapping[str, Companion],
+    compared_with: Mapping[str, Companion],
     *,
     operation: str,
     ranks: int,
@@ -401,21 +401,21 @@ def guidelines(
 ) -> Finding | None:
     """Return the largest ratio of a collective's time to that of calls that do its work.
 
-    ``alongside``: other operations of the same configuration and ranks, by name; ``messages``:
+    ``compared_with``: other operations of the same configuration and ranks, by name; ``messages``:
     compare with single messages, and else with other collectives. A size fails where the whole
     interval is above the bound. None where no guideline has all of its calls measured.
     """
     sides = {
         name: calls
         for name, calls in GUIDELINES.get(operation, {}).items()
-        if all(call.operation in alongside for call in calls)
+        if all(call.operation in compared_with for call in calls)
         and messages == all(call.operation == _MESSAGE for call in calls)
     }
     if not sides:
         return None
     criterion = BY_MESSAGES if messages else BY_CALLS
 
-    several = {operation: Companion(curve, tuple(launches)), **alongside}
+    several = {operation: Companion(curve, tuple(launches)), **compared_with}
     try:
         compared = _met(several, operation, sides, (ranks, ranks_per_node), settings)
     except CannotJudgeError as error:

@@ -46,7 +46,7 @@ class Settings(_Fields):
     ) -> Settings:
         """Return the defaults with a partition's ``changes``: criterion to setting to value.
 
-        Raises NetproofError; ``line_rate_from_bytes``: the least size of MPI loss by default.
+        ``line_rate_from_bytes``: the least size of the loss of MPI. Raises NetproofError.
         """
         # A session has few partitions, and each of its cases asks.
         return _of_site(json.dumps(changes, default=repr), line_rate_from_bytes)

@@ -120,7 +120,7 @@ class _Side:
     """A configuration as the envelope compares it, or why it cannot be: ``fault``.
 
     ``crossed``: how many message sizes cross its link; ``paired``: by the other's label, launches
-    of both next to each other.
+    of both, interleaved.
     """
 
     label: str
@@ -136,7 +136,7 @@ class _Side:
 class _Compared:
     """The ratio of two configurations at a size; ``added_us`` explains what links differ in.
 
-    ``ratios``: of launches next to each other, none where all launches of both are compared.
+    ``ratios``: of interleaved launches, none where all launches of both are compared.
     """
 
     size: int
@@ -174,7 +174,7 @@ def above_envelope(
     At each size t over the least that another would take over this configuration's link: its time,
     and what the slower link adds to it (``links.explained_us``). Each size that is flagged or
     inconclusive has a finding, else the size that comes nearest. ``crossings``: the link that
-    messages cross; ``pairs``: launches of two made next to each other, by which alone they are then
+    messages cross; ``pairs``: interleaved launches of two, by which alone they are then
     compared. A size fails if the ratio to any other fails with its whole interval; else the largest
     ratio decides. ``only``: of which configuration findings are asked for.
     """
@@ -310,7 +310,7 @@ def _of_envelope(compared: _Compared, common: CommonSizes, settings: Above) -> F
             f" {side.crossing.link}, by its {theirs:.4g} µs over {other.crossing.link}"
         )
     if compared.ratios:
-        whose += f", in {len(compared.ratios)} pairs of launches next to each other"
+        whose += f", in {len(compared.ratios)} interleaved pairs of launches"
     spoken = in_brackets(interval_in_words(compared.interval))
     return settings.finding(
         "envelope",

@@ -1,4 +1,4 @@
-"""What was checked and is in order, what was not, and what would make a diagnosis conclusive."""
+"""Sentences on checks: in order, not made, missing, and steps that make a diagnosis conclusive."""
 
 from __future__ import annotations
 

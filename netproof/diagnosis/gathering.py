@@ -21,7 +21,7 @@ from netproof.measurement.disturbance import disturbed
 from netproof.measurement.interval import Side
 from netproof.session.node_facts import NOT_BUSY, Node
 from netproof.verdict.nodes import UP, NodeFinding, NodeFindingKind
-from netproof.verdict.pairs import JudgedPairs
+from netproof.verdict.pairs import PairsVerdict
 
 LINK_FACTS = ("link_mbit_s", "duplex")
 """Facts of a node about the speed of its link."""
@@ -393,7 +393,7 @@ def _streams(view: PartitionView, node: str) -> Iterator[tuple[bool, float]]:
             yield nodes[0] == node, min(1.0, rate / line)
 
 
-def _recovery(pairs: JudgedPairs, accusation: Accusation) -> Recovery | None:
+def _recovery(pairs: PairsVerdict, accusation: Accusation) -> Recovery | None:
     """Return how an accused thing does alone; undecided if its pairs disagree."""
     several = {one.recovery for one in pairs.alone if {*one.pair} & {*accusation.nodes}}
     if not several:

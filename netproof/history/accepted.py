@@ -11,15 +11,12 @@ import json
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Literal
 
-from pydantic import Field, ValidationError
-
+from netproof import codec
 from netproof.errors import NetproofError
-from netproof.history.selection import Quantity, Selection
+from netproof.history.selection import Selection
 from netproof.history.series import Pool, Series
 from netproof.intake import json_reading
-from netproof.intake.models import Written, faults
 from netproof.store import Store, StoredSession
 
 FORMAT = 1
@@ -103,33 +100,15 @@ def nights(
     return frozenset(found)
 
 
-class _Covers(Written):
-    cases: list[str]
-    partition: str | None
-    environment: str | None
-    quantity: Quantity | None = Field(strict=False, title=f"one of {', '.join(Quantity)}")
-
-
-class _Kept(Written):
-    format: Literal[1] = Field(title="1, the only format known here")
-    system: str
-    session: str
-    reason: str
-    name: str
-    at: str
-    covers: _Covers
-
-
 def _read(path: Path, system: str) -> Acceptance:
     try:
-        kept = _Kept.model_validate(json_reading.json_file(path))
-        values = kept.model_dump(exclude={"format", "covers"})
-        covers = kept.covers.model_dump() | {"cases": tuple(kept.covers.cases)}
-        found = Acceptance(**values, covers=Selection(**covers))
-    except ValidationError as error:
-        fault = next(faults(_Kept, error))
-        place = ".".join(map(str, fault.steps))
-        raise _damaged(path, f"{place}: {fault.reason}" if place else fault.reason) from None
+        values = json_reading.json_file(path)
+        stated = values.pop("format", None) if isinstance(values, dict) else None
+        if stated != FORMAT:
+            raise NetproofError(
+                f"format: found {stated!r}, expected {FORMAT}, the only format known here"
+            )
+        found = codec.decode(Acceptance, values, "")
     except NetproofError as error:
         raise _damaged(path, str(error)) from error
     except (OSError, ValueError) as error:

@@ -95,65 +95,6 @@ class NewestColumns:
         self.before.put(number, Estimate.unknown(LONGEST))
 
 
-@dataclass
-class AsideColumns:
-    """The night of each series that is set aside until the next one comes.
-
-    ``off``: by how many standard deviations; ``known``: the estimate before it.
-    """
-
-    night: Numbers
-    off: Floats
-    known: Estimate
-
-    @classmethod
-    def unknown(cls, count: int) -> AsideColumns:
-        """Return columns of ``count`` series without a night."""
-        return cls(np.full(count, NO_NIGHT), np.zeros(count), Estimate.unknown(count))
-
-    def waiting(self, numbers: Numbers) -> NDArray[np.bool_]:
-        """Return which of some series have one."""
-        return self.night[numbers] != NO_NIGHT
-
-    def put(self, numbers: Numbers, night: int, off: Floats, known: Estimate) -> None:
-        """Set this night of some series aside."""
-        self.night[numbers], self.off[numbers] = night, off
-        self.known.put(numbers, known)
-
-    def clear(self, numbers: Numbers) -> None:
-        """Clear the nights set aside of some series."""
-        self.night[numbers] = NO_NIGHT
-
-
-@dataclass
-class BackColumns:
-    """A series' possible return from its newest step.
-
-    ``old``, ``new``: both levels, ``old`` NaN without a step; ``odds``: logarithm of the odds that
-    it has gone back; ``begin``: first night with odds above 0.
-    """
-
-    old: Floats
-    new: Floats
-    odds: Floats
-    begin: Numbers
-
-    @classmethod
-    def unknown(cls, count: int) -> BackColumns:
-        """Return columns of ``count`` series without a night."""
-        old, new, odds = (np.full(count, np.nan) for _ in range(3))
-        return cls(old, new, odds, np.full(count, NO_NIGHT))
-
-    def of_steps(self, numbers: Numbers) -> Numbers:
-        """Return those of some series that are in a step."""
-        return numbers[np.isfinite(self.old[numbers])]
-
-    def reset(self, number: int, old: float, new: float) -> None:
-        """Set one series to ``new``, which may go back to ``old``."""
-        self.old[number], self.new[number] = old, new
-        self.odds[number], self.begin[number] = 0.0, NO_NIGHT
-
-
 def _shift_in(rows: np.ndarray, numbers: Numbers, new: object) -> None:
     """Shift one more value into the right end of some rows."""
     rows[numbers, :-1] = rows[numbers, 1:]

@@ -248,46 +248,45 @@ def _of_cases(
         )
 
 
+def _differing(
+    was: Mapping[str, Any], now: Mapping[str, Any], name: str, *, own: bool, absent: str = NOT_KNOWN
+) -> Iterator[ProvenanceDifference]:
+    """Yield the keys with other values; ``name``: what one is called, with ``{}`` for the key."""
+    for key in dict.fromkeys((*was, *now)):
+        if was.get(key) != now.get(key):
+            values = (absent if one.get(key) is None else _text(one[key]) for one in (was, now))
+            yield ProvenanceDifference(name.format(key), *values, (), own)
+
+
 def _of_extras(one: Mapping[str, Any], other: Mapping[str, Any]) -> Iterator[ProvenanceDifference]:
     for column in ("partition_extras", "environment_extras"):
-        was, now = (json_reading.json_value(row[column], column) for row in (one, other))
-        for key in dict.fromkeys((*was, *now)):
-            if key not in NOT_MEASURED_BY and was.get(key) != now.get(key):
-                name = f"{key} in the site's file"
-                yield ProvenanceDifference(
-                    name, _text(was.get(key)), _text(now.get(key)), (), own=True
-                )
-    if one["ranks_per_node"] != other["ranks_per_node"]:
-        yield ProvenanceDifference(
-            "ranks a node", _text(one["ranks_per_node"]), _text(other["ranks_per_node"]), (), True
+        was, now = (
+            {
+                key: value
+                for key, value in json_reading.json_value(row[column], column).items()
+                if key not in NOT_MEASURED_BY
+            }
+            for row in (one, other)
         )
+        yield from _differing(was, now, "{} in the site's file", own=True)
+    was, now = ({"ranks a node": row["ranks_per_node"]} for row in (one, other))
+    yield from _differing(was, now, "{}", own=True)
 
 
 def _of_sessions(
     one: Mapping[str, Any], other: Mapping[str, Any], environment: str
 ) -> Iterator[ProvenanceDifference]:
-    was, now = (row["mpi"].get(environment) for row in (one, other))
-    if was != now:
-        yield ProvenanceDifference(
-            f"MPI library of {environment}", _text(was), _text(now), (), own=True
-        )
-    for name in _OF_SESSION:
-        if one[name] != other[name]:
-            yield ProvenanceDifference(
-                name.replace("_", " "), _text(one[name]), _text(other[name]), (), own=False
-            )
-    was, now = _files(one), _files(other)
-    for path in sorted({*was, *now}):
-        if was.get(path) != now.get(path):
-            yield ProvenanceDifference(
-                path, was.get(path, "not there"), now.get(path, "not there"), (), own=False
-            )
-    was, now = one["labels"], other["labels"]
-    for key in sorted({*was, *now}):
-        if was.get(key) != now.get(key):
-            yield ProvenanceDifference(
-                f"label {key}", _text(was.get(key)), _text(now.get(key)), (), own=False
-            )
+    was, now = ({environment: row["mpi"].get(environment)} for row in (one, other))
+    yield from _differing(was, now, "MPI library of {}", own=True)
+    was, now = ({key.replace("_", " "): row[key] for key in _OF_SESSION} for row in (one, other))
+    yield from _differing(was, now, "{}", own=False)
+    labels = (one["labels"], other["labels"])
+    for (was, now), name, absent in (
+        ((_files(one), _files(other)), "{}", "not there"),
+        (labels, "label {}", NOT_KNOWN),
+    ):
+        was = {key: was.get(key) for key in sorted({*was, *now})}
+        yield from _differing(was, now, name, own=False, absent=absent)
 
 
 def _files(row: Mapping[str, Any]) -> dict[str, str]:

@@ -15,8 +15,7 @@ from numpy.typing import NDArray
 
 from netproof.history.changes import SETTINGS, DetectionSettings, Followed
 from netproof.history.followers import Followers
-from netproof.history.logarithms import logarithms
-from netproof.history.night import Floats
+from netproof.history.night import Floats, logarithms
 from netproof.history.past import FollowedState
 
 

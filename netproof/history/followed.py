@@ -6,13 +6,12 @@ netproof's is not used. Every stored value is compared with its origin before it
 
 from __future__ import annotations
 
-import dataclasses
 import io
 import json
 import zipfile
 import zlib
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from importlib.metadata import version
 from typing import Any
 
@@ -20,7 +19,7 @@ import numpy as np
 
 from netproof.errors import NetproofError
 from netproof.history.changes import DetectionSettings
-from netproof.history.past import FollowedState
+from netproof.history.past import FollowedState, read_past
 from netproof.history.selection import Quantity
 from netproof.history.values import QUANTITIES, SIZES, NightValues
 from netproof.intake import loading
@@ -28,7 +27,7 @@ from netproof.site.partition import ScoreBaseline
 from netproof.store import Store
 from netproof.store.columns import KEY
 
-FORMAT = 5
+FORMAT = 6
 """Raised when detection finds other changes in the same nights, or this file changes."""
 
 HEAD = b"netproof-followed "
@@ -40,7 +39,7 @@ SeriesKey = tuple[tuple[Any, ...], Quantity]
 
 
 @dataclass(frozen=True)
-class KeptFollowed:
+class StoredHistory:
     """State of followed series up to a night.
 
     ``values``: of all sessions up to it; ``series``: the followed ones, in the order of ``state``,
@@ -63,10 +62,10 @@ class KeptFollowed:
         return self.state, [place.get(key, -1) for key in keys]
 
 
-NOTHING = KeptFollowed(NightValues())
+NOTHING = StoredHistory(NightValues())
 
 
-def load(store: Store, system: str) -> KeptFollowed:
+def load(store: Store, system: str) -> StoredHistory:
     """Read the state of a system; NOTHING where it is missing or cannot be used."""
     try:
         content = loading.read_bytes(store.followed(system), MOST_BYTES)
@@ -82,9 +81,9 @@ def load(store: Store, system: str) -> KeptFollowed:
         return NOTHING
 
 
-def keep(store: Store, system: str, kept: KeptFollowed) -> None:
+def put(store: Store, system: str, history: StoredHistory) -> None:
     """Write the state; NetproofError where the store cannot be written."""
-    values, state = kept.values, kept.state
+    values, state = history.values, history.state
     record = {
         "sessions": values.sessions,
         "marks": values.marks,
@@ -95,17 +94,19 @@ def keep(store: Store, system: str, kept: KeptFollowed) -> None:
         "crashes": values.crashes,
         "counted": values.counted,
         "said": [_baseline(one) for one in values.said],
-        "series": [[list(case), quantity] for case, quantity in kept.series],
+        "series": [[list(case), quantity] for case, quantity in history.series],
         "accepted": [sorted(nights) for nights in state.accepted],
-        "past": {str(number): past for number, past in state.past.items()},
-        "settings": dataclasses.asdict(kept.settings),
+        "past": {str(number): asdict(past) for number, past in state.past.items()},
+        "settings": asdict(history.settings),
         "estimates": sorted(state.arrays),
     }
+    # Numbers of numpy, and NaN, which only this netproof reads again.
+    text = json.dumps(record, default=lambda value: value.tolist())
     out = io.BytesIO()
     np.savez(
         out,
         allow_pickle=False,
-        record=np.frombuffer(json.dumps(record, allow_nan=False).encode(), dtype=np.uint8),
+        record=np.frombuffer(text.encode(), dtype=np.uint8),
         values=values.values,
         sizes=values.sizes,
         ranks_per_node=values.ranks_per_node,
@@ -125,7 +126,7 @@ def _baseline(one: ScoreBaseline | None) -> list[str] | None:
     return None if one is None else [one.partition, one.environment]
 
 
-def _read(arrays: dict[str, Any]) -> KeptFollowed:
+def _read(arrays: dict[str, Any]) -> StoredHistory:
     record = json.loads(arrays["record"].tobytes())
     values = NightValues(
         record["sessions"],
@@ -147,7 +148,7 @@ def _read(arrays: dict[str, Any]) -> KeptFollowed:
         arrays["logs"],
         tuple(map(frozenset, record["accepted"])),
         {name: arrays[f"of {name}"] for name in record["estimates"]},
-        {int(number): past for number, past in record["past"].items()},
+        {int(number): read_past(past) for number, past in record["past"].items()},
     )
     shape = (len(values.cases), len(values.sessions))
     of_nights = (values.marks, values.crashes, values.counted, values.said)
@@ -162,7 +163,7 @@ def _read(arrays: dict[str, Any]) -> KeptFollowed:
     )
     if not fits:
         return NOTHING
-    return KeptFollowed(
+    return StoredHistory(
         values,
         series,
         state,

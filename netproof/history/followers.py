@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from copy import deepcopy
 from dataclasses import replace
 from operator import attrgetter
 
@@ -20,8 +21,6 @@ from netproof.history import night as statistic
 from netproof.history.changes import Change, ChangeKind, DetectionSettings, Followed, change_between
 from netproof.history.columns import (
     NO_NIGHT,
-    AsideColumns,
-    BackColumns,
     LevelColumns,
     NewestColumns,
     Numbers,
@@ -33,26 +32,27 @@ from netproof.history.past import (
     FollowedState,
     OpenStep,
     SeriesPast,
-    plain_past,
-    read_past,
 )
 
 _ARRAYS = (
     *("level.nights", "level.since", "level.long_ago", "newest.values"),
-    *("aside.night", "aside.off", "back.old", "back.new", "back.odds", "back.begin"),
+    *("aside_night", "aside_off", "old", "new", "odds", "begin"),
     *("prior", "previous", "bad_nights", "p_value"),
 )
-_ESTIMATES = ("level.known", "newest.before", "aside.known")
+_ESTIMATES = ("level.known", "newest.before", "aside_known")
 """State of each series in ``Followers``, except the values of its level and its past."""
 
 
 class Followers:
     """All series on their way through the nights, in columns.
 
-    ``level``: the nights of the present level; ``newest``: the last nights at any level; ``aside``:
-    a night that is set aside until the next one comes; ``back``: possible return from the newest
-    step; ``prior``: noise of an earlier level, NaN without one; ``bad_nights``: recent numbers
-    beyond 3, 10 and 30 standard deviations; ``previous``: the value of the last night; ``p_value``:
+    ``level``: the nights of the present level; ``newest``: the last nights at any level;
+    ``aside_night``: the night that is set aside until the next one comes, ``aside_off`` standard
+    deviations off, with the estimate before it, ``aside_known``. Of a possible return from the
+    newest step: ``old``, ``new``: both levels, ``old`` NaN without a step; ``odds``: logarithm of
+    the odds that the series has gone back, and ``begin``: first night with odds above 0.
+    ``prior``: noise of an earlier level, NaN without one; ``bad_nights``: recent numbers beyond 3,
+    10 and 30 standard deviations; ``previous``: the value of the last night; ``p_value``:
     tonight's; ``past``: each series' earlier changes.
     """
 
@@ -61,8 +61,10 @@ class Followers:
         self.logs, self.settings = logs, settings
         self.level = LevelColumns.unknown(count, settings.memory)
         self.newest = NewestColumns.unknown(count)
-        self.aside = AsideColumns.unknown(count)
-        self.back = BackColumns.unknown(count)
+        self.aside_night, self.aside_off = np.full(count, NO_NIGHT), np.zeros(count)
+        self.aside_known = Estimate.unknown(count)
+        self.old, self.new, self.odds = (np.full(count, np.nan) for _ in range(3))
+        self.begin = np.full(count, NO_NIGHT)
         self.prior, self.previous = np.full(count, np.nan), np.full(count, np.nan)
         self.bad_nights = np.zeros((count, len(statistic.FAR)))
         self.p_value = np.ones(count)
@@ -89,11 +91,11 @@ class Followers:
         self._sort_in(there, night)
         self.bad_nights[there] *= 1 - 1 / self.settings.memory
         self.level.known.put(there, self._estimated(self.level.values[there], there))
-        taken = there[~self.aside.waiting(there)]
+        taken = there[self.aside_night[there] == NO_NIGHT]
         p_value, window = statistic.scan(self.newest.values[taken], self.newest.before.at(taken))
         self.p_value[taken] = p_value
         for number in self._gone_back(there, night):
-            self._end(number, int(self.back.begin[number]))
+            self._end(number, int(self.begin[number]))
         for place in np.flatnonzero(p_value <= self.settings.alarm):
             number = int(taken[place])
             if self.p_value[number] < 1.0:
@@ -141,7 +143,7 @@ class Followers:
         for name in _ESTIMATES:
             for number, array in enumerate(attrgetter(name)(self).arrays):
                 arrays[f"{name}.{number}"] = array
-        past = {number: plain_past(one) for number, one in enumerate(self.past) if one != NO_PAST}
+        past = {number: one for number, one in enumerate(self.past) if one != NO_PAST}
         return FollowedState(self.logs, accepted, arrays, past)
 
     def go_on_from(self, state: FollowedState, places: Numbers) -> None:
@@ -164,7 +166,7 @@ class Followers:
         self.level.values[mine] = np.where(nights != NO_NIGHT, values, np.nan)
         for number, place in zip(mine.tolist(), its.tolist(), strict=True):
             if place in state.past:
-                self.past[number] = read_past(state.past[place])
+                self.past[number] = deepcopy(state.past[place])
 
     def _sort_in(self, there: Numbers, night: int) -> None:
         """Add a night to the others, or set it aside if it is far off and unlike the one before."""
@@ -176,21 +178,22 @@ class Followers:
             near = np.abs(off - last) < settings.alike
             near |= far & (np.abs(last) > settings.bad_night)
             alike = (np.sign(off) == np.sign(last)) & near
-        waiting = self.aside.waiting(there)
+        waiting = self.aside_night[there] != NO_NIGHT
         released, bad = there[waiting & alike], there[waiting & ~alike]
-        self._append(released, self.aside.night[released], self.aside.known.at(released))
+        self._append(released, self.aside_night[released], self.aside_known.at(released))
         for number in released:
             self.past[number].aside = None
         for number in bad:
             past = self.past[number]
             past.over.append(replace(past.aside, ended=night))
             past.aside = None
-        self.bad_nights[bad] += self.aside.off[bad, np.newaxis] > statistic.FAR
-        self.aside.clear(there)
+        self.bad_nights[bad] += self.aside_off[bad, np.newaxis] > statistic.FAR
+        self.aside_night[there] = NO_NIGHT
         set_aside = far & ~alike & (known.count >= settings.cold_nights)
         self._append(there[~set_aside], night, known.at(~set_aside))
         these = there[set_aside]
-        self.aside.put(these, night, np.abs(off[set_aside]), known.at(set_aside))
+        self.aside_night[these], self.aside_off[these] = night, np.abs(off[set_aside])
+        self.aside_known.put(these, known.at(set_aside))
         said = statistic.score(off[set_aside], known.tail[set_aside])
         p_values = statistic.two_sided(said, known.freedom[set_aside])
         for number, p_value in zip(these, p_values, strict=True):
@@ -221,17 +224,17 @@ class Followers:
         By the CUSUM of the odds of both levels (Page 1954), to which a single night contributes
         little more than half.
         """
-        these, back = self.back.of_steps(there), self.back
-        known = self.level.known.at(these)
-        quiet = back.odds[these] <= 0
-        back.new[these] = np.where(quiet, known.level, back.new[these])
-        back.begin[these] = np.where(quiet, night, back.begin[these])
-        step = (back.new[these] - back.old[these]) / known.noise
-        off = (self.logs[these, night] - back.old[these]) / known.noise
+        these = there[np.isfinite(self.old[there])]
+        known, old = self.level.known.at(these), self.old[these]
+        quiet = self.odds[these] <= 0
+        self.new[these] = np.where(quiet, known.level, self.new[these])
+        self.begin[these] = np.where(quiet, night, self.begin[these])
+        step = (self.new[these] - old) / known.noise
+        off = (self.logs[these, night] - old) / known.noise
         most = 0.55 * self.settings.back
         odds = np.clip(step * (step / 2 - off), -most, most)
-        back.odds[these] = np.maximum(back.odds[these] + odds, 0.0)
-        return these[back.odds[these] > self.settings.back].tolist()
+        self.odds[these] = np.maximum(self.odds[these] + odds, 0.0)
+        return these[self.odds[these] > self.settings.back].tolist()
 
     def _alarm(self, number: int, window: int, night: int) -> None:
         """Handle a series that left its level: for a new one, or for an earlier one."""
@@ -385,5 +388,6 @@ class Followers:
         self.level.known.put(number, known.at(-1))
         self.p_value[number] = 1.0
         steps = self.past[number].steps
-        old = steps[-1].known.level[0] if steps else np.nan
-        self.back.reset(number, old, self.level.known.level[number])
+        self.old[number] = steps[-1].known.level[0] if steps else np.nan
+        self.new[number] = self.level.known.level[number]
+        self.odds[number], self.begin[number] = 0.0, NO_NIGHT

@@ -15,7 +15,7 @@ from netproof.history import accepted, control, detection, followed, series
 from netproof.history.accepted import Acceptance
 from netproof.history.changes import SETTINGS, Change, ChangeKind, DetectionSettings, Followed
 from netproof.history.culprits import Archive, Culprits
-from netproof.history.followed import KeptFollowed
+from netproof.history.followed import StoredHistory
 from netproof.history.history_verdict import (
     Event,
     HistoryVerdict,
@@ -65,7 +65,7 @@ def judge(
     usual = (last, since, labels or None, settings) == (None, None, None, SETTINGS)
     if usual and new is not known and sessions[-1] == store.newest(system):
         try:
-            followed.keep(store, system, new)
+            followed.put(store, system, new)
         except NetproofError as error:
             verdict = dataclasses.replace(verdict, not_kept=str(error))
     return verdict
@@ -84,8 +84,8 @@ def _judged(
     values: NightValues,
     acceptances: tuple[Acceptance, ...],
     settings: DetectionSettings,
-    known: KeptFollowed,
-) -> tuple[HistoryVerdict, KeptFollowed]:
+    known: StoredHistory,
+) -> tuple[HistoryVerdict, StoredHistory]:
     """Judge the nights; return the verdict and the state, ``known`` itself if unchanged."""
     every = [*nights.series, *nights.pools]
     keys = [
@@ -109,7 +109,7 @@ def _judged(
         tuple(_bad_nights(nights, shifts)),
         acceptances,
     )
-    new = KeptFollowed(values, tuple(keys), state, settings)
+    new = StoredHistory(values, tuple(keys), state, settings)
     same = (
         before is not None
         and (new.series, state.accepted) == (known.series, before.accepted)

@@ -9,8 +9,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from netproof.history.changes import SETTINGS
-from netproof.history.logarithms import logarithms
-from netproof.history.night import Floats
+from netproof.history.night import Floats, logarithms
 from netproof.measurement.interval import MAD_OF_NORMAL
 
 STRIDE = 20

@@ -26,6 +26,9 @@ QUANTITIES = tuple(Quantity)
 SIZES = {Quantity.MEAN: "mean_sizes", Quantity.SCORE: "score_sizes"}
 """Columns with the sizes of a mean."""
 
+AT_ONCE = 10
+"""Sessions that are read at a time: opening files takes longer than reading what is in them."""
+
 READ = ("cases", "curves", "launches", "repeats")
 """The tables of a session that its values are read from."""
 
@@ -172,67 +175,40 @@ def gathered(
         # The scores' baseline is another one.
         known, there, missing = NightValues(baseline=baseline), set(), list(sessions)
     found = known.of([one.name for one in sessions if one in there])
+    crashes, _ = _rows(store, following.crashes, missing)
+    counted, _ = _rows(store, following.counted, missing)
+    rows: dict[str, list[dict[str, Any]]] = {}
     faults: dict[StoredSession, str] = {}
-    if missing:
-        crashes = _rows_of(store, following.crashes, missing, OF_CRASHES)
-        counted = _rows_of(store, following.counted, missing, OF_COUNTED)
-        for first in range(0, len(missing), following.AT_ONCE):
-            several = missing[first : first + following.AT_ONCE]
-            rows, damaged = _nightly(store, several, baseline)
-            faults |= damaged
-            for stored in several:
-                if stored not in damaged:
-                    found.add(
-                        stored.name,
-                        marks[stored],
-                        rows[stored.name],
-                        crashes.get(stored.name, []),
-                        counted.get(stored.name, []),
-                        said.get(stored.name),
-                    )
+    for first in range(0, len(missing), AT_ONCE):
+        several = missing[first : first + AT_ONCE]
+        read, damaged = _rows(
+            store, lambda store, these: following.nightly(store, these, baseline), several
+        )
+        rows, faults = rows | read, faults | damaged
+    for stored in missing:
+        if stored not in faults:
+            found.add(
+                stored.name,
+                marks[stored],
+                rows.get(stored.name, []),
+                [[row[name] for name in OF_CRASHES] for row in crashes.get(stored.name, ())],
+                [[row[name] for name in OF_COUNTED] for row in counted.get(stored.name, ())],
+                said.get(stored.name),
+            )
     if not found.sessions:
         raise NetproofError("; ".join(faults.values()))
     in_order = [one.name for one in sessions if one not in faults]
     return (found if in_order == found.sessions else found.of(in_order)), faults
 
 
-def _nightly(
-    store: Store, sessions: Sequence[StoredSession], baseline: ScoreBaseline | None
-) -> tuple[dict[str, list[dict[str, Any]]], dict[StoredSession, str]]:
-    """Return the rows of ``following.nightly`` by session, and why the others are damaged."""
-    try:
-        table, damaged = following.nightly(store, sessions, baseline)
-    except NetproofError as error:
-        if len(sessions) == 1:
-            return {}, {sessions[0]: str(error)}
-        alone = [_nightly(store, [stored], baseline)[1] for stored in sessions]
-        return {}, {stored: why for one in alone for stored, why in one.items()}
-    rows: dict[str, list[dict[str, Any]]] = {one.name: [] for one in sessions}
-    for row in table.to_pylist():
-        rows[row["session"]].append(row)
-    return rows, damaged
-
-
-def _rows_of(
-    store: Store,
-    ask: Callable[[Store, Sequence[StoredSession]], pa.Table],
-    sessions: Sequence[StoredSession],
-    columns: Sequence[str],
-) -> dict[str, list[list[Any]]]:
-    """Return the rows of an answer by session, with the ``columns`` of each."""
-    found: dict[str, list[list[Any]]] = {}
-    for row in _rows(store, ask, sessions):
-        found.setdefault(row["session"], []).append([row[name] for name in columns])
-    return found
-
-
 def _said(store: Store, sessions: Sequence[StoredSession]) -> dict[str, ScoreBaseline]:
     """Return the baseline of the site by session, of those that name it."""
     found = {}
-    for row in _rows(store, questions.partition_extras, sessions):
-        environment = json_reading.json_value(row["extras"], store.folder).get("baseline")
-        if environment:
-            found[row["session"]] = ScoreBaseline(row["partition"], environment)
+    for name, rows in _rows(store, questions.partition_extras, sessions)[0].items():
+        for row in rows:
+            environment = json_reading.json_value(row["extras"], store.folder).get("baseline")
+            if environment:
+                found[name] = ScoreBaseline(row["partition"], environment)
     return found
 
 
@@ -240,16 +216,18 @@ def _rows(
     store: Store,
     ask: Callable[[Store, Sequence[StoredSession]], pa.Table],
     sessions: Sequence[StoredSession],
-) -> list[dict[str, Any]]:
-    """Return the rows of the readable sessions."""
+) -> tuple[dict[str, list[dict[str, Any]]], dict[StoredSession, str]]:
+    """Return the rows of an answer by session, and why the other sessions are damaged."""
+    found: dict[str, list[dict[str, Any]]] = {}
     if not sessions:
-        return []
+        return found, {}
     try:
-        table, _ = questions.each(store, lambda these: ask(store, these), sessions)
-    except NetproofError:
-        # Damage is reported where the values are read.
-        return []
-    return table.to_pylist()
+        table, faults = questions.each(store, lambda these: ask(store, these), sessions)
+    except NetproofError as error:
+        return found, {one: questions.fault_of(store, one) or str(error) for one in sessions}
+    for row in table.to_pylist():
+        found.setdefault(row["session"], []).append(row)
+    return found, faults
 
 
 def case_of(system: str, values: NightValues, number: int) -> Case:

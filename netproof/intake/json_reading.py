@@ -9,8 +9,15 @@ from pathlib import Path
 from typing import Any
 
 from netproof.errors import NetproofError
-from netproof.intake.loading import read_text
-from netproof.intake.read_limits import ReadLimits, shown, too_deep, too_much
+from netproof.intake.loading import (
+    JSON_CHARACTERS_PER_VALUE,
+    JSON_DEPTH,
+    most_bytes,
+    read_text,
+    shown,
+    too_deep,
+    too_much,
+)
 
 
 class NoJsonError(NetproofError):
@@ -19,10 +26,6 @@ class NoJsonError(NetproofError):
     def __init__(self, place: object, line: int, reason: str) -> None:
         self.place, self.line, self.reason = place, line, reason
         super().__init__(f"{place}:{line}: is no JSON: {reason}")
-
-
-JSON_LIMITS = ReadLimits(characters=64_000_000, values=2_000_000, depth=60, seconds=20)
-"""A report has some hundred values per case and launch."""
 
 
 def json_file(path: Path) -> Any:
@@ -36,16 +39,19 @@ def json_file(path: Path) -> Any:
     return json_value(text, path)
 
 
-def json_value(text: str, place: object, limits: ReadLimits = JSON_LIMITS) -> Any:
+def json_value(text: str, place: object, most: int | None = None) -> Any:
     """Return the value of a JSON text; errors name ``place``.
 
-    Raise NetproofError, with the line, for invalid JSON, a duplicate key, NaN, Infinity, numbers
-    beyond floats, lone surrogates, and whatever exceeds the limits.
+    ``most``: characters, by default as many as a file may have bytes. Raise NetproofError, with
+    the line, for invalid JSON, a duplicate key, NaN, Infinity, numbers beyond floats, lone
+    surrogates, and whatever exceeds the limits.
     """
-    if len(text) > limits.characters:
-        raise NetproofError(too_much(place, f"{limits.characters} characters"))
-    if text.count(",") + text.count("[") + text.count("{") > limits.values:
-        raise NetproofError(too_much(place, f"{limits.values} values"))
+    most = most_bytes() if most is None else most
+    if len(text) > most:
+        raise NetproofError(too_much(place, f"{most} characters"))
+    values = max(2_000_000, len(text) // JSON_CHARACTERS_PER_VALUE)
+    if text.count(",") + text.count("[") + text.count("{") > values:
+        raise NetproofError(too_much(place, f"{values} values"))
     odd_numbers = _LARGE.search(text) is not None
     decoder = json.JSONDecoder(
         object_pairs_hook=_object,
@@ -58,8 +64,8 @@ def json_value(text: str, place: object, limits: ReadLimits = JSON_LIMITS) -> An
         if _HALF.search(text):
             json.dumps(value, ensure_ascii=False).encode()
     except RecursionError:
-        line = _line_beyond(text, limits.depth)
-        raise NetproofError(f"{place}:{line}: {too_deep(limits)}") from None
+        line = _line_beyond(text, JSON_DEPTH)
+        raise NetproofError(f"{place}:{line}: {too_deep(JSON_DEPTH)}") from None
     except _Twice as error:
         line = _line_of_second(text, error.key)
         raise NetproofError(
@@ -79,9 +85,9 @@ def json_value(text: str, place: object, limits: ReadLimits = JSON_LIMITS) -> An
     level, depth = [value] if isinstance(value, dict | list) else [], 0
     while level:
         depth += 1
-        if depth > limits.depth:
-            line = _line_beyond(text, limits.depth)
-            raise NetproofError(f"{place}:{line}: {too_deep(limits)}")
+        if depth > JSON_DEPTH:
+            line = _line_beyond(text, JSON_DEPTH)
+            raise NetproofError(f"{place}:{line}: {too_deep(JSON_DEPTH)}")
         level = [
             child
             for parent in level

@@ -1,7 +1,10 @@
 """Read external files within limits.
 
-Every limit, here and in ``read_limits``, is far above what netproof or a site writes, and so low
-that a malicious or damaged file costs a second and not a night.
+Nothing is refused for being a large site: 10,000 cases, or 9,000 nodes. ReFrame's report has up to
+2 KB per test case, 20 MB. A record has 3 KB per node and launch: ten launches on 9,000 nodes are
+270 MB. References have up to 100 values per case, 1,000,000. Limits are twice that, so that a
+malicious or damaged file costs seconds and not a night. JSON is refused by its file's size, and if
+its values are denser than any record's; YAML, which costs 100 times as much CPU, by its own size.
 """
 
 from __future__ import annotations
@@ -10,6 +13,7 @@ import errno
 import math
 import os
 import stat
+from dataclasses import dataclass
 from pathlib import Path
 
 from netproof.errors import NetproofError
@@ -17,8 +21,48 @@ from netproof.errors import NetproofError
 VARIABLE = "NETPROOF_MOST_MB"
 """Variable with the largest file that is read, in 10⁶ bytes: a report, an output, a record."""
 
-MOST_MB = 64.0
-"""Twice the size of the largest report within the other limits."""
+MOST_MB = 512.0
+
+_NOT_SHOWN = 80
+
+
+@dataclass(frozen=True)
+class ReadLimits:
+    """Limits on a text.
+
+    ``characters``: of the text; ``values``: scalars, lists and mappings, each as often as aliases
+    repeat it; ``depth``: of nested lists and mappings; ``seconds``: of a CPU.
+    """
+
+    characters: int
+    values: int
+    depth: int
+    seconds: float
+
+
+YAML_LIMITS = ReadLimits(characters=20_000_000, values=2_000_000, depth=40, seconds=120)
+
+JSON_DEPTH = 60
+
+JSON_CHARACTERS_PER_VALUE = 8
+"""The fewest in a long text; records have 12 to 20."""
+
+
+def too_deep(depth: int) -> str:
+    """Return the message that lists and mappings are nested too deep."""
+    return f"lists and mappings are nested deeper than {depth}"
+
+
+def too_much(place: object, most: str) -> str:
+    """Return the message that a file exceeds the limit ``most``."""
+    return f"{place}: has more than {most}, the most that is read"
+
+
+def shown(value: object) -> str:
+    """Return a value as Python writes it, shortened where it is long."""
+    text = repr(value)
+    return text if len(text) <= _NOT_SHOWN else f"{text[:_NOT_SHOWN]}…"
+
 
 _FORMS = {
     stat.S_ISFIFO: "a pipe",
@@ -34,7 +78,7 @@ def read_bytes(path: Path, most: int | None = None) -> bytes:
     ``most``: bytes that it may have, by default what ``NETPROOF_MOST_MB`` allows. Raise OSError
     where it cannot be read, and NetproofError where it is not a file, or larger.
     """
-    most = _most_bytes() if most is None else most
+    most = most_bytes() if most is None else most
     descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC)
     found = os.fstat(descriptor)
     if not stat.S_ISREG(found.st_mode):
@@ -61,7 +105,8 @@ def read_text(path: Path, most: int | None = None) -> str:
     return read_bytes(path, most).decode("utf-8")
 
 
-def _most_bytes() -> int:
+def most_bytes() -> int:
+    """Return the bytes that a file may have."""
     stated = os.environ.get(VARIABLE)
     try:
         most_mb = float(stated) if stated else MOST_MB

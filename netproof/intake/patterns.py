@@ -13,7 +13,7 @@ from re import _constants, _parser
 from typing import Any
 
 from netproof.errors import NetproofError
-from netproof.intake.read_limits import shown
+from netproof.intake.loading import shown
 
 PATTERN_CHARACTERS = 1000
 

@@ -39,7 +39,7 @@ from netproof.localization.observations import (
 from netproof.localization.searching import (
     LEAST_ROUNDS,
     MOST_THINGS,
-    Explanation,
+    Fit,
     Kind,
     Search,
     Thing,
@@ -107,22 +107,22 @@ def judge_table(
         unknown, noise = np.full(count, math.nan), Noise(quantity, None, 0.0, 0.0, 0.0)
         none = np.zeros(count, dtype=bool)
         return QuantityVerdict(quantity, table, None, (), none, unknown, unknown, (), (), noise)
-    fitted, counts = explanation.fit, settings.counts(quantity)
+    counts = settings.counts(quantity)
     estimates, errors = _estimates(explanation)
     scatter = _scatter(explanation, estimates / errors, counts)
     clearing = _level(settings.missed, settings, table.rounds)
     bound = (counts - estimates) / errors
-    cleared = np.nan_to_num(scipy.special.stdtr(fitted.freedom, -bound), nan=1.0) <= clearing
+    cleared = np.nan_to_num(scipy.special.stdtr(explanation.freedom, -bound), nan=1.0) <= clearing
     # A node that is far from the others in some round is judged by the shape of the noise.
     odd = np.bincount(
-        table.nodes_of_rows, np.tile((1 - fitted.weights) * (fitted.owner < 0), 2), count
+        table.nodes_of_rows, np.tile((1 - explanation.weights) * (explanation.owner < 0), 2), count
     )
     numbers = np.flatnonzero(odd > _ODD)
     if len(numbers):
         found, scales = contrasts_of_nodes(explanation, numbers)
-        chances = tails(found, scales, fitted.shape, counts)
+        chances = tails(found, scales, explanation.shape, counts)
         deviates = -scipy.special.ndtri(np.clip(chances, 1e-300, 1 - 1e-12))
-        cleared[numbers] = scipy.special.stdtr(fitted.freedom, -deviates) <= clearing
+        cleared[numbers] = scipy.special.stdtr(explanation.freedom, -deviates) <= clearing
     accused = []
     for thing in explanation.things:
         if thing.kind is Kind.NODE and cleared[thing.nodes[0]]:
@@ -139,7 +139,7 @@ def judge_table(
             instead = _alternatives(search, explanation, thing)
             accused.append(Accusation(thing.kind, thing.name, names, (effect,), instead))
     inflated = math.sqrt(max(scatter**2 - 1, 0.0)) * float(np.nan_to_num(errors).mean())
-    disturbed = fitted.shape.wide + fitted.shape.disturbed
+    disturbed = explanation.shape.wide + explanation.shape.disturbed
     return QuantityVerdict(
         quantity,
         table,
@@ -150,7 +150,7 @@ def judge_table(
         errors,
         _suspects(explanation, estimates, errors, cleared, counts),
         _suspected_pairs(explanation, {one.key for one in accused}, counts),
-        Noise(quantity, fitted.scale, inflated, fitted.freedom, disturbed),
+        Noise(quantity, explanation.scale, inflated, explanation.freedom, disturbed),
     )
 
 
@@ -175,32 +175,32 @@ def _accusing_level(
     return _level(error, settings, rounds)
 
 
-def _estimates(explanation: Explanation) -> tuple[Floats, Floats]:
+def _estimates(explanation: Fit) -> tuple[Floats, Floats]:
     """Return the slowness of each node, by number, and its standard error."""
-    fitted, table = explanation.fit, explanation.fit.table
+    table = explanation.table
     rows = np.tile(np.arange(table.rows), 2)
     count = len(table.names)
-    score, information = fitted.added(
-        table.nodes_of_rows, count, rows, np.tile(fitted.weights * fitted.left, 2)
+    score, information = explanation.added(
+        table.nodes_of_rows, count, rows, np.tile(explanation.weights * explanation.left, 2)
     )
     known = information > 1e-6
     estimates = np.full(count, math.nan)
     errors = np.full(count, math.nan)
     estimates[known] = score[known] / information[known]
-    errors[known] = fitted.scale / np.sqrt(information[known])
-    covariance = fitted.scale**2 * np.linalg.pinv(fitted.information)
+    errors[known] = explanation.scale / np.sqrt(information[known])
+    covariance = explanation.scale**2 * np.linalg.pinv(explanation.information)
     for place, thing in enumerate(explanation.things):
         if thing.kind is Kind.NODE:
-            estimates[thing.nodes[0]] = fitted.effects[place]
+            estimates[thing.nodes[0]] = explanation.effects[place]
             errors[thing.nodes[0]] = math.sqrt(max(covariance[place, place], 1e-12))
     return estimates, errors
 
 
-def _scatter(explanation: Explanation, standard: Floats, counts: float) -> float:
+def _scatter(explanation: Fit, standard: Floats, counts: float) -> float:
     """Return the scatter of nodes that are not clearly slow, in standard errors; 1 for noise."""
     slow = [
         thing.nodes[0]
-        for thing, effect in zip(explanation.things, explanation.fit.effects, strict=True)
+        for thing, effect in zip(explanation.things, explanation.effects, strict=True)
         if thing.kind is Kind.NODE and effect > counts / 2
     ]
     standard = np.delete(standard, slow)
@@ -214,21 +214,21 @@ def _scatter(explanation: Explanation, standard: Floats, counts: float) -> float
     return max(scale, 1.0)
 
 
-def _counts(thing: Thing, explanation: Explanation, level: float, counts: float) -> bool:
+def _counts(thing: Thing, explanation: Fit, level: float, counts: float) -> bool:
     """Check whether a thing's slowness counts, beyond what others explain; one round does not.
 
     It counts if it is nearer to what counts than to nothing, and may be as slow as that.
     """
-    if len(np.unique(explanation.fit.table.round[thing.rows])) < LEAST_ROUNDS:
+    if len(np.unique(explanation.table.round[thing.rows])) < LEAST_ROUNDS:
         return False
     where = posterior(explanation, thing, beyond=True)
     if where is None or where.quantile(0.5) <= counts / 2:
         return False
     deviate = -float(scipy.special.ndtri_exp(min(where.log_at_least(counts), -1e-12)))
-    return float(scipy.special.stdtr(explanation.fit.freedom, -deviate)) > level
+    return float(scipy.special.stdtr(explanation.freedom, -deviate)) > level
 
 
-def chance(explanation: Explanation, thing: Thing, scatter: float = 1.0) -> float:
+def chance(explanation: Fit, thing: Thing, scatter: float = 1.0) -> float:
     """Return the probability that a thing without an effect looks as slow as this, or slower.
 
     Only slowness beyond what others explain counts: everything behind a slow uplink is slow.
@@ -236,11 +236,10 @@ def chance(explanation: Explanation, thing: Thing, scatter: float = 1.0) -> floa
     that the noise may have, given its degrees of freedom.
     """
     found, scales = contrasts(explanation, thing, beyond=True)
-    fitted = explanation.fit
-    factors, shares = scale_factors(fitted.freedom)
-    shape = fitted.shape
+    factors, shares = scale_factors(explanation.freedom)
+    shape = explanation.shape
     if thing.kind in (Kind.NODE, Kind.PAIR):
-        shape = shape.with_rows(found / scales, scales, fitted.table.rows)
+        shape = shape.with_rows(found / scales, scales, explanation.table.rows)
     several = Posterior.of(found, scales * scatter, shape, factors)
     logs = np.array([one.log_at_most(0.0) for one in several])
     return float(shares @ np.exp(logs))
@@ -262,12 +261,10 @@ def scale_factors(freedom: float) -> tuple[Floats, Floats]:
     return np.exp(logs), shares / shares.sum()
 
 
-def _effect(
-    where: Posterior, thing: Thing, explanation: Explanation, quantity: PairQuantity
-) -> Effect:
+def _effect(where: Posterior, thing: Thing, explanation: Fit, quantity: PairQuantity) -> Effect:
     tail = (1 - CONFIDENCE) / 2
     middle = where.quantile(0.5)
-    freedom = explanation.fit.freedom
+    freedom = explanation.freedom
     wider = float(scipy.special.stdtrit(freedom, 1 - tail)) / float(
         scipy.special.stdtrit(math.inf, 1 - tail)
     )
@@ -277,13 +274,13 @@ def _effect(
     return effect_of(quantity, middle, low, high, rounds)
 
 
-def _alternatives(search: Search, explanation: Explanation, thing: Thing) -> tuple[str, ...]:
+def _alternatives(search: Search, explanation: Fit, thing: Thing) -> tuple[str, ...]:
     """Return what explains the measurements as well in the place of a thing."""
     table = search.table
     place = next(p for p, t in enumerate(explanation.things) if t.key == thing.key)
     rest = explanation.things[:place] + explanation.things[place + 1 :]
-    start = np.delete(explanation.fit.effects, place)
-    effect = explanation.fit.effects[place]
+    start = np.delete(explanation.effects, place)
+    effect = explanation.effects[place]
     others: list[tuple[Thing, ...]] = []
     half = len(thing.rows) / 2
     if thing.kind in (Kind.NODE, Kind.PAIR):
@@ -305,14 +302,14 @@ def _alternatives(search: Search, explanation: Explanation, thing: Thing) -> tup
         begin = np.concatenate([start, np.full(len(several), effect)])
         instead = explanation_of(search, (*rest, *several), begin)
         if instead is not None and (
-            instead.fit.log_likelihood > explanation.fit.log_likelihood - EQUALLY_WELL
+            instead.log_likelihood > explanation.log_likelihood - EQUALLY_WELL
         ):
             found.append(" and ".join(named(other.kind, other.name) for other in several))
     return tuple(found)
 
 
 def _suspects(
-    explanation: Explanation,
+    explanation: Fit,
     estimates: Floats,
     errors: Floats,
     cleared: NDArray[np.bool_],
@@ -334,13 +331,13 @@ def _suspects(
 
 
 def _suspected_pairs(
-    explanation: Explanation,
+    explanation: Fit,
     accused: set[tuple[Kind, str]],
     counts: float,
 ) -> tuple[tuple[int, int], ...]:
     """Return pairs, not accused, that were always far too slow for what is known of their nodes."""
-    fitted, table = explanation.fit, explanation.fit.table
-    far = (fitted.weights < 0.5) & (fitted.left > counts / 2) & (fitted.owner < 0)
+    table = explanation.table
+    far = (explanation.weights < 0.5) & (explanation.left > counts / 2) & (explanation.owner < 0)
     both = np.bincount(table.pair, far, table.pairs) == np.bincount(
         table.pair, minlength=table.pairs
     )

@@ -17,13 +17,12 @@ from netproof.errors import NetproofError
 from netproof.localization.observations import (
     LEAST_NODES,
     Floats,
-    Ints,
     Pair,
     PairObservation,
     PairQuantity,
     PairTable,
 )
-from netproof.localization.searching import Explanation, Kind
+from netproof.localization.searching import Fit, Kind
 from netproof.measurement.interval import CONFIDENCE
 
 
@@ -191,7 +190,7 @@ class QuantityVerdict:
 
     quantity: PairQuantity
     table: PairTable
-    explanation: Explanation | None
+    explanation: Fit | None
     accused: tuple[Accusation, ...]
     cleared: NDArray[np.bool_]
     estimates: Floats
@@ -203,13 +202,8 @@ class QuantityVerdict:
     @cached_property
     def half_width(self) -> float:
         """Half of a 95 % interval, in standard errors."""
-        freedom = self.explanation.fit.freedom
+        freedom = self.explanation.freedom
         return float(scipy.special.stdtrit(freedom, (1 + CONFIDENCE) / 2))
-
-    @cached_property
-    def measured(self) -> Ints:
-        """Number of rounds of each node."""
-        return np.bincount(self.table.nodes_of_rows, minlength=len(self.table.names))
 
     @cached_property
     def accused_nodes(self) -> dict[str, Accusation]:
@@ -320,18 +314,18 @@ def _grouped(verdict: QuantityVerdict) -> list[Accusation]:
     whole = list(verdict.accused)
     if explanation is None or len(single) < 2:
         return whole
-    fitted = explanation.fit
     numbers = [number for number, name in enumerate(table.names) if name in single]
     inside = np.isin(table.one, numbers) & np.isin(table.other, numbers)
     if inside.sum() < 2:
         return whole
-    off = (table.slowness - fitted.levels[table.round])[inside]
+    off = (table.slowness - explanation.levels[table.round])[inside]
     least = min(
         float(effect)
-        for thing, effect in zip(explanation.things, fitted.effects, strict=True)
+        for thing, effect in zip(explanation.things, explanation.effects, strict=True)
         if thing.kind is Kind.NODE and thing.name in single
     )
-    error = fitted.scale / math.sqrt(len(off)) * float(scipy.special.stdtrit(fitted.freedom, 0.99))
+    deviate = float(scipy.special.stdtrit(explanation.freedom, 0.99))
+    error = explanation.scale / math.sqrt(len(off)) * deviate
     if float(np.median(off)) + error >= least / 2:
         return whole
     names = tuple(table.names[number] for number in numbers)
@@ -368,7 +362,7 @@ def _known(verdict: QuantityVerdict, number: int, name: str) -> tuple[State, Eff
     if accused is not None:
         (effect,) = accused.effects
         return State.ACCUSED, effect, f"{quantity}: {effect}"
-    rounds = int(verdict.measured[number])
+    rounds = int(verdict.table.measured[number])
     estimate, error = float(verdict.estimates[number]), float(verdict.errors[number])
     if not rounds or math.isnan(estimate):
         why = "not measured" if not rounds else "measured only with what is slow"

@@ -16,6 +16,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from enum import StrEnum
 from functools import cached_property
 
 import numpy as np
@@ -41,6 +42,31 @@ FEW_FREE = 20
 _STEPS = 40
 _SHAPE_STEPS = 20
 _FIRST_WIDE = 0.1
+
+
+class Kind(StrEnum):
+    """Kinds of slow things. A group: nodes that share something that no topology names."""
+
+    NODE = "node"
+    PAIR = "pair"
+    SWITCH = "switch"
+    UPLINK = "uplink"
+    GROUP = "group"
+
+
+@dataclass(frozen=True)
+class Thing:
+    """Something that may be slow: its nodes by number, and the rows whose path leads over it."""
+
+    kind: Kind
+    name: str
+    nodes: tuple[int, ...]
+    rows: Ints
+
+    @property
+    def key(self) -> tuple[Kind, str]:
+        """Key of the thing: equal keys are the same thing."""
+        return self.kind, self.name
 
 
 @dataclass(frozen=True)
@@ -85,15 +111,17 @@ class NoiseShape:
 
 @dataclass(frozen=True)
 class Fit:
-    """Fit of a table with ``len(effects)`` slow things.
+    """Fit of a table with some slow ``things``, which explain it.
 
     ``effects``: logarithms by which each is slower; ``owner``: for each row the thing that sets its
     time, or -1; ``levels``: for each round; ``left``: residual of each row; ``weights``: 1 for a
     row of the noise's core, 0 for a disturbed one; ``scale``: standard deviation of the core for
-    one row; ``freedom``: degrees of freedom of the scale; ``shape``: of the noise.
+    one row; ``freedom``: degrees of freedom of the scale; ``shape``: of the noise; ``value``: log
+    likelihood less the price of the things.
     """
 
     table: PairTable
+    things: tuple[Thing, ...]
     effects: Floats
     owner: Ints
     levels: Floats
@@ -103,6 +131,7 @@ class Fit:
     freedom: float
     shape: NoiseShape
     log_likelihood: float
+    value: float
 
     @cached_property
     def round_weights(self) -> Floats:
@@ -160,17 +189,19 @@ def _information(owned: Floats, of_rounds: Floats) -> Floats:
 
 def fit(
     table: PairTable,
-    members: Sequence[Ints],
+    things: Sequence[Thing],
     *,
     disturbed_share: float,
     resolution: float,
+    price: float,
     start: Floats | None = None,
 ) -> Fit | None:
-    """Fit levels, the effects of ``members`` (rows of each) and the noise.
+    """Fit levels, the effects of some slow things, and the noise.
 
     ``disturbed_share``: expected before the run; ``resolution``: least scale that is believed;
     ``start``: effects to begin with. None if the rows leave no degree of freedom for the noise.
     """
+    members = [thing.rows for thing in things]
     count, total = len(members), table.rows
     least_freedom = total - table.rounds - count
     if least_freedom < 1:
@@ -221,8 +252,10 @@ def fit(
     freedom = there - table.rounds - count
     if freedom < 1:
         return None
+    log_likelihood = float(np.log(density).sum())
     return Fit(
         table,
+        tuple(things),
         effects,
         owner,
         levels,
@@ -231,7 +264,8 @@ def fit(
         scale,
         freedom,
         shape,
-        float(np.log(density).sum()),
+        log_likelihood,
+        log_likelihood - price,
     )
 
 

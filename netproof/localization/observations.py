@@ -123,6 +123,11 @@ class PairTable:
         return np.array([np.median(self.slowness[a:b]) for a, b in pairwise(starts)])
 
     @cached_property
+    def measured(self) -> Ints:
+        """Number of rounds of each node."""
+        return np.bincount(self.nodes_of_rows, minlength=len(self.names))
+
+    @cached_property
     def nodes_of_rows(self) -> Ints:
         """Node of each end of each row: first all ``one``, then all ``other``."""
         return np.concatenate([self.one, self.other])

@@ -282,11 +282,11 @@ def evenly(topology: Topology, nodes: Sequence[str], random: np.random.Generator
     fitting = {
         side: [leaf for leaf in several if len(leaf) >= each] for side, several in sides.items()
     }
-    alongside = _most_even([len(several) for several in fitting.values() if several])
+    leaves_each = _most_even([len(several) for several in fitting.values() if several])
     taken: set[str] = set()
     for several in fitting.values():
-        if len(several) >= alongside:
-            for place in random.permutation(len(several))[:alongside]:
+        if len(several) >= leaves_each:
+            for place in random.permutation(len(several))[:leaves_each]:
                 leaf = several[place]
                 taken |= {leaf[node] for node in random.permutation(len(leaf))[:each]}
     return [node for node in nodes if node in taken]

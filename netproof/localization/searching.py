@@ -10,40 +10,14 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from enum import StrEnum
 from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
-from netproof.localization.effects import Fit, Posterior, fit
+from netproof.localization.effects import Fit, Kind, Posterior, Thing, fit
 from netproof.localization.observations import Floats, Ints, PairTable
 from netproof.localization.topology import UPLINK_OF, Topology
-
-
-class Kind(StrEnum):
-    """Kinds of slow things. A group: nodes that share something that no topology names."""
-
-    NODE = "node"
-    PAIR = "pair"
-    SWITCH = "switch"
-    UPLINK = "uplink"
-    GROUP = "group"
-
-
-@dataclass(frozen=True)
-class Thing:
-    """Something that may be slow: its nodes by number, and the rows whose path leads over it."""
-
-    kind: Kind
-    name: str
-    nodes: tuple[int, ...]
-    rows: Ints
-
-    @property
-    def key(self) -> tuple[Kind, str]:
-        """Key of the thing: equal keys are the same thing."""
-        return self.kind, self.name
 
 
 @dataclass(frozen=True)
@@ -111,16 +85,6 @@ class Search:
                 things.append(Thing(kind, name, nodes, rows))
         return tuple(things)
 
-    def fitted(self, things: Sequence[Thing], start: Floats | None = None) -> Fit | None:
-        """Return the fit in which just these are slow."""
-        return fit(
-            self.table,
-            [thing.rows for thing in things],
-            disturbed_share=self.disturbed_share,
-            resolution=self.resolution,
-            start=start,
-        )
-
     @cached_property
     def repeated_pairs(self) -> Ints:
         """Pairs measured more than once: one measurement does not distinguish a pair from noise."""
@@ -154,21 +118,11 @@ _MOST_SPLIT = 128
 _TRIED = {True: 3, False: 2}
 
 
-@dataclass(frozen=True)
-class Explanation:
-    """Slow things with their fit; ``value``: its log likelihood less the prices."""
-
-    things: tuple[Thing, ...]
-    fit: Fit
-    value: float
-
-
-def explained(search: Search, most: int) -> Explanation | None:
+def explained(search: Search, most: int) -> Fit | None:
     """Return the best explanation found with at most so many things; None without any fit."""
-    nothing = search.fitted(())
-    if nothing is None:
+    best = now = explanation_of(search, ())
+    if now is None:
         return None
-    best = now = Explanation((), nothing, nothing.log_likelihood)
     small = len(search.table.names) <= _SMALL
     without = 0
     while len(now.things) < most:
@@ -185,7 +139,7 @@ def explained(search: Search, most: int) -> Explanation | None:
     return best
 
 
-def _step(search: Search, now: Explanation, small: bool) -> Explanation | None:
+def _step(search: Search, now: Fit, small: bool) -> Fit | None:
     tried = [
         explanation
         for thing in _candidates(search, now, small)
@@ -199,12 +153,12 @@ def _step(search: Search, now: Explanation, small: bool) -> Explanation | None:
     return max(tried, key=lambda explanation: explanation.value, default=None)
 
 
-def _split(search: Search, now: Explanation, group: Thing) -> Explanation | None:
+def _split(search: Search, now: Fit, group: Thing) -> Fit | None:
     """Replace a group by its slow nodes: most nodes of a leaf are not the leaf."""
     if len(group.nodes) > _MOST_SPLIT:
         return None
     there = {thing.key for thing in now.things}
-    off = now.fit.left + np.append(now.fit.effects, 0.0)[now.fit.owner]
+    off = now.left + np.append(now.effects, 0.0)[now.owner]
     nodes = [
         node for node in map(search.node, group.nodes) if len(node.rows) and node.key not in there
     ]
@@ -213,61 +167,63 @@ def _split(search: Search, now: Explanation, group: Thing) -> Explanation | None
         return None
     slow = np.flatnonzero(medians > medians.max() / 2)
     things = (*now.things, *(nodes[place] for place in slow))
-    return explanation_of(search, things, np.append(now.fit.effects, medians[slow]))
+    return explanation_of(search, things, np.append(now.effects, medians[slow]))
 
 
-def _with(search: Search, now: Explanation, thing: Thing) -> Explanation | None:
-    off = (now.fit.left + np.append(now.fit.effects, 0.0)[now.fit.owner])[thing.rows]
+def _with(search: Search, now: Fit, thing: Thing) -> Fit | None:
+    off = (now.left + np.append(now.effects, 0.0)[now.owner])[thing.rows]
     free = _open(now)[thing.rows]
     first = float(np.median(off[free])) if free.any() else 0.0
     things = (*now.things, thing)
-    return explanation_of(search, things, np.append(now.fit.effects, first))
+    return explanation_of(search, things, np.append(now.effects, first))
 
 
 def explanation_of(
     search: Search, things: Sequence[Thing], start: Floats | None = None
-) -> Explanation | None:
+) -> Fit | None:
     """Return the explanation by these things; None if there is no fit, or one is not slower."""
-    fitted = search.fitted(things, start)
-    if fitted is None or (len(things) and fitted.effects.min() <= 0):
-        return None
-    prices = sum(search.price(thing) for thing in things)
-    return Explanation(tuple(things), fitted, fitted.log_likelihood - prices)
+    fitted = fit(
+        search.table,
+        things,
+        disturbed_share=search.disturbed_share,
+        resolution=search.resolution,
+        price=sum(map(search.price, things)),
+        start=start,
+    )
+    return None if fitted is None or (fitted.effects <= 0).any() else fitted
 
 
-def _pruned(search: Search, now: Explanation) -> Explanation:
+def _pruned(search: Search, now: Fit) -> Fit:
     """Drop what the last step made superfluous."""
     while len(now.things) > 1:
-        fewer = [
-            explanation
+        several = (
+            explanation_of(
+                search,
+                now.things[:place] + now.things[place + 1 :],
+                np.delete(now.effects, place),
+            )
             for place in range(len(now.things) - 1)
-            if (explanation := _without(search, now, place)) is not None
-            and explanation.value > now.value
-        ]
+        )
+        fewer = [one for one in several if one is not None and one.value > now.value]
         if not fewer:
             break
         now = max(fewer, key=lambda explanation: explanation.value)
     return now
 
 
-def _without(search: Search, now: Explanation, place: int) -> Explanation | None:
-    things = now.things[:place] + now.things[place + 1 :]
-    return explanation_of(search, things, np.delete(now.fit.effects, place))
-
-
-def _open(now: Explanation) -> NDArray[np.bool_]:
+def _open(now: Fit) -> NDArray[np.bool_]:
     """Mark rows that no node or pair sets: the nodes of a group may explain its rows better."""
     groups = [
         place for place, thing in enumerate(now.things) if thing.kind not in (Kind.NODE, Kind.PAIR)
     ]
-    return np.isin(now.fit.owner, [-1, *groups])
+    return np.isin(now.owner, [-1, *groups])
 
 
-def _candidates(search: Search, now: Explanation, small: bool) -> list[Thing]:
+def _candidates(search: Search, now: Fit, small: bool) -> list[Thing]:
     """Return the few things whose residuals are slowest for their number."""
-    table, fitted = search.table, now.fit
+    table = search.table
     free = _open(now)
-    standard = fitted.left / fitted.scale
+    standard = now.left / now.scale
     shapes = [np.clip(standard, -_CLIP, _CLIP)]
     if small:
         shapes.append(standard)
@@ -315,16 +271,16 @@ def _largest(scores: Floats, count: int, least: float) -> list[int]:
     return [int(place) for place in some if scores[place] >= least]
 
 
-def of_others(now: Explanation, thing: Thing) -> Floats:
+def of_others(now: Fit, thing: Thing) -> Floats:
     """Return the slowness of each row of the table by all other things that explain it."""
-    slow = np.zeros(now.fit.table.rows)
-    for other, effect in zip(now.things, now.fit.effects, strict=True):
+    slow = np.zeros(now.table.rows)
+    for other, effect in zip(now.things, now.effects, strict=True):
         if other.key != thing.key:
             slow[other.rows] = np.maximum(slow[other.rows], effect)
     return slow
 
 
-def contrasts(now: Explanation, thing: Thing, *, beyond: bool = False) -> tuple[Floats, Floats]:
+def contrasts(now: Fit, thing: Thing, *, beyond: bool = False) -> tuple[Floats, Floats]:
     """Return a thing's contrast with the others in each round, and the scales of these.
 
     Others have the effects that the explanation gives them; rows that another thing of it sets are
@@ -332,83 +288,81 @@ def contrasts(now: Explanation, thing: Thing, *, beyond: bool = False) -> tuple[
     ``beyond``: slowness beyond what the others explain, by rows that they do not explain if two
     rounds have any.
     """
-    fitted = now.fit
-    table = fitted.table
+    table = now.table
     place = next((p for p, t in enumerate(now.things) if t.key == thing.key), None)
     mine = -1 if place is None else place
-    rows = thing.rows[fitted.owner[thing.rows] == mine]
-    effect = 0.0 if place is None else float(fitted.effects[place])
+    rows = thing.rows[now.owner[thing.rows] == mine]
+    effect = 0.0 if place is None else float(now.effects[place])
     slow = of_others(now, thing) if beyond else np.zeros(table.rows)
     free = rows[slow[rows] == 0]
     if len(np.unique(table.round[free])) >= LEAST_ROUNDS:
         rows = free
     rounds = table.round[rows]
     if thing.kind in (Kind.NODE, Kind.PAIR):
-        whole = fitted.round_weights[rounds]
-        rest = np.maximum(whole - fitted.weights[rows], 1e-3)
-        found = effect - slow[rows] + fitted.left[rows] * whole / rest
-        scales = fitted.scale * np.sqrt(1 + 1 / rest)
+        whole = now.round_weights[rounds]
+        rest = np.maximum(whole - now.weights[rows], 1e-3)
+        found = effect - slow[rows] + now.left[rows] * whole / rest
+        scales = now.scale * np.sqrt(1 + 1 / rest)
     else:
-        own = np.bincount(rounds, fitted.weights[rows], table.rounds)
-        sums = np.bincount(rounds, fitted.weights[rows] * fitted.left[rows], table.rounds)
-        others = np.bincount(rounds, fitted.weights[rows] * slow[rows], table.rounds)
-        rest = fitted.round_weights - own
+        own = np.bincount(rounds, now.weights[rows], table.rounds)
+        sums = np.bincount(rounds, now.weights[rows] * now.left[rows], table.rounds)
+        others = np.bincount(rounds, now.weights[rows] * slow[rows], table.rounds)
+        rest = now.round_weights - own
         usable = (own > 0.5) & (rest > 0.5)
         own, sums, rest = own[usable], sums[usable], rest[usable]
         found = effect - others[usable] / own + sums / own * (own + rest) / rest
-        scales = fitted.scale * np.sqrt(1 / own + 1 / rest)
+        scales = now.scale * np.sqrt(1 / own + 1 / rest)
     return found, scales * _alongside_others(now, rows, place)
 
 
-def contrasts_of_nodes(now: Explanation, numbers: Ints) -> tuple[Floats, Floats]:
+def contrasts_of_nodes(now: Fit, numbers: Ints) -> tuple[Floats, Floats]:
     """``contrasts`` of many nodes without effects: nodes x rounds, infinite scales for none."""
-    fitted, table = now.fit, now.fit.table
+    table = now.table
     place = np.full(len(table.names), -1)
     place[numbers] = np.arange(len(numbers))
     rows = np.tile(np.arange(table.rows), 2)
     mine = place[table.nodes_of_rows]
-    there = (mine >= 0) & (fitted.owner[rows] < 0)
+    there = (mine >= 0) & (now.owner[rows] < 0)
     rows, mine = rows[there], mine[there]
     rounds = table.round[rows]
-    weights, whole = fitted.weights[rows], fitted.round_weights[rounds]
+    weights, whole = now.weights[rows], now.round_weights[rounds]
     rest = np.maximum(whole - weights, 1e-3)
     zeros = np.zeros(len(rows))
-    _, joint = fitted.added(mine, len(numbers), rows, zeros)
+    _, joint = now.added(mine, len(numbers), rows, zeros)
     alone = np.bincount(mine, weights - weights**2 / whole, len(numbers))
     sure = alone >= _LEAST_WEIGHT
     ratio = np.where(sure, alone, 1.0) / np.where(sure, np.maximum(joint, 1e-9), 1.0)
     found = np.zeros((len(numbers), table.rounds))
     scales = np.full_like(found, np.inf)
-    found[mine, rounds] = fitted.left[rows] * whole / rest
-    scales[mine, rounds] = fitted.scale * np.sqrt((1 + 1 / rest) * ratio[mine])
+    found[mine, rounds] = now.left[rows] * whole / rest
+    scales[mine, rounds] = now.scale * np.sqrt((1 + 1 / rest) * ratio[mine])
     return found, scales
 
 
-def _alongside_others(now: Explanation, rows: Ints, place: int | None) -> float:
+def _alongside_others(now: Fit, rows: Ints, place: int | None) -> float:
     """Return the factor by which other effects, estimated from the same rows, widen an error."""
-    fitted = now.fit
     if place is None:
-        if not len(fitted.effects):
+        if not len(now.effects):
             return 1.0
         zero = np.zeros(len(rows), dtype=np.int64)
         alone = float(
             np.sum(
-                fitted.weights[rows]
-                - fitted.weights[rows] ** 2 / fitted.round_weights[fitted.table.round[rows]]
+                now.weights[rows]
+                - now.weights[rows] ** 2 / now.round_weights[now.table.round[rows]]
             )
         )
-        _, joint = fitted.added(zero, 1, rows, np.zeros(len(rows)))
+        _, joint = now.added(zero, 1, rows, np.zeros(len(rows)))
         if alone < _LEAST_WEIGHT:
             return 1.0
         return math.sqrt(alone / joint[0]) if joint[0] > 1e-9 * alone else math.inf
-    alone = fitted.information[place, place]
-    variance = np.linalg.pinv(fitted.information)[place, place]
+    alone = now.information[place, place]
+    variance = np.linalg.pinv(now.information)[place, place]
     return math.sqrt(max(alone * variance, 1.0)) if alone > 1e-9 else math.inf
 
 
-def posterior(now: Explanation, thing: Thing, *, beyond: bool = False) -> Posterior | None:
+def posterior(now: Fit, thing: Thing, *, beyond: bool = False) -> Posterior | None:
     """Return the distribution of a thing's effect; None without contrasts. ``beyond``: as there."""
     found, scales = contrasts(now, thing, beyond=beyond)
     if not len(found) or not np.isfinite(scales).all():
         return None
-    return Posterior.of(found, scales, now.fit.shape)[0]
+    return Posterior.of(found, scales, now.shape)[0]

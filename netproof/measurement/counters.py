@@ -10,7 +10,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
+
+from netproof.errors import NetproofError
 
 INTERFACE, TCP, SOFTNET, DRIVER, INFINIBAND = "interface", "tcp", "softnet", "driver", "infiniband"
 """Kinds of sources."""
@@ -45,11 +46,6 @@ class CounterSource:
     layer: str = ""
     interfaces: tuple[str, ...] = ()
 
-    @classmethod
-    def from_json(cls, values: Mapping[str, Any]) -> CounterSource:
-        """The source of plain values with its fields' names; TypeError where one is missing."""
-        return cls(**{**values, "interfaces": tuple(values["interfaces"])})
-
 
 @dataclass(frozen=True)
 class NodeCounters:
@@ -75,11 +71,6 @@ class NodeCounters:
         """Its sources of a kind."""
         return tuple(one for one in self.sources if one.kind == kind)
 
-    @classmethod
-    def from_json(cls, values: Mapping[str, Any]) -> NodeCounters:
-        """The node of plain values with its fields' names; TypeError where one is missing."""
-        return cls(**{**values, "sources": tuple(map(CounterSource.from_json, values["sources"]))})
-
 
 @dataclass(frozen=True)
 class Counters:
@@ -88,16 +79,11 @@ class Counters:
     nodes: tuple[NodeCounters, ...]
     names: tuple[tuple[str, ...], ...]
 
-    @classmethod
-    def from_json(cls, values: Mapping[str, Any]) -> Counters:
-        """Of plain values with its fields' names; KeyError or TypeError where one is missing."""
-        names = tuple(tuple(several) for several in values["names"])
-        found = cls(tuple(map(NodeCounters.from_json, values["nodes"])), names)
-        for node in found.nodes:
+    def __post_init__(self) -> None:
+        for node in self.nodes:
             for source in node.sources:
-                if not 0 <= source.read < len(names):
-                    raise ValueError(f"{node.node}: {source.kind} {source.name} has no names")
-        return found
+                if not 0 <= source.read < len(self.names):
+                    raise NetproofError(f"{node.node}: {source.kind} {source.name} has no names")
 
     def of(self, node: str) -> NodeCounters | None:
         """What a node counted; None where it is no node of the launch."""

@@ -7,7 +7,6 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from netproof.errors import NetproofError, ParseError
 from netproof.intake.numbering import numbered
@@ -50,12 +49,6 @@ class NodeLoad:
     pressure_full_share: float | None
     absent: tuple[tuple[str, str], ...] = ()
 
-    @classmethod
-    def from_json(cls, values: Mapping[str, Any]) -> NodeLoad:
-        """Return the load of plain values with its fields' names; KeyError where one is missing."""
-        absent = tuple((name, reason) for name, reason in values["absent"])
-        return cls(**{**values, "absent": absent})
-
 
 @dataclass(frozen=True)
 class Scheduled:
@@ -69,12 +62,6 @@ class Scheduled:
     involuntary: int | None
     waited_s: float | None
     absent: tuple[tuple[str, str], ...] = ()
-
-    @classmethod
-    def from_json(cls, values: Mapping[str, Any]) -> Scheduled:
-        """Return it from plain values by field; KeyError where one is missing."""
-        absent = tuple((name, reason) for name, reason in values["absent"])
-        return cls(**{**values, "absent": absent})
 
 
 @dataclass(frozen=True)

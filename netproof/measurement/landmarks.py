@@ -12,7 +12,6 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import median
-from typing import Any
 
 from netproof.errors import NetproofError
 from netproof.measurement import twin
@@ -53,19 +52,6 @@ class Landmarks:
     intervals: tuple[tuple[str, float, float | None], ...] = ()
     twin_mb_s: float | None = None
     twin_share: float | None = None
-
-    @classmethod
-    def from_json(cls, values: dict[str, Any]) -> Landmarks:
-        """Return the landmarks of plain values by name; KeyError, TypeError where one misses."""
-        limit = values["eager_limit"]
-        return cls(
-            **values
-            | {
-                "eager_limit": None if limit is None else EagerLimit(**limit),
-                "undefined": tuple(map(tuple, values["undefined"])),
-                "intervals": tuple(map(tuple, values["intervals"])),
-            }
-        )
 
     def why(self, landmark: str, *, figures: bool = True) -> str | None:
         """Return why the landmark of this name is None; None where it has a value.

@@ -8,6 +8,13 @@ from statistics import median
 from netproof.errors import NetproofError
 from netproof.measurement.curve import Curve
 
+_OPTIONAL = {
+    "bandwidth_mb_s": "bandwidth",
+    "time_min_us": "time of the fastest rank",
+    "time_avg_us": "mean time of the ranks",
+}
+"""Columns that some benchmarks have, and their names."""
+
 
 def median_curve(launches: Sequence[Curve]) -> Curve:
     """Return the curve of a case: at each size the median of each column of the launches.
@@ -17,13 +24,10 @@ def median_curve(launches: Sequence[Curve]) -> Curve:
     even number of launches the two in the middle are averaged. Raise NetproofError with the sizes
     or the launch that differ.
     """
-    sizes = _same_sizes(launches)
+    sizes = insist_alike(launches)
+    columns = ("time_us", *_OPTIONAL)
     return Curve(
-        sizes,
-        _each_median([curve.time_us for curve in launches]),
-        _median_if_there("bandwidth", [curve.bandwidth_mb_s for curve in launches]),
-        _median_if_there("time of the fastest rank", [curve.time_min_us for curve in launches]),
-        _median_if_there("mean time of the ranks", [curve.time_avg_us for curve in launches]),
+        sizes, *(_medians([getattr(curve, name) for curve in launches]) for name in columns)
     )
 
 
@@ -34,37 +38,20 @@ def spread(launches: Sequence[Curve]) -> tuple[float, ...]:
     has a MAD of 0 everywhere, which says nothing about its noise. Raise NetproofError as
     ``median_curve`` does.
     """
-    _same_sizes(launches)
+    insist_alike(launches)
     columns = zip(*(curve.time_us for curve in launches), strict=True)
     return tuple(median(abs(time - median(column)) for time in column) for column in columns)
 
 
-def _median_if_there(
-    name: str, columns: Sequence[tuple[float, ...] | None]
-) -> tuple[float, ...] | None:
-    there = [column for column in columns if column is not None]
-    if not there:
-        return None
-    if len(there) != len(columns):
-        raise NetproofError(
-            f"launch {columns.index(None) + 1} of {len(columns)} has no {name} while others have"
-            " one: launches of one case come from the same benchmark and direction"
-        )
-    return _each_median(there)
-
-
-def _each_median(rows: Sequence[Sequence[float]]) -> tuple[float, ...]:
-    return tuple(median(column) for column in zip(*rows, strict=True))
-
-
-def _same_sizes(launches: Sequence[Curve]) -> tuple[int, ...]:
+def insist_alike(launches: Sequence[Curve]) -> tuple[int, ...]:
+    """Return the sizes of all launches; NetproofError where they or their columns differ."""
     if not launches:
         raise NetproofError("a case without a launch has no curve")
-    first = launches[0].sizes
+    first = launches[0]
     for number, curve in enumerate(launches[1:], 2):
-        if curve.sizes != first:
-            missing = sorted(set(first) - set(curve.sizes))
-            extra = sorted(set(curve.sizes) - set(first))
+        if curve.sizes != first.sizes:
+            missing = sorted(set(first.sizes) - set(curve.sizes))
+            extra = sorted(set(curve.sizes) - set(first.sizes))
             parts = [
                 f"{verb} {', '.join(map(str, some))}"
                 for verb, some in (("lacks", missing), ("also has", extra))
@@ -74,4 +61,16 @@ def _same_sizes(launches: Sequence[Curve]) -> tuple[int, ...]:
                 f"launch {number} of {len(launches)} was measured at other sizes than launch 1: "
                 f"it {' and '.join(parts)} bytes"
             )
-    return first
+    for field, name in _OPTIONAL.items():
+        there = [getattr(curve, field) is not None for curve in launches]
+        if any(there) and not all(there):
+            raise NetproofError(
+                f"launch {there.index(False) + 1} of {len(there)} has no {name} while others have"
+                " one: launches of one case come from the same benchmark and direction"
+            )
+    return first.sizes
+
+
+def _medians(rows: Sequence[Sequence[float] | None]) -> tuple[float, ...] | None:
+    """Return the median at each size; None where the curves have no such column."""
+    return None if None in rows else tuple(median(column) for column in zip(*rows, strict=True))

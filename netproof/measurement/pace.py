@@ -10,10 +10,9 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from netproof.errors import ParseError
 from netproof.intake.numbering import numbered
@@ -33,11 +32,6 @@ class Pace:
     environment: str
     ns: float | None
     why: str = ""
-
-    @classmethod
-    def from_json(cls, values: Mapping[str, Any]) -> Pace:
-        """Return it from plain values by field; KeyError where one is missing."""
-        return cls(values["environment"], values["ns"], values["why"])
 
 
 def paces(errors: Path, text: str, environment: str) -> tuple[Pace, ...]:

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 
 @dataclass(frozen=True)
@@ -30,8 +28,3 @@ class Exchanged:
     messages: int | None
     bytes: int | None
     why: str = ""
-
-    @classmethod
-    def from_json(cls, values: Mapping[str, Any]) -> Exchanged:
-        """Return it from plain values by field; KeyError where one is missing."""
-        return cls(values["messages"], values["bytes"], values["why"])

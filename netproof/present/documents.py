@@ -19,7 +19,7 @@ from netproof.verdict.exit_status import CANNOT_JUDGE, FAILED, PASSED
 from netproof.verdict.explain import Crossover, crossovers, red_criteria, red_sizes
 from netproof.verdict.judging import JudgedSession
 from netproof.verdict.subject import Ruling
-from netproof.verdict.verdict import Alongside, Judged, together
+from netproof.verdict.verdict import Alongside, Judged, by_reason
 
 FORMAT = 2
 """Format of all documents; raised when a key changes its meaning or goes."""
@@ -111,7 +111,7 @@ def of_judged(judged: JudgedSession) -> dict[str, Any]:
                 **reason.as_json(),
                 "cases": list(map(of_case, cases)),
             }
-            for (partition, environment, reason), cases in together(verdict.left).items()
+            for (partition, environment, reason), cases in by_reason(verdict.left).items()
         ],
         "counters": [
             # Null where a count is not known.

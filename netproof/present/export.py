@@ -22,7 +22,6 @@ from netproof.measurement.units import BITS_PER_BYTE, MEBI
 from netproof.present import tables
 from netproof.present.formats import Format
 from netproof.present.wording import counted
-from netproof.session.measured import Measured
 from netproof.store import Store, StoredSession, questions
 
 _NAME = re.compile(r"[\w.+-]+")
@@ -175,7 +174,7 @@ def _netpipe(store: Store, stored: StoredSession) -> tuple[dict[str, str], int]:
             continue
         stem = _stem(case)
         bidirectional = case.direction == "bidirectional"
-        measured = Measured.from_json(result.measured)
+        measured = result.measurement
         curves = {f"{stem}.np": measured.curve} | {
             f"{stem}.{launch.number}.np": launch.curve for launch in measured.launches
         }

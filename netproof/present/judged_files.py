@@ -13,7 +13,7 @@ from netproof.criteria import Finding, Level
 from netproof.criteria.findings import folded
 from netproof.present import documents
 from netproof.present.tables import TableColumn, fitting, print_table, say
-from netproof.verdict.files import JudgedCurve, JudgedFiles
+from netproof.verdict.files import CurveVerdict, FilesVerdict
 
 _STYLES = {
     Level.FAIL: ("FAIL", "bold red"),
@@ -26,7 +26,7 @@ _LISTED = (Level.WARN, Level.UNDEFINED, Level.INCONCLUSIVE, Level.FAIL)
 """Levels that get a sentence, the worst last."""
 
 
-def print_files(judged: JudgedFiles, out: Console, *, compared: bool) -> None:
+def print_files(judged: FilesVerdict, out: Console, *, compared: bool) -> None:
     """Print a line for each curve, then the findings, the worst last, and how many passed."""
     if judged.curves:
         print_table(fitting(columns(judged.curves), out.width), out)
@@ -42,7 +42,7 @@ def print_files(judged: JudgedFiles, out: Console, *, compared: bool) -> None:
     say(out, summary(judged, compared=compared), "bold")
 
 
-def summary(judged: JudgedFiles, *, compared: bool) -> str:
+def summary(judged: FilesVerdict, *, compared: bool) -> str:
     """Return how many curves passed, and the result of the others, in a sentence."""
     counts = {level: sum(one.level is level for one in judged.curves) for level in _STYLES}
     passed = counts[Level.PASS] + counts[Level.WARN]
@@ -64,7 +64,7 @@ def summary(judged: JudgedFiles, *, compared: bool) -> str:
     return "; ".join(said)
 
 
-def document(judged: JudgedFiles) -> dict[str, Any]:
+def document(judged: FilesVerdict) -> dict[str, Any]:
     """Return plain values for ``json``. Sizes in bytes, times in µs, bandwidths in 10⁶ bytes/s."""
     return {
         "format": documents.FORMAT,
@@ -75,7 +75,7 @@ def document(judged: JudgedFiles) -> dict[str, Any]:
     }
 
 
-def _curve(one: JudgedCurve) -> dict[str, Any]:
+def _curve(one: CurveVerdict) -> dict[str, Any]:
     kind = dataclasses.asdict(one.kind)
     if not one.kind.remark:
         del kind["remark"]
@@ -104,7 +104,7 @@ def _finding(finding: Finding) -> dict[str, Any]:
     }
 
 
-def columns(curves: Sequence[JudgedCurve]) -> list[TableColumn]:
+def columns(curves: Sequence[CurveVerdict]) -> list[TableColumn]:
     """Return the columns of the table: a line for each curve."""
 
     def figures(

@@ -24,7 +24,7 @@ from netproof.session.slurm_nodes import labelled
 from netproof.verdict.explain import counts, failures
 from netproof.verdict.recurring import NOTHING, Recurring
 from netproof.verdict.recurring import sentence as recurring_sentence
-from netproof.verdict.verdict import Borrowed, Judged, Verdict, sentences_of_left
+from netproof.verdict.verdict import Borrowed, Judged, Verdict, sentences_of_skipped
 
 MOST_DIFFERENCES = 10
 """Differences between nodes that are printed; the store and the report have all of them."""
@@ -208,7 +208,7 @@ def print_absences(verdict: Verdict, out: Console) -> None:
     """Print declared absences, skipped cases, and what the criteria could not decide."""
     for sentence in not_available(verdict.absences):
         say(out, f"not available: {sentence}")
-    for sentence in sentences_of_left(verdict.left):
+    for sentence in sentences_of_skipped(verdict.left):
         say(out, sentence, "yellow")
     for note in verdict.notes:
         say(out, f"note: {note}")

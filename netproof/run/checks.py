@@ -60,7 +60,7 @@ class JudgeOfJob(Judge):
     @run_after("init")
     def wait_for_launches(self) -> None:
         """Depend on the job and on its repeat launches."""
-        for waited_for in (self.launched_by, self.launched_further_by):
+        for waited_for in (self.launched_by, self.repeated_by):
             self.depends_on(name_of(waited_for, **self.parameters()), udeps.by_case)
 
 
@@ -93,7 +93,7 @@ class Check(JudgeOfJob, Referenced, RecordedTest):
     def show_output(self) -> None:
         """Print the benchmark's own text as output; ReFrame takes options as shell text."""
         self.job_of = self.test_of(self.launched_by)
-        self.repeat_of = self.test_of(self.launched_further_by)
+        self.repeat_of = self.test_of(self.repeated_by)
         folder = Path(self.job_of.stagedir)
         self.executable_opts = [
             shlex.quote(str(folder / f"{self.subject()}.{launch}.out"))
@@ -238,17 +238,15 @@ class Curves(JudgeOfJob):
     @sanity_function
     def curves_hold(self) -> bool:
         """Check that no criterion fails; else raise SanityError with a sentence for each."""
-        job, repeats = self.test_of(self.launched_by), self.test_of(self.launched_further_by)
+        job, repeats = self.test_of(self.launched_by), self.test_of(self.repeated_by)
         subjects = self.complete(job, repeats)
         if not subjects:
             raise SanityError("no case is complete, so there is no curve to judge")
         measured_again = repeats.measured_again()
         rulings = [
             ruling
-            for subject, findings in case_rulings.along_all(subjects).items()
-            for ruling in case_rulings.rule_all(
-                subject, findings, measured_again.get(subject.case.key())
-            )
+            for several in case_rulings.rulings(subjects, measured_again).values()
+            for ruling in several
         ]
         for one in case_rulings.launched(subjects, measured_again):
             rulings.append(Ruling(one.finding, one.finding.level, one.finding.reason))
@@ -308,7 +306,7 @@ class Configurations(Judge):
             self.valid_systems = []
             return
         self.valid_systems = [partitions[0].fullname]
-        for waited_for in (self.launched_by, self.launched_further_by, self.compared_further_by):
+        for waited_for in (self.launched_by, self.repeated_by, self.comparison_repeated_by):
             self.depends_on(name_of(waited_for, **self.parameters()), udeps.fully)
 
     @sanity_function
@@ -316,7 +314,7 @@ class Configurations(Judge):
         """Check that no criterion fails; else raise SanityError with a sentence for each."""
         jobs, *several = (
             tests_of(self, name_of(kind, **self.parameters()))
-            for kind in (self.launched_by, self.launched_further_by, self.compared_further_by)
+            for kind in (self.launched_by, self.repeated_by, self.comparison_repeated_by)
         )
         subjects = [
             subject

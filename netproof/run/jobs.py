@@ -396,13 +396,13 @@ def mpi_case(job: MpiLaunches, function: Function) -> Case:
 class Reader(rfm.RegressionTestPlugin):
     """A test that reads the cases of a job.
 
-    ``launched_by``, ``launched_further_by``, ``compared_further_by``: leaf classes of its jobs and
+    ``launched_by``, ``repeated_by``, ``comparison_repeated_by``: leaf classes of its jobs and
     their repeat launches, in the class body as far as the test needs them.
     """
 
     launched_by: type[Job]
-    launched_further_by: type[Repeat]
-    compared_further_by: type[ComparedRepeat]
+    repeated_by: type[Repeat]
+    comparison_repeated_by: type[ComparedRepeat]
 
     def case_of(self, job: Job, case: Case) -> Measured:
         """Return a case as ``job`` measured it, or raise Incomplete."""

@@ -16,7 +16,7 @@ from reframe.core.runtime import runtime
 from reframe.utility import osext
 
 from netproof.errors import NetproofError
-from netproof.intake import json_reading, trust
+from netproof.intake import trust
 from netproof.session import records
 from netproof.site.partition import Partition
 from netproof.verdict import references
@@ -90,7 +90,7 @@ class RecordedTest(rfm.RegressionTestPlugin):
         try:
             if self.netproof_record:
                 path = folder.parent / self.netproof_record["path"]
-                values = {**json_reading.json_file(path)["values"], **values}
+                values = {**records.read(path)["values"], **values}
             else:
                 # A test that is run again is another object, and has a record of its own.
                 path = records.new_path(folder, test)

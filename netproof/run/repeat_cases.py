@@ -6,7 +6,7 @@ import dataclasses
 import itertools
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
@@ -49,7 +49,8 @@ class RepeatCase:
     its partition that its launches are interleaved with; ``elsewhere``: whether it is also compared
     with cases that other jobs repeat. Results: ``launches`` of the whole curve; ``again``: launches
     around flagged sizes, None if none was requested; ``faults``: why launches of the whole curve
-    are not complete, a sentence each; ``crashes``: attempts at them that crashed.
+    are not complete, a sentence each; ``crashes``: attempts at them that crashed. To repeat:
+    ``whole`` curves, and ``around`` flagged sizes.
     """
 
     subject: Subject
@@ -63,6 +64,8 @@ class RepeatCase:
     again: MeasuredAgain | None = None
     faults: tuple[str, ...] = ()
     crashes: tuple[Crash, ...] = ()
+    whole: bool = False
+    around: bool = False
 
     @property
     def case(self) -> Case:
@@ -194,19 +197,8 @@ def _subject_of(values: Mapping[str, Any], extras: Mapping[str, Any]) -> Subject
     )
 
 
-@dataclass(frozen=True)
-class Undecided:
-    """Keys of the cases to repeat: their whole curves, and around flagged sizes."""
-
-    whole: set[tuple] = field(default_factory=set)
-    around: set[tuple] = field(default_factory=set)
-
-    def __bool__(self) -> bool:
-        return bool(self.whole or self.around)
-
-
-def undecided(asked: Sequence[RepeatCase]) -> Undecided:
-    """Return the undecided cases of one job.
+def undecided(asked: Sequence[RepeatCase]) -> list[RepeatCase]:
+    """Return the cases of one job with what is to be repeated of them.
 
     A quantity is decided when its interval over undisturbed launches lies within its bounds, or
     wholly outside; a repeated case needs at least as many repeat launches as confirming takes. It
@@ -223,7 +215,8 @@ def undecided(asked: Sequence[RepeatCase]) -> Undecided:
     alone = [one for one in asked if not one.peers]
     counted = {one.key for one in alone if _fails_by_counters(one.repeated)}
     red = counted | {one.key for one in alone if failed(one, subjects)}
-    found = Undecided({one.key for one in asked if one.peers and _comparison_is_open(one)})
+    whole = {one.key for one in asked if one.peers and _comparison_is_open(one)}
+    around = set()
     for one in alone:
         if one.key in red - counted:
             continue
@@ -234,12 +227,12 @@ def undecided(asked: Sequence[RepeatCase]) -> Undecided:
         if one.key not in red:
             settled = settled and case_rulings.closer_settled(subject, one.again, most)
         if not settled:
-            found.around.add(one.key)
+            around.add(one.key)
         if one.key in red or len(one.launches) >= most:
             continue
         enough = len(one.launches) >= confirm.launches
         if one.launches and not enough:
-            found.whole.add(one.key)
+            whole.add(one.key)
             continue
         for name, ruling in _of_whole(one, subjects):
             if ruling.level not in AGAINST:
@@ -250,8 +243,10 @@ def undecided(asked: Sequence[RepeatCase]) -> Undecided:
             )
             keys = {side.case.key() for side in sides}
             if not (enough and in_vain) and keys.isdisjoint(red):
-                found.whole.update(keys)
-    return found
+                whole.update(keys)
+    return [
+        dataclasses.replace(one, whole=one.key in whole, around=one.key in around) for one in asked
+    ]
 
 
 def _comparison_is_open(one: RepeatCase) -> bool:
@@ -301,8 +296,6 @@ def failed(one: RepeatCase, job: Job, *, ended: bool = False) -> bool:
     subject = one.repeated
     most = 0 if ended else one.rounds()
     if case_rulings.failed(subject, one.flags(), one.again, most):
-        return True
-    if case_rulings.closer_failed(subject, one.again, most):
         return True
     repeats = sum(launch.further for launch in subject.measured.launches)
     # More launches may define an undefined value.

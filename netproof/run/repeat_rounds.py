@@ -40,8 +40,6 @@ def environments(asked: Iterable[RepeatCase]) -> tuple[str, ...]:
 
 def netpipe_rounds(
     asked: Sequence[RepeatCase],
-    whole: Iterable[tuple],
-    around: Iterable[tuple],
     srun: Sequence[str],
     seed: int,
     partition: Partition,
@@ -49,28 +47,27 @@ def netpipe_rounds(
 ) -> list[list[tuple[str, Step]]]:
     """Return the steps of each round for cases of NetPIPE, each with the label that closes it.
 
-    ``whole`` and ``around``: keys of the cases to repeat whole or around sizes. In a round, TCP
-    and MPI of one path and direction alternate, and the rest is shuffled by ``seed``. ``peers``:
-    environments interleaved with launches of whole curves, before them in every other round.
+    In a round, TCP and MPI of one path and direction alternate, and the rest is shuffled by
+    ``seed``. ``peers``: environments interleaved with launches of whole curves, before them in
+    every other round.
     """
-    whole, around = set(whole), set(around)
     shuffle = random.Random(seed)
     rounds: list[list[tuple[str, Step]]] = []
     order = 0
     for number in range(1, max(one.rounds() for one in asked) + 1):
         units: dict[tuple, list[tuple[str, str, tuple, plan.SizeSweep]]] = {}
-        alongside: dict[str, list[PeerEnvironment]] = {}
+        paired: dict[str, list[PeerEnvironment]] = {}
         for one in asked:
-            case, key = one.case, one.key
+            case = one.case
             variant = (case.function, case.path, case.direction)
             if number > one.rounds():
                 continue
-            if key in whole:
+            if one.whole:
                 sweep = plan.whole_sweep(partition)
                 units.setdefault(variant[1:], []).append((one.step, one.step, variant, sweep))
-                alongside[one.step] = [peer for peer in peers if peer.name in one.paired]
-            if key in around:
-                units[(key,)] = [
+                paired[one.step] = [peer for peer in peers if peer.name in one.paired]
+            if one.around:
+                units[(one.key,)] = [
                     (f"{one.step}{DENSE}", plan.sweep_subject(one.step, sweep), variant, sweep)
                     for sweep in one.sweeps()
                 ]
@@ -85,7 +82,7 @@ def netpipe_rounds(
             if not label.endswith(DENSE) and plan.has_twin(partition, ranks_per_node):
                 own.append((label, plan.twin_step(step, variant[2], partition)))
             others = []
-            for peer in alongside.get(subject, ()):
+            for peer in paired.get(subject, ()):
                 place = (subject + peer.suffix, number, variant, sweep, order, partition)
                 others.append((label, peer.step(plan.netpipe_step(*place, peer.srun))))
                 order += 1
@@ -96,8 +93,6 @@ def netpipe_rounds(
 
 def imb_rounds(
     asked: Sequence[RepeatCase],
-    whole: Iterable[tuple],
-    around: Iterable[tuple],
     srun: Sequence[str],
     seed: int,
     partition: Partition,
@@ -107,9 +102,9 @@ def imb_rounds(
     """Return the steps of each round for IMB on a job's ``ranks``, as ``netpipe_rounds``."""
     most = max(one.rounds() for one in asked)
     rounds: list[list[list[tuple[str, Step]]]] = [[] for _ in range(most)]
-    for keys, suffix in ((set(whole), ""), (set(around), DENSE)):
+    for suffix in ("", DENSE):
         for one in asked:
-            if one.key not in keys:
+            if not (one.around if suffix else one.whole):
                 continue
             label = one.step + suffix
             function = registry.function_of(one.case)
@@ -121,8 +116,8 @@ def imb_rounds(
                 steps = plan.function_steps(*place, srun, seed, suffix=behind, sizes=sizes)
                 for step in steps:
                     # The twin runs before it, since the compared environments run after it.
-                    alongside = () if suffix else plan.twin_of(step, function, ranks, partition)
-                    together[step.launch] += [(label, one) for one in (*alongside, step)]
+                    twins = () if suffix else plan.twin_of(step, function, ranks, partition)
+                    together[step.launch] += [(label, one) for one in (*twins, step)]
             for peer in peers if not suffix else ():
                 if peer.name not in one.paired:
                     continue
@@ -136,22 +131,16 @@ def imb_rounds(
     return [[step for unit in units for step in unit] for units in rounds]
 
 
-def imb_files(
-    asked: Sequence[RepeatCase],
-    whole: Iterable[tuple],
-    around: Iterable[tuple],
-    peers: Sequence[PeerEnvironment] = (),
-) -> dict[str, str]:
+def imb_files(asked: Sequence[RepeatCase], peers: Sequence[PeerEnvironment] = ()) -> dict[str, str]:
     """Return name to text of the message size lists that the steps of ``imb_rounds`` need."""
-    whole_keys, around_keys = set(whole), set(around)
     sizes: dict[str, Sequence[int]] = {}
     for one in asked:
         curve = one.subject.measured.curve
-        if one.key in whole_keys and curve.sizes != (0,):
+        if one.whole and curve.sizes != (0,):
             sizes[one.step] = curve.sizes
             here = [peer for peer in peers if peer.name in one.paired]
             sizes |= {one.step + peer.suffix: curve.sizes for peer in here}
-        if one.key in around_keys:
+        if one.around:
             sizes |= dict(one.dense())
     return plan.size_files(sizes)
 
@@ -180,8 +169,6 @@ def read(
     folder: Path,
     asked: RepeatCase,
     *,
-    whole: bool,
-    around: bool,
     jobid: str,
     running: bool = False,
     places: Sequence[str] = (),
@@ -196,15 +183,16 @@ def read(
     try:
         recorded = job_files.records(folder)
     except Incomplete as error:
-        none = MeasuredAgain(case, (), error.reasons, (), jobid) if around else None
-        return dataclasses.replace(asked, again=none, faults=error.reasons if whole else ())
+        none = MeasuredAgain(case, (), error.reasons, (), jobid) if asked.around else None
+        faults = error.reasons if asked.whole else ()
+        return dataclasses.replace(asked, again=none, faults=faults)
     path = folder / CLOSED_FILE
     closed = set(path.read_text().split("\n")) - {""} if path.exists() else set()
     partition = Partition.model_validate(asked.extras)
     launches: list[Launch] = []
     faults: list[str] = []
     crashes: list[Crash] = []
-    if whole:
+    if asked.whole:
         wanted = _made(asked, asked.step, recorded, closed, running=running)
         for number in wanted:
             step = f"{asked.step}.{number}"
@@ -221,7 +209,7 @@ def read(
             except (NetproofError, OSError) as error:
                 faults.append(str(error))
     measured_again = None
-    if around:
+    if asked.around:
         parts = asked.dense()
         label = asked.step + DENSE
         wanted = _made(asked, label, recorded, closed, parts[-1][0], running=running)
@@ -253,14 +241,12 @@ def _with_peers(
         case = dataclasses.replace(asked.case, environment=name)
         step = f"{asked.step}{plan.peer_suffix(places.index(name))}.{launch.number}"
         sizes, reader = launch.curve.sizes, job_files.reader(folder, case)
-        alongside = job_files.read_launch(
-            folder, step, launch.number, recorded, case, sizes, reader
-        )
-        job_files.insist_on_pace(alongside, folder, step, case, partition)
+        paired = job_files.read_launch(folder, step, launch.number, recorded, case, sizes, reader)
+        job_files.insist_on_pace(paired, folder, step, case, partition)
         crashed = job_files.crashes(folder, step, launch.number, recorded)
-        peers.append(Peer(name, alongside.curve, crashed, alongside.counters))
-        loads.append(alongside.loads)
-        paces += alongside.paces
+        peers.append(Peer(name, paired.curve, crashed, paired.counters))
+        loads.append(paired.loads)
+        paces += paired.paces
     noisiest = max(loads, key=others_share)
     return dataclasses.replace(launch, peers=tuple(peers), loads=noisiest, paces=tuple(paces))
 
@@ -293,10 +279,12 @@ def decide(folder: Path) -> None:
     asked = [RepeatCase.from_json(values) for values in document["cases"]]
     jobid = os.environ["SLURM_JOB_ID"]
     places = environments(asked)
-    so_far = {"whole": True, "jobid": jobid, "running": True, "places": places}
-    still = undecided([read(folder, one, around=bool(one.dense()), **so_far) for one in asked])
-    lines = [one.step for one in asked if one.key not in still.whole]
-    lines += [one.step + DENSE for one in asked if one.key not in still.around]
+    every = [dataclasses.replace(one, whole=True, around=bool(one.dense())) for one in asked]
+    still = undecided(
+        [read(folder, one, jobid=jobid, running=True, places=places) for one in every]
+    )
+    lines = [one.step for one in still if not one.whole]
+    lines += [one.step + DENSE for one in still if not one.around]
     (folder / CLOSED_FILE).write_text("".join(f"{line}\n" for line in lines))
 
 

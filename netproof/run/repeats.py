@@ -50,17 +50,17 @@ class Repeat(Steps, Reader, RecordedTest):
     def find_undecided(self) -> None:
         """Judge the job's results; stay where ReFrame runs unless something is undecided."""
         self.job_of = self.getdep(name_of(self.launched_by, **self.parameters()))
-        # ReFrame writes a test's attributes as JSON, which has only text for keys.
-        self.asked, self.open_whole, self.open_around = [], [], []
-        if not self.is_dry_run():
-            self.asked = self.asked_cases()
-            found = repeat_cases.undecided(self.asked)
-            self.open_whole, self.open_around = sorted(found.whole), sorted(found.around)
-        if not (self.open_whole or self.open_around):
+        asked = [] if self.is_dry_run() else self.asked_cases()
+        self.asked = repeat_cases.undecided(asked)
+        if not self.is_open():
             # By now ReFrame has made the run's job for Slurm.
             self.local = True
             self._setup_run_job()
             self.executable, self.executable_opts = "true", []
+
+    def is_open(self) -> bool:
+        """Check whether something is undecided."""
+        return any(one.whole or one.around for one in self.asked)
 
     def asked_cases(self) -> list[RepeatCase]:
         """Return the cases that may be repeated, before this test's launches."""
@@ -69,7 +69,7 @@ class Repeat(Steps, Reader, RecordedTest):
     @run_before("run")
     def launch_on(self) -> None:
         """Plan rounds on the same nodes until everything is decided."""
-        if not (self.open_whole or self.open_around):
+        if not self.is_open():
             return
         self.num_tasks = self.job_of.num_tasks
         self.num_tasks_per_node = self.job_of.num_tasks_per_node
@@ -109,17 +109,11 @@ class Repeat(Steps, Reader, RecordedTest):
     def keep_launches(self) -> bool:
         """Record the repeat launches."""
         places = repeat_rounds.environments(self.asked)
+        folder, jobid = Path(self.stagedir), str(self.job.jobid)
         done = [
-            repeat_rounds.read(
-                Path(self.stagedir),
-                one,
-                whole=one.key in self.open_whole,
-                around=one.key in self.open_around,
-                jobid=str(self.job.jobid),
-                places=places,
-            )
+            repeat_rounds.read(folder, one, jobid=jobid, places=places)
             for one in self.asked
-            if self.open_whole or self.open_around
+            if self.is_open()
         ]
         self.netproof_further = {
             "format": session.MEASURED_FORMAT,
@@ -182,8 +176,8 @@ class NetpipeRepeat(Repeat):
         self, srun: Sequence[str], peers: Sequence[plan.PeerEnvironment]
     ) -> tuple[list[list[tuple[str, plan.Step]]], dict[str, str]]:
         """Return the rounds of steps with their labels; NetPIPE needs no files."""
-        where = (self.asked, self.open_whole, self.open_around, srun, self.seed)
-        return repeat_rounds.netpipe_rounds(*where, self.site_partition(), peers), {}
+        where = (self.asked, srun, self.seed, self.site_partition())
+        return repeat_rounds.netpipe_rounds(*where, peers), {}
 
 
 class MpiRepeat(Repeat):
@@ -206,11 +200,9 @@ class MpiRepeat(Repeat):
         self, srun: Sequence[str], peers: Sequence[plan.PeerEnvironment]
     ) -> tuple[list[list[tuple[str, plan.Step]]], dict[str, str]]:
         """Return the rounds of steps with their labels, and the lists of message sizes."""
-        where = (self.asked, self.open_whole, self.open_around)
-        rounds = repeat_rounds.imb_rounds(
-            *where, srun, self.seed, self.site_partition(), self.ranks, peers
-        )
-        return rounds, repeat_rounds.imb_files(*where, peers)
+        where = (self.asked, srun, self.seed, self.site_partition(), self.ranks)
+        rounds = repeat_rounds.imb_rounds(*where, peers)
+        return rounds, repeat_rounds.imb_files(self.asked, peers)
 
 
 class ComparedRepeat(rfm.RegressionTestPlugin):
@@ -224,21 +216,21 @@ class ComparedRepeat(rfm.RegressionTestPlugin):
     @run_after("init")
     def wait_for_job(self) -> None:
         """Depend on the jobs of all partitions."""
-        for waited_for in (self.launched_by, self.launched_further_by):
+        for waited_for in (self.launched_by, self.repeated_by):
             self.depends_on(name_of(waited_for, **self.parameters()), udeps.fully)
 
     def asked_cases(self) -> list[RepeatCase]:
         """Return own cases, with first repeat launches, that a comparison leaves undecided."""
         jobs, repeats = (
             tests_of(self, name_of(kind, **self.parameters()))
-            for kind in (self.launched_by, self.launched_further_by)
+            for kind in (self.launched_by, self.repeated_by)
         )
         everyone = []
         for where, job in jobs.items():
             around = repeats[where].measured_again()
             asked = _asked(job, self.complete(job, repeats[where]))
             everyone += [dataclasses.replace(one, again=around.get(one.key)) for one in asked]
-        repeat = self.getdep(name_of(self.launched_further_by, **self.parameters()))
+        repeat = self.getdep(name_of(self.repeated_by, **self.parameters()))
         own = _asked(self.job_of, self.complete(self.job_of, repeat))
         return repeat_cases.compared(everyone, own, baseline_of_system())
 

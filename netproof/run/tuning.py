@@ -87,7 +87,7 @@ class TuningLaunches(DemandedJob, Turned):
         return turns(self.values(), self.rounds, self.seed)
 
     @run_after("setup")
-    def insist_on_telling(self) -> None:
+    def insist_on_setting(self) -> None:
         """Fail before submitting a sweep whose values cannot be set."""
         self.over_tcp = self.turned_protocol == parameters.TCP
         try:
@@ -204,7 +204,7 @@ class AlgorithmLaunches(DemandedJob, Swept):
         return turns(self.choice().values, self.rounds, self.seed)
 
     @run_after("setup")
-    def insist_on_telling(self) -> None:
+    def insist_on_setting(self) -> None:
         """Fail before submitting a sweep whose algorithms cannot be selected."""
         try:
             self.choice()

@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from netproof import criteria
+from netproof import codec, criteria
 from netproof.criteria import ConfirmSettings, Finding
 from netproof.errors import NetproofError
-from netproof.intake.shapes import insist
 from netproof.measurement.case import Case
 from netproof.measurement.curve import Curve
 from netproof.measurement.disturbance import DisturbanceSettings, NodeLoad, disturbed, others_share
-from netproof.session import job_files, measured, measured_shapes, node_facts
+from netproof.session import job_files, node_facts
 from netproof.session.job_files import Incomplete, StepRecord
 from netproof.session.measured import Crash, Launch
 from netproof.session.node_facts import ProvenanceError
@@ -41,6 +39,12 @@ class MeasuredAgain:
     made: int = 0
     crashes: tuple[Crash, ...] = ()
 
+    def __post_init__(self) -> None:
+        if self.loads and len(self.loads) != len(self.launches):
+            raise NetproofError(f"{len(self.launches)} launches, and loads of {len(self.loads)}")
+        if len(self.crashes) > self.made:
+            raise NetproofError(f"{len(self.crashes)} crashes of {self.made} starts")
+
     def calm(self, settings: DisturbanceSettings) -> list[Curve]:
         """The launches that nothing disturbed."""
         loads = self.loads or ((),) * len(self.launches)
@@ -52,35 +56,12 @@ class MeasuredAgain:
 
     def as_json(self) -> dict[str, Any]:
         """Plain values for ``json``; sizes in bytes, times in µs, bandwidths in MB/s."""
-        return dataclasses.asdict(self, dict_factory=measured.plain)
+        return codec.encode(self)
 
     @classmethod
     def from_json(cls, values: Mapping[str, Any]) -> MeasuredAgain:
-        """The case of plain values that ``as_json`` gave; NetproofError where it is none."""
-        insist(values, measured_shapes.AGAIN_SHAPE, "what was measured again cannot be read")
-        if values.get("loads") and len(values["loads"]) != len(values["launches"]):
-            raise NetproofError(
-                f"what was measured again cannot be read: {len(values['launches'])} launches, and"
-                f" loads of {len(values['loads'])}"
-            )
-        made, crashes = values["made"], values["crashes"]
-        if len(crashes) > made:
-            raise NetproofError(
-                f"what was measured again cannot be read: {len(crashes)} crashes of {made} starts"
-            )
-        try:
-            return cls(
-                Case(**values["case"]),
-                tuple(measured.curve_from_json(curve) for curve in values["launches"]),
-                tuple(values["faults"]),
-                tuple(values["nodes"]),
-                values["jobid"],
-                tuple(tuple(map(NodeLoad.from_json, one)) for one in values.get("loads", ())),
-                made,
-                tuple(map(Crash.from_json, crashes)),
-            )
-        except (KeyError, TypeError) as error:
-            raise NetproofError(f"what was measured again cannot be read: {error!r}") from error
+        """Return the case of plain values; raise NetproofError."""
+        return codec.decode(cls, values, "what was measured again cannot be read")
 
 
 def netpipe_sweeps(

@@ -16,7 +16,7 @@ from netproof.measurement.case import Case
 from netproof.measurement.curve import Curve
 from netproof.measurement.payload import Exchanged, Payload
 from netproof.session import plan
-from netproof.session.measured import Crash, Launch, Measured, line_rate_of_case, made
+from netproof.session.measured import Crash, Launch, Measured, line_rate_of_case
 from netproof.session.rank_use import RankUse, Start
 from netproof.session.step_words import (
     cpu_by_node,
@@ -154,7 +154,8 @@ def _measured(
         raise Incomplete(reasons)
     # Short bursts over an emulated link are no peak.
     peak_from = partition.line_rate_from_bytes if line_rate else 0
-    return made(case, done, line_rate, peak_from, crashed, _starts(folder, case, recorded))
+    starts = _starts(folder, case, recorded)
+    return Measured(case, tuple(done), line_rate, peak_from, tuple(crashed), starts)
 
 
 def crashes(

@@ -9,10 +9,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from netproof import codec
 from netproof.errors import NetproofError
 from netproof.intake import json_reading, trust
 from netproof.measurement.case import Case
@@ -32,20 +33,18 @@ class Left:
     why: str
     planned: bool
 
-    @classmethod
-    def from_json(cls, values: Mapping[str, Any]) -> Left:
-        """Of the plain values that ``as_json`` gave; NetproofError where they are others."""
-        try:
-            why, planned = values["why"], values["planned"]
-        except (KeyError, TypeError) as error:
-            raise NetproofError(f"{values!r} does not say why a case was left") from error
-        if not (isinstance(why, str) and why.strip() and isinstance(planned, bool)):
-            raise NetproofError(f"{values!r} does not say why a case was left")
-        return cls(why, planned)
+    def __post_init__(self) -> None:
+        if not self.why.strip():
+            raise NetproofError("does not say why a case was left")
 
     def as_json(self) -> dict[str, Any]:
-        """Plain values."""
-        return asdict(self)
+        """Return plain values."""
+        return codec.encode(self)
+
+    @classmethod
+    def from_json(cls, values: Any) -> Left:
+        """Return it from plain values; raise NetproofError."""
+        return codec.decode(cls, values, "why a case was left")
 
 
 def write(path: Path, cases: Mapping[Case, Left]) -> None:
@@ -62,8 +61,8 @@ def read(path: Path) -> dict[tuple[Any, ...], Left]:
     trust.insist(path, f"{VARIABLE}'s file")
     try:
         entries = json_reading.json_file(path)
-        return {tuple(entry["case"]): Left.from_json(entry) for entry in entries}
-    except (NetproofError, OSError, ValueError, KeyError, TypeError) as error:
+        return {tuple(entry.pop("case")): Left.from_json(entry) for entry in entries}
+    except (NetproofError, OSError, ValueError, KeyError, TypeError, AttributeError) as error:
         raise NetproofError(
             f"{path}: does not tell what to leave ({error!r}); unset {VARIABLE} to measure all"
         ) from error

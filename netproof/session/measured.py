@@ -1,17 +1,18 @@
-"""What was measured of a case: launches, curve, landmarks; computed again where it is read."""
+"""What was measured of a case: its launches; curve, spread and landmarks are computed from them."""
 
 from __future__ import annotations
 
 import dataclasses
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import chain
 from typing import Any
 
+from netproof import codec
 from netproof.benchmarks import registry
 from netproof.errors import NetproofError
-from netproof.intake.shapes import insist
 from netproof.measurement import twin
 from netproof.measurement.case import Case
 from netproof.measurement.counters import Counters
@@ -19,19 +20,12 @@ from netproof.measurement.cpu_use import NO_STARTS, NodeCost, node_costs
 from netproof.measurement.curve import Curve
 from netproof.measurement.disturbance import NodeLoad
 from netproof.measurement.landmarks import Landmarks, landmarks
-from netproof.measurement.launches import median_curve, spread
+from netproof.measurement.launches import insist_alike, median_curve, spread
 from netproof.measurement.links import RailLinks
 from netproof.measurement.pace import Pace
 from netproof.measurement.payload import Exchanged, Payload
 from netproof.measurement.readings import LandmarkSettings
-from netproof.session.measured_shapes import RANGE, SHAPE
 from netproof.session.rank_use import RankUse, Start, by_node
-
-NOT_ALWAYS = (
-    *(*RANGE, "scheduled", "loads", "twin", "peers", "counters", "payload", "paces", "system_s"),
-    *("exchanged", "starts"),
-)
-"""And other fields that are left out where nothing is known."""
 
 
 @dataclass(frozen=True)
@@ -52,10 +46,9 @@ class Crash:
     counters: Counters | None = None
 
     @classmethod
-    def from_json(cls, values: dict[str, Any]) -> Crash:
-        """The crash of plain values with its fields' names; TypeError where one is missing."""
-        counted = Counters.from_json(values["counters"]) if "counters" in values else None
-        return cls(**{**values, "nodes": tuple(values["nodes"]), "counters": counted})
+    def from_json(cls, values: Any) -> Crash:
+        """Return the crash of plain values; raise NetproofError."""
+        return codec.decode(cls, values, "a crash cannot be read")
 
     def __str__(self) -> str:
         """As it stands in a sentence."""
@@ -80,13 +73,6 @@ class Peer:
     curve: Curve
     crashes: tuple[Crash, ...] = ()
     counters: Counters | None = None
-
-    @classmethod
-    def from_json(cls, values: Mapping[str, Any]) -> Peer:
-        """The peer of plain values with its fields' names; KeyError where one is missing."""
-        crashes = tuple(map(Crash.from_json, values["crashes"]))
-        counted = Counters.from_json(values["counters"]) if "counters" in values else None
-        return cls(values["environment"], curve_from_json(values["curve"]), crashes, counted)
 
 
 @dataclass(frozen=True)
@@ -120,24 +106,9 @@ class Launch:
     exchanged: Exchanged | None = None
 
     @classmethod
-    def from_json(cls, values: dict[str, Any]) -> Launch:
-        """The launch of plain values with its fields' names; KeyError where one is missing."""
-        return cls(
-            values["number"],
-            values["order"],
-            values["start"],
-            values["wall_s"],
-            tuple(map(RankUse.from_json, values["ranks"])),
-            curve_from_json(values["curve"]),
-            tuple(map(NodeLoad.from_json, values.get("loads", ()))),
-            values["further"],
-            curve_from_json(values["twin"]) if "twin" in values else None,
-            tuple(map(Peer.from_json, values.get("peers", ()))),
-            Counters.from_json(values["counters"]) if "counters" in values else None,
-            Payload(**values["payload"]) if "payload" in values else None,
-            tuple(map(Pace.from_json, values.get("paces", ()))),
-            Exchanged.from_json(values["exchanged"]) if "exchanged" in values else None,
-        )
+    def from_json(cls, values: Any) -> Launch:
+        """Return the launch of plain values; raise NetproofError."""
+        return codec.decode(cls, values, "a launch cannot be read")
 
     def nodes(self) -> tuple[str, ...]:
         """The nodes it ran on, in rank order, each once."""
@@ -146,24 +117,51 @@ class Launch:
 
 @dataclass(frozen=True)
 class Measured:
-    """A complete case: its launches, their median and spread, and the landmarks.
+    """A complete case: its launches, and what is computed from them.
 
-    ``mad_us``: per-size MAD of the launches' times in µs; ``line_rate_mb_s``: the most that the
-    benchmark's bandwidth can be, both ways where it counts both, None where the messages cross no
-    link; ``peak_from``: the least message in bytes that can be the peak; ``crashes``: attempts at
-    the launches that crashed; ``starts``: launches of the job on the same ranks that only start
-    and end.
+    ``line_rate_mb_s``: the most that the benchmark's bandwidth can be, both ways where it counts
+    both, None where the messages cross no link; ``peak_from``: the least message in bytes that can
+    be the peak; ``crashes``: attempts at the launches that crashed; ``starts``: launches of the job
+    on the same ranks that only start and end. Raise NetproofError where there is no launch,
+    launches are not numbered from 1, or they, or those paired with them, differ in their sizes.
     """
 
     case: Case
     launches: tuple[Launch, ...]
-    curve: Curve
-    mad_us: tuple[float, ...]
     line_rate_mb_s: float | None
-    landmarks: Landmarks
     peak_from: int = 0
     crashes: tuple[Crash, ...] = ()
     starts: tuple[Start, ...] = ()
+
+    def __post_init__(self) -> None:
+        insist_alike([launch.curve for launch in self.launches])
+        numbers = [launch.number for launch in self.launches]
+        if numbers != list(range(1, len(numbers) + 1)):
+            raise NetproofError(f"its launches are numbered {numbers}")
+        for launch in self.launches:
+            _insist_on_peers(self.case, launch)
+
+    @cached_property
+    def curve(self) -> Curve:
+        """The median of the launches."""
+        return median_curve([launch.curve for launch in self.launches])
+
+    @cached_property
+    def mad_us(self) -> tuple[float, ...]:
+        """MAD of the launches' times at each size in µs."""
+        return spread([launch.curve for launch in self.launches])
+
+    @cached_property
+    def landmarks(self) -> Landmarks:
+        """Landmarks of the median, with those of the healthy twin where each launch has one."""
+        found = landmarks(
+            self.curve,
+            self.line_rate_mb_s,
+            LandmarkSettings(peak_from=self.peak_from),
+            launches=[launch.curve for launch in self.launches],
+        )
+        compared = twin.compared([(launch.curve, launch.twin) for launch in self.launches])
+        return found if compared is None else found.with_twin(compared)
 
     @cached_property
     def cpu_costs(self) -> tuple[NodeCost, ...]:
@@ -178,75 +176,70 @@ class Measured:
         )
 
     def with_launches(self, launches: Sequence[Launch], crashes: Sequence[Crash] = ()) -> Measured:
-        """The same case of these launches, which have its sizes: NetproofError where they do not.
+        """Return the same case of these launches, numbered from 1, with further ``crashes``.
 
-        Launches are numbered anew, from 1. ``crashes``: those that are to be added.
+        Raise NetproofError where they have other sizes.
         """
         numbered = tuple(
             dataclasses.replace(launch, number=number) for number, launch in enumerate(launches, 1)
         )
-        crashed = (*self.crashes, *crashes)
-        return made(self.case, numbered, self.line_rate_mb_s, self.peak_from, crashed, self.starts)
+        return dataclasses.replace(self, launches=numbered, crashes=(*self.crashes, *crashes))
 
     def first(self) -> Measured:
-        """The case without the launches that were made since these left something undecided."""
+        """Return the case without the launches made since these left something undecided."""
         first = [launch for launch in self.launches if not launch.further]
         return self if len(first) == len(self.launches) else self.with_launches(first)
 
     def all_crashes(self) -> tuple[Crash, ...]:
-        """Its own, and those of launches next to its own in other environments."""
+        """Return its own, and those of launches paired with its own in other environments."""
         alongside = (peer.crashes for launch in self.launches for peer in launch.peers)
         return (*self.crashes, *chain.from_iterable(alongside))
 
     def as_json(self) -> dict[str, Any]:
-        """Plain values for ``json``; sizes in bytes, times in µs, bandwidths in MB/s."""
-        return dataclasses.asdict(self, dict_factory=plain)
+        """Return plain values for ``json``; sizes in bytes, times in µs, bandwidths in MB/s."""
+        return codec.encode(self)
 
     @classmethod
-    def from_json(cls, values: dict[str, Any]) -> Measured:
-        """The case of plain values that ``as_json`` gave; other keys next to them are left.
-
-        Raises NetproofError where something is missing or is no curve.
-        """
-        insist(values, SHAPE, "what was measured cannot be read")
-        try:
-            return cls(
-                Case(**values["case"]),
-                tuple(Launch.from_json(launch) for launch in values["launches"]),
-                curve_from_json(values["curve"]),
-                tuple(values["mad_us"]),
-                values["line_rate_mb_s"],
-                Landmarks.from_json(values["landmarks"]),
-                values["peak_from"],
-                tuple(map(Crash.from_json, values["crashes"])),
-                tuple(Start.from_json(start) for start in values.get("starts", ())),
-            )
-        except (KeyError, TypeError, ValueError) as error:
-            raise NetproofError(f"what was measured cannot be read: {error!r}") from error
+    def from_json(cls, values: Mapping[str, Any]) -> Measured:
+        """Return the case of plain values, beside which others may stand; raise NetproofError."""
+        return codec.decode_part(cls, values, "what was measured cannot be read")
 
 
-def plain(fields: Iterable[tuple[str, Any]]) -> dict[str, Any]:
-    """A dataclass's fields for ``json``; those of ``NOT_ALWAYS`` only where it has them."""
-    return {
-        name: value
-        for name, value in fields
-        if name not in NOT_ALWAYS or (value is not None and value != ())
-    }
+def whole(case: Case, values: Mapping[str, Any]) -> Measured:
+    """Return what was measured of a case, from plain values with the extras of where it ran.
+
+    Raise NetproofError, naming the case, where it is of another case, or its line rate is not that
+    of the partition's link; codec.WrongKind where a value is of another kind.
+    """
+    try:
+        found = Measured.from_json(values)
+        if found.case != case:
+            raise NetproofError(f"what was measured is of {found.case}")
+        _insist_on_link(found, values)
+    except codec.WrongKind:
+        raise
+    except NetproofError as error:
+        raise NetproofError(f"{case}: {error}") from error
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        raise NetproofError(f"{case}: what was measured cannot be read: {error!r}") from error
+    return found
 
 
-def curve_from_json(values: dict[str, Any]) -> Curve:
-    """The curve of plain values with its fields' names; KeyError where one is missing."""
-    bandwidth = values["bandwidth_mb_s"]
-    return Curve(
-        tuple(values["sizes"]),
-        tuple(values["time_us"]),
-        None if bandwidth is None else tuple(bandwidth),
-        **{name: tuple(values[name]) for name in RANGE if name in values},
-    )
+def _insist_on_link(measured: Measured, values: Mapping[str, Any]) -> None:
+    extras, over_tcp = values["partition_extras"], values["environment_extras"]["mpi_over_tcp"]
+    rate = line_rate_of_case(RailLinks.of_extras(extras), measured.case, mpi_over_tcp=over_tcp)
+    stored = measured.line_rate_mb_s
+    if (stored is None) != (rate is None) or not math.isclose(stored or 0, rate or 0):
+        raise NetproofError(f"its line rate is {stored} MB/s, and its link has {rate}")
+    from_bytes = extras["line_rate_from_bytes"] if stored else 0
+    if measured.peak_from != from_bytes:
+        raise NetproofError(
+            f"its peak is looked for from {measured.peak_from} bytes, and not from {from_bytes}"
+        )
 
 
 def line_rate_of_case(links: RailLinks, case: Case, *, mpi_over_tcp: bool) -> float | None:
-    """The most that a case's bandwidth can be in MB/s over the ``links`` of a node.
+    """Return the most that a case's bandwidth can be in MB/s over the ``links`` of a node.
 
     None inside a node, where there is no link, and for an MPI that does not go over TCP where the
     site does not say what carries it. Of MPI it is that of all rails together; a stream of TCP has
@@ -258,40 +251,6 @@ def line_rate_of_case(links: RailLinks, case: Case, *, mpi_over_tcp: bool) -> fl
     factor = registry.function_of(case).over_link(case.ranks, case.ranks_per_node)
     rails = 1 if case.function == "tcp" else max(1, links.rails)
     return factor * rails * link.line_rate_mb_s()
-
-
-def made(
-    case: Case,
-    launches: Sequence[Launch],
-    line_rate: float | None,
-    peak_from: int,
-    crashed: Sequence[Crash] = (),
-    starts: Sequence[Start] = (),
-) -> Measured:
-    """A case of complete launches over the same sizes; the last arguments as ``Measured``'s.
-
-    Raises NetproofError where launches, or those next to them, differ in their sizes.
-    """
-    curves = [launch.curve for launch in launches]
-    median = median_curve(curves)
-    settings = LandmarkSettings(peak_from=peak_from)
-    found = landmarks(median, line_rate, settings, launches=curves)
-    for launch in launches:
-        _insist_on_peers(case, launch)
-    alongside = twin.compared([(launch.curve, launch.twin) for launch in launches])
-    if alongside is not None:
-        found = found.with_twin(alongside)
-    return Measured(
-        case,
-        tuple(launches),
-        median,
-        spread(curves),
-        line_rate,
-        found,
-        peak_from,
-        tuple(crashed),
-        tuple(starts),
-    )
 
 
 def _insist_on_peers(case: Case, launch: Launch) -> None:
@@ -306,20 +265,21 @@ def _insist_on_peers(case: Case, launch: Launch) -> None:
             )
 
 
-def extended(
-    values: dict[str, Any],
-    further: Sequence[dict[str, Any]],
-    crashes: Sequence[dict[str, Any]] = (),
-) -> dict[str, Any]:
-    """What a check kept of a case, with launches that were made later, all plain values.
+def plain(fields: Iterable[tuple[str, Any]]) -> dict[str, Any]:
+    """A dataclass's fields for ``json``; those of ``NOT_ALWAYS`` only where it has them."""
+    return {
+        name: value
+        for name, value in fields
+        if name not in NOT_ALWAYS or (value is not None and value != ())
+    }
 
-    ``crashes``: of those launches. Keys that are no part of what was measured stay. Raises
-    NetproofError where one cannot be read, or the launches have other sizes.
-    """
-    first = Measured.from_json(values)
-    try:
-        more = [Launch.from_json(launch) for launch in further]
-        crashed = [Crash.from_json(crash) for crash in crashes]
-    except (KeyError, TypeError) as error:
-        raise NetproofError(f"{first.case}: a further launch cannot be read: {error!r}") from error
-    return {**values, **first.with_launches([*first.launches, *more], crashed).as_json()}
+
+def curve_from_json(values: dict[str, Any]) -> Curve:
+    """Return the curve of plain values; raise NetproofError."""
+    return codec.decode(Curve, values, "a curve cannot be read")
+
+
+NOT_ALWAYS = (
+    *("time_min_us", "time_avg_us", "scheduled", "loads", "twin", "peers", "counters", "payload"),
+    *("paces", "system_s", "exchanged", "starts"),
+)

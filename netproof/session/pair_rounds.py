@@ -15,18 +15,17 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from netproof import codec
 from netproof.benchmarks.outputs import text_of
 from netproof.benchmarks.registry import OF_PAIRS
 from netproof.errors import NetproofError
-from netproof.intake.shapes import NUMBER, TEXT, WHOLE, YES_OR_NO, Each, Keys, insist
 from netproof.measurement.case import Case
 from netproof.measurement.counters import Counters
 from netproof.measurement.curve import Curve
 from netproof.measurement.disturbance import NodeLoad
 from netproof.session import job_files
 from netproof.session.job_files import Incomplete
-from netproof.session.measured import Crash, Launch, curve_from_json, plain
-from netproof.session.measured_shapes import CRASH_SHAPE, CURVE_SHAPE, LAUNCH_SHAPE
+from netproof.session.measured import Crash, Launch
 from netproof.session.pair_plans import PLANNED_FILE, SUBJECT, PlannedLaunch, read_planned, sizes
 from netproof.session.rank_use import RankUse
 
@@ -116,70 +115,19 @@ class PairRounds:
 
     def as_json(self) -> dict[str, Any]:
         """Plain values for ``json``; sizes in bytes, times in µs, bandwidths in MB/s."""
-        values = dataclasses.asdict(self, dict_factory=plain)
-        return {"format": FORMAT, **values}
+        return {"format": FORMAT, **codec.encode(self)}
 
     @classmethod
     def from_json(cls, values: Mapping[str, Any]) -> PairRounds:
-        """The rounds of plain values that ``as_json`` gave; NetproofError where they are none."""
-        insist(values, SHAPE, "rounds of pairs cannot be read")
+        """Return the rounds of plain values, beside which others stand; raise NetproofError."""
         if values["format"] != FORMAT:
             raise NetproofError(
                 f"rounds of pairs are of format {values['format']}, and this netproof reads"
                 f" {FORMAT}"
             )
-        given = {field.name: values[field.name] for field in dataclasses.fields(cls)}
-        leaves = {name: tuple(nodes) for name, nodes in given["leaves"].items()}
-        rounds = PairRounds(
-            **{
-                **given,
-                "nodes": tuple(given["nodes"]),
-                "faults": tuple(given["faults"]),
-                "deferred": tuple(given["deferred"]),
-                "leaves": leaves,
-                "launches": tuple(map(_launch, given["launches"])),
-                "crashes": tuple(map(Crash.from_json, given["crashes"])),
-            }
-        )
+        rounds = codec.decode_part(cls, values, "rounds of pairs cannot be read")
         insist_on_rounds(rounds)
         return rounds
-
-
-_LAUNCH_KEYS = ("number", "order", "start", "wall_s", "ranks", "loads")
-
-SHAPE = Keys(
-    {
-        "format": WHOLE,
-        **dict.fromkeys(("system", "partition", "environment", "jobid", "mode"), TEXT),
-        "seed": WHOLE,
-        "nodes": Each(TEXT),
-        "faults": Each(TEXT),
-        "crashes": Each(CRASH_SHAPE),
-        "leaves": Keys(),
-        "parents": Keys(),
-        "launches": Each(
-            Keys(
-                {
-                    **{
-                        key: {**LAUNCH_SHAPE.needed, **LAUNCH_SHAPE.others}[key]
-                        for key in _LAUNCH_KEYS
-                    },
-                    "round": WHOLE,
-                    "alone": YES_OR_NO,
-                    "why": TEXT,
-                    "pairs": Each(Keys({"nodes": Each(TEXT), "curve": CURVE_SHAPE})),
-                    "stream": YES_OR_NO,
-                    "both_ways": YES_OR_NO,
-                    "payload": WHOLE,
-                },
-                {"counters": LAUNCH_SHAPE.others["counters"]},
-            )
-        ),
-        "deferred": Each(TEXT),
-        "waited_s": NUMBER,
-    },
-)
-"""Of what kind each value of ``PairRounds.as_json`` is."""
 
 
 def insist_on_rounds(rounds: PairRounds) -> None:
@@ -210,28 +158,6 @@ def insist_on_rounds(rounds: PairRounds) -> None:
         ran_on = {use.rank: use.node for use in one.ranks}
         if ran_on != dict(enumerate(named)):
             raise NetproofError(f"{place}: its ranks ran on other nodes than its pairs are of")
-
-
-def _launch(values: Mapping[str, Any]) -> PairLaunch:
-    return PairLaunch(
-        values["number"],
-        values["round"],
-        values["order"],
-        values["start"],
-        values["wall_s"],
-        tuple(
-            PairCurve(tuple(pair["nodes"]), curve_from_json(pair["curve"]))
-            for pair in values["pairs"]
-        ),
-        tuple(map(RankUse.from_json, values["ranks"])),
-        tuple(map(NodeLoad.from_json, values["loads"])),
-        values["alone"],
-        values["why"],
-        Counters.from_json(values["counters"]) if "counters" in values else None,
-        values["stream"],
-        values["payload"],
-        values["both_ways"],
-    )
 
 
 def read(

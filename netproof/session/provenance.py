@@ -19,27 +19,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from netproof import codec
 from netproof.errors import NetproofError, shortened
-from netproof.intake.shapes import (
-    NUMBER,
-    TEXT,
-    TEXTS_BY_NAME,
-    WHOLE,
-    YES_OR_NO,
-    Each,
-    Keys,
-    OrNone,
-    insist,
-)
 from netproof.session.node_differences import NodeInJob, differences
 from netproof.session.node_facts import (
     CLOCK_FILE,
-    IDENTITY,
-    MAPS,
-    NAMES,
     NODE_FILES,
-    SECONDS,
-    WHOLE_NUMBERS,
     Node,
     ProvenanceError,
     clock_window,
@@ -48,7 +33,6 @@ from netproof.session.node_facts import (
     with_path,
 )
 from netproof.session.slurm_nodes import (
-    NODES_SHAPE,
     SLURM_KEY,
     PartitionNodes,
     Requeued,
@@ -113,32 +97,14 @@ class OfSession:
         return tuple(sentence for sentence in self.differences if sentence not in of_nodes)
 
 
-_FILE_SHAPE = Keys(dict.fromkeys(("kind", "path", "sha256"), TEXT))
+@dataclass(frozen=True)
+class _Record:
+    """What the report keeps of a job under ``KEY``."""
 
-_SOFTWARE_SHAPE = Keys(
-    {
-        **dict.fromkeys(("netproof", "reframe"), TEXT),
-        **dict.fromkeys(("slurm", "git_revision"), OrNone(TEXT)),
-        "git_changed": OrNone(YES_OR_NO),
-        "files": Each(_FILE_SHAPE),
-        "absent": TEXTS_BY_NAME,
-    }
-)
-
-_NODE_SHAPE = Keys(
-    {
-        **dict.fromkeys(NAMES, OrNone(TEXT)),
-        **dict.fromkeys(IDENTITY, TEXT),
-        **dict.fromkeys(WHOLE_NUMBERS, OrNone(WHOLE)),
-        **dict.fromkeys(SECONDS, OrNone(NUMBER)),
-        **dict.fromkeys(MAPS, TEXTS_BY_NAME),
-    }
-)
-
-_RECORD_SHAPE = Keys(
-    {"software": _SOFTWARE_SHAPE, "nodes": Each(_NODE_SHAPE), "earlier": Each(NODES_SHAPE)}
-)
-"""Of what kind each value of a job's record is."""
+    format: int
+    software: Software
+    nodes: tuple[Node, ...]
+    earlier: tuple[tuple[SlurmNode, ...], ...]
 
 
 def software(configuration: Path, references: Path, checkout: Path) -> Software:
@@ -197,12 +163,8 @@ def of_job(folder: Path, nodes: Sequence[str], ran_with: Software) -> dict[str, 
     described = [
         with_path(with_clock(found[name], window), folder, len(nodes)) for name in sorted(found)
     ]
-    return {
-        "format": FORMAT,
-        "software": dataclasses.asdict(ran_with),
-        "nodes": [dataclasses.asdict(node) for node in described],
-        "earlier": earlier_tries(folder),
-    }
+    record = _Record(FORMAT, ran_with, tuple(described), earlier_tries(folder))
+    return dataclasses.asdict(record)
 
 
 def of_report(report: Mapping[str, Any], path: str) -> OfSession:
@@ -238,25 +200,14 @@ def of_report(report: Mapping[str, Any], path: str) -> OfSession:
                 f" {FORMAT}"
             )
         try:
-            insist(record, _RECORD_SHAPE, "a job's record")
-            stated = dict(record["software"])
-            stated["files"] = tuple(File(**file) for file in stated["files"])
-            ran_with[job] = Software(**stated)
-            nodes += [
-                NodeInJob(test["partition"], test["environ"], job, str(test["jobid"]), Node(**node))
-                for node in record["nodes"]
-            ]
-            requeued += [
-                Requeued(
-                    test["partition"],
-                    job,
-                    str(test["jobid"]),
-                    tuple(SlurmNode(**node) for node in earlier),
-                )
-                for earlier in record["earlier"]
-            ]
-        except (NetproofError, AttributeError, KeyError, TypeError, ValueError) as error:
+            known = codec.decode(_Record, record, "a job's record")
+            jobid = str(test["jobid"])
+        except (NetproofError, KeyError) as error:
             raise ProvenanceError(f"{place}: is not whole: {error}") from error
+        ran_with[job] = known.software
+        where = (test["partition"], test["environ"], job, jobid)
+        nodes += [NodeInJob(*where, node) for node in known.nodes]
+        requeued += [Requeued(test["partition"], job, jobid, tried) for tried in known.earlier]
     first = next(iter(ran_with.values()), None)
     if first is None:
         reason = "no job of the report says what it ran with, and on what"

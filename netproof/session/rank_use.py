@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from netproof.measurement.cpu_use import NodeUse, interrupts_s
 from netproof.measurement.disturbance import NodeLoad, Scheduled
@@ -26,13 +25,6 @@ class RankUse:
     scheduled: Scheduled | None = None
     system_s: float | None = None
 
-    @classmethod
-    def from_json(cls, values: dict[str, Any]) -> RankUse:
-        """The rank of plain values with its fields' names; TypeError where one is missing."""
-        told = values.get("scheduled")
-        scheduled = None if told is None else Scheduled.from_json(told)
-        return cls(**{**values, "scheduled": scheduled})
-
     def awake_s(self) -> float | None:
         """Seconds in which it ran, or could have run and had no CPU; None where not known."""
         waited = None if self.scheduled is None else self.scheduled.waited_s
@@ -49,15 +41,6 @@ class Start:
     ranks: tuple[RankUse, ...]
     loads: tuple[NodeLoad, ...] = ()
     why: str = ""
-
-    @classmethod
-    def from_json(cls, values: Mapping[str, Any]) -> Start:
-        """The start of plain values with its fields' names; KeyError where one is missing."""
-        return cls(
-            tuple(map(RankUse.from_json, values["ranks"])),
-            tuple(map(NodeLoad.from_json, values.get("loads", ()))),
-            values["why"],
-        )
 
 
 def by_node(ranks: Sequence[RankUse], loads: Sequence[NodeLoad]) -> tuple[NodeUse, ...]:

@@ -16,15 +16,17 @@ import json
 import os
 import socket
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from netproof import codec
 from netproof.errors import NetproofError
 from netproof.intake import json_reading, loading, trust, writing
-from netproof.intake.shapes import MAPPING, TEXT, WHOLE, Each, Keys, OrNone, insist
 from netproof.measurement.case import Case
+from netproof.measurement.counters import Counters
 from netproof.session import job_files, node_facts
 from netproof.session.job_files import Incomplete
 from netproof.session.measured import Measured
@@ -41,7 +43,7 @@ HEADER = "session.json"
 PLAN_FILE = "plan.json"
 """What a job was to run, in which order, next to its output."""
 
-FORMAT = 1
+FORMAT = 2
 
 CASES = "netproof_cases"
 """The key under which a job's record has its cases: measured, or why not."""
@@ -53,25 +55,53 @@ ASKED = "netproof_asked"
 
 ENDED_EARLY = "the run has left no report: it goes on, or was ended"
 
-_SHAPE = Keys({"format": WHOLE, "test": MAPPING, "values": MAPPING})
-_CASES = Keys(
-    {"shared": MAPPING, "cases": Each(Keys({"case": MAPPING}, {MEASURED: MAPPING, "why": TEXT}))}
-)
-_ASKED = Keys(
-    {
-        "shared": MAPPING,
-        "cases": Each(MAPPING),
-        "launches": WHOLE,
-    }
-)
-_REFERENCE = Keys({"path": TEXT, "sha256": TEXT})
-_TEST = Keys(
-    {
-        **dict.fromkeys(("display_name", "unique_name", "system", "partition", "environ"), TEXT),
-        **dict.fromkeys(("outputdir", "stagedir", "netproof_kind"), TEXT),
-        "job_nodelist": OrNone(Each(TEXT)),
-    }
-)
+
+@dataclass(frozen=True)
+class _Reference:
+    path: str
+    sha256: str
+
+
+@dataclass(frozen=True)
+class _Test:
+    display_name: str
+    unique_name: str
+    system: str
+    partition: str
+    environ: str
+    outputdir: str
+    stagedir: str
+    job_nodelist: list[str] | None
+    netproof_kind: str
+    jobid: Any = None
+
+
+@dataclass(frozen=True)
+class _Record:
+    format: int
+    test: _Test
+    values: dict[str, Any]
+    counter_names: list[list[str]]
+
+
+@dataclass(frozen=True)
+class _Case:
+    case: dict[str, Any]
+    netproof_measured: dict[str, Any] | None = None
+    why: str = ""
+
+
+@dataclass(frozen=True)
+class _Cases:
+    shared: dict[str, Any]
+    cases: list[_Case]
+
+
+@dataclass(frozen=True)
+class _Asked:
+    shared: dict[str, Any]
+    cases: list[Case]
+    launches: int
 
 
 def make_folder(reports: Path) -> Path:
@@ -155,7 +185,9 @@ def new_path(folder: Path, test: Mapping[str, Any]) -> Path:
 
 def write(path: Path, test: Mapping[str, Any], values: Mapping[str, Any]) -> dict[str, str]:
     """Write what a test left, and return the reference to it for ReFrame's report."""
-    record = {"format": FORMAT, "test": dict(test), "values": dict(values)}
+    names: dict[tuple[str, ...], int] = {}
+    record = {"format": FORMAT, "test": dict(test), "values": _folded(dict(values), names)}
+    record["counter_names"] = [list(several) for several in names]
     text = sealed(record)
     writing.replace(path, text)
     return {
@@ -181,6 +213,38 @@ def _unsealed(path: Path, content: bytes) -> Any:
 _SEAL = len(',"sha256":""}\n') + 64
 
 
+def _folded(value: Any, names: dict[tuple[str, ...], int]) -> Any:
+    """Return plain values in which counters refer to the record's sets of names, by number.
+
+    A node has hundreds of counters, by the same names in every launch.
+    """
+    if isinstance(value, list):
+        nested = bool(value) and isinstance(value[0], dict | list)
+        return [_folded(one, names) for one in value] if nested else value
+    if not isinstance(value, dict):
+        return value
+    if value.keys() == _COUNTERS:
+        numbers = [names.setdefault(tuple(several), len(names)) for several in value["names"]]
+        return {**value, "names": numbers}
+    return {key: _folded(one, names) for key, one in value.items()}
+
+
+def _unfold(value: Any, names: Sequence[Sequence[str]]) -> None:
+    """Put sets of names in the place of their numbers; IndexError and TypeError without one."""
+    if isinstance(value, dict):
+        if value.keys() == _COUNTERS:
+            value["names"] = [names[number] for number in value["names"]]
+            return
+        for one in value.values():
+            _unfold(one, names)
+    elif isinstance(value, list) and value and isinstance(value[0], dict | list):
+        for one in value:
+            _unfold(one, names)
+
+
+_COUNTERS = {one.name for one in dataclasses.fields(Counters)}
+
+
 def resolve(document: Mapping[str, Any], report: Path) -> None:
     """Put what records have in the place of the references to them in a report's document.
 
@@ -191,9 +255,9 @@ def resolve(document: Mapping[str, Any], report: Path) -> None:
         for test in run["testcases"]:
             reference = test.get(KEY)
             if reference:
-                insist(reference, _REFERENCE, f"{test['display_name']}: {KEY}")
+                codec.decode(_Reference, reference, f"{test['display_name']}: {KEY}")
                 path = report.parent / reference["path"]
-                record = _read(path, reference["sha256"])
+                record = read(path, reference["sha256"])
                 for key in ("unique_name", "system", "partition", "environ"):
                     if record["test"].get(key) != test.get(key):
                         raise NetproofError(
@@ -226,7 +290,7 @@ def document_of(folder: Path) -> dict[str, Any]:
         key=lambda path: int(path.stem.rpartition("+")[2]),
     )
     for path in paths:
-        record = _read(path)
+        record = read(path)
         test = {**_ended(record["test"]), **record["values"]}
         if CASES not in test and ASKED in test:
             test[CASES] = _not_seen(test, path)
@@ -283,7 +347,7 @@ _CASE_KEYS = ("benchmark", "function", "ranks", "path", "direction")
 
 def _not_seen(test: Mapping[str, Any], path: Path) -> dict[str, Any]:
     """The cases of a job that ended, or is under way, after ReFrame last looked."""
-    insist(test[ASKED], _ASKED, f"{path}: {ASKED}")
+    codec.decode(_Asked, test[ASKED], f"{path}: {ASKED}")
     folder, asked = Path(test["stagedir"]), test[ASKED]
     try:
         asked["shared"] |= of_plan(folder)
@@ -322,7 +386,7 @@ def _cases(test: dict[str, Any], path: Path) -> dict[tuple[Any, ...], dict[str, 
     values = test.pop(CASES, None)
     if not values:
         return {}
-    insist(values, _CASES, f"{path}: {CASES}")
+    codec.decode(_Cases, values, f"{path}: {CASES}")
     found = {}
     for one in values["cases"]:
         if MEASURED in one:
@@ -331,7 +395,8 @@ def _cases(test: dict[str, Any], path: Path) -> dict[tuple[Any, ...], dict[str, 
     return found
 
 
-def _read(path: Path, sha256: str | None = None) -> dict[str, Any]:
+def read(path: Path, sha256: str | None = None) -> dict[str, Any]:
+    """Return a record, checked; NetproofError, with the path, where it is none or another's."""
     trust.insist(path, "a record of the session", data=True)
     try:
         content = loading.read_bytes(path)
@@ -346,10 +411,14 @@ def _read(path: Path, sha256: str | None = None) -> dict[str, Any]:
         record = _unsealed(path, content)
     except UnicodeDecodeError as error:
         raise NetproofError(f"{path}: is no UTF-8 text: {error}") from error
-    insist(record, _SHAPE, f"{path}: is no record")
-    insist(record["test"], _TEST, f"{path}: is no record of a test")
-    if record["format"] != FORMAT:
+    if not isinstance(record, dict) or record.get("format") != FORMAT:
+        form = record.get("format") if isinstance(record, dict) else None
         raise NetproofError(
-            f"{path}: is of format {record['format']}, and this netproof reads {FORMAT}"
+            f"{path}: is no record, or of format {form!r}, and this netproof reads {FORMAT}"
         )
+    codec.decode(_Record, record, f"{path}: is no record")
+    try:
+        _unfold(record["values"], record["counter_names"])
+    except (IndexError, TypeError) as error:
+        raise NetproofError(f"{path}: counters without names: {error}") from error
     return record

@@ -1,40 +1,30 @@
-"""A stored session: ReFrame's own report, read strictly."""
+"""A stored session: ReFrame's report, or a session's folder, read strictly."""
 
 from __future__ import annotations
 
 import json
 import stat
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from netproof import codec
+from netproof.criteria import Finding
 from netproof.errors import NetproofError
 from netproof.intake import json_reading, trust
 from netproof.intake.json_reading import NoJsonError
-from netproof.intake.shapes import (
-    MAPPING,
-    NUMBER,
-    TEXT,
-    WHOLE,
-    Each,
-    Keys,
-    OrEmpty,
-    OrNone,
-    OrText,
-    insist,
-)
 from netproof.measurement.case import Case
-from netproof.session import pair_rounds, records, reference_findings, transport
+from netproof.session import measured, records
+from netproof.session.again import MeasuredAgain
 from netproof.session.left import Left
-from netproof.session.measured import extended
-from netproof.session.measured_shapes import AGAIN_SHAPE, CASE_SHAPE, CRASH_SHAPE, LAUNCH_SHAPE
-from netproof.session.measured_shapes import SHAPE as MEASURED_SHAPE
-from netproof.session.measured_whole import insist_on_whole
+from netproof.session.measured import Crash, Launch, Measured
+from netproof.session.pair_rounds import PairRounds
 from netproof.site.hostlist import unfold
 
-MEASURED_FORMAT = 3
+MEASURED_FORMAT = 4
 """Format of what a check stores of a case in the report; raised when its keys change."""
 
 _REPORTS = "run-*.json"
@@ -84,6 +74,21 @@ class CheckResult:
     pairs: dict[str, Any] | None = None
     transport: dict[str, Any] | None = None
 
+    @cached_property
+    def measurement(self) -> Measured | None:
+        """The case as it was measured; None where it was not complete."""
+        return None if self.measured is None else Measured.from_json(self.measured)
+
+    @cached_property
+    def rounds(self) -> PairRounds | None:
+        """The rounds of pairs that the test read, if any."""
+        return None if self.pairs is None else PairRounds.from_json(self.pairs)
+
+    @cached_property
+    def repeats(self) -> tuple[MeasuredAgain, ...]:
+        """What was measured again around flagged sizes."""
+        return tuple(map(MeasuredAgain.from_json, self.again or ()))
+
 
 _REFRAME_KEYS = {
     *("cmdline", "config_files", "data_version", "hostname", "log_files", "num_aborted"),
@@ -94,47 +99,75 @@ _REFRAME_KEYS = {
 """Keys of ``session_info`` that are ReFrame's own; all others were given as session extras."""
 
 
-_TEXTS = Each(TEXT)
-_OF_FORMAT = {"format": WHOLE}
-_TEST = Keys(
-    {
-        **dict.fromkeys(("display_name", "system", "partition", "environ", "result"), TEXT),
-        **dict.fromkeys(("fail_phase", "fail_reason", "outputdir", "stagedir"), OrNone(TEXT)),
-        "time_total": OrNone(NUMBER),
-        "job_nodelist": OrText(_TEXTS),
-    },
-    {
-        "unique_name": TEXT,
-        "dependencies_actual": Each(_TEXTS),
-        "netproof_kind": OrNone(TEXT),
-        "netproof_case": OrEmpty(
-            Keys(
-                dict.fromkeys(("benchmark", "function", "path", "direction"), TEXT)
-                | {"ranks": WHOLE}
-            )
-        ),
-        "netproof_measured": OrEmpty(Keys(_OF_FORMAT | {"case": Keys({"ranks_per_node": WHOLE})})),
-        "netproof_again": OrEmpty(Keys(_OF_FORMAT | {"cases": Each(MAPPING)})),
-        "netproof_further": OrEmpty(Keys(_OF_FORMAT | {"cases": Each(MAPPING)})),
-        "netproof_transport": OrEmpty(transport.SHAPE),
-        "netproof_references": OrNone(Each(reference_findings.SHAPE)),
-        "netproof_pairs": OrEmpty(Keys({**pair_rounds.SHAPE.needed, "partition_extras": MAPPING})),
-    },
-)
-_FURTHER = Keys(
-    {"case": CASE_SHAPE, "launches": Each(LAUNCH_SHAPE), "crashes": Each(CRASH_SHAPE)},
-    {"faults": _TEXTS},
-)
-_ALL_FURTHER, _ALL_AGAIN = Each(_FURTHER), Each(AGAIN_SHAPE)
-_MEASURED = MEASURED_SHAPE.any_of()
-"""What is missing is for those to tell who need it."""
-_SHAPE = Keys(
-    {
-        "session_info": MAPPING,
-        "runs": Each(Keys({"num_cases": WHOLE, "testcases": Each(_TEST)})),
-    }
-)
-"""Of what kind each value of a report is that is read here."""
+@dataclass(frozen=True)
+class _Described:
+    benchmark: str
+    function: str
+    ranks: int
+    path: str
+    direction: str
+
+
+@dataclass(frozen=True)
+class _Transport:
+    said: list[str]
+    absent: str
+
+
+@dataclass(frozen=True)
+class _Test:
+    """What is read of a test case in ReFrame's report; netproof's own keys where it has them."""
+
+    display_name: str
+    system: str
+    partition: str
+    environ: str
+    result: str
+    fail_phase: str | None
+    fail_reason: str | None
+    outputdir: str | None
+    stagedir: str | None
+    time_total: float | None
+    job_nodelist: str | tuple[str, ...] | None
+    unique_name: str | None = None
+    dependencies_actual: tuple[tuple[str, ...], ...] = ()
+    netproof_kind: str | None = None
+    netproof_case: _Described | None = None
+    netproof_measured: dict[str, Any] | None = None
+    netproof_again: _Again | None = None
+    netproof_further: _Further | None = None
+    netproof_left: Left | None = None
+    netproof_transport: _Transport | None = None
+    netproof_references: tuple[Finding, ...] = ()
+    netproof_pairs: dict[str, Any] | None = None
+    netproof_provenance: dict[str, Any] | None = None
+
+    @property
+    def key(self) -> tuple[str, ...]:
+        """Name, partition with its system, and environment, as dependencies name a test."""
+        return (self.unique_name or "", f"{self.system}:{self.partition}", self.environ)
+
+
+@dataclass(frozen=True)
+class _FurtherCase:
+    """Repeat launches of a case that another test had measured."""
+
+    case: Case
+    launches: tuple[Launch, ...] = ()
+    crashes: tuple[Crash, ...] = ()
+    faults: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class _Further:
+    format: int
+    cases: tuple[_FurtherCase, ...]
+
+
+@dataclass(frozen=True)
+class _Again:
+    format: int
+    cases: tuple[MeasuredAgain, ...]
 
 
 @dataclass(frozen=True)
@@ -204,22 +237,20 @@ def _began(folder: Path) -> float:
 def load(path: Path) -> Session:
     """Read a report, or a session's folder.
 
-    Raises NetproofError where it is no whole report of ReFrame's, or lies where all can write.
+    Raise NetproofError where it is no whole report of ReFrame's, or everybody can write it.
     """
     path = place_of(path)
-    return of_document(path, document_of(path))
+    return of_document(path, _document(path))
 
 
 def of_document(path: Path, document: dict[str, Any]) -> Session:
     """Return the session of a ``document_of`` a path; NetproofError where it is none."""
     try:
-        info = document["session_info"]
-        results = [
-            _result(test, notes)
-            for run in document["runs"]
-            for notes in [_Notes.of(run["testcases"])]
-            for test in run["testcases"]
-        ]
+        results = []
+        for tests, run in zip(_tests(document), document["runs"], strict=True):
+            notes = _Notes.of(tests)
+            pairs = zip(tests, run["testcases"], strict=True)
+            results += [_result(test, own, notes) for test, own in pairs]
     except NetproofError as error:
         raise NetproofError(f"{path}: {error}") from error
     except (KeyError, TypeError, ValueError, AttributeError) as error:
@@ -228,21 +259,28 @@ def of_document(path: Path, document: dict[str, Any]) -> Session:
         raise NetproofError(
             f"{path}: reports {len(results)} test cases, and its header counts others"
         )
-    return Session(path, info, tuple(results), document)
+    return Session(path, document["session_info"], tuple(results), document)
 
 
 def document_of(path: Path) -> dict[str, Any]:
-    """What a report holds with the records that it refers to, each value of its kind.
+    """Return a report with the records that it refers to, checked.
 
-    ``path``: the report, or the session's folder where there is none. Raises NetproofError where it
-    is no whole report of ReFrame's, a record is damaged, or they lie where all can write.
+    ``path``: the report, or the session's folder where there is none. Raise NetproofError where it
+    is no whole report of ReFrame's, a record is damaged, or everybody can write them.
     """
     path = place_of(path)
+    document = _document(path)
+    try:
+        _tests(document)
+    except NetproofError as error:
+        raise NetproofError(f"{path}: {error}") from error
+    return document
+
+
+def _document(path: Path) -> dict[str, Any]:
     trust.insist(path, "the report", data=True)
     if path.name == records.HEADER:
-        document = records.document_of(path.parent)
-        insist(document, _SHAPE, f"{path}: is no session's folder")
-        return document
+        return records.document_of(path.parent)
     try:
         document = json_reading.json_file(path)
     except FileNotFoundError as error:
@@ -255,13 +293,41 @@ def document_of(path: Path) -> dict[str, Any]:
         raise NetproofError(
             f"{path}: is no whole report, it may be cut short: line {error.line}: {error.reason}"
         ) from error
-    insist(document, _SHAPE, f"{path}: is no report of ReFrame's")
+    codec.decode_part(_Report, document, f"{path}: is no report of ReFrame's")
     try:
         records.resolve(document, path)
     except NetproofError as error:
         raise NetproofError(f"{path}: {error}") from None
-    insist(document, _SHAPE, f"{path}: the records that it refers to")
     return document
+
+
+@dataclass(frozen=True)
+class _Report:
+    session_info: dict[str, Any]
+    runs: tuple[dict[str, Any], ...]
+
+
+@dataclass(frozen=True)
+class _Run:
+    num_cases: int
+    testcases: tuple[dict[str, Any], ...]
+
+
+def _tests(document: Mapping[str, Any]) -> list[list[_Test]]:
+    """Return the tests of each run of a report."""
+    return [
+        [_test(one) for one in codec.decode_part(_Run, run, "a run").testcases]
+        for run in document["runs"]
+    ]
+
+
+_OWN_KEYS = {one.name for one in fields(_Test) if one.name.startswith("netproof_")}
+
+
+def _test(values: Mapping[str, Any]) -> _Test:
+    # ReFrame reports a variable that was not set as it was declared, empty.
+    there = {key: one for key, one in values.items() if one or key not in _OWN_KEYS}
+    return codec.decode_part(_Test, there, str(values.get("display_name", "a test")))
 
 
 def place_of(path: Path) -> Path:
@@ -285,66 +351,25 @@ def _word(value: Any) -> str:
     return value if isinstance(value, str) else json.dumps(value)
 
 
-def _left(tests: list[dict[str, Any]]) -> dict[tuple[str, ...], dict[str, Any]]:
-    """Why a job was left, by name, partition with its system, and environment."""
-    return {
-        _name_and_place(test): Left.from_json(test["netproof_left"]).as_json()
-        for test in tests
-        if test.get("netproof_left") and test["result"] == "skip"
-    }
-
-
-def _failed(tests: list[dict[str, Any]]) -> dict[tuple[str, ...], str]:
-    """The tests that failed themselves, and how they are called."""
-    return {
-        _name_and_place(test): test["display_name"]
-        for test in tests
-        if test["result"] == "fail" and "unique_name" in test
-    }
-
-
-def _name_and_place(test: dict[str, Any]) -> tuple[str, ...]:
-    return (test["unique_name"], f"{test['system']}:{test['partition']}", test["environ"])
-
-
-def _nodes(test: dict[str, Any]) -> tuple[str, ...]:
-    """Nodes of a test's job: by the job's own word where it left one, else ReFrame's list.
+def _nodes(test: _Test) -> tuple[str, ...]:
+    """Return the nodes of a test's job: by the job's own word where it left one, else ReFrame's.
 
     ReFrame asks sacct, now and then before that knows all of them.
     """
-    described = (test.get("netproof_provenance") or {}).get("nodes", ())
-    again = (test.get("netproof_again") or {}).get("cases", ())
-    own = [node["node"] for node in described] or [name for one in again for name in one["nodes"]]
-    listed = test["job_nodelist"] or ()
+    own = [node["node"] for node in (test.netproof_provenance or {}).get("nodes", ())]
+    if not own and test.netproof_again:
+        own = [name for one in test.netproof_again.cases for name in one.nodes]
+    listed = test.job_nodelist or ()
     if isinstance(listed, str):  # ReFrame's --performance-report folds the list in its report.
         listed = unfold(listed)
     return tuple(dict.fromkeys(own)) or tuple(listed)
 
 
-def _further(
-    tests: list[dict[str, Any]],
-) -> dict[tuple[Any, ...], tuple[list[dict[str, Any]], list[dict[str, Any]]]]:
-    """Launches and crashes of cases that other tests of a run had measured, by the case's key."""
-    found: dict[tuple[Any, ...], tuple[list[dict[str, Any]], list[dict[str, Any]]]] = {}
-    for test in tests:
-        document = test.get("netproof_further")
-        if not document:
-            continue
-        _insist_on_format(test, document)
-        place = f"{test['display_name']}: what was launched further"
-        insist(document["cases"], _ALL_FURTHER, place)
-        for values in document["cases"]:
-            launches, crashes = found.setdefault(Case(**values["case"]).key(), ([], []))
-            launches += values["launches"]
-            crashes += values["crashes"]
-    return found
-
-
-def _insist_on_format(test: dict[str, Any], document: dict[str, Any]) -> None:
-    if document["format"] != MEASURED_FORMAT:
+def _insist_on_format(test: _Test, form: Any) -> None:
+    if form != MEASURED_FORMAT:
         raise NetproofError(
-            f"{test['display_name']}: what was measured is of format {document['format']}, and"
-            f" this netproof reads {MEASURED_FORMAT}"
+            f"{test.display_name}: what was measured is of format {form}, and this netproof reads"
+            f" {MEASURED_FORMAT}"
         )
 
 
@@ -352,96 +377,92 @@ def _insist_on_format(test: dict[str, Any], document: dict[str, Any]) -> None:
 class _Notes:
     """What some tests of a run say of others.
 
-    ``left``: why a job was left, ``failed``: jobs that failed, both by name, partition with its
-    system, and environment; ``further``: launches and crashes of cases that other tests had
-    measured, by the case's key.
+    ``left``: why a job was left, ``failed``: jobs that failed, both by the test's key; ``further``:
+    repeat launches of cases that other tests had measured, by the case's key.
     """
 
-    left: dict[tuple[str, ...], dict[str, Any]]
-    failed: dict[tuple[str, ...], str]
-    further: dict[tuple[Any, ...], tuple[list[dict[str, Any]], list[dict[str, Any]]]]
+    left: Mapping[tuple[str, ...], Left]
+    failed: Mapping[tuple[str, ...], str]
+    further: Mapping[tuple[Any, ...], Sequence[_FurtherCase]]
 
     @classmethod
-    def of(cls, tests: list[dict[str, Any]]) -> _Notes:
-        return cls(_left(tests), _failed(tests), _further(tests))
-
-
-def _result(
-    test: dict[str, Any],
-    notes: _Notes,
-) -> CheckResult:
-    described = test.get("netproof_case") or None
-    measured = test.get("netproof_measured") or None
-    again = test.get("netproof_again") or None
-    for document in (measured, again):
-        if document:
-            _insist_on_format(test, document)
-    name = test["display_name"]
-    if measured:
-        insist(measured, _MEASURED, f"{name}: what was measured")
-    if again:
-        insist(again["cases"], _ALL_AGAIN, f"{name}: what was measured again")
-    case = None
-    if described:
-        # Ranks a node are the partition's, known where the test came that far.
-        ranks_per_node = measured["case"]["ranks_per_node"] if measured else 0
-        case = Case(
-            test["system"],
-            test["partition"],
-            test["environ"],
-            ranks_per_node=ranks_per_node,
-            **described,
+    def of(cls, tests: Sequence[_Test]) -> _Notes:
+        further: dict[tuple[Any, ...], list[_FurtherCase]] = {}
+        for test in tests:
+            if test.netproof_further:
+                _insist_on_format(test, test.netproof_further.format)
+                for one in test.netproof_further.cases:
+                    further.setdefault(one.case.key(), []).append(one)
+        return cls(
+            {t.key: t.netproof_left for t in tests if t.netproof_left and t.result == "skip"},
+            {t.key: t.display_name for t in tests if t.result == "fail" and t.unique_name},
+            further,
         )
-    contradiction = None
-    if measured and case is not None:
+
+
+def _result(test: _Test, own: Mapping[str, Any], notes: _Notes) -> CheckResult:
+    """Return a test's result; ``own``: its values in the document."""
+    values, again, pairs = test.netproof_measured, test.netproof_again, test.netproof_pairs
+    if values is not None:
+        _insist_on_format(test, values.get("format"))
+    if again is not None:
+        _insist_on_format(test, again.format)
+    case, found, contradiction = None, None, None
+    if test.netproof_case is not None:
+        # Ranks a node are the partition's, known where the test came that far.
+        per_node = (values or {}).get("case", {}).get("ranks_per_node", 0)
+        case = Case(
+            test.system,
+            test.partition,
+            test.environ,
+            ranks_per_node=per_node,
+            **vars(test.netproof_case),
+        )
+    if values is not None and case is not None:
         try:
-            insist_on_whole(case, measured)
-            if case.key() in notes.further:
-                measured = extended(measured, *notes.further[case.key()])
+            found = measured.whole(case, values)
+            for more in notes.further.get(case.key(), ()):
+                found = found.with_launches([*found.launches, *more.launches], more.crashes)
+                values = {**values, **found.as_json()}
+        except codec.WrongKind as error:
+            raise NetproofError(f"{test.display_name}: {error}") from None
         except NetproofError as error:
-            contradiction, measured = str(error), None
-    reasons: list[dict[str, Any]] = []
-    if notes.left and test["result"] == "skip":
-        waited_for = [_name_and_place(test), *map(tuple, test["dependencies_actual"])]
-        reasons = [notes.left[name] for name in waited_for if name in notes.left]
-    failed_jobs = []
-    result = test["result"]
-    if notes.failed and result in ("fail_deps", "skip") and not reasons:
-        waited_for = [*map(tuple, test.get("dependencies_actual") or ())]
-        failed_jobs = [notes.failed[name] for name in waited_for if name in notes.failed]
+            contradiction, values = str(error), None
+    waited_for = [test.key, *test.dependencies_actual]
+    lefts, failed_jobs, result = [], [], test.result
+    if notes.left and result == "skip":
+        lefts = [notes.left[name] for name in waited_for if name in notes.left]
+    if notes.failed and result in ("fail_deps", "skip") and not lefts:
+        failed_jobs = [notes.failed[name] for name in waited_for[1:] if name in notes.failed]
         if failed_jobs:
             # ReFrame skips what waits for a test that itself waited for the failed one.
             result = "fail_deps"
-    return CheckResult(
-        name=test["display_name"],
-        system=test["system"],
-        partition=test["partition"],
-        environment=test["environ"],
+    made = CheckResult(
+        name=test.display_name,
+        system=test.system,
+        partition=test.partition,
+        environment=test.environ,
         result=result,
-        phase=test["fail_phase"] or "",
-        reason=test["fail_reason"] or "",
-        seconds=test["time_total"] or 0.0,
+        phase=test.fail_phase or "",
+        reason=test.fail_reason or "",
+        seconds=test.time_total or 0.0,
         nodes=_nodes(test),
-        folder=test["outputdir"] if test["result"] == "pass" else test["stagedir"],
+        folder=test.outputdir if test.result == "pass" else test.stagedir,
         case=case,
-        measured=measured,
-        kind=test.get("netproof_kind") or ("check" if described else "launches"),
-        again=tuple(again["cases"]) if again else None,
-        left=reasons[0] if reasons else None,
-        references=tuple(test.get("netproof_references") or ()) or None,
+        measured=values,
+        kind=test.netproof_kind or ("check" if case else "launches"),
+        again=tuple(own["netproof_again"]["cases"]) if again else None,
+        left=lefts[0].as_json() if lefts else None,
+        references=tuple(own["netproof_references"]) if test.netproof_references else None,
         failed_job=failed_jobs[0] if failed_jobs else None,
         contradiction=contradiction,
-        pairs=_pairs(test),
-        transport=test.get("netproof_transport") or None,
+        pairs=pairs,
+        transport=own["netproof_transport"] if test.netproof_transport else None,
     )
-
-
-def _pairs(test: dict[str, Any]) -> dict[str, Any] | None:
-    """The rounds of pairs that a test read; NetproofError where they contradict each other."""
-    values = test.get("netproof_pairs") or None
-    if values:
-        try:
-            pair_rounds.PairRounds.from_json(values)
-        except NetproofError as error:
-            raise NetproofError(f"{test['display_name']}: {error}") from None
-    return values
+    # What was decoded here is not decoded again.
+    vars(made).update(measurement=found if values else None, repeats=again.cases if again else ())
+    try:
+        made.rounds  # noqa: B018 - it raises where they contradict each other.
+    except NetproofError as error:
+        raise NetproofError(f"{test.display_name}: {error}") from None
+    return made

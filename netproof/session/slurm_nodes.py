@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from netproof import codec
 from netproof.errors import NetproofError
-from netproof.intake.shapes import TEXT, WHOLE, Each, Keys, OrNone, insist
 from netproof.session.node_facts import ProvenanceError
 from netproof.site.hostlist import fold
 from netproof.site.slurm import SlurmNode, SlurmPartition, node_of
@@ -40,24 +40,12 @@ class PartitionNodes:
         return tuple(node.name for node in self.nodes if node.usable)
 
 
-NODES_SHAPE = Each(Keys(dict.fromkeys(("name", "state", "reason"), TEXT)))
-"""Of what kind each value of some nodes is."""
+@dataclass(frozen=True)
+class _Record:
+    """What a report keeps under ``SLURM_KEY``."""
 
-_SLURM_SHAPE = Keys(
-    {
-        "format": WHOLE,
-        "partitions": Each(
-            Keys(
-                {
-                    "partition": TEXT,
-                    "why": TEXT,
-                    "nodes": NODES_SHAPE,
-                },
-                {"most": OrNone(WHOLE), "limit": TEXT},
-            )
-        ),
-    }
-)
+    format: int
+    partitions: tuple[PartitionNodes, ...]
 
 
 TRIES = "try-*"
@@ -92,15 +80,14 @@ def labelled(difference: str) -> str:
     return difference if difference.startswith(REQUEUED) else f"nodes differ: {difference}"
 
 
-def earlier_tries(folder: Path) -> list[list[dict[str, str]]]:
-    """The nodes of each earlier try of the job in ``folder``, as plain values for the report."""
+def earlier_tries(folder: Path) -> tuple[tuple[SlurmNode, ...], ...]:
+    """Return the nodes of each earlier try of the job in ``folder``."""
     tries = []
     for path in sorted(folder.glob(TRIES)):
         listed = path / "nodes.txt"
         lines = listed.read_text(errors="replace").splitlines() if listed.exists() else []
-        nodes = [node_of(*line.split("|", 2)) for line in lines if line.count("|") >= 2]
-        tries.append([dataclasses.asdict(node) for node in nodes])
-    return tries
+        tries.append(tuple(node_of(*line.split("|", 2)) for line in lines if line.count("|") >= 2))
+    return tuple(tries)
 
 
 def slurm_record(found: Sequence[PartitionNodes]) -> dict[str, Any]:
@@ -132,20 +119,14 @@ def partition_nodes(
     return PartitionNodes(partition, tuple(nodes[name] for name in sorted(nodes)))
 
 
-def read_slurm_record(record: Any, place: str) -> list[PartitionNodes]:
-    """What Slurm said of the partitions, from the record in a report."""
+def read_slurm_record(values: Any, place: str) -> list[PartitionNodes]:
+    """Return what Slurm said of the partitions, from the record in a report; ProvenanceError."""
     try:
-        insist(record, _SLURM_SHAPE, "a record")
+        record = codec.decode(_Record, values, "a record")
     except NetproofError as error:
         raise ProvenanceError(f"{place}: is not whole: {error}") from error
-    if record["format"] != SLURM_FORMAT:
+    if record.format != SLURM_FORMAT:
         raise ProvenanceError(
-            f"{place}: is of format {record['format']}, and this netproof reads {SLURM_FORMAT}"
+            f"{place}: is of format {record.format}, and this netproof reads {SLURM_FORMAT}"
         )
-    found = [
-        PartitionNodes(
-            **{**one, "nodes": tuple(SlurmNode(**node) for node in one["nodes"])},
-        )
-        for one in record["partitions"]
-    ]
-    return sorted(found, key=lambda one: one.partition)
+    return sorted(record.partitions, key=lambda one: one.partition)

@@ -8,8 +8,6 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from netproof.intake.shapes import TEXT, Each, Keys
-
 STEP = "transport"
 """Stem of the files of the step in which it is asked."""
 
@@ -30,9 +28,6 @@ ASK = {
     "I_MPI_DEBUG": "4",
 }
 """How MPI libraries are asked, each by its own variables; those of others mean nothing to them."""
-
-SHAPE = Keys({"said": Each(TEXT), "absent": TEXT})
-"""Of what kind each value of ``of_job`` is."""
 
 _BENCHMARKS_OWN = re.compile(
     r"\s*|\s*#.*|[\s\d.]+|\s*[0-9]+: +[0-9]+ bytes.*|[0-9]+: \S+|Now starting the main loop"

@@ -338,13 +338,11 @@ class PartitionExtras(_OfBenchmarks):
         description="whether what these interfaces' drivers count is read around each launch"
         " (ethtool -S)",
     )
-    may_differ: Annotated[dict, _obeying(_with_reasons("say why {!r} may differ", _no_fact))] = (
-        Field(
-            {},
-            description="what may differ between its nodes, and from what is said here: a fact of"
-            " theirs, `mtu` or `sysctls net.ipv4.tcp_sack` or all `sysctls` for instance, to the"
-            " reason",
-        )
+    may_differ: _MayDiffer = Field(
+        {},
+        description="what may differ between its nodes, and from what is said here: a fact of"
+        " theirs, `mtu` or `sysctls net.ipv4.tcp_sack` or all `sysctls` for instance, to the"
+        " reason",
     )
     clock_offset_ms: _Positive = Field(
         1000, description="milliseconds that the clocks of its nodes may be apart"
@@ -388,9 +386,7 @@ class EnvironmentExtras(Written):
     absent: Annotated[dict, _obeying(_with_reasons("say why {!r} is absent", _no_feature))] = Field(
         {}, description="benchmarks that the environment lacks, each with the reason"
     )
-    known: Annotated[
-        dict, _obeying(_with_reasons("say what is known of {!r}", _of_site(expression)))
-    ] = Field(
+    known: _Known = Field(
         {},
         description="flaws of it that are known: an expression for cases, 'IMB Bcast .* ranks' for"
         " instance, to the reason",

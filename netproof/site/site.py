@@ -16,8 +16,7 @@ from typing import Any
 from netproof.errors import NetproofError
 from netproof.intake import trust
 from netproof.intake.patterns import expression
-from netproof.site.faults import SiteError, SiteFile, insist
-from netproof.site.site_file import CONFIGURATION, read
+from netproof.site.site_file import CONFIGURATION, SiteError, SiteFile, insist, read
 
 
 @dataclass(frozen=True)

@@ -5,16 +5,16 @@ from __future__ import annotations
 import copy
 import importlib.util
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 from pydantic import ValidationError
 
 from netproof.benchmarks.registry import FEATURES
-from netproof.errors import NetproofError
+from netproof.errors import NetproofError, without_middle
 from netproof.intake import models, trust
 from netproof.intake.models import Written
-from netproof.site.faults import SiteFile
 from netproof.site.keys import CONTROL, EnvironmentExtras, PartitionExtras
 from netproof.site.pair_settings import PairSettings
 from netproof.site.partition import (
@@ -40,6 +40,42 @@ started ReFrame, change what srun prints, or belong to a step of another job.
 
 JUDGE_ENVIRONMENT = "builtin"
 """ReFrame's own environment, in which configurations are compared: it measures nothing."""
+
+
+class SiteError(NetproofError):
+    """A site's file that cannot be used; the text names file, place, key and remedy."""
+
+    def __init__(self, path: Path | str, place: str, key: str, reason: str) -> None:
+        self.path = str(path)
+        self.place, self.key, self.reason = map(without_middle, (place, key, reason))
+        super().__init__(f"{path}: {self.place}: {self.key}: {self.reason}")
+
+
+class SiteFile:
+    """A site's file while it is read: every fault of it is collected, not just the first."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.faults: list[SiteError] = []
+
+    def refuse(self, place: str, key: str, reason: str) -> None:
+        """Add a fault."""
+        self.faults.append(SiteError(self.path, place, key, reason))
+
+
+def insist(faults: Sequence[SiteError]) -> None:
+    """Raise the first fault, if any, and say how many more there are."""
+    if len(faults) > 1:
+        first = faults[0]
+        more = f"{len(faults) - 1} more {'fault' if len(faults) == 2 else 'faults'}"
+        raise SiteError(
+            first.path,
+            first.place,
+            first.key,
+            f"{first.reason}; and {more}, which 'netproof site check' reports",
+        )
+    if faults:
+        raise faults[0]
 
 
 def read(file: SiteFile) -> dict[str, Any]:

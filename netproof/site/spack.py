@@ -263,7 +263,10 @@ def sha256(path: Path) -> str:
 
 
 def state(combination: Combination, folder: Path = FOLDER, site: str | None = None) -> BuildState:
-    """Return whether an environment is built from the present files, for ``site`` or its own."""
+    """Return whether an environment is built from the files as they are now.
+
+    ``site``: compare with that site; by default with its own.
+    """
     own = build_folder(combination, folder)
     failed = own / RECORDS / "failed.json"
     if failed.exists():

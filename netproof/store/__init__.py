@@ -1,7 +1,7 @@
-"""The store: every session's curves, cases and provenance as Parquet files.
+"""The store: every session as it was, the verdict on it, and Parquet tables for questions.
 
-``columns`` says what the tables are, ``rows`` makes them of a report and ``reading`` the session
-of them again, ``folder`` puts sessions in place and lists them, ``questions`` asks through DuckDB.
+``columns`` and ``tables`` say what the tables are, ``rows`` makes them of a session, ``folder``
+puts sessions in place and lists them, ``questions`` reads sessions and asks through DuckDB.
 """
 
 from netproof.store.folder import Store, StoredSession

@@ -8,24 +8,20 @@ from collections.abc import Sequence
 import pyarrow as pa
 
 from netproof.criteria import READABLE, ScoreSettings
-from netproof.errors import NetproofError
 from netproof.measurement.landmark_table import RATES
 from netproof.site.partition import ScoreBaseline
 from netproof.store.columns import KEY
 from netproof.store.folder import Store, StoredSession
-from netproof.store.questions import answered, ask, connect, fault_of
+from netproof.store.questions import answered, ask, connect
 
 NIGHTLY = ("latency_us", "peak_mb_s", "asymptotic_mb_s", *RATES)
 """The landmarks of ``nightly``."""
 
-AT_ONCE = 10
-"""Sessions that are read at a time: opening files takes longer than reading what is in them."""
-
 
 def nightly(
     store: Store, sessions: Sequence[StoredSession], baseline: ScoreBaseline | None
-) -> tuple[pa.Table, dict[StoredSession, str]]:
-    """What is followed from session to session: every case of each, with a value or without.
+) -> pa.Table:
+    """Return what is followed of each session: every case, with a value or without.
 
     Columns: ``session``, those of the key, ``ranks_per_node``, the landmarks of ``NIGHTLY``;
     ``mean_us``, the geometric mean over the sizes that a score is over, in µs, and ``mean_sizes``,
@@ -33,29 +29,8 @@ def nightly(
     without its interval, and ``score_sizes``, those that both have; ``cpu_s_per_gb`` of the node
     that paid most; ``inconclusive`` as in the table. Null is what a case does not have, and what
     was not measured. In order of ``sessions``, which are of one system and in order of their names.
-    ``AT_ONCE`` of them are read at a time, so that memory does not grow with their number. With
-    them the sessions that are damaged, and why; NetproofError where all are.
+    Raises NetproofError where one is damaged.
     """
-    read: list[pa.Table] = []
-    faults: dict[StoredSession, str] = {}
-    for first in range(0, len(sessions), AT_ONCE):
-        several = sessions[first : first + AT_ONCE]
-        try:
-            read.append(_nightly(store, several, baseline))
-        except NetproofError:
-            for stored in several:
-                try:
-                    read.append(_nightly(store, [stored], baseline))
-                except NetproofError as error:
-                    faults[stored] = fault_of(store, stored) or str(error)
-    if not read:
-        raise NetproofError("; ".join(faults.values()))
-    return pa.concat_tables(read), faults
-
-
-def _nightly(
-    store: Store, sessions: Sequence[StoredSession], baseline: ScoreBaseline | None
-) -> pa.Table:
     given = dataclasses.asdict(baseline) if baseline else _NO_BASELINE
     with connect(store, sessions, only=["cases", "curves"]) as connection:
         medians = f"create temp table medians as {_LOG_MEDIANS}"

@@ -240,7 +240,7 @@ def _case(rows: Rows, attempts: int, result: CheckResult, left_open: Sequence[st
     }
     if values is not None:
         try:
-            measured = Measured.from_json(values)
+            measured = result.measurement
             row |= _measured_columns(measured, values)
             row["inconclusive"] = None if left_open is None else list(left_open)
         except (KeyError, TypeError, AttributeError) as error:

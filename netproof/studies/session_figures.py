@@ -55,17 +55,16 @@ class SessionAlongsideStudy:
                 f"{subject}: {result.result} in {result.phase or 'an unknown phase'}"
             )
             return None
-        found = result.measured["landmarks"]
-        if found[name] is None:
-            why = dict(found["undefined"])[name]
-            self._reasons.append(f"{subject}: {name}: {why}")
-        return found[name]
+        found = result.measurement.landmarks
+        if getattr(found, name) is None:
+            self._reasons.append(f"{subject}: {name}: {found.why(name)}")
+        return getattr(found, name)
 
     def peak_share(self, configuration: tuple[str, str], *what: str) -> float | None:
         """Return a case's peak over the line rate, as the studies do; None where one is absent."""
         peak = self.landmark("peak_mb_s", configuration, *what)
         result = self._results.get((*configuration, *what))
-        rate = result.measured["line_rate_mb_s"] if peak is not None else None
+        rate = result.measurement.line_rate_mb_s if peak is not None else None
         return None if rate is None else line_rate_share(peak, rate)
 
     def extras(self, configuration: tuple[str, str]) -> dict[str, Any]:

@@ -1,1 +1,1 @@
-"""The verdict on a session: rulings, references, and what the store has alongside."""
+"""The verdict on a session: rulings, references, and stored results compared with."""

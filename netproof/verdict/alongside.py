@@ -20,7 +20,7 @@ from netproof.session.session import CheckResult, Session
 from netproof.site.matrix import Matrix, matrix
 from netproof.verdict.case_rulings import companion_keys
 from netproof.verdict.group_rulings import group
-from netproof.verdict.judge import AGAINST, left_by, rulings_along, subject
+from netproof.verdict.judge import AGAINST, rulings_along, skipped_by, subject
 from netproof.verdict.options import AlongsideOptions
 from netproof.verdict.subject import Subject, disturbances
 from netproof.verdict.verdict import Alongside, Borrowed
@@ -70,7 +70,7 @@ def alongside(
     site = matrix(configuration, own.system, all_functions=True)
     here = {result.case for result in session.results if result.case is not None}
     compared = {group(case) for case in (*expected.cases, *here)}
-    not_to_take = {case.key() for case in (*expected.cases, *here)} - left_by(session).keys()
+    not_to_take = {case.key() for case in (*expected.cases, *here)} - skipped_by(session).keys()
     wanted = {
         case.key(): case
         for case in site.cases

@@ -39,7 +39,7 @@ from netproof.verdict.subject import (
 )
 
 Job = Mapping[tuple, Subject]
-"""The complete cases that were measured together, by their keys."""
+"""Complete cases measured together, by their keys."""
 
 
 def along(subject: Subject, job: Job | None = None) -> tuple[Finding, ...]:
@@ -169,8 +169,8 @@ def _curves(subject: Subject) -> CaseCurves:
     used, seconds = _cpu_seconds(measured)
 
     def counted(launch: Launch, counters: Counters, payload: Payload) -> CountedLaunch:
-        calm = not disturbed(launch.loads, subject.settings.disturbance)
-        return CountedLaunch(launch.number, counters, payload, calm)
+        quiet = not disturbed(launch.loads, subject.settings.disturbance)
+        return CountedLaunch(launch.number, counters, payload, quiet)
 
     return CaseCurves(
         str(subject),
@@ -221,12 +221,6 @@ def _cpu_seconds(measured: Measured) -> tuple[dict[str, float], float]:
         for use in launch.ranks:
             used[use.node] += use.cpu_s
     return used, seconds
-
-
-def along_all(subjects: Sequence[Subject]) -> dict[Subject, tuple[Finding, ...]]:
-    """Return the findings of ``along`` on each case, compared with the other ones."""
-    job = {subject.case.key(): subject for subject in subjects}
-    return {subject: along(subject, job) for subject in subjects}
 
 
 @dataclass(frozen=True)
@@ -425,13 +419,6 @@ def closer_settled(subject: Subject, again: MeasuredAgain | None, most: int) -> 
     )
 
 
-def closer_failed(subject: Subject, again: MeasuredAgain | None, most: int) -> bool:
-    """Check whether the rulings on closer sizes are settled, and fail the case."""
-    return closer_settled(subject, again, most) and any(
-        ruling.level is Level.FAIL for ruling in closer_rulings(subject, again)
-    )
-
-
 def _held(subject: Subject) -> dict[str, criteria.Bounds]:
     """Return the bounds that criteria on single sizes assert."""
     several = {name: bounds_of(name, subject.settings) for name in CONFIRMED_BY_MEASURING}
@@ -472,9 +459,9 @@ def _closer_ruling(subject: Subject, region: Region, again: MeasuredAgain | None
     if len(usable) < wanted:
         counted = f"{len(usable)} launches at closer sizes{where}, and this takes {wanted}"
         return unknown(Level.INCONCLUSIVE, counted, *again.faults)
-    calm = [curve for curve, load in usable if not disturbed(load, settings.disturbance)]
-    enough = len(calm) >= wanted
-    curves = calm if enough else [curve for curve, _ in usable]
+    quiet = [curve for curve, load in usable if not disturbed(load, settings.disturbance)]
+    enough = len(quiet) >= wanted
+    curves = quiet if enough else [curve for curve, _ in usable]
     shown = criteria.found_closer(region, grid, curves, _held(subject), where=str(subject))
     if shown is None:
         return None
@@ -484,7 +471,7 @@ def _closer_ruling(subject: Subject, region: Region, again: MeasuredAgain | None
         looked_for,
         *again.faults,
     ]
-    if not enough and len(calm) < len(usable):
+    if not enough and len(quiet) < len(usable):
         noise = worst_of([load for _, load in usable], settings.disturbance)
         why.append(f"the machine was disturbed: {'; '.join(noise)}")
         if level is Level.FAIL:
@@ -521,15 +508,16 @@ def _settled(subject: Subject, flag: Finding, again: MeasuredAgain, to_come: int
 def failed(
     subject: Subject, flags: Sequence[Finding], again: MeasuredAgain | None, most: int
 ) -> bool:
-    """Check whether one of the flags is settled, as in ``settled``, and fails its case."""
-    if again is None:
-        return False
-    to_come = max(most - len(again.launches) - len(again.faults), 0)
-    return any(
-        _settled(subject, flag, again, to_come)
-        and rule(subject, flag, confirmation(subject, flag, again)).level is Level.FAIL
+    """Check whether a flag or a place at closer sizes is settled, and fails its case."""
+    to_come = 0 if again is None else max(most - len(again.launches) - len(again.faults), 0)
+    rulings = [
+        rule(subject, flag, confirmation(subject, flag, again))
         for flag in flags
-    )
+        if again is not None and _settled(subject, flag, again, to_come)
+    ]
+    if closer_settled(subject, again, most):
+        rulings += closer_rulings(subject, again)
+    return any(ruling.level is Level.FAIL for ruling in rulings)
 
 
 def confirmation(
@@ -580,3 +568,14 @@ def rule_all(
     why = f"around flagged sizes {'; '.join(map(str, again.crashes))}"
     crashes = Finding("crashes", Level.WARN, where, why, value=len(again.crashes))
     return (*rulings, rule(subject, crashes, None))
+
+
+def rulings(
+    subjects: Sequence[Subject], repeats: Mapping[tuple, MeasuredAgain]
+) -> dict[tuple, tuple[Ruling, ...]]:
+    """Return the rulings along the curves of cases, each compared with the others, by their keys.
+
+    ``repeats``: around flagged sizes and at closer ones, by the case's key.
+    """
+    job = {subject.case.key(): subject for subject in subjects}
+    return {key: rule_all(one, along(one, job), repeats.get(key)) for key, one in job.items()}

@@ -1,4 +1,4 @@
-"""How much of a partition a session measured: its nodes, and the links between them.
+"""Coverage of a partition by a session: its nodes, and the links between them.
 
 What nodes there are, and in which states, Slurm said when the run began.
 """
@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from netproof.benchmarks import registry
 from netproof.measurement.case import Case
-from netproof.session.measured import Launch, Measured
+from netproof.session.measured import Launch
 from netproof.session.pair_rounds import PairRounds
 from netproof.session.provenance import OfSession
 from netproof.session.session import CheckResult, Session
@@ -22,12 +22,12 @@ from netproof.site.partition import Partition
 _DRAINED = ("drain", "maint", "reserved")
 
 MOST_LINKS = 3
-"""How many links that are known only in one direction a line names."""
+"""Links known only in one direction that a line names."""
 
 
 @dataclass(frozen=True)
 class Coverage:
-    """What of a partition's nodes a session measured over the network.
+    """Nodes of a partition that a session measured over the network, and those that it lacked.
 
     ``usable``: by Slurm when the run began; of ``unmeasured`` ones ``busy`` were with other jobs
     then, and ``waited_for`` were held for longer than the site waits; ``one_way``: pairs measured
@@ -60,7 +60,7 @@ class Coverage:
 
     @property
     def attainable(self) -> int:
-        """How many of the usable nodes one job can measure."""
+        """Number of the usable nodes that one job can measure."""
         return len(self.usable) if self.most is None else min(self.most, len(self.usable))
 
     @property
@@ -92,7 +92,7 @@ class Coverage:
 
     @property
     def short(self) -> bool:
-        """Whether nodes that could not be had are what the site's share lacks.
+        """Whether the site's share lacks only nodes that could not be had.
 
         The verdict is then inconclusive, and not failed.
         """
@@ -103,7 +103,7 @@ class Coverage:
         return 100 * reached < self.needed_percent * self.attainable
 
     def __str__(self) -> str:
-        """In a line."""
+        """Return the line."""
         if not self.known:
             line = f"{self.partition}: {_count(self.measured)} measured"
             line += f" of {self.stated} that the site states" if self.stated else ""
@@ -146,7 +146,7 @@ def judge(
 ) -> tuple[Coverage, ...]:
     """Return the coverage of each of the partitions; ``made`` None without provenance.
 
-    ``deferred``: those of which the session left cases.
+    ``deferred``: partitions with skipped cases.
     """
     known = {} if made is None else {one.partition: one for one in made.slurm}
     return tuple(
@@ -164,7 +164,7 @@ def _of_partition(
     deferred: bool,
 ) -> Coverage:
     results = [one for one in session.results if one.partition == name]
-    rounds = [PairRounds.from_json(one.pairs) for one in results if one.pairs is not None]
+    rounds = [one.rounds for one in results if one.rounds is not None]
     launches = launches_between(results)
     nodes = {node for one in rounds for node in one.measured()}
     nodes |= {node for _, launch in launches for node in launch.nodes()}
@@ -214,7 +214,7 @@ def launches_between(results: Iterable[CheckResult]) -> list[tuple[Case, Launch]
         (one.case, launch)
         for one in results
         if one.measured and one.case is not None and one.case.path == "between"
-        for launch in Measured.from_json(one.measured).launches
+        for launch in one.measurement.launches
     ]
 
 

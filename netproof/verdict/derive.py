@@ -91,7 +91,7 @@ def unfit(sessions: Sequence[Session], results: Sequence[CheckResult | None]) ->
 
 
 def values_of(
-    measured: Sequence[Mapping[str, Any]], *, per_size: bool
+    measured: Sequence[Measured], *, per_size: bool
 ) -> tuple[dict[str, list[float]], dict[str, str]]:
     """Return each variable's values by session; a reason for one that only some define."""
     several = [_of_session(one, per_size=per_size) for one in measured]
@@ -105,22 +105,19 @@ def values_of(
     return values, left
 
 
-def _of_session(measured: Mapping[str, Any], *, per_size: bool) -> dict[str, float]:
+def _of_session(measured: Measured, *, per_size: bool) -> dict[str, float]:
     """Return a session's variables of a case, without the twin's bandwidth."""
-    landmarks, curve = measured["landmarks"], measured["curve"]
+    found = {name: getattr(measured.landmarks, name) for name in LANDMARKS}
     values = {
-        name: 100 * landmarks[name] if one.per_cent else landmarks[name]
-        for name, one in LANDMARKS.items()
-        if name != TWIN_ITSELF and landmarks.get(name) is not None
+        name: 100 * value if LANDMARKS[name].per_cent else value
+        for name, value in found.items()
+        if name != TWIN_ITSELF and value is not None
     }
-    if "launches" in measured:
-        of_case = variables(Measured.from_json(measured))
-        values |= {name: of_case[name][0] for name in twin.VARIABLES if name in of_case}
+    of_case = variables(measured)
+    values |= {name: of_case[name][0] for name in twin.VARIABLES if name in of_case}
     if per_size:
-        values |= {
-            f"{TIME_AT}{size}": time
-            for size, time in zip(curve["sizes"], curve["time_us"], strict=True)
-        }
+        points = zip(measured.curve.sizes, measured.curve.time_us, strict=True)
+        values |= {f"{TIME_AT}{size}": time for size, time in points}
     return values
 
 
@@ -382,10 +379,10 @@ def derived(
                     f"{references.path}: {one.check}, {one.case}, {variable}: the unit is"
                     f" {unit!r}, and the check reports {_unit(variable)!r}"
                 )
-        measured = [result.measured for result in here]
+        measured = [result.measurement for result in here]
         values, left = values_of(measured, per_size=per_size)
         fit[len(made)] = standing, values
-        launches = min(len(it["launches"]) for it in measured)
+        launches = min(len(it.launches) for it in measured)
         made.append(replace(one, left=left, launches=launches))
     widths = half_widths([values for _, values in fit.values()], settings.risk)
     for (place, (standing, values)), width in zip(fit.items(), widths, strict=True):

@@ -28,7 +28,7 @@ NO_CONFIGURATION = (BENCHMARK, LAUNCH)
 """Names in a pattern that do not distinguish configurations: benchmark and launch."""
 
 FILE_COLUMN = "file"
-"""The column of a list that names files."""
+"""Column of a list that names files."""
 
 _NAME = re.compile(r"\{([^{}]*)\}|(\*)")
 _RATE = re.compile(r"([0-9]+(?:\.[0-9]+)?) ?([MG])?(?:bit/s|bps)?", re.IGNORECASE)
@@ -58,8 +58,8 @@ class CurveKind:
 
 
 @dataclass(frozen=True)
-class JudgedCurve:
-    """The launches of one kind in one configuration, and their findings.
+class CurveVerdict:
+    """Launches of one kind in one configuration, and their findings.
 
     ``curve``: the median of ``launches``, a curve of each of ``files``.
     """
@@ -85,13 +85,13 @@ class JudgedCurve:
 
 
 @dataclass(frozen=True)
-class JudgedFiles:
+class FilesVerdict:
     """All curves of the files.
 
     ``faults``: what could not be read or used, ``notes``: what was left out, a sentence each.
     """
 
-    curves: tuple[JudgedCurve, ...]
+    curves: tuple[CurveVerdict, ...]
     faults: tuple[str, ...]
     notes: tuple[str, ...] = ()
 
@@ -214,7 +214,7 @@ def judge(
     link: NodeLink | None = None,
     baseline: str | None = None,
     settings: Settings | None = None,
-) -> JudgedFiles:
+) -> FilesVerdict:
     """Judge the curves of output files by the criteria that need no reference.
 
     ``named``: names the configurations; None takes each file as one, and compares none.
@@ -274,7 +274,7 @@ def judge(
     if baseline is not None and baseline not in known:
         there = ", ".join(sorted(known)) or "none"
         faults.append(f"--baseline {baseline}: no configuration has that name; there are: {there}")
-    return JudgedFiles(tuple(curves), tuple(faults), tuple(notes))
+    return FilesVerdict(tuple(curves), tuple(faults), tuple(notes))
 
 
 def _judged(
@@ -283,7 +283,7 @@ def _judged(
     several: Sequence[tuple[str, Curve, tuple[int, ...]]],
     link: NodeLink | None,
     settings: Settings,
-) -> JudgedCurve:
+) -> CurveVerdict:
     launches = tuple(curve for _, curve, _ in several)
     curve = median_curve(launches)
     line_rate = None
@@ -291,7 +291,7 @@ def _judged(
     if link is not None and kind.ranks == 2 and kind.groups == 1:
         line_rate = registry.link_factor(kind.benchmark, kind.function) * link.line_rate_mb_s
     marks = landmarks(curve, line_rate, launches=launches if len(launches) > 1 else ())
-    one = JudgedCurve(
+    one = CurveVerdict(
         configuration, kind, tuple(file for file, *_ in several), launches, curve, marks
     )
     case = CaseCurves(
@@ -341,10 +341,10 @@ def _advised(finding: Finding, link: NodeLink | None) -> Finding:
 
 
 def _compared(
-    curves: Sequence[JudgedCurve], baseline: str | None, settings: Settings
-) -> list[JudgedCurve]:
+    curves: Sequence[CurveVerdict], baseline: str | None, settings: Settings
+) -> list[CurveVerdict]:
     """Return the curves with the findings from comparing configurations of a kind."""
-    by_kind: dict[CurveKind, list[JudgedCurve]] = {}
+    by_kind: dict[CurveKind, list[CurveVerdict]] = {}
     for one in curves:
         if one.curve.sizes != (0,):
             by_kind.setdefault(one.kind, []).append(one)

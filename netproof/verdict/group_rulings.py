@@ -138,14 +138,14 @@ def chosen(pairs: Sequence[Pair], needed: int) -> Pairs:
 
 
 def group(case: Case) -> tuple:
-    """What configurations have in common whose curves are compared: function, ranks, path."""
+    """Return what compared configurations have in common: function, ranks, path, direction."""
     return (case.benchmark, case.function, case.ranks, case.path, case.direction)
 
 
 def across(
     subjects: Sequence[Subject], baseline: ScoreBaseline | None
 ) -> dict[tuple, tuple[Ruling, ...]]:
-    """What the criteria across configurations make of each case, by its key: 1, 2 and 18 to 20.
+    """Return the rulings across configurations on each case, by its key: criteria 1, 2, 18 to 20.
 
     ``baseline``: None where it is no part of what was to run; then there is no score. A lone
     configuration has no envelope: that is undefined, and red only if another one was expected and
@@ -237,7 +237,7 @@ def over_ranks(subjects: Iterable[Subject]) -> Iterator[tuple[Subject, Finding]]
 
 
 def _explained(fewer: Case, more: Case) -> float:
-    """By how much the work of a collective grows: on a link, or of a rank to all others."""
+    """Return how many times a collective's work grows, on a link or of a rank to all others."""
     function = registry.function_of(more)
     on_link = [
         function.messages_on_link(case.ranks, case.ranks_per_node)[1] for case in (fewer, more)
@@ -249,10 +249,10 @@ class _Members:
     """Cases of one group: undisturbed launches, disturbances, and pairs of interleaved launches."""
 
     def __init__(self, members: Sequence[Subject]) -> None:
-        self.calm = {str(one): undisturbed(one).measured for one in members}
+        self.undisturbed = {str(one): undisturbed(one).measured for one in members}
         self.launches = {
             label: [launch.curve for launch in measured.launches]
-            for label, measured in self.calm.items()
+            for label, measured in self.undisturbed.items()
         }
         self.pairs = _pairs(members)
         self._noise = {str(one): disturbances(one) for one in members}
@@ -287,7 +287,7 @@ def envelopes(members: Sequence[Subject], of: Subject | None = None) -> dict[Sub
         if settings not in found:
             found[settings] = defaultdict(list)
             for finding in criteria.above_envelope(
-                {label: measured.curve for label, measured in known.calm.items()},
+                {label: measured.curve for label, measured in known.undisturbed.items()},
                 settings,
                 launches=known.launches,
                 crossings=crossings,
@@ -344,7 +344,7 @@ def _place(one: Subject) -> tuple:
 
 
 def _pairs(members: Sequence[Subject]) -> dict[tuple[str, str], Pairs]:
-    """Launches of each two cases next to each other, both ways round."""
+    """Return the interleaved launches of each two cases, in both orders."""
     places = {(one.case.partition, one.case.environment): one for one in members}
     made: dict[tuple[str, str], list[Pair]] = defaultdict(list)
     needed: dict[tuple[str, str], int] = {}
@@ -364,7 +364,7 @@ def _pairs(members: Sequence[Subject]) -> dict[tuple[str, str], Pairs]:
 
 
 def _folded(rulings: Sequence[Ruling]) -> list[Ruling]:
-    """One ruling a level: that on the size that is furthest off, with the other sizes named."""
+    """Return one ruling per level, on the size that is furthest off, naming the other sizes."""
     folded = []
     for level in dict.fromkeys(ruling.level for ruling in rulings):
         several = [ruling for ruling in rulings if ruling.level is level]
@@ -394,10 +394,10 @@ def _score(
     if baseline is None:
         why = "score undefined: the baseline is no part of this run"
         return rule(subject, Finding("score", Level.UNDEFINED, where, why), None)
-    calm = [undisturbed(member).measured for member in of_baseline]
+    base = [undisturbed(member).measured for member in of_baseline]
     finding = criteria.score(
         [launch.curve for launch in undisturbed(subject).measured.launches],
-        [launch.curve for measured in calm for launch in measured.launches],
+        [launch.curve for measured in base for launch in measured.launches],
         where=where,
         baseline=_baseline_name(of_baseline[0]) if of_baseline else str(baseline),
         red_sizes=red,

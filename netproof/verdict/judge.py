@@ -29,7 +29,7 @@ from netproof.verdict.verdict import (
     Alongside,
     FailedTest,
     Judged,
-    LeftCase,
+    SkippedCase,
     Verdict,
     faults_of_parts,
 )
@@ -101,7 +101,7 @@ def judge(
     carriers, lossy = traffic.carriers_in_rounds(in_rounds), traffic.standing_out(seen)
     broken = (*carriers, *traffic.all_lose(in_rounds))
     nodes = () if made is None else of_nodes.judge(made, _as_measured(matrix, ran))
-    left = left_of(session, matrix)
+    left = skipped_of(session, matrix)
     covered = coverage.judge(made, session, matrix.partitions, {one.case.partition for one in left})
     if alongside is not None:
         ruled = (dataclasses.replace(one, rulings=across.get(one.case.key(), ())) for one in stored)
@@ -180,7 +180,7 @@ def cases_of(session: Session, matrix: Matrix) -> tuple[dict[tuple, CheckResult]
     Cases of the matrix that were not skipped come first, then unexpected ones.
     """
     ran = _last_results(session)
-    left = left_by(session)
+    left = skipped_by(session)
     cases = {case.key(): case for case in matrix.cases} | {
         key: result.case for key, result in ran.items()
     }
@@ -197,16 +197,16 @@ def complete(result: CheckResult) -> Measured | None:
     """Return the measurement of a case; None where it was not complete."""
     if not result.measured or result.contradiction is not None:
         return None
-    return Measured.from_json(result.measured)
+    return result.measurement
 
 
-def left_of(session: Session, matrix: Matrix) -> tuple[LeftCase, ...]:
+def skipped_of(session: Session, matrix: Matrix) -> tuple[SkippedCase, ...]:
     """Return the expected cases that the session skipped, in the matrix' order."""
-    left = left_by(session)
-    return tuple(LeftCase(case, left[case.key()]) for case in matrix.cases if case.key() in left)
+    left = skipped_by(session)
+    return tuple(SkippedCase(case, left[case.key()]) for case in matrix.cases if case.key() in left)
 
 
-def left_by(session: Session) -> dict[tuple, Left]:
+def skipped_by(session: Session) -> dict[tuple, Left]:
     """Return why a session skipped cases, by the case's key."""
     return {
         key: Left.from_json(result.left)
@@ -221,7 +221,7 @@ def subject(result: CheckResult, matrix: Matrix, measured_on: str = "") -> Subje
     The link is the one that it was measured over. ``measured_on``: the day, if another session than
     the judged one measured it.
     """
-    measured = Measured.from_json(result.measured)
+    measured = result.measurement
     extras, environment = result.measured["partition_extras"], result.measured["environment_extras"]
     as_it_was = Subject.of_extras(measured, extras, environment, measured_on)
     here = matrix.partitions.get(measured.case.partition)
@@ -233,20 +233,12 @@ def subject(result: CheckResult, matrix: Matrix, measured_on: str = "") -> Subje
 
 def rulings_along(subjects: Sequence[Subject], session: Session) -> dict[tuple, tuple[Ruling, ...]]:
     """Return the rulings on findings along the curves of a session's cases, by their keys."""
-    repeats = measured_again(session)
-    return {
-        one.case.key(): case_rulings.rule_all(one, findings, repeats.get(one.case.key()))
-        for one, findings in case_rulings.along_all(subjects).items()
-    }
+    return case_rulings.rulings(subjects, measured_again(session))
 
 
 def measured_again(session: Session) -> Mapping[tuple, MeasuredAgain]:
     """Return the repeats at single sizes of a session's cases, by their keys."""
-    return again.by_case(
-        MeasuredAgain.from_json(values)
-        for result in session.results
-        for values in result.again or ()
-    )
+    return again.by_case(one for result in session.results for one in result.repeats)
 
 
 def _vanished(matrix: Matrix, earlier: Sequence[Session]) -> list[str]:
@@ -515,7 +507,7 @@ def _own_subject(session: Session, result: CheckResult) -> Subject:
     where = f"{session.path}: {result.case}"
     try:
         extras, others = result.measured["partition_extras"], result.measured["environment_extras"]
-        own = Subject.of_extras(Measured.from_json(result.measured), extras, others)
+        own = Subject.of_extras(result.measurement, extras, others)
     except (KeyError, TypeError, AttributeError, ValueError) as error:
         raise NetproofError(f"{where}: cannot be judged: {error!r}") from error
     if own.case != result.case:

@@ -230,8 +230,8 @@ def twin_too_slow(measured: Measured) -> bool:
 def _of_the_twin(measured: Measured, level: Level, share: Interval | None) -> tuple[str, bool]:
     """Return the twin's bandwidth in words, and whether it is enough to compare with.
 
-    A link that itself surely carries half of its rate is not at half rate, however slow its twin.
-    ``share``: the interval of its bandwidth over its twin's, in %.
+    A link that itself certainly carries half of its rate is not at half rate, however slow its
+    twin. ``share``: the interval of its bandwidth over its twin's, in %.
     """
     carried, rate = measured.landmarks.twin_mb_s, measured.line_rate_mb_s
     text = f"; at the same time the healthy twin of this link carried {carried:.4g} MB/s"

@@ -33,14 +33,14 @@ from netproof.verdict.node_values import (
 )
 
 FOLDED_FROM = 4
-"""So many keys of a group in which the same nodes differ are told in one sentence."""
+"""Keys of a group in which the same nodes differ, from which on one sentence reports them."""
 
 NAMED = 2
-"""How many of them it names."""
+"""Number of these that it names."""
 
 
 class NodeFindingKind(StrEnum):
-    """What a finding on nodes is.
+    """Kind of a finding on nodes.
 
     ``DECLARED``: other than it has to be, by the site's file or at all; ``CHANGED``: between jobs;
     ``NOT_KNOWN``: what others know; ``PATH``: packets of the MTU do not come through; ``TCP``:
@@ -60,7 +60,7 @@ class NodeFindingKind(StrEnum):
 
 @dataclass(frozen=True)
 class NodeFinding:
-    """In what nodes of a partition are not as they should be.
+    """A finding that nodes of a partition are not as they should be.
 
     ``fact``: a field of ``node_facts.Node``, with the key of a group (``sysctls
     net.ipv4.tcp_sack``), or ``path``, ``tcp`` or ``clock``; ``nodes``: all that differ where there
@@ -80,12 +80,12 @@ class NodeFinding:
     environment: str = ""
 
     def __str__(self) -> str:
-        """The sentence, with the place."""
+        """Return the sentence, with the place."""
         return f"{f'{self.partition} {self.environment}'.strip()}: {self.why}"
 
 
 def folded(found: Sequence[NodeFinding]) -> list[NodeFinding]:
-    """The findings, those on many keys of a group in which the same nodes differ in one."""
+    """Return the findings, with one for many keys of a group in which the same nodes differ."""
     together: dict[tuple, list[NodeFinding]] = defaultdict(list)
     for one in found:
         group, _, key = one.fact.partition(" ")
@@ -99,8 +99,8 @@ def folded(found: Sequence[NodeFinding]) -> list[NodeFinding]:
             continue
         first = alike[0]
         group = first.fact.partition(" ")[0]
-        told = (one.why.removeprefix(f"{fold(one.nodes)}: ") for one in alike[:NAMED])
-        named = "; ".join(sentence.replace(" differs: ", " ", 1) for sentence in told)
+        reasons = (one.why.removeprefix(f"{fold(one.nodes)}: ") for one in alike[:NAMED])
+        named = "; ".join(sentence.replace(" differs: ", " ", 1) for sentence in reasons)
         why = (
             f"{fold(first.nodes)}: {len(alike)} {group} differ: {named}; and {len(alike) - NAMED}"
             " more"
@@ -110,13 +110,13 @@ def folded(found: Sequence[NodeFinding]) -> list[NodeFinding]:
 
 
 SILENT = "does not answer TCP connections"
-"""What is wrong with a node that others ask in vain."""
+"""Fault of a node that others ask in vain."""
 
 UNHEARD = "gets no answer to TCP connections"
-"""What is wrong with a node that asks others in vain."""
+"""Fault of a node that asks others in vain."""
 
 UNANSWERED = "TCP connections are not answered"
-"""What is wrong between two nodes, where it is neither node's own."""
+"""Fault between two nodes that is neither node's own."""
 
 
 def clocks(nodes: Sequence[NodeInJob], partition: str, bound_s: float) -> Iterator[NodeFinding]:
@@ -160,7 +160,7 @@ def paths(
 ) -> list[NodeFinding]:
     """Pairs of nodes between which packets of the MTU do not come through.
 
-    Where one end's MTU is another, that is the reason, and told with it.
+    Where one end's MTU is another, that finding has it.
     """
     tried: dict[tuple[str, str], list[tuple[int, int]]] = defaultdict(list)
     for one in nodes:
@@ -209,7 +209,7 @@ def connections(
 ) -> Iterator[NodeFinding]:
     """Nodes that answer no TCP connection of others, or that others do not answer.
 
-    ``not_up``: nodes whose interface is not up, which is told of them already. Where nobody answers
+    ``not_up``: nodes whose interface is not up, which has a finding already. Where nobody answers
     anybody, the site's firewalls are meant to be so.
     """
     asked: dict[tuple[str, str], list[bool]] = defaultdict(list)
@@ -295,12 +295,12 @@ def _seconds(by: float) -> str:
 
 
 UP, FULL = "up", "Full"
-"""How the interface of every node has to be, and its link."""
+"""State that the interface of every node has to have, and its link's."""
 
 AS_STATED = ", as the site's file says"
 
 MOST_VALUES = 4
-"""How many values of a fact a sentence has, each with its nodes."""
+"""Values of a fact that a sentence has, each with its nodes."""
 
 _LABELS = {
     "cpu": "CPU",
@@ -419,7 +419,7 @@ class _Partition:
         return _LABELS.get(group, group)
 
     def _expected(self, fact: ToldFact) -> tuple[str, bool] | None:
-        """What a fact has to be, and whether the site's file says so; None where nothing does."""
+        """Return what a fact has to be, and whether the site's file says so; None without it."""
         return {
             "mtu": (str(self.site.mtu), True),
             "link_mbit_s": (str(self.site.link_mbit_s), True),
@@ -428,7 +428,7 @@ class _Partition:
         }.get(fact.name)
 
     def _compared(self, fact: ToldFact, values: Mapping[str, str]) -> list[NodeFinding]:
-        """What differs from the site's word, or from most nodes."""
+        """Return the differences from the site's word, or from most nodes."""
         by_value: dict[str, list[str]] = defaultdict(list)
         for node, value in values.items():
             by_value[value].append(node)
@@ -458,20 +458,20 @@ class _Partition:
         if 2 * len(holders) <= len(values):
             listed = [f"{fold(nodes)} {shown(fact, value)}" for value, nodes in ordered]
             more = len(listed) - MOST_VALUES
-            told = ", ".join(listed[:MOST_VALUES])
-            why = f"{self._label(fact).removesuffix(' =')} differs: {told}"
+            first = ", ".join(listed[:MOST_VALUES])
+            why = f"{self._label(fact).removesuffix(' =')} differs: {first}"
             why += f" and {more} more values" if more > 0 else ""
             return [self._found(fact, NodeFindingKind.NO_MAJORITY, why, values)]
-        told = f"{_others(len(holders))} {shown(fact, most)}"
+        usual = f"{_others(len(holders))} {shown(fact, most)}"
         if len(others) > MOST_VALUES:
             nodes = [node for _, several in others for node in several]
-            why = f"{fold(nodes)}: {self._label(fact)} of {len(others)} other values, {told}"
+            why = f"{fold(nodes)}: {self._label(fact)} of {len(others)} other values, {usual}"
             return [self._found(fact, NodeFindingKind.MINORITY, why, nodes, None, most)]
         return [
             self._found(
                 fact,
                 NodeFindingKind.MINORITY,
-                f"{fold(nodes)}: {self._label(fact)} {shown(fact, value)}, {told}",
+                f"{fold(nodes)}: {self._label(fact)} {shown(fact, value)}, {usual}",
                 nodes,
                 value,
                 most,
@@ -500,9 +500,9 @@ class _Partition:
                 yield self._found(f"pci {name}", kind, why, nodes, now, most, Level.WARN)
 
     def _not_known(self, facts: Sequence[ToldFact]) -> Iterator[NodeFinding]:
-        """What some nodes cannot tell and others, or the site, can; each reason once."""
+        """Yield what some nodes do not know and others, or the site, do; each reason once."""
         not_up = self._not_up()
-        told: dict[tuple[str, str], tuple[ToldFact, dict[str, str], int]] = {}
+        unknown: dict[tuple[str, str], tuple[ToldFact, dict[str, str], int]] = {}
         knowing: dict[str, set[str]] = defaultdict(set)
         for fact in facts:
             knowing[fact.group].update(fact.told)
@@ -510,14 +510,14 @@ class _Partition:
             silent = fact.silent
             if fact.name != "state" and fact.group in _OF_THE_LINK:
                 silent = {node: why for node, why in silent.items() if node not in not_up}
-            # Of a group that a node cannot tell at all others tell the keys.
+            # Other nodes know the keys of a group that a node does not know at all.
             known = len(fact.told) or len(knowing[fact.group])
             _, stated = self._expected(fact) or ("", False)
             if silent and (known or stated):
-                told[fact.name, fact.environment] = (fact, silent, known)
+                unknown[fact.name, fact.environment] = (fact, silent, known)
         yield from self._unknown_paths(not_up)
         alike: dict[tuple[tuple[str, ...], str, int, str], list[ToldFact]] = defaultdict(list)
-        for fact, silent, known in told.values():
+        for fact, silent, known in unknown.values():
             by_reason: dict[str, list[str]] = defaultdict(list)
             for node, why in silent.items():
                 by_reason[why].append(node)
@@ -542,7 +542,7 @@ class _Partition:
             yield dataclasses.replace(one, environment=environment)
 
     def _not_up(self) -> set[str]:
-        """The nodes whose interface is down, or not there, in any job."""
+        """Return the nodes whose interface is down, or not there, in any job."""
         return {
             one.node.node
             for one in self.nodes
@@ -562,9 +562,9 @@ class _Partition:
                 silent.setdefault(node.node, (node.path_to, why))
         for name, (target, why) in sorted(silent.items()):
             if known and name not in known:
-                told = f"{name} to {target}: {_LABELS['path']} not known ({shortened(why)})"
+                why = f"{name} to {target}: {_LABELS['path']} not known ({shortened(why)})"
                 kind = NodeFindingKind.NOT_KNOWN
-                one = self._found("path", kind, told, (), level=Level.WARN)
+                one = self._found("path", kind, why, (), level=Level.WARN)
                 yield dataclasses.replace(one, nodes=(name, target))
 
 
@@ -573,7 +573,7 @@ def _others(count: int) -> str:
 
 
 def _leading(text: str) -> float | None:
-    """The number that a text begins with, ``16.0 GT/s PCIe`` or ``16``."""
+    """Return the number that a text begins with, ``16.0 GT/s PCIe`` or ``16``."""
     try:
         return float(text.split(" ")[0])
     except ValueError:
@@ -581,5 +581,5 @@ def _leading(text: str) -> float | None:
 
 
 def _number(jobid: str) -> tuple[int, str]:
-    """By which jobs are in the order in which Slurm took them."""
+    """Return the sort key of jobs: the order in which Slurm took them."""
     return (int(jobid) if re.fullmatch("[0-9]{1,18}", jobid) else 0, jobid)

@@ -1,4 +1,4 @@
-"""What the rounds of pairs of a job show of its nodes; the same inside the job and afterwards.
+"""Nodes judged by the rounds of pairs of a job; the same inside the job and afterwards.
 
 In a round of pairs half of the nodes send to the other half, each to one, at the same time. The
 mean rate of a pair over such rounds is the effective bisection bandwidth (Hoefler, Schneider and
@@ -110,7 +110,7 @@ class LonePair:
         return f"{' – '.join(self.nodes)} {what} ({over})"
 
     def __str__(self) -> str:
-        """In a sentence."""
+        """Return the sentence."""
         there, back = self.streams_mb_s
         streams = ""
         if there is not None and back is not None:
@@ -124,7 +124,7 @@ def _over(ends: Interval | None, what: str) -> str:
 
 
 def _side(share: float | None, ends: Interval | None, least: float) -> Side:
-    """Return on which side of the ``least`` share one lies; astride where it is not known."""
+    """Return on which side of the ``least`` share one lies; ``ASTRIDE`` where it is not known."""
     if share is None:
         return Side.ASTRIDE
     return interval.side(ends or (share, share), least, math.inf)
@@ -202,12 +202,12 @@ def _lone(
     line_rate_mb_s: float | None,
     settings: DisturbanceSettings,
 ) -> LonePair:
-    calm = [one for one in several if not disturbed(one.loads, settings)]
-    measured = [one.pairs[0] for one in calm if not one.stream]
+    quiet = [one for one in several if not disturbed(one.loads, settings)]
+    measured = [one.pairs[0] for one in quiet if not one.stream]
     counted = measured or [one.pairs[0] for one in several if not one.stream]
     rates = [pair.rate_mb_s for pair in counted]
     shares = [rate / line_rate_mb_s for rate in rates] if line_rate_mb_s else []
-    streams = [one.pairs[0] for one in calm or several if one.stream]
+    streams = [one.pairs[0] for one in quiet or several if one.stream]
     there, back = ([one.rate_mb_s for one in streams if one.nodes[0] == node] for node in nodes)
     return LonePair(
         nodes,
@@ -222,8 +222,8 @@ def _lone(
 
 
 @dataclass(frozen=True)
-class JudgedPairs:
-    """The rounds of one job, judged.
+class PairsVerdict:
+    """Verdict on the rounds of one job.
 
     ``alone``: suspects that were measured while all others were silent; ``alongside``: what else
     ran on each node that was never undisturbed; ``bisection``: None where no round shows it, and
@@ -247,7 +247,7 @@ class JudgedPairs:
         return f"{self.rounds.partition} {self.rounds.environment}"
 
     def __str__(self) -> str:
-        """What became of the nodes, in a line."""
+        """Return the line on the nodes' states."""
         if self.lone:
             return f"{self.where}: {self.too_few}"
         states = [one.state for one in self.judgement.nodes.values()]
@@ -263,7 +263,7 @@ class JudgedPairs:
 
     @property
     def too_few(self) -> str:
-        """What the lone pairs say, and why there is no more; empty where pairs are compared."""
+        """Figures of lone pairs, and why there is no more; empty where pairs are compared."""
         if not self.lone:
             return ""
         return (
@@ -272,7 +272,7 @@ class JudgedPairs:
         )
 
     def _not_loaded(self) -> str:
-        """The uplinks of which too few nodes sent at once to compare them, "" for none."""
+        """Return which uplinks too few nodes sent over at once to compare them, or empty."""
         loaded = [one for one in self.rounds.launches if one.both_ways]
         leaf = _leaf_of(self.rounds)
         there = {
@@ -288,7 +288,7 @@ class JudgedPairs:
         return f"; uplinks with too few nodes to be loaded: {fold(left)}"
 
     def as_json(self) -> dict[str, Any]:
-        """What was found, as plain values for ``json``; ratios are of the others' time or rate."""
+        """Return plain values for ``json``; ratios are to the others' time or rate."""
         return {
             "partition": self.rounds.partition,
             "environment": self.rounds.environment,
@@ -312,20 +312,20 @@ class JudgedPairs:
         }
 
     def accusations(self) -> tuple[str, ...]:
-        """A sentence for each accusation, with what measuring it alone said."""
+        """Return a sentence for each accusation, with the result of measuring it alone."""
         found = []
         for one in self.judgement.accusations:
             alone = (it for it in self.alone if set(it.pair) & set(one.nodes))
-            told = dict.fromkeys(f"measured alone it {it.recovery}" for it in alone)
-            found.append(f"{self.where}: {'; '.join([str(one), *told])}")
+            recovered = dict.fromkeys(f"measured alone it {it.recovery}" for it in alone)
+            found.append(f"{self.where}: {'; '.join([str(one), *recovered])}")
         return tuple(found)
 
     def faults(self) -> tuple[str, ...]:
-        """A sentence for each round that is not complete, and one where bisections are narrow."""
+        """Return a sentence for each incomplete round, and for a narrow bisection."""
         return tuple(f"{self.where}: {what}" for what in self.what_failed())
 
     def what_failed(self) -> tuple[str, ...]:
-        """The same without the place."""
+        """Return the faults without the place."""
         found = [f"rounds of pairs: {fault}" for fault in self.rounds.faults]
         found += self._bisection_on(Side.BEYOND)
         found += map(self.asked_of_lone, self.lone_on(Side.BEYOND))
@@ -334,7 +334,7 @@ class JudgedPairs:
         return tuple(found)
 
     def _bisection_on(self, side: Side) -> list[str]:
-        """A sentence where the bisection's share is on that side of the least."""
+        """Return a sentence where the bisection's share is on that side of the least."""
         one = self.bisection
         if one is None or self.least is None or _side(one.share, one.interval, self.least) != side:
             return []
@@ -355,7 +355,7 @@ class JudgedPairs:
         return f"{one.rate}, and at least {self.least:.1%} is asked for"
 
     def undecided_nodes(self) -> tuple[str, ...]:
-        """The nodes that are neither cleared nor accused."""
+        """Return the nodes that are neither cleared nor accused."""
         return self._in(State.UNDECIDED)
 
     def undecided_for(self) -> dict[str, tuple[str, ...]]:
@@ -366,7 +366,7 @@ class JudgedPairs:
         return {reason: tuple(nodes) for reason, nodes in by_reason.items()}
 
     def undecided(self) -> tuple[str, ...]:
-        """A sentence for each reason for which nodes are neither cleared nor accused."""
+        """Return a sentence for each reason for which nodes are neither cleared nor accused."""
         found = [
             f"{fold(nodes)} undecided: {reason}" for reason, nodes in self.undecided_for().items()
         ]
@@ -389,18 +389,18 @@ class JudgedPairs:
         return tuple(f"{self.where}: {one}" for one in found)
 
     def cleared(self) -> tuple[str, ...]:
-        """The nodes that were cleared."""
+        """Return the cleared nodes."""
         return self._in(State.CLEARED)
 
     def streamed(self) -> frozenset[str]:
-        """The nodes that sent or received a stream alone."""
+        """Return the nodes that sent or received a stream alone."""
         pairs = (pair for one in self.rounds.launches if one.stream for pair in one.pairs)
         return frozenset(node for pair in pairs for node in pair.nodes)
 
     def slow_ways(
         self, settings: PairSettings, disturbance: DisturbanceSettings
     ) -> tuple[SlowWay, ...]:
-        """Of accused nodes that are slow in one direction only, which it is."""
+        """Return the direction of each accused node that is slow in only one."""
         several = [
             PairObservation(
                 one.round,
@@ -422,7 +422,7 @@ class JudgedPairs:
 def observations(
     rounds: PairRounds, settings: PairSettings, disturbance: DisturbanceSettings
 ) -> tuple[PairObservation, ...]:
-    """What each pair measured in each round; those whose nodes were disturbed are marked.
+    """Return what each pair measured in each round, marked where its nodes were disturbed.
 
     Streams are none of them: their times are of one direction. What was measured while both nodes
     sent tells neither latency nor rate of a node.
@@ -451,12 +451,12 @@ def observations(
 
 
 def topology(rounds: PairRounds) -> Topology | None:
-    """The tree of switches as the job's rounds know it; None where Slurm knows none."""
+    """Return the tree of switches of the job's rounds; None where Slurm knows none."""
     return Topology(rounds.leaves, rounds.parents) if rounds.leaves else None
 
 
 def settings_of(rounds: PairRounds, settings: PairSettings) -> tuple[Mode, PairSettings]:
-    """The mode, and the settings with the number of rounds that it makes."""
+    """Return the mode, and the settings with the number of rounds that it makes."""
     mode = Mode(rounds.mode)
     if mode is Mode.FULL:
         settings = settings.model_copy(update={"rounds": max(2, len(tournament(rounds.nodes)))})
@@ -468,7 +468,7 @@ def judge(
     settings: PairSettings,
     disturbance: DisturbanceSettings,
     link: Link | None = None,
-) -> JudgedPairs:
+) -> PairsVerdict:
     """Judge the rounds of a job; ``link``: of each node, without which bisections have no share."""
     _, settings = settings_of(rounds, settings)
     accusing = settings.accusation()
@@ -476,7 +476,7 @@ def judge(
     judgement = judge_observations(seen, rounds.nodes, topology(rounds), accusing)
     alone = tuple(recovery.alone(seen, judgement, accusing))
     line_rate = None if link is None else link.line_rate_mb_s()
-    return JudgedPairs(
+    return PairsVerdict(
         rounds,
         judgement,
         alone,
@@ -488,7 +488,7 @@ def judge(
 
 
 def _never_calm(rounds: PairRounds, settings: DisturbanceSettings) -> dict[str, str]:
-    """The nodes that something disturbed in every launch, with what it took of them at most.
+    """Return the nodes that were disturbed in every launch, with the largest share taken.
 
     It is one reason for all of them, however many there are.
     """
@@ -512,8 +512,8 @@ def _never_calm(rounds: PairRounds, settings: DisturbanceSettings) -> dict[str, 
     return dict.fromkeys(most, reason)
 
 
-def of_session(session: Session, matrix: Matrix) -> tuple[JudgedPairs, ...]:
-    """The rounds of every job of a session, judged by the settings of today.
+def of_session(session: Session, matrix: Matrix) -> tuple[PairsVerdict, ...]:
+    """Return the verdicts on the rounds of every job, by the settings of today.
 
     Those of a partition that the site has no more are judged by the settings of then.
     """
@@ -547,11 +547,11 @@ def path_of_rounds(rounds: PairRounds, here: Partition) -> Finding | None:
 
 
 def rounds_of(session: Session) -> tuple[tuple[PairRounds, Mapping[str, Any]], ...]:
-    """The rounds of every job of a session, and what the site said of their partition then."""
+    """Return the rounds of every job, and the site's extras of their partition then."""
     found = {}
     for result in session.results:
         if result.pairs is not None:
-            rounds = PairRounds.from_json(result.pairs)
+            rounds = result.rounds
             # A test that ReFrame ran again stands as it ended.
             found[rounds.partition, rounds.environment] = rounds, result.pairs["partition_extras"]
     return tuple(found.values())

@@ -50,7 +50,7 @@ class Degradation(StrEnum):
 
 @dataclass(frozen=True)
 class Smallest:
-    """The mildest change of one kind that fails a case.
+    """Mildest change of one kind that fails a case.
 
     ``factor``: on the time per byte, the latency, or one size's messages; None where even the last
     of ``FACTORS`` passes; ``by``: the criterion that fails; ``size``: bytes, of a spike where it is

@@ -29,7 +29,7 @@ Entry = list[Any]
 
 
 class NotThere(NetproofError):
-    """The file has no entry for a case.
+    """A case without an entry in the file.
 
     ``keys``: looked up one below the other, from the check to the missing one; ``alongside``: the
     keys at its level.
@@ -41,7 +41,7 @@ class NotThere(NetproofError):
 
 
 class ReferenceFile:
-    """The references of one system.
+    """References of one system.
 
     ``text``: as it is written; ``data``: as in ReFrame; ``root``: the top node, with the places of
     all nodes in the text. Raises NetproofError where the file is missing, no YAML, or empty.

@@ -276,9 +276,7 @@ def risks_of_sessions(
     without: dict[Case, str] = {}
     for key, first in several[0].items():
         results = [one.get(key) for one in several]
-        measured = [
-            Measured.from_json(one.measured) for one in results if one is not None and one.measured
-        ]
+        measured = [one.measurement for one in results if one is not None and one.measured]
         if len(measured) < len(sessions):
             without[first.case] = f"{len(measured)} of {len(sessions)} sessions have measured it"
             continue

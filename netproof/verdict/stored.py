@@ -36,8 +36,8 @@ from netproof.session.session import GOOD_RESULTS, CheckResult, Session
 from netproof.site.matrix import Matrix
 from netproof.site.partition import ScoreBaseline
 from netproof.verdict import pairs, rejudge
-from netproof.verdict.judge import beyond_cases, complete, left_by, measured_again
-from netproof.verdict.pairs import JudgedPairs
+from netproof.verdict.judge import beyond_cases, complete, measured_again, skipped_by
+from netproof.verdict.pairs import PairsVerdict
 from netproof.verdict.references import NotThere
 from netproof.verdict.subject import Ruling
 from netproof.verdict.verdict import NEVER_RAN, Judged, Verdict, faults_of_parts
@@ -267,9 +267,9 @@ class StoredVerdict:
             _insist_on_fit(judged, row)
             yield StoredCase(judged, row, measurements)
 
-    def _pairs(self, session: Session) -> Iterator[JudgedPairs]:
+    def _pairs(self, session: Session) -> Iterator[PairsVerdict]:
         """Yield the verdicts on rounds of pairs, with the session's rounds."""
-        known = typing.get_type_hints(JudgedPairs)
+        known = typing.get_type_hints(PairsVerdict)
         measured = [rounds for rounds, _ in pairs.rounds_of(session)]
         if len(measured) != len(self.pairs):
             raise StoredContradiction("its rounds of pairs are not those of the session")
@@ -279,7 +279,7 @@ class StoredVerdict:
                 for name, value in values.items()
                 if name in known
             }
-            found = JudgedPairs(rounds=rounds, **parts)
+            found = PairsVerdict(rounds=rounds, **parts)
             if set(found.judgement.nodes) != set(rounds.nodes):
                 raise StoredContradiction("its rounds of pairs are not those of the session")
             yield found
@@ -452,7 +452,7 @@ def on_session(
 
 def insist_on_session(verdict: Verdict, session: Session, place: Path) -> None:
     """Read all of a session, and raise NetproofError where its stored verdict contradicts it."""
-    left = left_by(session)
+    left = skipped_by(session)
     if verdict.failed_tests != tuple(beyond_cases(session)):
         raise NetproofError(f"{place}: the failed tests of its verdict are not its own")
     if len(verdict.pairs) != len(list(pairs.rounds_of(session))):

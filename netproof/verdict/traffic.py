@@ -1,4 +1,4 @@
-"""What each node's interfaces counted over a session, and which node loses more than the others."""
+"""Counts of each node's interfaces over a session, and nodes that lose more than others."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ from netproof.site.partition import Partition
 from netproof.verdict.subject import Subject
 
 LOSES, LOST_ONCE = "retransmissions", "burst of retransmissions"
-"""What findings on a node's port are of: most launches show them, or few do."""
+"""Criteria of findings on a node's port: shown by most launches, or by few."""
 
 ALL_LOSE = "retransmissions on all nodes"
-"""What a finding on a whole partition is of."""
+"""Criterion of a finding on a whole partition."""
 
 SHOWN = 1e-5
-"""Shares of segments below this are not told apart."""
+"""Shares of segments below this are shown alike."""
 
 _COUNTERS = ("tx_bytes", "rx_bytes", "rx_errs", "tx_errs", "rx_drop", "tx_drop", CARRIER)
 
@@ -53,11 +53,11 @@ class InterfaceTotals:
     again: Share
 
     def carrier_changes(self) -> int | None:
-        """How often its carrier came or went."""
+        """Return how often its carrier came or went."""
         return self.counted[CARRIER]
 
     def amiss(self) -> bool:
-        """Whether it counted errors, drops or carrier changes, or that is not known."""
+        """Check whether it counted errors, drops or carrier changes, or that is not known."""
         return any(one != 0 for one in (self.errors(), self.drops(), self.carrier_changes()))
 
     def errors(self) -> int | None:
@@ -77,20 +77,19 @@ def _sum(first: int | None, second: int | None) -> int | None:
 class Seen:
     """A launch of a case or of rounds of pairs that was counted.
 
-    ``rails``: interfaces under test; ``calm``: whether it was undisturbed; ``partners``: whom a
-    node sent to, where these are not all others.
+    ``rails``: interfaces under test; ``partners``: whom a node sent to, if not all others.
     """
 
     partition: str
     counters: Counters
     rails: tuple[str, ...]
     settings: Settings
-    calm: bool
+    undisturbed: bool
     partners: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
 
 def of_cases(subjects: Iterable[Subject]) -> list[Seen]:
-    """The launches of cases that were counted, those next to them, and those that crashed."""
+    """Return the counted launches of cases, those paired with them, and those that crashed."""
     return [
         Seen(
             subject.case.partition,
@@ -104,7 +103,13 @@ def of_cases(subjects: Iterable[Subject]) -> list[Seen]:
         for counters in (launch.counters, *(peer.counters for peer in launch.peers))
         if counters is not None
     ] + [
-        Seen(subject.case.partition, crash.counters, subject.rails, subject.settings, calm=False)
+        Seen(
+            subject.case.partition,
+            crash.counters,
+            subject.rails,
+            subject.settings,
+            undisturbed=False,
+        )
         for subject in subjects
         for crash in subject.measured.all_crashes()
         if crash.counters is not None
@@ -112,7 +117,7 @@ def of_cases(subjects: Iterable[Subject]) -> list[Seen]:
 
 
 def of_rounds(several: Iterable[PairRounds], partitions: Mapping[str, Partition]) -> list[Seen]:
-    """The launches of rounds of pairs that were counted, on partitions that the site has."""
+    """Return the counted launches of rounds of pairs, on partitions that the site has."""
     found = []
     for rounds in several:
         here = partitions.get(rounds.partition)
@@ -139,13 +144,13 @@ def of_rounds(several: Iterable[PairRounds], partitions: Mapping[str, Partition]
 
 
 def carriers_in_rounds(several: Iterable[Seen]) -> tuple[Finding, ...]:
-    """Carriers that came or went while rounds of pairs ran, a finding each."""
+    """Return a finding on each carrier that came or went while rounds of pairs ran."""
     return tuple(
         finding
         for partition, launches in _by_partition(several).items()
         for finding in carrier_changes(
             [
-                CountedLaunch(number, one.counters, Payload(0), one.calm)
+                CountedLaunch(number, one.counters, Payload(0), one.undisturbed)
                 for number, one in enumerate(launches, 1)
             ],
             launches[0].rails,
@@ -162,7 +167,9 @@ def all_lose(several: Iterable[Seen]) -> tuple[Finding, ...]:
     No node stands out then, and comparing nodes shows nothing of what slows all.
     """
     found = []
-    for partition, launches in sorted(_by_partition(one for one in several if one.calm).items()):
+    for partition, launches in sorted(
+        _by_partition(one for one in several if one.undisturbed).items()
+    ):
         bounds: RetransmissionSettings = launches[0].settings.retransmission
         shares = _shares_by_node(launches)
         lose = [
@@ -238,10 +245,10 @@ def standing_out(several: Sequence[Seen]) -> tuple[Finding, ...]:
     """
     found = []
     for partition, launches in sorted(_by_partition(several).items()):
-        calm = [one for one in launches if one.calm] or launches
+        counted = [one for one in launches if one.undisturbed] or launches
         bounds: RetransmissionSettings = launches[0].settings.retransmission
         interface = ", ".join(launches[0].rails)
-        for port in port_losses(_resent(calm)):
+        for port in port_losses(_resent(counted)):
             more = port.share - port.usual
             if (
                 port.share <= bounds.times * port.usual
@@ -272,7 +279,7 @@ def _percent(share: float) -> str:
 
 
 def _resent(launches: Iterable[Seen]) -> Iterator[Resent]:
-    """What each node of each launch sent again, and to whom."""
+    """Yield what each node of each launch sent again, and to whom."""
     for number, one in enumerate(launches):
         names = [node.node for node in one.counters.nodes]
         for name in names:

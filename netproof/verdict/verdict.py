@@ -20,7 +20,7 @@ from netproof.verdict.case_rulings import LaunchCount
 from netproof.verdict.coverage import Coverage
 from netproof.verdict.exit_status import CANNOT_JUDGE, FAILED, PASSED
 from netproof.verdict.nodes import NodeFinding
-from netproof.verdict.pairs import JudgedPairs
+from netproof.verdict.pairs import PairsVerdict
 from netproof.verdict.subject import Ruling, Subject
 from netproof.verdict.traffic import InterfaceTotals
 
@@ -230,7 +230,7 @@ class FailedTest:
 
 
 @dataclass(frozen=True)
-class LeftCase:
+class SkippedCase:
     """An expected case that the session skipped, with the reason."""
 
     case: Case
@@ -251,11 +251,11 @@ class Verdict:
     absences: tuple[Absence, ...]
     faults: tuple[str, ...]
     notes: tuple[str, ...]
-    left: tuple[LeftCase, ...] = ()
+    left: tuple[SkippedCase, ...] = ()
     alongside: Alongside | None = None
     failed_tests: tuple[FailedTest, ...] = ()
     launched: tuple[LaunchCount, ...] = ()
-    pairs: tuple[JudgedPairs, ...] = ()
+    pairs: tuple[PairsVerdict, ...] = ()
     nodes: tuple[NodeFinding, ...] = ()
     coverage: tuple[Coverage, ...] = ()
     traffic: tuple[InterfaceTotals, ...] = ()
@@ -301,7 +301,7 @@ class Verdict:
 
 def faults_of_parts(
     launched: Sequence[LaunchCount],
-    pairs: Sequence[JudgedPairs],
+    pairs: Sequence[PairsVerdict],
     standing_out: Sequence[Finding],
     coverage: Sequence[Coverage],
     nodes: Sequence[NodeFinding],
@@ -316,7 +316,7 @@ def faults_of_parts(
     )
 
 
-def together(left: Sequence[LeftCase]) -> dict[tuple[str, str, Left], tuple[Case, ...]]:
+def by_reason(left: Sequence[SkippedCase]) -> dict[tuple[str, str, Left], tuple[Case, ...]]:
     """Return the skipped cases by partition, environment and reason."""
     found: dict[tuple[str, str, Left], list[Case]] = {}
     for one in left:
@@ -325,10 +325,10 @@ def together(left: Sequence[LeftCase]) -> dict[tuple[str, str, Left], tuple[Case
     return {place: tuple(cases) for place, cases in found.items()}
 
 
-def sentences_of_left(left: Sequence[LeftCase]) -> list[str]:
+def sentences_of_skipped(left: Sequence[SkippedCase]) -> list[str]:
     """Return a sentence on skipped cases for each configuration and reason."""
     return [
         f"{'1 case' if len(cases) == 1 else f'{len(cases)} cases'} of {partition} {environment}"
         f" {'deferred' if reason.planned else 'NOT MEASURED'}: {reason.why}"
-        for (partition, environment, reason), cases in together(left).items()
+        for (partition, environment, reason), cases in by_reason(left).items()
     ]

@@ -12,7 +12,7 @@ from netproof.session import session
 from netproof.session.pair_rounds import PairRounds
 from netproof.site.partition import Partition
 from netproof.verdict import pairs
-from netproof.verdict.pairs import JudgedPairs
+from netproof.verdict.pairs import PairsVerdict
 
 pytestmark = [pytest.mark.testbed, pytest.mark.usefixtures("testbed")]
 
@@ -33,7 +33,7 @@ def half_rate() -> Iterator[None]:
     of_testbed("lift")
 
 
-def judged(run, folder: Path) -> tuple[session.CheckResult, JudgedPairs]:
+def judged(run, folder: Path) -> tuple[session.CheckResult, PairsVerdict]:
     """Rounds of pairs on Fast Ethernet as a run judged them."""
     run(
         folder,

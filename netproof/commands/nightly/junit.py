@@ -15,7 +15,7 @@ from netproof.criteria import Level
 from netproof.intake import writing
 from netproof.measurement.case import Case
 from netproof.present.characters import visible
-from netproof.verdict.verdict import Judged, LeftCase, Verdict
+from netproof.verdict.verdict import Judged, SkippedCase, Verdict
 
 _NO_XML = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 """Characters that XML 1.0 cannot have, escaped or not."""
@@ -93,7 +93,7 @@ def _partitions(suite: ElementTree.Element, system: str, verdict: Verdict) -> No
         ElementTree.SubElement(test, "system-out").text = _clean(warning)
 
 
-def _left(suite: ElementTree.Element, one: LeftCase) -> None:
+def _left(suite: ElementTree.Element, one: SkippedCase) -> None:
     outcome = "skipped" if one.left.planned else "error"
     _ended(_case(suite, one.case), outcome, [one.left.why])
 

@@ -15,7 +15,7 @@ from netproof.session.slurm_nodes import labelled
 from netproof.verdict.exit_status import CANNOT_JUDGE, FAILED, PASSED
 from netproof.verdict.explain import counts, failures
 from netproof.verdict.judging import JudgedSession
-from netproof.verdict.verdict import sentences_of_left
+from netproof.verdict.verdict import sentences_of_skipped
 
 SENTENCES = 20
 """Sentences of a kind that are listed; the report has all."""
@@ -78,7 +78,7 @@ def text(night: Night) -> str:
         lines += _some("", [labelled(one) for one in night.judged.beyond_nodes])
         for planned in (False, True):
             of_kind = [one for one in verdict.left if one.left.planned == planned]
-            lines += _some("", sentences_of_left(of_kind))
+            lines += _some("", sentences_of_skipped(of_kind))
         lines += _some("note: ", [*verdict.notes, *night.noted])
     lines.append("")
     if night.stored:

@@ -14,7 +14,7 @@ from netproof.present.html.html import file_name, render
 from netproof.present.judged_files import columns, summary
 from netproof.present.tables import DataTable
 from netproof.verdict.exit_status import CANNOT_JUDGE, FAILED, PASSED
-from netproof.verdict.files import CurveKind, JudgedCurve, JudgedFiles
+from netproof.verdict.files import CurveKind, CurveVerdict, FilesVerdict
 
 _WORDS = {
     PASSED: ("passed", "✓", "passed"),
@@ -24,9 +24,9 @@ _WORDS = {
 _ORDER = (*LOOKS, Level.PASS)
 
 
-def page(judged: JudgedFiles, scripts: Sequence[str], *, compared: bool) -> str:
+def page(judged: FilesVerdict, scripts: Sequence[str], *, compared: bool) -> str:
     """Return the page; ``compared``: whether configurations were named."""
-    by_kind: dict[CurveKind, list[JudgedCurve]] = {}
+    by_kind: dict[CurveKind, list[CurveVerdict]] = {}
     for one in judged.curves:
         by_kind.setdefault(one.kind, []).append(one)
     look, sign, word = _WORDS[judged.status]
@@ -52,7 +52,7 @@ def page(judged: JudgedFiles, scripts: Sequence[str], *, compared: bool) -> str:
     )
 
 
-def _table(curves: Sequence[JudgedCurve]) -> DataTable:
+def _table(curves: Sequence[CurveVerdict]) -> DataTable:
     several = columns(curves)
     rows = list(zip(*(map(str, column.cells) for column in several), strict=True))
     numbers = [place for place, column in enumerate(several) if column.right]
@@ -60,7 +60,7 @@ def _table(curves: Sequence[JudgedCurve]) -> DataTable:
 
 
 def _kind(
-    kind: CurveKind, members: Sequence[JudgedCurve], everyone: Sequence[str]
+    kind: CurveKind, members: Sequence[CurveVerdict], everyone: Sequence[str]
 ) -> dict[str, Any]:
     flags, findings = [], []
     for one in members:

@@ -19,7 +19,7 @@ from netproof.present.wording import not_available, outcome
 from netproof.verdict.exit_status import CANNOT_JUDGE, FAILED, PASSED
 from netproof.verdict.explain import counts
 from netproof.verdict.power import Degradation
-from netproof.verdict.verdict import Judged, LeftCase
+from netproof.verdict.verdict import Judged, SkippedCase
 
 
 def view(report: Report) -> dict[str, Any]:
@@ -108,7 +108,7 @@ def _name(case: Case) -> str:
     return f"{content.configuration(case)}: {content.named(case)}"
 
 
-def _not_run(several: Sequence[Judged], left: Sequence[LeftCase]) -> dict[tuple[str, str], Any]:
+def _not_run(several: Sequence[Judged], left: Sequence[SkippedCase]) -> dict[tuple[str, str], Any]:
     """Return the cases that did not run, by configuration and reason."""
     by_place: dict[tuple[str, str], list[str]] = {}
     for one in several:

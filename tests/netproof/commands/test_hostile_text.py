@@ -20,7 +20,7 @@ from netproof.commands.nightly import junit, summary
 from netproof.commands.nightly.command import _tell
 from netproof.commands.nightly.summary import Night
 from netproof.session import job_scripts, plan
-from netproof.site import faults, site
+from netproof.site import site, site_file
 from netproof.site.partition import Partition
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -240,7 +240,7 @@ class TestSite:
     def refusal(self, folder: Path, configuration: dict) -> str:
         path = folder / "cluster.py"
         path.write_text(f"site_configuration = {pprint.pformat(configuration)}\n")
-        with pytest.raises(faults.SiteError) as caught:
+        with pytest.raises(site_file.SiteError) as caught:
             site.gather(folder)
         assert str(caught.value).startswith(f"{path}: ")
         assert "\n" not in str(caught.value)

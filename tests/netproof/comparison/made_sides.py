@@ -5,10 +5,6 @@ from __future__ import annotations
 import dataclasses
 from pathlib import Path
 
-from netproof.measurement.landmarks import landmarks
-from netproof.measurement.readings import LandmarkSettings
-from netproof.session.measured import curve_from_json
-
 
 def with_results(stored, change, path="elsewhere.json"):
     """The session under another path, with ``change`` made to the result of each case."""
@@ -31,14 +27,7 @@ def with_times(result, factor):
 
     measured = result.measured
     launches = [{**one, "curve": scaled(one["curve"])} for one in measured["launches"]]
-    curve = scaled(measured["curve"])
-    line_rate, emulated = measured["line_rate_mb_s"], measured["partition_extras"]
-    settings = LandmarkSettings(
-        peak_from=emulated["line_rate_from_bytes"] if line_rate is not None else 0
-    )
-    found = dataclasses.asdict(landmarks(curve_from_json(curve), line_rate, settings))
-    changed = {**measured, "launches": launches, "curve": curve, "landmarks": found}
-    return dataclasses.replace(result, measured=changed)
+    return dataclasses.replace(result, measured={**measured, "launches": launches})
 
 
 def of(compared, what, partition="gige", environment="mpich"):

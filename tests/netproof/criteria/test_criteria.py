@@ -175,7 +175,7 @@ class TestEnvelopeIntervals:
         assert (slow.level, slow.value) == (Level.PASS, pytest.approx(7))
         assert slow.interval == pytest.approx((7, 7))
         assert "7.7 µs at 4 bytes is 7 times" in slow.why
-        assert "the 1.1 µs of fast, in 3 pairs of launches next to each other" in slow.why
+        assert "the 1.1 µs of fast, in 3 interleaved pairs of launches" in slow.why
         assert alongside(**launches)["slow"].level is Level.INCONCLUSIVE
         # One pair has no interval, and is no reason to forget the rest.
         found = above_envelope(curves, launches=launches, pairs={("slow", "fast"): pairs[:1]})

@@ -31,7 +31,7 @@ from netproof.site.partition import Partition
 from netproof.verdict import case_rulings, nodes, pairs, traffic
 from netproof.verdict.coverage import Coverage
 from netproof.verdict.judging import JudgedSession
-from netproof.verdict.pairs import JudgedPairs
+from netproof.verdict.pairs import PairsVerdict
 from netproof.verdict.subject import Ruling, Subject
 from netproof.verdict.verdict import FailedTest, Judged, Verdict
 
@@ -81,7 +81,7 @@ def in_job(folder: str = "same", **changes: Mapping[str, Any]) -> list[Node]:
     return found
 
 
-def rounds(times: int = 3, environment: str = "mpich", **slow: float) -> JudgedPairs:
+def rounds(times: int = 3, environment: str = "mpich", **slow: float) -> PairsVerdict:
     """Recorded rounds of pairs, as often as asked for, nodes slower by so many times."""
     partition = Partition.model_validate(
         json_reading.json_file(DATA / "jobs" / "pairs" / "question.json")["extras"]
@@ -97,7 +97,7 @@ def rounds(times: int = 3, environment: str = "mpich", **slow: float) -> JudgedP
     return pairs.judge(made, partition.pair_settings(), BUSY)
 
 
-def few(count: int = 2, least: float | None = None, **slow: float) -> JudgedPairs:
+def few(count: int = 2, least: float | None = None, **slow: float) -> PairsVerdict:
     """Recorded pairs as of a job of so few nodes; ``least``: share of the line rate asked for."""
     nodes = NODES[:count]
     made = rounds(3, **slow).rounds
@@ -114,7 +114,7 @@ def few(count: int = 2, least: float | None = None, **slow: float) -> JudgedPair
     return pairs.judge(made, PairSettings(bisection=least), BUSY, link)
 
 
-def rounds_that_lose() -> JudgedPairs:
+def rounds_that_lose() -> PairsVerdict:
     """Recorded rounds of a switch whose buffers hold 16,000 bytes."""
     folder = DATA / "jobs" / "small-buffer"
     partition = Partition.model_validate(json_reading.json_file(folder / "question.json")["extras"])
@@ -154,7 +154,7 @@ def accusing(
     recovery: Recovery | None = None,
     alternatives: Sequence[str] = (),
     ratio: float = 0.5,
-) -> JudgedPairs:
+) -> PairsVerdict:
     """Rounds of pairs that accuse this; all other nodes are cleared."""
     effect = Effect(PairQuantity.RATE, ratio, (ratio - 0.02, ratio + 0.02), 4)
     accusation = Accusation(kind, name, tuple(accused), (effect,), tuple(alternatives))
@@ -266,7 +266,7 @@ def result(case: Case, on: Sequence[str] = ()) -> CheckResult:
 def session_of(
     *,
     cases: Iterable[Judged] = (),
-    of_pairs: Iterable[JudgedPairs] = (),
+    of_pairs: Iterable[PairsVerdict] = (),
     described: Iterable[Node] = (),
     covered: bool = True,
     failed_tests: Iterable[FailedTest] = (),

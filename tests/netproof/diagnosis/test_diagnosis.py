@@ -602,7 +602,8 @@ def streaming(share: float, on: tuple[str, str]):
     case = dataclasses.replace(one.case, benchmark="imb", function="Uniband")
     line = one.measured.line_rate_mb_s
     marks = dataclasses.replace(one.measured.landmarks, asymptotic_mb_s=share * line)
-    measured = dataclasses.replace(one.measured, case=case, landmarks=marks)
+    measured = dataclasses.replace(one.measured, case=case)
+    vars(measured)["landmarks"] = marks
     return judged_case(dataclasses.replace(one, measured=measured))
 
 

@@ -105,8 +105,8 @@ def test_what_is_damaged_is_told_by_its_key(nights):
     path = accepted.put(nights.store, acceptance(nights.add(0)))
     whole = path.read_text()
     for old, new, reason in (
-        ('"gige"', '["gige"]', "covers.partition: found ['gige'], expected text or None"),
-        ('"quantity": null', '"quantity": "speed"', "covers.quantity: found 'speed', expected one"),
+        ('"gige"', '["gige"]', "covers.partition: found ['gige'], expected text"),
+        ('"quantity": null', '"quantity": "speed"', "covers.quantity: found 'speed', expected"),
         ('"format": 1', '"format": 2', "format: found 2, expected 1, the only format known here"),
         ('"jumbo frames"', "5", "reason: found 5, expected text"),
     ):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from netproof.history.columns import AsideColumns, BackColumns, LevelColumns, NewestColumns
+from netproof.history.columns import LevelColumns, NewestColumns
 from netproof.history.night import LONGEST, Estimate
 
 BOTH, SECOND = np.array([0, 1]), np.array([1])
@@ -44,21 +44,3 @@ def test_the_newest_nights_have_what_was_known_before_each():
     newest.forget(1)
     assert np.isnan(newest.values[1]).all()
     assert newest.before.count[1].tolist() == [0] * LONGEST
-
-
-def test_a_night_aside_waits_until_it_is_cleared():
-    aside = AsideColumns.unknown(2)
-    assert aside.waiting(BOTH).tolist() == [False, False]
-    aside.put(SECOND, 0, np.array([9.0]), Estimate.unknown(1))
-    assert aside.waiting(BOTH).tolist() == [False, True]
-    aside.clear(BOTH)
-    assert aside.waiting(BOTH).tolist() == [False, False]
-
-
-def test_only_what_is_in_a_step_can_go_back():
-    back = BackColumns.unknown(2)
-    assert back.of_steps(BOTH).tolist() == []
-    back.reset(1, old=1.0, new=2.0)
-    assert back.of_steps(BOTH).tolist() == [1]
-    back.reset(1, old=np.nan, new=1.0)
-    assert back.of_steps(BOTH).tolist() == []

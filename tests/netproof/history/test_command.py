@@ -336,7 +336,7 @@ def carriers(changes: int | None):
     node = {"node": "gige-1", "sources": [interface, tcp], "absent": {}, "took_s": 0.001}
 
     def change(rows):
-        rows["launches"][0] |= {"counters": [node], "counter_names": [[]]}
+        rows["launches"][0] |= {"counters": {"nodes": [node], "names": [[]]}}
 
     return change
 

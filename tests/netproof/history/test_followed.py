@@ -136,7 +136,7 @@ def test_what_nodes_counted_is_kept_with_the_rest(nights, monkeypatch):
     node = {"node": "gige-1", "sources": [tcp], "absent": {}, "took_s": 0.001}
 
     def change(rows):
-        rows["launches"][0] |= {"counters": [node], "counter_names": [[]]}
+        rows["launches"][0] |= {"counters": {"nodes": [node], "names": [[]]}}
 
     for night in range(4):
         nights.add(night, change=change)
@@ -186,7 +186,7 @@ def test_what_does_not_fit_together_is_made_anew(nights, monkeypatch):
     said(nights)
     kept = followed.load(nights.store, SYSTEM)
     kept.values.marks.pop()
-    followed.keep(nights.store, SYSTEM, kept)
+    followed.put(nights.store, SYSTEM, kept)
     assert followed.load(nights.store, SYSTEM) is followed.NOTHING
 
 

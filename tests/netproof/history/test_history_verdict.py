@@ -246,8 +246,8 @@ def test_sessions_in_which_nothing_was_measured_are_said(nights):
             rows[name] = []
         for row in rows["cases"]:
             for key in list(row)[list(row).index("jobid") :]:
-                if key != "further":
-                    row[key] = None
+                row[key] = None
+            row["complete"] = False
 
     nights.add(0, change=nothing)
     assert "no case was measured whole" in judge(nights.store).too_few
@@ -311,7 +311,7 @@ def test_confidence_has_the_digits_that_it_takes():
 def test_what_is_inconclusive_never_makes_a_change(nights):
     def disturbed(rows):
         for row in rows["cases"]:
-            if row["environment"] == "mpich" and row["measured_format"]:
+            if row["environment"] == "mpich" and row["complete"]:
                 row["inconclusive"] = ["the machine was disturbed"]
 
     nights.add_many(20)

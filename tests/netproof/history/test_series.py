@@ -236,7 +236,7 @@ def disturbed(**which):
 
     def change(rows):
         for row in rows["cases"]:
-            if row["measured_format"] and all(row[name] == it for name, it in which.items()):
+            if row["complete"] and all(row[name] == it for name, it in which.items()):
                 row["inconclusive"] = [WHY]
 
     return change

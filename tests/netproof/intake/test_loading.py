@@ -46,6 +46,7 @@ def bomb(*, merged: bool) -> str:
         ('["\\ud800"]', "has half a character"),
         ("[1,\n 2", "^x:2: is no JSON: .* at character"),
         ("[" + "[]," * 2_100_000 + "1]", "has more than 2000000 values"),
+        ("[" + "[]," * 6_000_000 + "1]", "has more than 2250000 values"),
         ("", "is no JSON"),
     ],
 )
@@ -79,15 +80,15 @@ def test_all_other_json_is_what_json_says(value):
         ("a: " + "9" * 5000, "^x: no YAML"),
         ("[" * DEEP, "^x:1: lists and mappings are nested deeper than 40"),
         ("".join(f"{' ' * depth}a:\n" for depth in range(60)), "^x:41: .* nested deeper than 40"),
-        (bomb(merged=False), "has more than 200000 values, those of aliases counted"),
-        (bomb(merged=True), "has more than 200000 values, those of aliases counted"),
+        (bomb(merged=False), "has more than 2000000 values, those of aliases counted"),
+        (bomb(merged=True), "has more than 2000000 values, those of aliases counted"),
         ("a: &a [*a]\n", r"^x:1: \*a is within what it names"),
         ("a: 2001-13-45\n", "^x: no YAML: 'month must be in"),
         ("a: !!timestamp x\n", "^x: no YAML"),
         ("a: !!python/object/apply:os.system [id]\n", "^x:1: no YAML: could not determine"),
         ("? [1]\n: 1\n", "^x:1: a list or a mapping is no key"),
         ("\x00", "^x: no YAML"),
-        ("a" * 2_000_001, "has more than 2000000 characters"),
+        ("a" * 20_000_001, "has more than 20000000 characters"),
     ],
 )
 def test_yaml_that_is_none_or_too_much_is_refused_at_once(text, said):
@@ -173,7 +174,7 @@ def test_a_file_that_is_too_large_is_refused_unread_and_the_limit_can_be_set(tmp
     with (tmp_path / "x").open("wb") as file:
         file.truncate(10**12)
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    with pytest.raises(NetproofError, match="larger than the 64 MB that are read"):
+    with pytest.raises(NetproofError, match="larger than the 512 MB that are read"):
         loading.read_bytes(tmp_path / "x")
     assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 10 * 1024
     (tmp_path / "x").write_bytes(b"12")
@@ -192,5 +193,5 @@ def test_a_file_is_refused_for_the_cpu_that_it_takes_and_not_for_a_busy_machine(
     monkeypatch.setattr(time, "monotonic", lambda: next(hours))
     yaml_reading.check_yaml(text, "x.yaml")
     monkeypatch.setattr(time, "thread_time", lambda: next(hours))
-    with pytest.raises(NetproofError, match="takes more than 20 s of a CPU to read"):
+    with pytest.raises(NetproofError, match="takes more than 120 s of a CPU to read"):
         yaml_reading.check_yaml(text, "x.yaml")

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from netproof import codec
 from netproof.errors import ParseError
 from netproof.measurement.counter_readings import counters, of_crash
 from netproof.measurement.counters import Counters
@@ -82,7 +83,7 @@ def test_of_a_crash_the_nodes_that_still_told_are_known(tmp_path):
 
 
 def test_it_is_the_same_after_json(healthy):
-    assert Counters.from_json(json.loads(json.dumps(dataclasses.asdict(healthy)))) == healthy
+    assert codec.decode(Counters, json.loads(json.dumps(codec.encode(healthy))), "it") == healthy
 
 
 def test_a_step_that_recorded_none_has_none():

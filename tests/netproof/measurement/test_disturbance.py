@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import json
 import re
 import shutil
@@ -13,6 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from netproof import codec
 from netproof.criteria.settings import Settings
 from netproof.errors import NetproofError, ParseError
 from netproof.measurement import disturbance
@@ -203,8 +203,8 @@ def test_shares_are_shares_whatever_the_counters_say(took, wall, used, cpus):
     assert one.cpus == cpus
     for share in (one.others_share, one.network_share, one.steal_share, one.pressure_share):
         assert 0 <= share <= 1
-    values = json.loads(json.dumps(dataclasses.asdict(one)))
-    assert NodeLoad.from_json(values) == one
+    values = json.loads(json.dumps(codec.encode(one)))
+    assert codec.decode(NodeLoad, values, "it") == one
 
 
 @given(st.integers(0, 10**6), st.integers(0, 10**6))

@@ -15,7 +15,7 @@ from netproof.session import job_files
 from netproof.session.pair_rounds import PairRounds
 from netproof.site.partition import Partition
 from netproof.verdict import pairs
-from netproof.verdict.pairs import JudgedPairs
+from netproof.verdict.pairs import PairsVerdict
 
 FEW, MANY = 50, 500
 SLOW = "node-333"
@@ -36,7 +36,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., MadeJob]:
     return make
 
 
-def judged(job: MadeJob, others: float = 1.0) -> JudgedPairs:
+def judged(job: MadeJob, others: float = 1.0) -> PairsVerdict:
     rounds, partition = pair_deciding.read(job.folder, JOBID)
     disturbance = partition.settings().disturbance.__class__(others=others, steal=1.0)
     return pairs.judge(rounds, partition.pair_settings(), disturbance, partition.link())

@@ -7,6 +7,7 @@ import json
 import os
 import subprocess
 from pathlib import Path
+from typing import NamedTuple
 
 import pytest
 
@@ -19,7 +20,7 @@ from netproof.measurement.pace import Pace
 from netproof.measurement.payload import Payload
 from netproof.measurement.transports import Transport
 from netproof.run import repeat_cases, repeat_rounds
-from netproof.run.repeat_cases import RepeatCase, undecided
+from netproof.run.repeat_cases import RepeatCase
 from netproof.session import job_scripts, plan, session
 from netproof.session.again import MeasuredAgain, netpipe_sweeps
 from netproof.session.measured import Measured, Peer
@@ -59,6 +60,26 @@ def pingpong() -> Measured:
 def sick() -> list[Measured]:
     """NetPIPE between two nodes of a switch with a small buffer."""
     return [one for one in cases("sick.json") if one.case.environment == "mpich"]
+
+
+class Undecided(NamedTuple):
+    """Keys of the cases to repeat."""
+
+    whole: set[tuple]
+    around: set[tuple]
+
+    def __bool__(self) -> bool:
+        return any(self)
+
+
+def undecided(several: list[RepeatCase]) -> Undecided:
+    found = repeat_cases.undecided(several)
+    whole, around = ({one.key for one in found if getattr(one, of)} for of in ("whole", "around"))
+    return Undecided(whole, around)
+
+
+def to_repeat(one: RepeatCase, **what: bool) -> RepeatCase:
+    return dataclasses.replace(one, **what)
 
 
 def launched_on(one: RepeatCase, count: int, factor: float = 1.0, loads=()) -> RepeatCase:
@@ -198,7 +219,8 @@ class TestUndecided:
         landmarks = dataclasses.replace(
             pingpong.landmarks, line_rate_share=None, undefined=undefined
         )
-        bent = dataclasses.replace(pingpong, landmarks=landmarks)
+        bent = dataclasses.replace(pingpong)
+        vars(bent)["landmarks"] = landmarks
         one = asked(bent, {"line_rate_share": Limits(50, 102)})
         (finding,) = case_rulings.references(one.subject, one.limits).values()
         assert finding.level is Level.UNDEFINED
@@ -373,8 +395,7 @@ class TestCloser:
         one = asked(pingpong, refine={"slopes": 1, "most": 1})
         sizes = (2048, 2580, 3251, 4096, 5161, 6502, 8192)
         assert one.dense() == (("PingPong-dense", sizes),)
-        key = one.key
-        files = repeat_rounds.imb_files([one], [], [key])
+        files = repeat_rounds.imb_files([to_repeat(one, around=True)])
         assert files == {
             "sizes-PingPong-dense.txt": "".join(f"{size}\n" for size in sizes),
         }
@@ -383,7 +404,7 @@ class TestCloser:
         parts = [part for _, part in omb.dense()]
         assert parts[0] == (2048, 4096, 8192)
         assert sorted(size for part in parts for size in part) == list(sizes)
-        rounds = repeat_rounds.imb_rounds([omb], [], [omb.key], SRUN, 7, PARTITION, 2)
+        rounds = repeat_rounds.imb_rounds([to_repeat(omb, around=True)], SRUN, 7, PARTITION, 2)
         assert len(rounds[0]) == len(parts)
         assert {label for label, _ in rounds[0]} == {f"{omb.step}-dense"}
 
@@ -402,7 +423,7 @@ class TestCloser:
         assert [(sweep.lower, sweep.upper) for sweep in alone] == [
             (size, size) for size in (4689, 5367, 6762, 7443)
         ]
-        rounds = repeat_rounds.netpipe_rounds([one], [], [one.key], SRUN, 7, PARTITION)
+        rounds = repeat_rounds.netpipe_rounds([to_repeat(one, around=True)], SRUN, 7, PARTITION)
         assert [step.subject for _, step in rounds[0]] == [subject for subject, _ in one.dense()]
 
     def test_netpipe_goes_through_no_sizes_between_places_far_apart(self, sick):
@@ -669,8 +690,8 @@ class TestCompared:
         slow, fast = self.configurations(pingpong, 20.0, 1.0)
         (kept,) = repeat_cases.compared([slow, fast], [slow], None)
         peer = plan.PeerEnvironment("mpi-1", 0, ("srun", "--mpi=pmix"), ("export A=b",))
-        key = kept.key
-        rounds = repeat_rounds.imb_rounds([kept], [key], [], SRUN, 7, PARTITION, 2, [peer])
+        kept = to_repeat(kept, whole=True)
+        rounds = repeat_rounds.imb_rounds([kept], SRUN, 7, PARTITION, 2, [peer])
         names = [[step.name for _, step in steps] for steps in rounds]
         assert names[:2] == [
             ["PingPong-twin.1", "PingPong.1", "PingPong-peer-0.1"],
@@ -679,12 +700,12 @@ class TestCompared:
         assert rounds[0][2][1].command.startswith(
             "bash ./peer.sh ./peer-0.sh srun --mpi=pmix --nodes=2"
         )
-        files = repeat_rounds.imb_files([kept], [key], [], [peer])
+        files = repeat_rounds.imb_files([kept], [peer])
         assert sorted(files) == ["sizes-PingPong-peer-0.txt", "sizes-PingPong.txt"]
         assert (peer.file, peer.text()) == ("peer-0.sh", "export A=b\n")
         tcp = dataclasses.replace(asked(sick[0]), paired=("mpi-1",))
         (first, second, *_) = repeat_rounds.netpipe_rounds(
-            [tcp], [tcp.key], [], SRUN, 7, PARTITION, [peer]
+            [to_repeat(tcp, whole=True)], SRUN, 7, PARTITION, [peer]
         )
         steps = [step.name.partition(".")[0].removeprefix(tcp.step) for _, step in first]
         assert sorted(steps) == ["", "-peer-0", "-twin"]
@@ -764,9 +785,8 @@ def with_twins(launches: int) -> list[str]:
 class TestRounds:
     def test_tcp_and_mpi_take_turns_and_no_two_steps_share_a_name_or_a_port(self, sick):
         several = [asked(one) for one in sick]
-        keys = [one.key for one in several]
-        flagged = [one.key for one in several if one.flags()]
-        rounds = repeat_rounds.netpipe_rounds(several, keys, flagged, SRUN, 7, PARTITION)
+        several = [to_repeat(one, whole=True, around=bool(one.flags())) for one in several]
+        rounds = repeat_rounds.netpipe_rounds(several, SRUN, 7, PARTITION)
         assert len(rounds) == 9
         steps = [step for one in rounds for _, step in one]
         assert len({step.name for step in steps}) == len(steps)
@@ -779,12 +799,12 @@ class TestRounds:
 
     def test_imb_has_lists_of_sizes_for_whole_curves_and_for_what_is_around_flags(self, pingpong):
         one = asked(pingpong, jump={"warn": 1.01, "fail": 1.02})
-        key = one.key
         assert one.flags()
-        rounds = repeat_rounds.imb_rounds([one], [key], [key], SRUN, 7, PARTITION, 2)
+        one = to_repeat(one, whole=True, around=True)
+        rounds = repeat_rounds.imb_rounds([one], SRUN, 7, PARTITION, 2)
         names = {step.name for steps in rounds for _, step in steps}
         assert {"PingPong.1", "PingPong-dense.1", "PingPong.9", "PingPong-dense.9"} <= names
-        files = repeat_rounds.imb_files([one], [key], [key])
+        files = repeat_rounds.imb_files([one])
         assert sorted(files) == ["sizes-PingPong-dense.txt", "sizes-PingPong.txt"]
         for steps in rounds:
             for label, step in steps:
@@ -793,8 +813,7 @@ class TestRounds:
     def test_the_script_launches_what_is_not_closed(self, tmp_path, pingpong):
         """Run for real by bash, but for the steps themselves, which note their names."""
         one = asked(pingpong, confirm={"most_launches": 6})
-        key = one.key
-        rounds = repeat_rounds.imb_rounds([one], [key], [], SRUN, 7, PARTITION, 2)
+        rounds = repeat_rounds.imb_rounds([to_repeat(one, whole=True)], SRUN, 7, PARTITION, 2)
         text = job_scripts.further_script(
             rounds, PARTITION, over_tcp=False, decisions={2: "decider ./close\ndecide 2"}
         )
@@ -822,8 +841,7 @@ class TestRounds:
 
     def test_where_nothing_can_decide_every_round_is_made(self, tmp_path, pingpong):
         one = asked(pingpong, confirm={"most_launches": 6})
-        key = one.key
-        rounds = repeat_rounds.imb_rounds([one], [key], [], SRUN, 7, PARTITION, 2)
+        rounds = repeat_rounds.imb_rounds([to_repeat(one, whole=True)], SRUN, 7, PARTITION, 2)
         start = "decider /no/such/python -m netproof.run.repeat_rounds"
         never = {number: f"{start}\ndecide {number}" for number in (1, 2)}
         text = job_scripts.further_script(rounds, PARTITION, over_tcp=False, decisions=never)

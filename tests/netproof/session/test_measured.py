@@ -132,7 +132,7 @@ def test_a_collective_keeps_its_fastest_rank_and_the_mean_and_pingpong_has_neith
     assert values["launches"][0]["curve"]["time_min_us"] == list(curve.time_min_us)
     assert measured.Measured.from_json(values) == sendrecv
     pingpong = imb(imb_job, "PingPong", partition).as_json()
-    assert set(pingpong["curve"]) == {"sizes", "time_us", "bandwidth_mb_s"}
+    assert set(pingpong["launches"][0]["curve"]) == {"sizes", "time_us", "bandwidth_mb_s"}
 
 
 @pytest.mark.parametrize("name", ["healthy", "two-switches", "sick", "repeated-1"])
@@ -142,15 +142,15 @@ def test_each_landmark_of_a_report_is_defined_or_says_why_not(name):
     for result in loaded.results:
         if result.measured is None:
             continue
-        found = result.measured["landmarks"]
-        undefined = dict(found["undefined"])
+        whole = result.measurement
+        found = whole.landmarks
+        undefined = dict(found.undefined)
         for landmark in LANDMARK_NAMES:
-            assert (found[landmark] is None) == (landmark in undefined), landmark
-        if found["line_rate_share"] is not None:
+            assert (getattr(found, landmark) is None) == (landmark in undefined), landmark
+        if found.line_rate_share is not None:
             defined += 1
-            share = found["asymptotic_mb_s"] / result.measured["line_rate_mb_s"]
-            assert found["line_rate_share"] == pytest.approx(share)
-        whole = measured.Measured.from_json(result.measured)
+            share = found.asymptotic_mb_s / whole.line_rate_mb_s
+            assert found.line_rate_share == pytest.approx(share)
         assert measured.Measured.from_json(json.loads(json.dumps(whole.as_json()))) == whole
     assert defined >= 4
 

@@ -8,7 +8,7 @@ import pytest
 from made_sites import ROOT, refusal, written
 
 from netproof.site import site
-from netproof.site.faults import SiteError
+from netproof.site.site_file import SiteError
 
 
 def test_every_fault_of_every_file_is_found_and_the_first_says_that_there_are_more(

@@ -8,9 +8,9 @@ import pytest
 from made_sites import ROOT, refusal, written
 
 from netproof.site import site
-from netproof.site.faults import SiteError
 from netproof.site.keys import ENVIRONMENT_KEYS, PARTITION_KEYS
 from netproof.site.partition import Partition, pair_environments
+from netproof.site.site_file import SiteError
 
 
 def test_defaults_are_filled_in_and_rank_counts_become_features(tmp_path, configuration):

@@ -23,7 +23,7 @@ class TestAlongsideASession:
     def landmarks(self, *where):
         """Landmarks of partition, environment, function, path, direction."""
         (found,) = (
-            r.measured["landmarks"]
+            dataclasses.asdict(r.measurement.landmarks)
             for r in self.stored.results
             if r.case
             and (
@@ -156,10 +156,12 @@ class TestAlongsideASession:
             for n, r in enumerate(results)
             if r.case and (r.case.function, r.case.direction) == ("mpi", "bidirectional")
         )
-        undefined = [["rate_64_kib_mb_s", "65536 bytes was not measured"]]
-        found = result.measured["landmarks"] | {"rate_64_kib_mb_s": None, "undefined": undefined}
-        measured = result.measured | {"landmarks": found}
-        results[number] = dataclasses.replace(result, measured=measured)
+        undefined = (("rate_64_kib_mb_s", "65536 bytes was not measured"),)
+        without = {"rate_64_kib_mb_s": None, "undefined": undefined}
+        measured = dataclasses.replace(result.measurement)
+        vars(measured)["landmarks"] = dataclasses.replace(result.measurement.landmarks, **without)
+        results[number] = dataclasses.replace(result)
+        vars(results[number])["measurement"] = measured
         stored = dataclasses.replace(self.stored, results=tuple(results))
         text = shown("network-adapters", stored=stored)
         assert (

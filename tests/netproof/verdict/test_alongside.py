@@ -16,7 +16,7 @@ from netproof.comparison.comparison import against, differing
 from netproof.measurement import units
 from netproof.measurement.case import Case
 from netproof.session import node_facts, provenance, session
-from netproof.session.measured import Launch, made
+from netproof.session.measured import Launch, Measured
 from netproof.store import Store
 from netproof.verdict import judging
 from netproof.verdict.judging import JudgedSession, ingest
@@ -93,7 +93,8 @@ def figures(values: dict) -> dict:
     functions = 2 if case.function == "Sendrecv" else 1
     rate = functions * units.line_rate_mb_s(extras["link_mbit_s"], extras["mtu"])
     rate = rate if values["line_rate_mb_s"] else None
-    return made(case, launches, rate, extras["line_rate_from_bytes"] if rate else 0).as_json()
+    peak_from = extras["line_rate_from_bytes"] if rate else 0
+    return Measured(case, launches, rate, peak_from).as_json()
 
 
 def made_with(
@@ -420,7 +421,7 @@ def test_what_was_disturbed_or_inconclusive_is_no_good_result(tmp_path):
                     {
                         **{"criterion": "reference", "level": "inconclusive", "where": "it"},
                         "variable": "latency_us",
-                        **{"why": "undecided", "value": 6, "bound": 5, "interval": [4, 7]},
+                        **{"reason": "undecided", "value": 6, "bound": 5, "interval": [4, 7]},
                     }
                 ]
 

@@ -7,6 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from made_measured import with_figures
 
 from netproof.criteria import Finding, Level, ScoreSettings
 from netproof.criteria.rate import MPI_LOSS
@@ -73,7 +74,6 @@ def slower(subject: Subject, factor: float, environment: str) -> Subject:
     changed = dataclasses.replace(
         measured,
         case=dataclasses.replace(measured.case, environment=environment),
-        curve=stretched(measured.curve),
         launches=tuple(
             dataclasses.replace(launch, curve=stretched(launch.curve))
             for launch in measured.launches
@@ -94,8 +94,8 @@ class TestAlong:
             assert named in why
 
     def test_the_loss_of_mpi_is_over_tcp_of_the_same_job(self, sick):
-        both = case_rulings.along_all(list(sick.values()))
-        loss = found(both[sick["mpich mpi"]], "MPI loss at the peak")
+        job = {subject.case.key(): subject for subject in sick.values()}
+        loss = found(case_rulings.along(sick["mpich mpi"], job), "MPI loss at the peak")
         mpi, tcp = (
             max(
                 rate
@@ -135,9 +135,11 @@ class TestAlong:
         curve = dataclasses.replace(
             sick["mpich tcp"].measured.curve, sizes=(0,), time_us=(7.0,), bandwidth_mb_s=None
         )
-        barrier = dataclasses.replace(
-            sick["mpich tcp"], measured=dataclasses.replace(sick["mpich tcp"].measured, curve=curve)
+        launches = tuple(
+            dataclasses.replace(one, curve=curve) for one in sick["mpich tcp"].measured.launches
         )
+        measured = dataclasses.replace(sick["mpich tcp"].measured, launches=launches)
+        barrier = dataclasses.replace(sick["mpich tcp"], measured=measured)
         assert {finding.criterion for finding in case_rulings.along(barrier)} == {"CPU cost"}
 
     def test_cpu_seconds_are_of_each_node(self, sick):
@@ -241,7 +243,7 @@ class TestRule:
             undefined=(("asymptotic_mb_s", "times lie on no line"),),
         )
         bent = dataclasses.replace(
-            subject, measured=dataclasses.replace(subject.measured, landmarks=marks)
+            subject, measured=with_figures(subject.measured, landmarks=marks)
         )
         ruling = case_rulings.rule(bent, found(case_rulings.along(bent), "line rate"), None)
         assert (ruling.finding.level, ruling.level) == (Level.UNDEFINED, Level.SHOWN)

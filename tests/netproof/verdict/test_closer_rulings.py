@@ -117,7 +117,7 @@ def test_a_spike_between_two_sizes_is_red_and_named(spiked, result):
     assert "3 of 3 launches at closer sizes show it on gige-1, gige-2, job 7" in ruling.why
     assert "looked for since the slopes next to" in ruling.why
     assert ruling in case_rulings.rule_all(spiked, case_rulings.along(spiked), again)
-    assert case_rulings.closer_failed(spiked, again, 9)
+    assert case_rulings.failed(spiked, (), again, 9)
 
 
 def test_a_healthy_curve_is_looked_at_closer_and_nothing_is_said(result):
@@ -126,7 +126,7 @@ def test_a_healthy_curve_is_looked_at_closer_and_nothing_is_said(result):
     again = again_of(subject, result)
     assert case_rulings.closer_rulings(subject, again) == ()
     assert case_rulings.closer_settled(subject, again, 9)
-    assert not case_rulings.closer_failed(subject, again, 9)
+    assert not case_rulings.failed(subject, (), again, 9)
 
 
 def test_a_stored_session_says_the_same_as_its_run(spiked, result):
@@ -218,7 +218,7 @@ def test_launches_that_are_not_complete_leave_it_open(spiked, result):
         assert rulings
         assert {one.level for one in rulings} == {Level.INCONCLUSIVE}
         assert all(one.why.endswith(said) for one in rulings)
-        assert not case_rulings.closer_failed(spiked, again, 3)
+        assert not case_rulings.failed(spiked, (), again, 3)
     assert not case_rulings.closer_settled(spiked, few, 9)
     assert case_rulings.closer_settled(spiked, few, 3)
 

@@ -47,18 +47,15 @@ def altered(tmp_path: Path, change) -> Path:
     return path
 
 
-def faster(measured):
-    measured["curve"]["time_us"] = [time / 10 for time in measured["curve"]["time_us"]]
+def other_sizes(measured):
+    measured["launches"][0]["curve"]["sizes"][-1] += 1
 
 
 CONTRADICTIONS = [
     (lambda m: m["case"].update(environment="openmpi4"), "what was measured is of"),
     (lambda m: m.update(launches=[]), "a case without a launch has no curve"),
     (lambda m: m["launches"][0].update(number=2), "its launches are numbered"),
-    (faster, "its curve is not the median of its launches"),
-    (lambda m: m["mad_us"].__setitem__(0, 7.5), "its curve is not the median of its launches"),
-    (lambda m: m["landmarks"].update(peak_mb_s=1e9), "its peak_mb_s is 1000000000.0, and its"),
-    (lambda m: m["landmarks"].update(latency_us=None), "its latency_us is None, and its"),
+    (other_sizes, "was measured at other sizes than launch 1"),
     (lambda m: m.update(line_rate_mb_s=1e9), "its line rate is 1000000000.0 MB/s, and its link"),
     (lambda m: m["partition_extras"].update(mtu=9000), "its line rate is"),
     (lambda m: m["partition_extras"].pop("mtu"), "cannot be read: KeyError('mtu')"),
@@ -90,7 +87,7 @@ def test_a_contradiction_fails_its_case_for_all_and_is_not_ingested(tmp_path, ch
 @pytest.mark.parametrize("report", sorted(RECORDED.glob("*.json")), ids=lambda path: path.stem)
 def test_nothing_recorded_contradicts_itself(report):
     said = {result.contradiction for result in session.load(report).results} - {None}
-    assert all("'launches' is missing" in one for one in said), said
+    assert not said
 
 
 def another(good: StoredSession) -> StoredSession:
@@ -99,7 +96,7 @@ def another(good: StoredSession) -> StoredSession:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("change", "reason"), [CONTRADICTIONS[number] for number in (3, 5, 7)])
+@pytest.mark.parametrize(("change", "reason"), [CONTRADICTIONS[number] for number in (3, 4)])
 def test_a_stored_session_that_contradicts_itself_is_refused(tmp_path, change, reason):
     store = Store.create(tmp_path / "store")
     good = ingest(store, BOTH).stored

@@ -10,6 +10,7 @@ from pathlib import Path
 from statistics import geometric_mean
 
 import pytest
+from made_measured import with_figures
 from reframe.utility.sanity import reference_bounds
 
 from netproof.criteria import Level
@@ -88,7 +89,7 @@ def test_a_landmark_that_has_a_reference_and_is_not_defined_does_not_pass(pingpo
     landmarks = dataclasses.replace(
         pingpong.landmarks, peak_mb_s=None, undefined=(("peak_mb_s", "no bandwidth"),)
     )
-    case = dataclasses.replace(pingpong, landmarks=landmarks)
+    case = with_figures(pingpong, landmarks=landmarks)
     (finding,) = limits.judge(case, {"peak_mb_s": Limits(100, 120)}, "here").values()
     assert finding.level is Level.UNDEFINED
     assert "no bandwidth" in finding.why
@@ -143,9 +144,8 @@ def test_what_is_no_finding_is_refused(pingpong, spoilt):
 
 
 def test_what_nobody_can_ask_for_has_no_finding(pingpong):
-    case = dataclasses.replace(
-        pingpong,
-        line_rate_mb_s=None,
+    case = with_figures(
+        dataclasses.replace(pingpong, line_rate_mb_s=None),
         landmarks=dataclasses.replace(
             pingpong.landmarks, line_rate_share=None, undefined=(("line_rate_share", "no link"),)
         ),
@@ -220,7 +220,7 @@ def unlike_a_line():
         line_rate_share=None,
         undefined=(("asymptotic_mb_s", why), ("line_rate_share", why)),
     )
-    return dataclasses.replace(whole, landmarks=found)
+    return with_figures(whole, landmarks=found)
 
 
 def test_a_bound_on_a_share_that_is_not_defined_is_a_failure_with_the_reason(unlike_a_line):
@@ -261,10 +261,12 @@ def test_a_sentence_tells_of_which_sizes_a_value_is(with_whole_twin, name, said)
 
 
 def test_nobody_can_ask_for_the_share_of_a_path_that_has_no_link(unlike_a_line):
+    marks = unlike_a_line.landmarks
     inside = dataclasses.replace(unlike_a_line, line_rate_mb_s=None)
+    inside = with_figures(inside, landmarks=marks)
     assert not_defined({"line_rate_share": (100, None, 0.02, "%")}, inside) == ""
     curve = dataclasses.replace(inside.curve, bandwidth_mb_s=None)
-    collective = dataclasses.replace(unlike_a_line, curve=curve)
+    collective = with_figures(unlike_a_line, curve=curve)
     assert not_defined({"asymptotic_mb_s": (100, -0.1, None, "MB/s")}, collective) == ""
 
 

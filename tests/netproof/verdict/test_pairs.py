@@ -41,7 +41,7 @@ def recorded(times: int = 1) -> PairRounds:
 
 def of_few(
     count: int, slow: str = "", *, streams: bool = True, **settings: float
-) -> pairs.JudgedPairs:
+) -> pairs.PairsVerdict:
     """Recorded pairs as those of a job of so few nodes, each three times; one node may be slow."""
     nodes = NODES[:count]
     launches = list(among(recorded(3).launches, nodes))
@@ -193,7 +193,7 @@ def test_slow_pairs_across_leaves_are_told_apart_from_those_below_one():
 
 
 def test_a_share_that_a_site_asks_for_fails_or_stays_open_by_its_interval():
-    def judged(least: float) -> pairs.JudgedPairs:
+    def judged(least: float) -> pairs.PairsVerdict:
         settings = SETTINGS.model_copy(update={"bisection": least})
         return pairs.judge(recorded(2), settings, BUSY, PARTITION.link())
 

@@ -249,4 +249,4 @@ def test_only_where_every_node_loses_it_is_the_partition(extras, again, fails):
     assert [one.criterion for one in found] == [ALL_LOSE] * fails
     if fails:
         assert found[0].why.startswith("pairs on gige: all 3 nodes send 1.5 % to 3 % of their")
-    assert not all_lose([dataclasses.replace(one, calm=False) for one in seen])
+    assert not all_lose([dataclasses.replace(one, undisturbed=False) for one in seen])

@@ -26,7 +26,7 @@ from netproof.verdict.coverage import Coverage
 from netproof.verdict.exit_status import CANNOT_JUDGE, FAILED, PASSED
 from netproof.verdict.judge import judge
 from netproof.verdict.nodes import NodeFinding, NodeFindingKind
-from netproof.verdict.pairs import JudgedPairs
+from netproof.verdict.pairs import PairsVerdict
 
 ROOT = Path(__file__).resolve().parents[4]
 RECORDED = ROOT / "tests" / "data" / "sessions"
@@ -245,7 +245,7 @@ def test_in_what_jobs_differ_and_what_is_found_of_nodes_is_told(passed):
     assert warning.findtext("system-out") == "gige: gige-2: driver not known"
 
 
-def of_two_nodes() -> JudgedPairs:
+def of_two_nodes() -> PairsVerdict:
     """Recorded rounds of pairs as those of a job of two of its nodes."""
     folder, where = JOBS / "pairs", ("testbed", "fast-ethernet", "mpich")
     partition = Partition.model_validate(json_reading.json_file(folder / "question.json")["extras"])

@@ -15,7 +15,7 @@ from netproof.measurement.case import Case
 from netproof.present.html import content, figures
 from netproof.present.html.content import CaseState
 from netproof.present.wording import outcome
-from netproof.session.measured import Launch, made
+from netproof.session.measured import Launch, Measured
 from netproof.verdict.explain import counts as count_of
 
 TWO_SWITCHES = Path(__file__).resolve().parents[3] / "data" / "sessions" / "two-switches.json"
@@ -194,7 +194,7 @@ def test_all_sizes_above_the_envelope_are_marked_not_just_the_worst(tmp_path, ju
             launches = tuple(map(Launch.from_json, values["launches"]))
             rate, case = values["line_rate_mb_s"], Case(**values["case"])
             from_bytes = values["partition_extras"]["line_rate_from_bytes"] if rate else 0
-            values.update(made(case, launches, rate, from_bytes).as_json())
+            values.update(Measured(case, launches, rate, from_bytes).as_json())
             slow = [size for size in curve["sizes"] if size >= 4096] or slow
     path = tmp_path / "slow.json"
     path.write_text(json.dumps(document))

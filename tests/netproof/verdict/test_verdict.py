@@ -25,7 +25,7 @@ from netproof.store import Store, questions
 from netproof.verdict.exit_status import CANNOT_JUDGE, FAILED, PASSED
 from netproof.verdict.judge import Unsettled, judge, unsettled_of
 from netproof.verdict.judging import ingest
-from netproof.verdict.verdict import sentences_of_left
+from netproof.verdict.verdict import sentences_of_skipped
 
 SESSIONS = Path(__file__).resolve().parents[2] / "data" / "sessions"
 
@@ -270,14 +270,14 @@ class TestLeft:
         verdict = judge(expected, self.leaving(passed, TURN, "PingPong"))
         assert verdict.status == PASSED
         assert len(verdict.cases) == len(expected.cases) - 1
-        assert sentences_of_left(verdict.left) == [
+        assert sentences_of_skipped(verdict.left) == [
             "1 case of gige intelmpi deferred: last measured 2026-11-18"
         ]
 
     def test_what_could_not_be_measured_never_passes(self, expected, passed):
         verdict = judge(expected, self.leaving(passed, DOWN, "PingPong"))
         assert verdict.status == CANNOT_JUDGE
-        assert sentences_of_left(verdict.left) == [
+        assert sentences_of_skipped(verdict.left) == [
             "1 case of gige intelmpi NOT MEASURED: partition gige is DOWN"
         ]
 
@@ -420,7 +420,7 @@ BUSY = {
 WORDS = "the machine was disturbed: gige-2: others used 38 % of the CPUs"
 LATENCY = {
     **{"criterion": "reference", "level": "inconclusive", "where": "it", "value": 6.0},
-    **{"why": "it: latency_us is 6 us (95% interval 5 to 7)", "bound": 5.5, "interval": [5, 7]},
+    **{"reason": "latency_us is 6 us (95% interval 5 to 7)", "bound": 5.5, "interval": [5, 7]},
     "variable": "latency_us",
 }
 
