@@ -28,7 +28,7 @@ sys.path[0:0] = [str(ROOT)]
 
 from ci.evaluation import scale_sessions  # noqa: E402
 from ci.evaluation.scale_sessions import Recorded  # noqa: E402
-from netproof.commands.store_check import check  # noqa: E402
+from netproof.commands import stores  # noqa: E402
 from netproof.errors import NetproofError  # noqa: E402
 from netproof.present import documents  # noqa: E402
 from netproof.session import session  # noqa: E402
@@ -106,7 +106,7 @@ def run(folder: Path, reports: Sequence[Path], *, tries: int, seed: int) -> list
                 read_all(store, stored)
             except NetproofError as error:
                 one.named += str(error).startswith(f"{path}: is damaged: ")
-            faults = check(store, stored).faults
+            faults = stores.faults(store, stored)
             one.checked += any(each.startswith(f"{path}: is damaged: ") for each in faults)
         finally:
             path.write_bytes(whole)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+NO_REPORT = "is not there; ReFrame leaves no report where no test ran, and prints why"
+
 MOST_SHOWN = 300
 """Characters of something that is quoted in an error; a line of a damaged file may be all of it."""
 

@@ -89,7 +89,7 @@ def _second_key(text: str, origin: str, draw: random.Random) -> Input | None:
 
 def bomb(draw: random.Random) -> str:
     """Return YAML whose aliases or merges grow with each level."""
-    width, depth = draw.randint(6, 12), draw.randint(8, 14)
+    width, depth = draw.randint(8, 12), draw.randint(9, 14)
     lines = ["\n.b0: &b0 {x: 1}"]
     merged = draw.random() < 0.5
     for level in range(1, depth):

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from ci.campaigns.keeping import ROOT
-from netproof.commands.nightly import measuring
+from netproof.commands import night
 
 REPORT = "run-0.json"
 """File name of a run's report in its folder."""
@@ -30,7 +30,7 @@ def measured(
     ``patience_s``.
     """
     report = folder / REPORT
-    measuring.measure(
+    night.measure(
         [*options, "--exec-policy=serial", "-c", str(ROOT / "checks" / checks), "-r"],
         folder=folder,
         report=report,

@@ -28,7 +28,7 @@ from ci.diagnose_campaign.records import (
     read,
     topology_file,
 )
-from netproof.commands.diagnose import PAIRS
+from netproof.commands.sessions import PAIRS
 from netproof.errors import NetproofError
 
 POLL_S = 0.2

@@ -16,7 +16,7 @@ from rich.console import Console
 from ci.progress.course import Course
 from ci.progress.lines import COLOUR, parse
 from ci.progress.telling import Lines, Terminal
-from netproof.commands.nightly.measuring import ENDING_S, ending_with_this_process
+from netproof.commands.night import ENDING_S, ending_with_this_process
 from netproof.present import tables
 
 LOOK_S = 0.5

@@ -60,6 +60,14 @@ class Lines:
             self._next += 1
         return found
 
+    def expect(self, pattern: re.Pattern[str], what: str) -> re.Match[str]:
+        """Take the next line, all of which has to match; ParseError that names ``what``."""
+        found = self.match(pattern)
+        if not found:
+            self.take(what)
+            self.refuse(f"expected {what}")
+        return found
+
     def skip_to(self, first: re.Pattern[str], second: re.Pattern[str]) -> tuple[str, ...]:
         """Take and return the lines, of any program, before the first two that match.
 

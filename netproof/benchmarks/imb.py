@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import ClassVar
 
-from netproof.benchmarks.imb_payload import CROSSING, DEFAULT_WINDOW, window
+from netproof.benchmarks.collectives import LEAST_CROSSING, between
 from netproof.benchmarks.imb_reading import is_one, read
 from netproof.benchmarks.imb_tables import MESSAGE_RATE, ImbOutput
 from netproof.benchmarks.interface import (
@@ -22,6 +23,38 @@ from netproof.measurement.curve import Curve
 
 FIGURES = r"^ +[0-9]+ +[0-9]+(\.[0-9]+)?( |$)"
 """Beginning of a row of figures, for ``grep -E``: the run came at least that far."""
+
+
+DEFAULT_WINDOW = 64
+
+_WINDOW_ASKED = re.compile(r"^#.* -window_size ([0-9]{1,9})\b", re.MULTILINE)
+
+
+def _to_next(nodes: Sequence[str]) -> int:
+    return between(zip(nodes, [*nodes[1:], nodes[0]], strict=True))
+
+
+def _to_other_half(nodes: Sequence[str]) -> int:
+    half = len(nodes) // 2
+    return between(zip(nodes[:half], nodes[half : 2 * half], strict=True))
+
+
+CROSSING: Mapping[str, Callable[[Sequence[str]], int]] = {
+    "PingPong": lambda nodes: 2 * _to_other_half(nodes),
+    "PingPing": lambda nodes: 2 * _to_other_half(nodes),
+    "Sendrecv": _to_next,
+    "Exchange": lambda nodes: 2 * _to_next(nodes),
+    "Uniband": _to_other_half,
+    "Biband": lambda nodes: 2 * _to_other_half(nodes),
+    **LEAST_CROSSING,
+}
+"""The least messages that cross between nodes in a call, from the node of each rank."""
+
+
+def window(printed: str) -> int:
+    """Return the messages that Uniband and Biband send for each one that they count."""
+    asked = _WINDOW_ASKED.search(printed)
+    return int(asked[1]) if asked else DEFAULT_WINDOW
 
 
 def _single(name: str, *, default: bool = False, ping_pong: bool = False) -> Function:

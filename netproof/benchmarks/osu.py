@@ -219,7 +219,7 @@ def read(text: str, path: str) -> OsuOutput:
         if _OWN.match(line):
             lines.refuse(f"a part of another output stands before OMB's name: {line[:80]!r}")
     lines.skip_blank()
-    head = _expect(lines, _HEAD, "OMB's name, test and version")
+    head = lines.expect(_HEAD, "OMB's name, test and version")
     first_line = lines.number
     if not _VERSION.fullmatch(head[3]):
         lines.refuse(f"version {head[3]} is not one of OMB 5 to 7")
@@ -259,16 +259,8 @@ def read(text: str, path: str) -> OsuOutput:
     )
 
 
-def _expect(lines: Lines, pattern: re.Pattern[str], what: str) -> re.Match[str]:
-    found = lines.match(pattern)
-    if not found:
-        lines.take(what)
-        lines.refuse(f"expected {what}")
-    return found
-
-
 def _read_ranks(lines: Lines) -> int:
-    pairs = int(_expect(lines, _PAIRS, "the pairs and the window of osu_mbw_mr")[1])
+    pairs = int(lines.expect(_PAIRS, "the pairs and the window of osu_mbw_mr")[1])
     if not pairs:
         lines.refuse("no pair measures nothing")
     return 2 * pairs

@@ -1,4 +1,4 @@
-"""The ``netproof`` command: its verbs by name; ``verbs`` has their arguments."""
+"""The ``netproof`` command: its verbs by name."""
 
 from __future__ import annotations
 
@@ -6,30 +6,20 @@ from typing import Annotated
 
 import typer
 
-from netproof.commands import entry
-from netproof.commands.verbs import (
+from netproof.commands import (
     compare,
-    diagnose,
-    export,
-    gpcnet,
-    history,
-    ingest,
-    init,
-    judge,
-    literature,
-    load,
+    entry,
+    experiments,
+    files,
     nightly,
-    parse,
     references,
-    report,
-    show,
-    site,
-    store,
-    study,
-    tails,
-    tune,
-    verdict,
+    sessions,
+    sites,
+    stores,
+    studies,
+    tuning,
 )
+from netproof.commands.verbs import history
 
 app = typer.Typer(
     help="Acceptance testing for cluster interconnects.",
@@ -74,33 +64,40 @@ history_app = typer.Typer(
 )
 
 # In the order in which help lists them.
-app.command("parse")(parse.parse)
-app.command("init")(init.init)
-app.command("judge")(judge.judge)
-app.command("verdict")(verdict.verdict)
-app.command("diagnose")(diagnose.diagnose)
-app.command("tune")(tune.tune)
-app.command("load")(load.load)
-app.command("tails")(tails.tails)
-app.command("gpcnet")(gpcnet.gpcnet)
-app.command("nightly")(nightly.nightly)
-app.command("show")(show.show_session)
-app.command("compare")(compare.compare_sessions)
-app.command("ingest")(ingest.ingest)
-app.command("export")(export.export_session)
-app.command("literature")(literature.studies)
-app.command("study")(study.study)
-app.command("report")(report.report)
-groups = (site_app, "site"), (references_app, "references"), (store_app, "store")
-for group, name in (*groups, (history_app, "history")):
+VERBS = {
+    "parse": files.parse,
+    "init": sites.init,
+    "judge": files.judge,
+    "verdict": sessions.verdict,
+    "diagnose": sessions.diagnose,
+    "tune": tuning.tune,
+    "load": experiments.load,
+    "tails": experiments.tails,
+    "gpcnet": experiments.gpcnet,
+    "nightly": nightly.nightly,
+    "show": sessions.show,
+    "compare": compare.compare,
+    "ingest": stores.ingest,
+    "export": stores.export,
+    "literature": studies.literature,
+    "study": studies.study,
+    "report": sessions.report,
+}
+GROUPS = {
+    "site": (site_app, {"check": sites.check, "show": sites.show}),
+    "references": (references_app, {"derive": references.derive, "risk": references.risk}),
+    "store": (store_app, {"check": stores.check}),
+    "history": (
+        history_app,
+        {"show": history.history_show, "accept": history.history_accept},
+    ),
+}
+for name, function in VERBS.items():
+    app.command(name)(function)
+for name, (group, verbs) in GROUPS.items():
     app.add_typer(group, name=name)
-references_app.command("derive")(references.derive)
-references_app.command("risk")(references.risk)
-site_app.command("check")(site.check_site)
-site_app.command("show")(site.show_site)
-store_app.command("check")(store.check_store)
-history_app.command("show")(history.history_show)
-history_app.command("accept")(history.history_accept)
+    for verb, function in verbs.items():
+        group.command(verb)(function)
 
 
 def main() -> None:

@@ -49,27 +49,15 @@ def run(app: Callable[..., object], program: str) -> NoReturn:
     except (KeyboardInterrupt, typer.Abort):
         _say(f"{program}: interrupted")
         status = INTERRUPTED
-    except NetproofError as error:
-        _tell(debug)
-        _say(f"{program}: {error}")
-    except OSError as error:
-        _tell(debug)
-        if error.filename is not None:
-            _say(f"{program}: {error.filename}: {error.strerror}{_remedy(debug)}")
-        else:
-            # An error of a stream names no file.
-            _say(f"{program}: the output cannot be written: {error.strerror or error}")
     except SystemExit:
         # Commands end by typer.Exit. This is how typer, with another stream in place, and rich
         # end where the reader has gone: with status 1.
         sys.stdout = out
         _say(f"{program}: the output cannot be written: {os.strerror(errno.EPIPE)}")
     except BaseException as error:
-        _tell(debug)
-        _say(
-            f"{program}: {_named(error)}; this is a defect in netproof or a damaged file"
-            f"{_remedy(debug)}"
-        )
+        if debug:
+            traceback.print_exc()
+        _say(f"{program}: {_sentence(error, '' if debug else f'; {DEBUG} shows where')}")
     sys.exit(_flushed(status, program))
 
 
@@ -113,21 +101,21 @@ def _flushed(status: int, program: str) -> int:
     return status
 
 
-def _named(error: BaseException) -> str:
+def _sentence(error: BaseException, remedy: str) -> str:
+    if isinstance(error, NetproofError):
+        return str(error)
+    if isinstance(error, OSError):
+        # An error of a stream names no file.
+        if error.filename is None:
+            return f"the output cannot be written: {error.strerror or error}"
+        return f"{error.filename}: {error.strerror}{remedy}"
     if isinstance(error, MemoryError):
-        return "memory ran out"
-    if isinstance(error, RecursionError):
-        return "RecursionError: something is nested too deeply"
-    return shortened(" ".join(traceback.format_exception_only(error)[-1].split()))
-
-
-def _remedy(debug: bool) -> str:
-    return "" if debug else f"; {DEBUG} shows where"
-
-
-def _tell(debug: bool) -> None:
-    if debug:
-        traceback.print_exc()
+        named = "memory ran out"
+    elif isinstance(error, RecursionError):
+        named = "RecursionError: something is nested too deeply"
+    else:
+        named = shortened(" ".join(traceback.format_exception_only(error)[-1].split()))
+    return f"{named}; this is a defect in netproof or a damaged file{remedy}"
 
 
 def _say(sentence: str) -> None:

@@ -1,9 +1,8 @@
-"""The body of ``netproof report``: a folder of pages, and the same charts as files."""
+"""A folder of pages on a session, and the same charts as files; single pages of other verbs."""
 
 from __future__ import annotations
 
 import csv
-import shlex
 import shutil
 from collections.abc import Callable, Sequence
 from importlib.metadata import version
@@ -13,12 +12,12 @@ from pathlib import Path
 import altair as alt
 import vl_convert
 
-from netproof.comparison.comparison import Comparison, alone
+from netproof.comparison.comparison import alone
 from netproof.diagnosis import diagnosis
 from netproof.errors import NetproofError
 from netproof.present import tables
 from netproof.present.export import csv_cell
-from netproof.present.html import content, figures, pair_map, sides
+from netproof.present.html import content, figures, pair_map
 from netproof.present.html.charts import ChartFigure
 from netproof.present.html.folder import replacing
 from netproof.present.html.html import file_name
@@ -31,9 +30,7 @@ from netproof.studies import literature
 from netproof.studies.session_figures import SessionAlongsideStudy
 from netproof.studies.study import Study
 from netproof.verdict import judging
-from netproof.verdict.exit_status import CANNOT_JUDGE
 from netproof.verdict.judging import JudgedSession
-from netproof.verdict.options import AlongsideOptions
 
 HTML, CSV = "html", "csv"
 FORMATS = (HTML, "png", "svg", "pdf", CSV)
@@ -41,48 +38,6 @@ _VEGA_LITE = ".".join(alt.SCHEMA_VERSION.lstrip("v").split(".")[:2])
 _PIXELS = 2
 """Pixels of a PNG per pixel of the chart, for sharp prints and dense screens."""
 _OWN_FILES = ("report.css", "report.js")
-
-
-def run(
-    name: Path | None,
-    *,
-    store: Path | None,
-    system: str | None,
-    full: bool,
-    folder: Path | None,
-    formats: str,
-    asked: AlongsideOptions | None = None,
-    switch: str | None = None,
-    power: bool = False,
-) -> int:
-    """Write the report on a session and return the exit status: 0 written, 2 not possible.
-
-    ``name`` and ``store`` as ``judging.find`` takes them; ``system``, ``full`` and ``asked`` as for
-    the verdict, which the report shows and its exit status does not; ``folder`` None writes beside
-    the session's report, and for a stored session here; ``formats``: those of ``FORMATS``, with
-    commas between; ``switch``: the partition that has a page against the others, else the only
-    measured one, alongside stored others; ``power``: with changes that would have failed.
-    """
-    try:
-        wanted = _formats(formats)
-        with tables.working("judging the session"):
-            judged = judging.judge_session(
-                judging.find(name, store), system=system, full=full, asked=asked, store=store
-            )
-        target = folder or alongside(judged.session.path, "report")
-        again = _command(name or judged.session.path, store, system, full, formats, asked, switch)
-        if power:
-            again += " --power"
-        with tables.working("gathering what the report shows"):
-            gathered = assemble(judged, wanted, again, switch, power=power)
-        write(gathered, target, wanted)
-    except NetproofError as error:
-        return _refused(str(error))
-    except OSError as error:
-        return _refused(f"{error.filename}: cannot be written: {error.strerror}")
-    shown = target / MAIN if HTML in wanted else target / "charts"
-    tables.say(tables.console(), f"report {shown}")
-    return 0
 
 
 def assemble(
@@ -95,9 +50,10 @@ def assemble(
 ) -> Report:
     """Return all that the pages and files show of a judged session.
 
-    ``switch`` and ``power`` as in ``run``. Missing studies and provenance are explained in their
-    place. Raises NetproofError where two charts would have one name, and for a switch that is
-    missing or the only one.
+    ``switch``: the partition that has a page against the others, else the only measured one,
+    alongside stored others; ``power``: with changes that would have failed. Missing studies and
+    provenance are explained in their place. Raise NetproofError where two charts would have one
+    name, and for a switch that is missing or the only one.
     """
     groups = content.groups(judged.verdict)
     cases = [one.case for one in judged.verdict.cases]
@@ -167,17 +123,6 @@ def write(report: Report, folder: Path, formats: Sequence[str]) -> None:
                 write_one(figure, charts / f"{figure.name}.{suffix}")
 
 
-def write_sides(
-    title: str, comparisons: Sequence[Comparison], folder: Path, *, every: bool = False
-) -> Path:
-    """Write a page on compared sides into a folder, replacing an earlier one.
-
-    ``comparisons`` and ``every`` as ``sides.page`` has them; returns the page's path. Raises
-    NetproofError where the folder holds other things, or cannot be written.
-    """
-    return write_page(folder, lambda scripts: sides.page(title, comparisons, scripts, every=every))
-
-
 def write_page(folder: Path, page: Callable[[Sequence[str]], str]) -> Path:
     """Write one page into a folder, replacing an earlier one, and return its path.
 
@@ -194,49 +139,11 @@ def write_page(folder: Path, page: Callable[[Sequence[str]], str]) -> Path:
     return folder / MAIN
 
 
-def _formats(stated: str) -> tuple[str, ...]:
-    found = tuple(dict.fromkeys(name.strip().lower() for name in stated.split(",")))
-    unknown = [name for name in found if name not in FORMATS]
-    if unknown:
-        raise NetproofError(
-            f"--format {stated}: unknown format {', '.join(map(repr, unknown))}; choose"
-            f" {', '.join(FORMATS)}, with commas between them"
-        )
-    return found
-
-
 def alongside(session: Path, word: str) -> Path:
     """Return the folder for output on a session: beside its report, or here if stored."""
     if session.is_file():
         return session.with_name(f"{session.stem}-{word}")
     return Path(f"{file_name(session.name)}-{word}")
-
-
-def _command(
-    name: Path,
-    store: Path | None,
-    system: str | None,
-    full: bool,
-    formats: str,
-    asked: AlongsideOptions | None,
-    switch: str | None,
-) -> str:
-    parts = ["netproof", "report", str(name)]
-    parts += ["--store", str(store)] if store and (asked or not name.is_file()) else []
-    parts += ["--system", system] if system else []
-    parts += ["--full"] if full else []
-    if asked:
-        parts += ["--alongside-stored"]
-        parts += ["--max-age", f"{asked.max_age_days:g}"]
-        parts += ["--leave-out-marked"] if asked.leave_out_marked else []
-    parts += ["--switch", switch] if switch else []
-    parts += ["--format", formats] if formats != HTML else []
-    return shlex.join(parts)
-
-
-def _refused(reason: str) -> int:
-    tables.say(tables.console(stderr=True), f"netproof: no report: {reason}", "red")
-    return CANNOT_JUDGE
 
 
 def _bundle_name() -> str:
@@ -258,21 +165,19 @@ def _write_assets(folder: Path, before: Path) -> None:
 
 
 def _writers(looks: Looks) -> dict[str, Callable[[ChartFigure | PairMap, Path], None]]:
-    def png(figure: ChartFigure | PairMap, path: Path) -> None:
-        made = vl_convert.vegalite_to_png(
-            figure.for_file(looks), vl_version=_VEGA_LITE, scale=_PIXELS
-        )
-        path.write_bytes(made)
+    def drawn(draw: Callable[..., bytes | str], **options: int) -> Callable[..., None]:
+        def write_one(figure: ChartFigure | PairMap, path: Path) -> None:
+            made = draw(figure.for_file(looks), vl_version=_VEGA_LITE, **options)
+            path.write_bytes(made.encode() if isinstance(made, str) else made)
 
-    def svg(figure: ChartFigure | PairMap, path: Path) -> None:
-        made = vl_convert.vegalite_to_svg(figure.for_file(looks), vl_version=_VEGA_LITE)
-        path.write_text(made, encoding="utf-8")
+        return write_one
 
-    def pdf(figure: ChartFigure | PairMap, path: Path) -> None:
-        made = vl_convert.vegalite_to_pdf(figure.for_file(looks), vl_version=_VEGA_LITE)
-        path.write_bytes(made)
-
-    return {"png": png, "svg": svg, "pdf": pdf, CSV: _write_csv}
+    return {
+        "png": drawn(vl_convert.vegalite_to_png, scale=_PIXELS),
+        "svg": drawn(vl_convert.vegalite_to_svg),
+        "pdf": drawn(vl_convert.vegalite_to_pdf),
+        CSV: _write_csv,
+    }
 
 
 def _write_csv(figure: ChartFigure | PairMap, path: Path) -> None:

@@ -1,19 +1,16 @@
-"""The body of ``netproof show``: a session's verdict, its matrix, and its landmarks, as tables."""
+"""A session's verdict, its matrix, and its landmarks, as tables."""
 
 from __future__ import annotations
 
-import sys
 from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence
-from pathlib import Path
 
 from rich.console import Console
 from rich.text import Text
 
 from netproof.comparison.comparison import alone
 from netproof.criteria import Level
-from netproof.errors import NetproofError
-from netproof.present import documents, tables
+from netproof.present import tables
 from netproof.present.compared import summary
 from netproof.present.cpu import print_cpu
 from netproof.present.sparkline import columns, readable, sparkline
@@ -21,12 +18,10 @@ from netproof.present.tables import TableColumn, benchmark_name, print_absences,
 from netproof.present.traffic import print_traffic, print_transports
 from netproof.present.wording import outcome
 from netproof.site.partition import ScoreBaseline
-from netproof.verdict import judging
 from netproof.verdict.exit_status import CANNOT_JUDGE, FAILED, PASSED
 from netproof.verdict.explain import Crossover, counts, cpu_rows, crossovers, failures
 from netproof.verdict.group_rulings import group
 from netproof.verdict.judging import JudgedSession
-from netproof.verdict.options import AlongsideOptions
 from netproof.verdict.recurring import Recurring
 from netproof.verdict.verdict import Borrowed, Judged, Verdict
 
@@ -50,35 +45,6 @@ _LEGEND = (
 
 Group = tuple
 """Common part of compared configurations, as from ``judgement.group``."""
-
-
-def run(
-    name: Path | None,
-    *,
-    store: Path | None,
-    system: str | None,
-    full: bool,
-    as_json: bool,
-    asked: AlongsideOptions | None = None,
-) -> int:
-    """Show a session and return the exit status: 0 shown, 2 not possible.
-
-    ``name`` and ``store`` as ``judging.find`` takes them; ``system``, ``full`` and ``asked`` as the
-    verdict.
-    """
-    try:
-        with tables.working("judging the session"):
-            judged = judging.judge_session(
-                judging.find(name, store), system=system, full=full, asked=asked, store=store
-            )
-    except NetproofError as error:
-        say(tables.console(stderr=True), f"netproof: cannot show: {error}", "red")
-        return CANNOT_JUDGE
-    if as_json:
-        documents.write(documents.of_judged(judged), sys.stdout)
-    else:
-        print_session(judged, tables.console())
-    return PASSED
 
 
 def print_session(judged: JudgedSession, out: Console) -> None:

@@ -1,4 +1,4 @@
-"""The body of ``netproof site check``: all that is missing or wrong before anything is measured.
+"""All of a site that is missing or wrong before anything is measured.
 
 Besides the site's files it checks the references for every case of the matrix, and Slurm's
 partition. What it cannot check from here it reports as not checked.
@@ -10,7 +10,6 @@ import os
 import re
 import shutil
 import subprocess
-import sys
 import tempfile
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping
@@ -18,26 +17,25 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from rich.console import Console
+
 from netproof.benchmarks import registry
 from netproof.benchmarks.registry import check_name
 from netproof.errors import NetproofError
 from netproof.measurement import twin
 from netproof.measurement.case import Case
 from netproof.measurement.landmark_table import LANDMARKS, RATES
-from netproof.present import documents, tables
+from netproof.present import documents
 from netproof.present.tables import say
 from netproof.session import plan
 from netproof.session.measured import line_rate_of_case
 from netproof.site import module_path, site, slurm
 from netproof.site.jobs import jobs, nodes_of
-from netproof.site.matrix import Matrix, matrix
+from netproof.site.matrix import Matrix, environments_in, matrix, partitions_in
 from netproof.site.partition import Partition, time_limit_s
 from netproof.site.site_file import SiteError
 from netproof.verdict import derive, judging
 from netproof.verdict.references import NotThere, ReferenceFile
-
-RIGHT, WRONG = 0, 2
-"""Exit statuses of ``netproof site check``, which says nothing of a network."""
 
 _ALIKE = ("access", "env_vars", "modules", "prepare_cmds", "resources", "sched_options")
 _ALIKE_EXTRAS = ("interface", "mtu", "link_mbit_s")
@@ -58,33 +56,22 @@ class CheckedSite:
     unchecked: list[str] = field(default_factory=list)
     right: list[str] = field(default_factory=list)
 
+    def wrong(self, path: Path | str, place: str, key: str, reason: str) -> None:
+        """Add a fault."""
+        self.faults.append(SiteError(path, place, key, reason))
 
-def run(asked: str | None, *, full: bool, as_json: bool) -> int:
-    """Check a system, print the faults, and return the exit status.
 
-    ``asked``: SYSTEM or SYSTEM:PARTITION, None for the one that this is a login node of. 0: nothing
-    is wrong; 2: something is, or it cannot be checked.
-    """
-    try:
-        with tables.working("checking"):
-            checked = check(asked, full=full)
-    except NetproofError as error:
-        say(tables.console(stderr=True), f"netproof: cannot check: {error}", "red")
-        return WRONG
-    if as_json:
-        documents.write(document(checked), sys.stdout)
-    else:
-        out = tables.console()
-        for sentence in checked.right:
-            say(out, f"right: {sentence}")
-        for sentence in checked.unchecked:
-            say(out, f"not checked: {sentence}", "yellow")
-        for fault in checked.faults:
-            say(out, f"WRONG {fault}", "red")
-        count = len(checked.faults)
-        result = f"{count} {'thing is' if count == 1 else 'things are'} wrong" if count else "ready"
-        say(out, f"{checked.system}: {result}", "bold")
-    return WRONG if checked.faults else RIGHT
+def print_checked(checked: CheckedSite, out: Console) -> None:
+    """Print what is right, what is not checked, and what is wrong."""
+    for sentence in checked.right:
+        say(out, f"right: {sentence}")
+    for sentence in checked.unchecked:
+        say(out, f"not checked: {sentence}", "yellow")
+    for fault in checked.faults:
+        say(out, f"WRONG {fault}", "red")
+    count = len(checked.faults)
+    result = f"{count} {'thing is' if count == 1 else 'things are'} wrong" if count else "ready"
+    say(out, f"{checked.system}: {result}", "bold")
 
 
 def document(checked: CheckedSite) -> dict[str, Any]:
@@ -124,34 +111,31 @@ def check(asked: str | None, *, full: bool = False) -> CheckedSite:
         )
         return checked
     path = found.paths[name]
-    (system,) = (one for one in found.configuration["systems"] if one["name"] == name)
-    partitions = [one for one in system["partitions"] if one["name"] in expected.partitions]
+    entries = partitions_in(found.configuration, name)
+    partitions = [entries[one] for one in entries if one in expected.partitions]
     environments = {
-        one["name"]: one
-        for one in found.configuration["environments"]
-        if any(one["name"] in entry["environs"] for entry in partitions)
-        and name in one["target_systems"]
+        one: entry
+        for one, entry in environments_in(found.configuration, name).items()
+        if any(one in partition["environs"] for partition in partitions)
     }
     if not expected.cases:
-        checked.faults.append(
-            SiteError(
-                path,
-                f"{'partition' if partition else 'system'} {asked or name}",
-                "environs",
-                "none of them has a benchmark, so that nothing would be measured; name benchmarks"
-                " among an environment's features",
-            )
+        checked.wrong(
+            path,
+            f"{'partition' if partition else 'system'} {asked or name}",
+            "environs",
+            "none of them has a benchmark, so that nothing would be measured; name benchmarks"
+            " among an environment's features",
         )
     elif not found.faults:
         checked.right.append(
             f"{path}: {_count(len(partitions), 'partition')},"
             f" {_count(len(environments), 'environment')}, {_count(len(expected.cases), 'case')}"
         )
-    _twins(checked, path, name, system["partitions"])
+    _twins(checked, path, name, entries.values())
     _environments(checked, path, environments)
     no_modules = module_path.missing(found.configuration, name, expected)
     if no_modules and shutil.which("sinfo"):
-        checked.faults.append(SiteError("this shell", f"system {name}", "MODULEPATH", no_modules))
+        checked.wrong("this shell", f"system {name}", "MODULEPATH", no_modules)
     elif no_modules:
         checked.unchecked.append(f"modules: no Slurm here, and {no_modules}")
     if not found.faults:
@@ -173,15 +157,13 @@ def _twins(checked: CheckedSite, path: Path, system: str, partitions: Iterable[A
         effective += [entry["extras"][key] for key in _ALIKE_EXTRAS]
         first = seen.setdefault(repr(effective), entry)
         if first["extras"]["switch"] != entry["extras"]["switch"]:
-            checked.faults.append(
-                SiteError(
-                    path,
-                    f"partition {system}:{entry['name']}",
-                    "access",
-                    f"is that of {first['name']}, and so are {', '.join(_ALIKE[1:])} and"
-                    f" {', '.join(_ALIKE_EXTRAS)}: both would measure one switch; say what leads"
-                    " jobs to the other",
-                )
+            checked.wrong(
+                path,
+                f"partition {system}:{entry['name']}",
+                "access",
+                f"is that of {first['name']}, and so are {', '.join(_ALIKE[1:])} and"
+                f" {', '.join(_ALIKE_EXTRAS)}: both would measure one switch; say what leads"
+                " jobs to the other",
             )
 
 
@@ -192,9 +174,7 @@ def _environments(
     for name, entry in environments.items():
         unusable = entry["extras"]["unusable"]
         if unusable:
-            checked.faults.append(
-                SiteError(path, f"environment {name}", "extras['unusable']", unusable)
-            )
+            checked.wrong(path, f"environment {name}", "extras['unusable']", unusable)
         programs = dict.fromkeys(
             benchmark.program(function.name)
             for benchmark in registry.STARTED
@@ -231,7 +211,7 @@ def _reframe(checked: CheckedSite, path: Path, system: str) -> None:
     if "could not find a sane" in said:
         checked.unchecked.append(f"whether ReFrame can load modules: not available, {said}")
         return
-    checked.faults.append(SiteError(path, f"system {system}", "ReFrame", f"refuses it: {said}"))
+    checked.wrong(path, f"system {system}", "ReFrame", f"refuses it: {said}")
 
 
 def _references(
@@ -243,7 +223,7 @@ def _references(
         references = ReferenceFile(path)
     except NetproofError as error:
         reason = str(error).removeprefix(f"{path}: ")
-        checked.faults.append(SiteError(path, "the file", "references", reason))
+        checked.wrong(path, "the file", "references", reason)
         return
     missing: dict[tuple[Any, ...], list[tuple[Case, NotThere]]] = defaultdict(list)
     lacking: dict[tuple[str, str], list[Case]] = defaultdict(list)
@@ -264,20 +244,16 @@ def _references(
             if variable not in entries:
                 lacking[check, variable].append(case)
     for reason in broken:
-        checked.faults.append(
-            SiteError(path, "the file", "references", reason.removeprefix(f"{path}:"))
-        )
+        checked.wrong(path, "the file", "references", reason.removeprefix(f"{path}:"))
     for several in missing.values():
         checked.faults.append(_missing(path, several))
     for (check, variable), cases in lacking.items():
-        checked.faults.append(
-            SiteError(
-                path,
-                check,
-                variable,
-                f"is not there for {_places(cases)}, and a landmark without an entry fails; add"
-                f" {variable}: [0, null, null, {LANDMARKS[variable].unit}] to show it unjudged",
-            )
+        checked.wrong(
+            path,
+            check,
+            variable,
+            f"is not there for {_places(cases)}, and a landmark without an entry fails; add"
+            f" {variable}: [0, null, null, {LANDMARKS[variable].unit}] to show it unjudged",
         )
     if not (missing or lacking or broken):
         checked.right.append(f"{path}: has references for every case")
@@ -343,9 +319,7 @@ def _slurm(
         slurm.answers()
         known, limits = slurm.partitions(), slurm.time_limits_s()
     except NetproofError as error:
-        checked.faults.append(
-            SiteError("Slurm", f"system {checked.system}", "scontrol", str(error))
-        )
+        checked.wrong("Slurm", f"system {checked.system}", "scontrol", str(error))
         return
     before = len(checked.faults)
     needed: dict[str, int] = defaultdict(int)
@@ -361,38 +335,32 @@ def _slurm(
                     f"{place}: {' '.join(access)} names no partition of Slurm's, but chooses nodes"
                 )
             else:
-                checked.faults.append(
-                    SiteError(
-                        path,
-                        place,
-                        "access",
-                        f"is {access}, and names no partition of Slurm's: jobs would go to its"
-                        f" default one; add '--partition=NAME', of {', '.join(known)}",
-                    )
+                checked.wrong(
+                    path,
+                    place,
+                    "access",
+                    f"is {access}, and names no partition of Slurm's: jobs would go to its"
+                    f" default one; add '--partition=NAME', of {', '.join(known)}",
                 )
             continue
         for name in named:
             if name not in known:
-                checked.faults.append(
-                    SiteError(
-                        path,
-                        place,
-                        "access",
-                        f"names {name!r}, which Slurm does not have; it has {', '.join(known)}",
-                    )
+                checked.wrong(
+                    path,
+                    place,
+                    "access",
+                    f"names {name!r}, which Slurm does not have; it has {', '.join(known)}",
                 )
                 continue
             _fits(checked, path, place, entry, known[name], needed[entry["name"]])
             seconds, limit = time_limit_s(entry), limits.get(name)
             if seconds is not None and limit is not None and seconds > limit:
-                checked.faults.append(
-                    SiteError(
-                        path,
-                        place,
-                        "time_limit",
-                        f"is {entry['time_limit']}, and Slurm's partition {name} allows"
-                        f" {limit / 60:g} minutes: its jobs would be refused or wait for ever",
-                    )
+                checked.wrong(
+                    path,
+                    place,
+                    "time_limit",
+                    f"is {entry['time_limit']}, and Slurm's partition {name} allows"
+                    f" {limit / 60:g} minutes: its jobs would be refused or wait for ever",
                 )
     if len(checked.faults) == before:
         names = ", ".join(entry["name"] for entry in partitions)
@@ -409,28 +377,24 @@ def _fits(
 ) -> None:
     stated = entry["extras"]["nodes"]
     if len(known.nodes) < stated:
-        checked.faults.append(
-            SiteError(
-                path,
-                place,
-                "extras['nodes']",
-                f"is {stated}, and Slurm's partition {known.name} has {len(known.nodes)}",
-            )
+        checked.wrong(
+            path,
+            place,
+            "extras['nodes']",
+            f"is {stated}, and Slurm's partition {known.name} has {len(known.nodes)}",
         )
     reason = known.cannot_run(needed)
     if reason:
-        checked.faults.append(SiteError("Slurm", place, known.name, reason))
+        checked.wrong("Slurm", place, known.name, reason)
         return
     usable = sum(node.usable for node in known.nodes)
     most, refusal = slurm.most_nodes(entry.get("access", []), usable)
     if most < min(usable, max(stated, needed)):
-        checked.faults.append(
-            SiteError(
-                path,
-                place,
-                "extras['nodes']",
-                f"is {stated}, and Slurm lets a job have {most} of {usable} nodes: {refusal}",
-            )
+        checked.wrong(
+            path,
+            place,
+            "extras['nodes']",
+            f"is {stated}, and Slurm lets a job have {most} of {usable} nodes: {refusal}",
         )
     elif most < usable:
         checked.unchecked.append(

@@ -1,10 +1,9 @@
-"""The body of ``netproof site show``: the matrix that will run, and how long it should take."""
+"""The matrix of a system that will run, and how long it should take."""
 
 from __future__ import annotations
 
 import dataclasses
 import math
-import sys
 from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -20,12 +19,11 @@ from netproof.present.tables import TableColumn, say
 from netproof.present.wording import not_available
 from netproof.site import site
 from netproof.site.jobs import PlannedJob, domain_of, jobs
-from netproof.site.matrix import Matrix, matrix
-from netproof.site.partition import Partition, pair_environments, time_limit_s
+from netproof.site.matrix import Matrix, environments_in, matrix, partitions_in
+from netproof.site.partition import pair_environments, time_limit_s
 from netproof.store import Store
 from netproof.store.durations import Expected, Past, expected_seconds, past, session_seconds
 from netproof.verdict import judging
-from netproof.verdict.exit_status import CANNOT_JUDGE, PASSED
 
 
 @dataclass(frozen=True)
@@ -62,25 +60,6 @@ class ShownMatrix:
         return session_seconds(self.expected, self.matrix)
 
 
-def run(asked: str | None, *, store: Path | None, full: bool, as_json: bool) -> int:
-    """Show what will run and return the exit status: 0 shown, 2 not possible.
-
-    ``asked``: SYSTEM or SYSTEM:PARTITION, None for the one that this is a login node of; ``store``:
-    of past sessions, or None.
-    """
-    try:
-        with tables.working("looking at past sessions"):
-            found = shown(asked, store, full=full)
-    except NetproofError as error:
-        say(tables.console(stderr=True), f"netproof: cannot show: {error}", "red")
-        return CANNOT_JUDGE
-    if as_json:
-        documents.write(document(found), sys.stdout)
-    else:
-        print_matrix(found, tables.console())
-    return PASSED
-
-
 def shown(asked: str | None, store: Path | None, *, full: bool) -> ShownMatrix:
     """Return what will run on a system or a partition. Raises NetproofError for an unknown one.
 
@@ -105,10 +84,8 @@ def shown(asked: str | None, store: Path | None, *, full: bool) -> ShownMatrix:
             unknown = "; ".join(known.unread) or None
             if not known.sessions and unknown is None:
                 unknown = f"{store}: holds no session of {name}"
-    (entries,) = [one["partitions"] for one in configuration["systems"] if one["name"] == name]
-    environments = {
-        one["name"]: one for one in configuration["environments"] if name in one["target_systems"]
-    }
+    entries = partitions_in(configuration, name)
+    environments = environments_in(configuration, name)
     return ShownMatrix(
         name,
         site.survey(folder).paths[name],
@@ -116,24 +93,24 @@ def shown(asked: str | None, store: Path | None, *, full: bool) -> ShownMatrix:
         several,
         expected_seconds(several, known),
         {one: entry["extras"]["mpi"] for one, entry in environments.items()},
-        {entry["name"]: time_limit_s(entry) for entry in entries},
+        {one: time_limit_s(entry) for one, entry in entries.items()},
         {
-            entry["name"]: _pairs_in(entry, expected.partitions[entry["name"]], environments)
-            for entry in entries
-            if entry["name"] in expected.partitions
+            one: pair_environments(
+                shown.pair_settings(),
+                [
+                    (
+                        called,
+                        environments[called].get("features", []),
+                        environments[called]["extras"],
+                    )
+                    for called in entries[one]["environs"]
+                    if called in environments
+                ],
+            )
+            for one, shown in expected.partitions.items()
         },
         known.sessions,
         unknown,
-    )
-
-
-def _pairs_in(
-    entry: dict[str, Any], partition: Partition, environments: dict[str, dict[str, Any]]
-) -> tuple[str, ...]:
-    there = [environments[name] for name in entry["environs"] if name in environments]
-    return pair_environments(
-        partition.pair_settings(),
-        [(one["name"], one.get("features", []), one["extras"]) for one in there],
     )
 
 

@@ -19,7 +19,7 @@ import scipy
 from netproof.congestion import factors
 from netproof.congestion.factors import Impacts, Statistic
 from netproof.congestion.loaded import Loaded, VictimRun
-from netproof.congestion.turns import Aggressor, Victim, VictimPlace
+from netproof.congestion.planning import Aggressor, Victim, VictimPlace
 from netproof.criteria.counters import RetransmissionSettings, sent_again
 from netproof.localization.accused import AccusationSettings
 from netproof.localization.losses import Resent, port_losses

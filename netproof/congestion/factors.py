@@ -13,7 +13,7 @@ from enum import StrEnum
 from statistics import fmean, median
 
 from netproof.congestion.loaded import Loaded, VictimRun
-from netproof.congestion.turns import Aggressor, Victim, VictimPlace
+from netproof.congestion.planning import Aggressor, Victim, VictimPlace
 from netproof.measurement.interval import Interval, Side, of_pseudomedian, pseudomedian, side
 from netproof.site.load_settings import LoadSettings
 
@@ -35,18 +35,15 @@ class Statistic(StrEnum):
 
 
 @dataclass(frozen=True)
-class Factor:
-    """How many times as long victims take alongside an aggressor, with a 95 % interval over rounds.
+class BoundedFactor:
+    """How many times as bad a figure is under load, with a 95 % interval over rounds.
 
-    ``alone_us``, ``beside_us``: medians over rounds; ``most``: its bound, None without one, and
-    ``side``: of the interval. Where the factor is not known, all but the bound are None, with the
-    reason in ``why``.
+    ``most``: its bound, None without one, and ``side``: of the interval. Where the factor is not
+    known, all but the bound are None, with the reason in ``why``.
     """
 
     value: float | None
     interval: Interval | None
-    alone_us: float | None
-    beside_us: float | None
     most: float | None
     side: Side | None
     why: str = ""
@@ -55,6 +52,14 @@ class Factor:
     def undecided(self) -> bool:
         """Check whether it has a bound, and is inconclusive."""
         return self.most is not None and self.side in (None, Side.ASTRIDE)
+
+
+@dataclass(frozen=True)
+class Factor(BoundedFactor):
+    """Factor of a victim's times; ``alone_us``, ``beside_us``: medians over rounds."""
+
+    alone_us: float | None = None
+    beside_us: float | None = None
 
 
 @dataclass(frozen=True)
@@ -143,27 +148,26 @@ def _factor(
     bounds = {Statistic.MEAN: settings.most, Statistic.TAIL: settings.most_99th}
     most = bounds.get(statistic)
 
-    def unknown(why: str) -> Factor:
-        return Factor(None, None, None, None, most, None, why)
-
     if len(rounds) < LEAST_ROUNDS:
-        return unknown(f"{len(rounds)} rounds count, and it takes {LEAST_ROUNDS}")
+        few = f"{len(rounds)} rounds count, and it takes {LEAST_ROUNDS}"
+        return Factor(None, None, most, None, few)
     figures = [tuple(_OF[statistic](one.times_us) for one in both) for both in rounds]
     if any(None in both for both in figures):
         fewest = min(len(one.times_us) for both in rounds for one in both)
-        return unknown(
+        few = (
             f"a launch has {fewest} repetitions, and a {PERCENTILE}th percentile takes"
             f" {LEAST_OF_PERCENTILE}"
         )
+        return Factor(None, None, most, None, few)
     ratios = [alongside / alone for alone, alongside in figures]
     interval = of_pseudomedian(ratios)
     return Factor(
         pseudomedian(ratios),
         interval,
-        median(alone for alone, _ in figures),
-        median(alongside for _, alongside in figures),
         most,
         None if most is None else side(interval, 0, most),
+        alone_us=median(alone for alone, _ in figures),
+        beside_us=median(alongside for _, alongside in figures),
     )
 
 

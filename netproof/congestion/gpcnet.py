@@ -6,41 +6,23 @@ runs several times, each time with another division, which it draws by the clock
 
 from __future__ import annotations
 
-import dataclasses
-import json
 import shlex
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
-from typing import Any
 
-from netproof import codec
 from netproof.benchmarks.outputs import text_of
 from netproof.congestion import gpcnet_output
+from netproof.congestion.factors import LEAST_ROUNDS, BoundedFactor
 from netproof.congestion.gpcnet_output import PROGRAM, RATE, TIME, GpcnetOutput, NetworkTest
 from netproof.errors import NetproofError
-from netproof.intake import json_reading
-from netproof.intake.shapes import MAPPING, NUMBER, TEXT, WHOLE, Each, Keys, OrNone
 from netproof.measurement.disturbance import NodeLoad, disturbed
-from netproof.measurement.interval import Interval, Side, of_median, side
-from netproof.session import (
-    job_files,
-    job_scripts,
-    labelled,
-    measured,
-    node_facts,
-    plan,
-    step_words,
-)
-from netproof.session.measured_shapes import LOAD_SHAPE
+from netproof.measurement.interval import Side, of_median, side
+from netproof.session import job_files, job_scripts, node_facts, plan, step_words
+from netproof.session.labelled import MeasuredJob, Question
+from netproof.session.labelled import write_question as write_question
 from netproof.site.partition import Partition
-
-FORMAT = 1
-"""Format of the test's record in the report; raised when its keys change."""
-
-KEY = "netproof_gpcnet"
-"""The record's key in the report."""
 
 FOLDER = "gpcnet"
 """Folder of its reports in the folder of reports, which no verdict reads."""
@@ -51,9 +33,6 @@ FEATURE = "gpcnet"
 LEAST_NODES = 10
 """Two for its tests, and two for each of four congestors."""
 
-LEAST_ROUNDS = 3
-"""Least rounds that allow an estimate of chance."""
-
 QUESTION_FILE = "gpcnet.json"
 
 SECONDS = 1800
@@ -61,40 +40,19 @@ SECONDS = 1800
 
 
 @dataclass(frozen=True)
-class GpcnetQuestion:
+class GpcnetQuestion(Question):
     """The task of a job: where, how often, and on how many nodes."""
 
-    where: tuple[str, str, str]
-    extras: Mapping[str, Any]
+    FILE = QUESTION_FILE
+
     rounds: int
     nodes: int
     srun: tuple[str, ...]
 
     @property
-    def partition(self) -> Partition:
-        """Return the partition as checks see it."""
-        return Partition.model_validate(self.extras)
-
-    @property
     def ranks(self) -> int:
         """Return the ranks on all nodes together."""
         return self.nodes * self.partition.ranks_per_node
-
-
-def write_question(folder: Path, question: GpcnetQuestion) -> None:
-    """Write the task to the job's folder."""
-    (folder / QUESTION_FILE).write_text(json.dumps(dataclasses.asdict(question)) + "\n")
-
-
-def read_question(folder: Path) -> GpcnetQuestion:
-    """Read what ``write_question`` wrote; NetproofError where it is damaged."""
-    path = folder / QUESTION_FILE
-    try:
-        values = json_reading.json_file(path)
-        where, srun = tuple(values["where"]), tuple(values["srun"])
-        return GpcnetQuestion(where, values["extras"], values["rounds"], values["nodes"], srun)
-    except (OSError, KeyError, TypeError, ValueError, AttributeError) as error:
-        raise NetproofError(f"{path}: cannot be read: {error!r}") from error
 
 
 def step_name(number: int) -> str:
@@ -119,27 +77,6 @@ def script(question: GpcnetQuestion) -> str:
     return "\n".join(lines) + "\n"
 
 
-_TEST_SHAPE = Keys({"name": TEXT, "mean": NUMBER, "tail": NUMBER, "unit": TEXT})
-_OUTPUT_SHAPE = Keys(
-    {
-        "version": TEXT,
-        **dict.fromkeys(("ranks", "nodes", "nodes_of_tests"), WHOLE),
-        **dict.fromkeys(("alone", "alongside"), Each(_TEST_SHAPE)),
-    }
-)
-SHAPE = Keys(
-    {
-        "format": WHOLE,
-        **dict.fromkeys(("system", "partition", "environment", "jobid"), TEXT),
-        "nodes": Each(TEXT),
-        "partition_extras": MAPPING,
-        "rounds": Each(
-            Keys({"output": OrNone(_OUTPUT_SHAPE), "fault": TEXT}, {"loads": Each(LOAD_SHAPE)})
-        ),
-    }
-)
-
-
 @dataclass(frozen=True)
 class GpcnetRound:
     """One run of the program, or the reason for its failure; ``loads``: other load on its nodes."""
@@ -150,50 +87,13 @@ class GpcnetRound:
 
 
 @dataclass(frozen=True)
-class GpcnetRuns:
+class GpcnetRuns(MeasuredJob):
     """All rounds of a job."""
 
-    system: str
-    partition: str
-    environment: str
-    jobid: str
-    nodes: tuple[str, ...]
-    partition_extras: Mapping[str, Any]
+    KEY = "netproof_gpcnet"
+    CALLED = "run of GPCNeT"
+
     rounds: tuple[GpcnetRound, ...]
-
-    @property
-    def where(self) -> Partition:
-        """Return the partition as checks see it."""
-        return Partition.model_validate(self.partition_extras)
-
-    def as_json(self) -> dict[str, Any]:
-        """Return plain values for ``json``."""
-        return {"format": FORMAT, **dataclasses.asdict(self, dict_factory=measured.plain)}
-
-    @classmethod
-    def from_json(cls, values: Mapping[str, Any]) -> GpcnetRuns:
-        """Return the rounds that ``as_json`` wrote; NetproofError for any other values."""
-        called = "what GPCNeT measured"
-        return labelled.read_record(
-            cls,
-            values,
-            SHAPE,
-            FORMAT,
-            called,
-            lambda own: {"rounds": tuple(map(_round, own["rounds"]))},
-        )
-
-
-def _round(values: Mapping[str, Any]) -> GpcnetRound:
-    output = values["output"]
-    if output is not None:
-        tables = {
-            name: tuple(NetworkTest(**one) for one in output[name])
-            for name in ("alone", "alongside")
-        }
-        output = GpcnetOutput(**{**output, **tables})
-    loads = codec.decode(tuple[NodeLoad, ...], values.get("loads", []), "loads")
-    return GpcnetRound(output, loads, values["fault"])
 
 
 def of_job(folder: Path, jobid: str) -> GpcnetRuns:
@@ -201,12 +101,12 @@ def of_job(folder: Path, jobid: str) -> GpcnetRuns:
 
     Raise NetproofError where the job wrote no record.
     """
-    question = read_question(folder)
+    question = GpcnetQuestion.read(folder)
     recorded = job_files.records(folder)
     rounds = range(1, question.rounds + 1)
-    system, partition, environment = question.where
     return GpcnetRuns(
-        *(system, partition, environment, jobid),
+        *question.where,
+        jobid,
         node_facts.nodes_of_job(folder, jobid),
         question.extras,
         tuple(_of_step(folder, step_name(one), question, recorded) for one in rounds),
@@ -238,31 +138,6 @@ def _of_step(
     return GpcnetRound(output, loads)
 
 
-def of_report(path: Path) -> list[GpcnetRuns]:
-    """Return the runs in a report of ReFrame's; NetproofError without a complete one."""
-    return labelled.of_report(path, KEY, GpcnetRuns.from_json, "run of GPCNeT")
-
-
-@dataclass(frozen=True)
-class GpcnetFactor:
-    """How many times as bad a test's figure is alongside the congestors, over the rounds.
-
-    The median and its 95 % interval; None where it is not known, with the reason in ``why``.
-    ``most``: its bound, None without one, and ``side``: of the interval.
-    """
-
-    value: float | None
-    interval: Interval | None
-    most: float | None
-    side: Side | None
-    why: str = ""
-
-    @property
-    def undecided(self) -> bool:
-        """Check whether it has a bound, and is inconclusive."""
-        return self.most is not None and self.side in (None, Side.ASTRIDE)
-
-
 @dataclass(frozen=True)
 class GpcnetImpact:
     """One test: unit, mean alone and alongside (medians of rounds), and factors."""
@@ -271,8 +146,8 @@ class GpcnetImpact:
     unit: str
     alone: float
     alongside: float
-    mean: GpcnetFactor
-    tail: GpcnetFactor
+    mean: BoundedFactor
+    tail: BoundedFactor
 
 
 @dataclass(frozen=True)
@@ -291,7 +166,7 @@ class GpcnetImpacts:
         """Check whether a factor is inconclusive, or too few rounds count for any."""
         return self.rounds < LEAST_ROUNDS or any(one.undecided for one in self._factors())
 
-    def _factors(self) -> list[GpcnetFactor]:
+    def _factors(self) -> list[BoundedFactor]:
         return [factor for one in self.impacts for factor in (one.mean, one.tail)]
 
 
@@ -340,11 +215,11 @@ def _is_odd(test: NetworkTest) -> bool:
     return test.tail < test.mean if test.unit == TIME else test.tail > test.mean
 
 
-def _factor(ratios: list[float], most: float | None, why: str = "") -> GpcnetFactor:
+def _factor(ratios: list[float], most: float | None, why: str = "") -> BoundedFactor:
     if not why and len(ratios) < LEAST_ROUNDS:
         why = f"it takes {LEAST_ROUNDS} rounds that count, and has {len(ratios)}"
     if why:
-        return GpcnetFactor(None, None, most, None, why)
+        return BoundedFactor(None, None, most, None, why)
     interval = of_median(ratios)
     where = None if most is None or interval is None else side(interval, 0, most)
-    return GpcnetFactor(median(ratios), interval, most, where)
+    return BoundedFactor(median(ratios), interval, most, where)

@@ -26,6 +26,7 @@ _TESTS = re.compile(r" +(\d+) nodes running Network Tests")
 _CONGESTORS = re.compile(r" +(\d+) nodes running Congestion Tests \(min \d+ nodes per congestor\)")
 _LEGEND = re.compile(r" +(Legend|[\w+]+ = .*)")
 _RULE = re.compile(r"\+[+-]{70,}\+")
+_ROW = re.compile(r" *\|(.+)\|")
 _NUMBER = re.compile(r"\d+\.\d")
 
 TIME, RATE = "usec", "MiB/s/rank"
@@ -57,61 +58,48 @@ class GpcnetOutput:
 
 
 class _Lines:
-    """The lines that are not empty, in order, with their numbers."""
+    """The lines that are not empty from the benchmark's first on, with their numbers."""
 
     def __init__(self, text: str, path: str) -> None:
         self.path = path
-        numbered = enumerate(text.splitlines(), 1)
-        self._left = [(number, line) for number, line in numbered if line.strip()]
-        self._left.reverse()
-        self.last = self._left[0] if self._left else (0, "")
+        numbered = [one for one in enumerate(text.splitlines(), 1) if one[1].strip()]
+        # A launcher or a library may print before it.
+        begins = (at for at, (_, one) in enumerate(numbered) if _FIRST.fullmatch(one.rstrip()))
+        self._left = numbered[next(begins, len(numbered)) :][::-1]
+        self._last = numbered[-1] if numbered else (0, "")
 
     def fault(self, reason: str) -> ParseError:
-        number, line = self._left[-1] if self._left else self.last
-        return ParseError(self.path, number, line, reason)
+        return ParseError(self.path, *(self._left[-1] if self._left else self._last), reason)
 
     def next_is(self, pattern: re.Pattern[str]) -> bool:
         return bool(self._left) and pattern.fullmatch(self._left[-1][1].rstrip()) is not None
 
     def take(self, pattern: re.Pattern[str], what: str) -> re.Match[str]:
-        found = pattern.fullmatch(self._left[-1][1].rstrip()) if self._left else None
-        if found is None:
+        if not self.next_is(pattern):
             raise self.fault(f"{what} has to stand here")
-        self._left.pop()
-        return found
+        return pattern.fullmatch(self._left.pop()[1].rstrip())
 
     def cells(self, what: str) -> list[str]:
         """Return the cells of a table's row, after the rule above it."""
         self.take(_RULE, f"the line above {what}")
-        line = self._left[-1][1].strip() if self._left else ""
-        if not (line.startswith("|") and line.endswith("|") and len(line) > 1):
-            raise self.fault(f"{what} has to stand here")
-        self._left.pop()
-        return [cell.strip() for cell in line[1:-1].split("|")]
+        return [cell.strip() for cell in self.take(_ROW, what)[1].split("|")]
 
     def at_row(self) -> bool:
         """Check whether a rule with a row below it comes next, which ends with the table."""
         below = len(self._left) > 1 and self._left[-2][1].lstrip().startswith("|")
         return below and self.next_is(_RULE)
 
-    def skip_before(self, pattern: re.Pattern[str]) -> None:
-        """Skip lines of a launcher or a library before the benchmark's first line."""
-        while self._left and not self.next_is(pattern):
-            self._left.pop()
-
 
 def read(text: str, path: str) -> GpcnetOutput:
     """Return one run; ParseError with the line where the program does not print such text."""
     lines = _Lines(text, path)
-    lines.skip_before(_FIRST)
     version = lines.take(_FIRST, "'NetworkLoad Tests v…'")[1]
     ranks, nodes = map(int, lines.take(_RANKS, "ranks and nodes").groups())
     tests = int(lines.take(_TESTS, "the nodes of the network tests")[1])
     lines.take(_CONGESTORS, "the nodes of the congestion tests")
     while lines.next_is(_LEGEND):
         lines.take(_LEGEND, "the legend")
-    alone = tuple(_tests(lines, ALONE))
-    alongside = tuple(_tests(lines, ALONGSIDE))
+    alone, alongside = (tuple(_tests(lines, title)) for title in (ALONE, ALONGSIDE))
     if [(one.name, one.unit) for one in alone] != [(one.name, one.unit) for one in alongside]:
         raise lines.fault("the tests alone and those alongside congestors are not the same")
     _factors(lines, [one.name for one in alone])

@@ -2,42 +2,24 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
-from typing import Any
 
 from netproof.benchmarks.outputs import text_of
 from netproof.benchmarks.registry import OF_PAIRS
 from netproof.congestion import planning
-from netproof.congestion.turns import VictimTurn
+from netproof.congestion.planning import VictimTurn
 from netproof.errors import NetproofError, shortened
-from netproof.intake.shapes import (
-    MAPPING,
-    NUMBER,
-    TEXT,
-    WHOLE,
-    YES_OR_NO,
-    Each,
-    Keys,
-    OrNone,
-)
 from netproof.measurement.case import Case
 from netproof.measurement.curve import Curve
 from netproof.measurement.disturbance import disturbed
-from netproof.session import job_files, labelled, measured, node_facts
+from netproof.session import job_files, node_facts
 from netproof.session.job_files import Incomplete, StepRecord
+from netproof.session.labelled import MeasuredJob
 from netproof.session.measured import Launch
-from netproof.session.measured_shapes import LAUNCH_SHAPE
 from netproof.site.partition import Partition
-
-FORMAT = 1
-"""Format of the test's record in the report; raised when its keys change."""
-
-KEY = "netproof_load"
-"""The record's key in the report."""
 
 FOLDER = "load"
 """Folder of its reports in the folder of reports, which no verdict reads."""
@@ -45,37 +27,6 @@ FOLDER = "load"
 AGGRESSORS_FILE = "aggressors.tsv"
 
 AGGRESSORS_HEADER = "step\tbegan\tended\trows\twhy"
-
-SHAPE = Keys(
-    {
-        "format": WHOLE,
-        **dict.fromkeys(("system", "partition", "environment", "jobid"), TEXT),
-        "seed": WHOLE,
-        "nodes": Each(TEXT),
-        "partition_extras": MAPPING,
-        "runs": Each(
-            Keys(
-                {
-                    "turn": Keys(
-                        {
-                            "round": WHOLE,
-                            **dict.fromkeys(("place", "victim", "aggressor"), TEXT),
-                            "beside": YES_OR_NO,
-                            "nodes": Each(TEXT),
-                            "others": Each(TEXT),
-                        }
-                    ),
-                    "launch": OrNone(LAUNCH_SHAPE),
-                    "times_us": Each(NUMBER),
-                    "aggression": OrNone(
-                        Keys({"began": NUMBER, "ended": NUMBER, "rows": WHOLE, "why": TEXT})
-                    ),
-                    "fault": TEXT,
-                }
-            )
-        ),
-    }
-)
 
 
 @dataclass(frozen=True)
@@ -148,64 +99,31 @@ class VictimRun:
 
 
 @dataclass(frozen=True)
-class Loaded:
+class Loaded(MeasuredJob):
     """All launches of a job, in order; ``nodes``: the job's own list."""
 
-    system: str
-    partition: str
-    environment: str
-    jobid: str
+    KEY = "netproof_load"
+    CALLED = "measurement under load"
+
     seed: int
-    nodes: tuple[str, ...]
-    partition_extras: Mapping[str, Any]
     runs: tuple[VictimRun, ...]
 
-    @property
-    def where(self) -> Partition:
-        """Return the partition as checks see it."""
-        return Partition.model_validate(self.partition_extras)
-
-    def as_json(self) -> dict[str, Any]:
-        """Return plain values for ``json``; times in µs."""
-        return {"format": FORMAT, **dataclasses.asdict(self, dict_factory=measured.plain)}
-
-    @classmethod
-    def from_json(cls, values: Mapping[str, Any]) -> Loaded:
-        """Return the launches that ``as_json`` wrote; NetproofError for any other values."""
-        called = "what was measured under load"
-        loaded = labelled.read_record(
-            cls, values, SHAPE, FORMAT, called, lambda own: {"runs": tuple(map(_run, own["runs"]))}
-        )
-        for run in loaded.runs:
-            _insist_on_run(run, set(loaded.nodes))
-        return loaded
-
-
-def _run(values: Mapping[str, Any]) -> VictimRun:
-    launch, aggression = values["launch"], values["aggression"]
-    return VictimRun(
-        planning.turn_of(values["turn"]),
-        None if launch is None else Launch.from_json(launch),
-        tuple(values["times_us"]),
-        None if aggression is None else Aggression(**aggression),
-        values["fault"],
-    )
-
-
-def _insist_on_run(run: VictimRun, own: set[str]) -> None:
-    """Raise NetproofError unless a launch has times, on its planned nodes, or a fault."""
-    turn = run.turn
-    named = (*turn.nodes, *turn.others)
-    if len(turn.nodes) != 2 or len(set(named)) != len(named) or not set(named) <= own:
-        raise NetproofError(f"{turn.step}: its nodes are not those of its job, each once")
-    if (run.launch is None) is not bool(run.fault):
-        raise NetproofError(f"{turn.step}: has neither a launch nor a fault, or both")
-    if run.launch is None:
-        return
-    if [use.node for use in run.launch.ranks] != list(turn.nodes):
-        raise NetproofError(f"{turn.step}: its ranks ran on other nodes than it was to")
-    if not run.times_us or min(run.times_us) <= 0:
-        raise NetproofError(f"{turn.step}: has no times, or invalid ones")
+    def insist(self) -> None:
+        """Raise NetproofError unless each launch has times, on its planned nodes, or a fault."""
+        for run in self.runs:
+            turn = run.turn
+            named = (*turn.nodes, *turn.others)
+            each_once = len(set(named)) == len(named) and set(named) <= set(self.nodes)
+            if len(turn.nodes) != 2 or not each_once:
+                raise NetproofError(f"{turn.step}: its nodes are not those of its job, each once")
+            if (run.launch is None) is not bool(run.fault):
+                raise NetproofError(f"{turn.step}: has neither a launch nor a fault, or both")
+            if run.launch is None:
+                continue
+            if [use.node for use in run.launch.ranks] != list(turn.nodes):
+                raise NetproofError(f"{turn.step}: its ranks ran on other nodes than it was to")
+            if not run.times_us or min(run.times_us) <= 0:
+                raise NetproofError(f"{turn.step}: has no times, or invalid ones")
 
 
 def of_job(folder: Path, jobid: str) -> Loaded:
@@ -213,19 +131,16 @@ def of_job(folder: Path, jobid: str) -> Loaded:
 
     Raise NetproofError where the job drew none, or wrote no record.
     """
-    question = planning.read_question(folder)
+    question = planning.LoadQuestion.read(folder)
     several = planning.read_turns(folder)
     recorded = job_files.records(folder)
     aggressions = aggressions_of(folder)
-    system, partition, environment = question.where
     return Loaded(
-        system,
-        partition,
-        environment,
+        *question.where,
         jobid,
-        question.seed,
         node_facts.nodes_of_job(folder, jobid),
         question.extras,
+        question.seed,
         tuple(_of_turn(folder, turn, question, recorded, aggressions) for turn in several),
     )
 
@@ -305,8 +220,3 @@ def aggressions_of(folder: Path) -> dict[str, Aggression]:
             said = shortened(repr(line))
             raise NetproofError(f"{path}:{number}: {said} is no aggressor: {error}") from error
     return found
-
-
-def of_report(path: Path) -> list[Loaded]:
-    """Return the measurements in a report; NetproofError without a complete one."""
-    return labelled.of_report(path, KEY, Loaded.from_json, "measurement under load")

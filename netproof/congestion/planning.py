@@ -1,4 +1,7 @@
-"""The job script of a load test, and its plan of who measures with whom.
+"""A load test: its launches, alone or alongside which aggressor, and its job script.
+
+As in GPCNeT (Chunduri et al., "GPCNeT: designing a benchmark suite for inducing and measuring
+contention in HPC networks", SC19), a victim's and an aggressor's nodes are disjoint.
 
 A job's nodes are known only within it. There ``python -m netproof.congestion.planning FOLDER``
 draws the launches, and writes them as a plan and as lines of the script.
@@ -6,22 +9,30 @@ draws the launches, and writes them as a plan and as lines of the script.
 
 from __future__ import annotations
 
-import dataclasses
 import json
 import os
+import random
 import shlex
 import sys
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from enum import StrEnum
 from pathlib import Path
-from typing import Any
 
+from netproof import codec
 from netproof.benchmarks.registry import OF_PAIRS
-from netproof.congestion.turns import Aggressor, Victim, VictimPlace, VictimTurn, turns
 from netproof.errors import NetproofError
-from netproof.intake import json_reading
 from netproof.session import job_scripts, node_facts, plan
+from netproof.session.labelled import Question, read_json
+from netproof.session.labelled import write_question as write_question
 from netproof.site.partition import Partition
+
+LEAST_NODES = 4
+"""Two for the victim, two for the aggressor."""
+
+SHORT_BYTES = 8
+"""GPCNeT's message for latency and Allreduce."""
 
 QUESTION_FILE = "load.json"
 """Task of the job, in the folder of its script."""
@@ -46,12 +57,208 @@ ONE_CALL = ("-iter", "1")
 """Arguments of a victim: a row is one call."""
 
 
+class Victim(StrEnum):
+    """A measurement between two nodes."""
+
+    LATENCY = "latency"
+    BANDWIDTH = "bandwidth"
+    ALLREDUCE = "allreduce"
+
+    @property
+    def function(self) -> str:
+        """Return the function of IMB-MPI1."""
+        return "Allreduce" if self is Victim.ALLREDUCE else "PingPong"
+
+    def size(self, most_bytes: int) -> int:
+        """Return its message in bytes, where the partition's largest message is ``most_bytes``."""
+        return most_bytes if self is Victim.BANDWIDTH else SHORT_BYTES
+
+
+class Aggressor(StrEnum):
+    """A load on all other nodes."""
+
+    INCAST = "incast"
+    ALL_TO_ALL = "all-to-all"
+    BROADCAST = "broadcast"
+    ONE_TO_ONE = "one-to-one"
+
+    @property
+    def function(self) -> str:
+        """Return the function of IMB-MPI1: libraries mostly gather unequal data without a tree."""
+        return {
+            Aggressor.INCAST: "Gatherv",
+            Aggressor.ALL_TO_ALL: "Alltoall",
+            Aggressor.BROADCAST: "Bcast",
+            Aggressor.ONE_TO_ONE: "PingPing",
+        }[self]
+
+
+class VictimPlace(StrEnum):
+    """Place of the victim's two nodes, as far as Slurm knows the switches."""
+
+    ANYWHERE = "anywhere"
+    WITHIN = "within a leaf"
+    ACROSS = "across leaves"
+
+    @property
+    def word(self) -> str:
+        """Return its part of a step's name."""
+        return self.value.partition(" ")[0]
+
+
 @dataclass(frozen=True)
-class LoadQuestion:
+class VictimTurn:
+    """One launch of a victim: its round (from 1), its place, and alone or alongside its aggressor.
+
+    ``nodes``: the victim's; ``others``: the aggressor's in the order of its ranks, silent in
+    launches alone. An incast goes to the first, a broadcast comes from it.
+    """
+
+    round: int
+    place: VictimPlace
+    victim: Victim
+    aggressor: Aggressor
+    beside: bool
+    nodes: tuple[str, ...]
+    others: tuple[str, ...]
+
+    @property
+    def subject(self) -> str:
+        """Return the stem of the names of such launches."""
+        when = "beside" if self.beside else "without"
+        return f"{self.victim}-{self.place.word}-{when}-{self.aggressor}"
+
+    @property
+    def step(self) -> str:
+        """Return the name of its step."""
+        return f"{self.subject}.{self.round}"
+
+    @property
+    def aggressor_step(self) -> str:
+        """Return the name of its aggressor's step."""
+        return f"aggressor-{self.step}"
+
+
+def chosen(kind: type[StrEnum], text: str) -> tuple[StrEnum, ...]:
+    """Return the members that a list with commas names, or ``all``; NetproofError for others."""
+    if text == "all":
+        return tuple(kind)
+    names = dict.fromkeys(text.split(","))
+    unknown = [name for name in names if name not in list(kind)]
+    if unknown:
+        raise NetproofError(f"unknown {unknown[0]!r}; choose from {', '.join(kind)}")
+    return tuple(map(kind, names))
+
+
+def turns(
+    nodes: Sequence[str],
+    leaves: Mapping[str, Sequence[str]],
+    victims: Sequence[Victim],
+    aggressors: Sequence[Aggressor],
+    rounds: int,
+    seed: int,
+) -> tuple[VictimTurn, ...]:
+    """Return the launches of a job on ``nodes`` in their order.
+
+    Each round draws nodes, first those that were the victim's least often, so that each is
+    measured; and shuffles everything that is compared. Launches alone and alongside follow each
+    other in random order. ``leaves``: nodes by switch, empty where Slurm knows none. Raise
+    NetproofError for fewer than ``LEAST_NODES`` nodes.
+    """
+    if len(nodes) < LEAST_NODES:
+        raise NetproofError(
+            f"the job has {len(nodes)} nodes, {', '.join(nodes)}, and load takes {LEAST_NODES}: two"
+            " for what is measured, two for what congests"
+        )
+    draw = random.Random(seed)
+    found: list[VictimTurn] = []
+    measured_in: Counter[str] = Counter()
+    for number in range(1, rounds + 1):
+        places = _drawn(nodes, leaves, draw, measured_in)
+        measured_in.update({node for measured, _ in places.values() for node in measured})
+        compared = [
+            (place, victim, aggressor)
+            for place in places
+            for victim in victims
+            for aggressor in aggressors
+        ]
+        draw.shuffle(compared)
+        for place, victim, aggressor in compared:
+            measured, others = places[place]
+            # Pairs leave an odd node out.
+            odd = aggressor is Aggressor.ONE_TO_ONE and len(others) % 2
+            sending = others[:-1] if odd else others
+            both = [False, True]
+            draw.shuffle(both)
+            found += [
+                VictimTurn(number, place, victim, aggressor, alongside, measured, sending)
+                for alongside in both
+            ]
+    return tuple(found)
+
+
+def _drawn(
+    nodes: Sequence[str],
+    leaves: Mapping[str, Sequence[str]],
+    draw: random.Random,
+    measured_in: Counter[str],
+) -> dict[VictimPlace, tuple[tuple[str, ...], tuple[str, ...]]]:
+    """Draw the victim's nodes and the others, by place; ``measured_in``: earlier rounds by node.
+
+    With leaves, the victim is within one, or across two, while the others send the same: from leaf
+    to leaf, an incast to a node of the second.
+    """
+
+    def shuffled(several: Sequence[str]) -> list[str]:
+        """Return them shuffled, those first that were measured least often."""
+        return sorted(draw.sample(several, len(several)), key=measured_in.__getitem__)
+
+    below = [[node for node in of_leaf if node in nodes] for of_leaf in leaves.values()]
+    wide = [of_leaf for of_leaf in below if len(of_leaf) >= 2]
+    if len(wide) < 2:
+        drawn_first = shuffled(list(nodes))
+        others = draw.sample(drawn_first[2:], len(drawn_first) - 2)
+        return {VictimPlace.ANYWHERE: (tuple(drawn_first[:2]), tuple(others))}
+    fewest = min(measured_in[node] for of_leaf in wide for node in of_leaf)
+    first, second, *_ = sorted(
+        draw.sample(wide, len(wide)),
+        key=lambda of_leaf: -sum(measured_in[node] == fewest for node in of_leaf),
+    )
+    one, other, *more = shuffled(first)
+    first = [one, other, *draw.sample(more, len(more))]
+    last, *more = shuffled(second)
+    second = [*draw.sample(more, len(more)), last]
+    rest = [draw.sample(one, len(one)) for one in below if set(one).isdisjoint(first + second)]
+    known = {node for one in below for node in one}
+    rest.append([node for node in nodes if node not in known])
+    drawn = {
+        VictimPlace.WITHIN: (first[0], first[1]),
+        VictimPlace.ACROSS: (first[0], second[-1]),
+    }
+    return {
+        place: (
+            measured,
+            tuple(
+                _in_turns([[node for node in one if node not in measured] for one in order]),
+            ),
+        )
+        for place, measured in drawn.items()
+        for order in [[second, first, *rest]]
+    }
+
+
+def _in_turns(several: Sequence[Sequence[str]]) -> Iterator[str]:
+    """Yield the first of each, then the second of each, until all are through."""
+    for place in range(max(map(len, several))):
+        yield from (one[place] for one in several if place < len(one))
+
+
+@dataclass(frozen=True)
+class LoadQuestion(Question):
     """The task of a job: where, with what, how often, started by ``srun``."""
 
-    where: tuple[str, str, str]
-    extras: Mapping[str, Any]
+    FILE = QUESTION_FILE
+
     leaves: Mapping[str, tuple[str, ...]]
     victims: tuple[Victim, ...]
     aggressors: tuple[Aggressor, ...]
@@ -59,59 +266,15 @@ class LoadQuestion:
     seed: int
     srun: tuple[str, ...]
 
-    @property
-    def partition(self) -> Partition:
-        """Return the partition as checks see it."""
-        return Partition.model_validate(self.extras)
-
-
-def write_question(folder: Path, question: LoadQuestion) -> None:
-    """Write the task to the job's folder."""
-    (folder / QUESTION_FILE).write_text(json.dumps(dataclasses.asdict(question)) + "\n")
-
-
-def read_question(folder: Path) -> LoadQuestion:
-    """Read what ``write_question`` wrote; NetproofError where it is damaged."""
-    path = folder / QUESTION_FILE
-    try:
-        values = json_reading.json_file(path)
-        return LoadQuestion(
-            tuple(values["where"]),
-            values["extras"],
-            {leaf: tuple(nodes) for leaf, nodes in values["leaves"].items()},
-            tuple(map(Victim, values["victims"])),
-            tuple(map(Aggressor, values["aggressors"])),
-            values["rounds"],
-            values["seed"],
-            tuple(values["srun"]),
-        )
-    except (OSError, KeyError, TypeError, ValueError, AttributeError) as error:
-        raise NetproofError(f"{path}: cannot be read: {error!r}") from error
-
 
 def read_turns(folder: Path) -> tuple[VictimTurn, ...]:
     """Read the drawn launches; NetproofError where there are none, or the file is damaged."""
     path = folder / TURNS_FILE
-    try:
-        return tuple(map(turn_of, json_reading.json_file(path)))
-    except FileNotFoundError:
-        said = f"{path}: the job did not come to draw its launches; see {folder}'s *.err"
-        raise NetproofError(said) from None
-    except (OSError, KeyError, TypeError, ValueError) as error:
-        raise NetproofError(f"{path}: cannot be read: {error!r}") from error
-
-
-def turn_of(values: Mapping[str, Any]) -> VictimTurn:
-    """Return the launch of plain values by field; KeyError, ValueError for other ones."""
-    return VictimTurn(
-        values["round"],
-        VictimPlace(values["place"]),
-        Victim(values["victim"]),
-        Aggressor(values["aggressor"]),
-        values["beside"],
-        tuple(values["nodes"]),
-        tuple(values["others"]),
-    )
+    if not path.exists():
+        raise NetproofError(
+            f"{path}: the job did not come to draw its launches; see {folder}'s *.err"
+        )
+    return read_json(tuple[VictimTurn, ...], path)
 
 
 def script(partition: Partition, folder: Path) -> str:
@@ -197,7 +360,7 @@ def write_turns(folder: Path, jobid: str) -> None:
 
     Raise NetproofError for too few nodes or damaged files.
     """
-    question = read_question(folder)
+    question = LoadQuestion.read(folder)
     nodes = node_facts.nodes_of_job(folder, jobid)
     drawn = turns(
         nodes,
@@ -212,7 +375,7 @@ def write_turns(folder: Path, jobid: str) -> None:
         if turn.beside:
             (folder / f"{turn.aggressor_step}.nodes").write_text(_listed(turn.others))
     (folder / LINES_FILE).write_text(lines(drawn, question))
-    document = json.dumps([dataclasses.asdict(turn) for turn in drawn], indent=1)
+    document = json.dumps(codec.encode(drawn), indent=1)
     (folder / TURNS_FILE).write_text(document + "\n")
 
 

@@ -9,38 +9,26 @@ when there was none.
 
 from __future__ import annotations
 
-import dataclasses
-import json
 import os
 import re
 import shlex
 import sys
 import time
 from bisect import bisect_right
-from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from netproof.benchmarks.outputs import text_of
 from netproof.benchmarks.registry import OF_PAIRS
 from netproof.congestion.planning import ONE_CALL
 from netproof.errors import NetproofError
-from netproof.intake import json_reading
-from netproof.intake.shapes import MAPPING, NUMBER, TEXT, WHOLE, Each, Keys
 from netproof.measurement.case import Case
 from netproof.measurement.curve import Curve
-from netproof.session import job_files, job_scripts, labelled, measured, node_facts, plan
+from netproof.session import job_files, job_scripts, node_facts, plan
 from netproof.session.job_files import Incomplete
+from netproof.session.labelled import MeasuredJob, Question
+from netproof.session.labelled import write_question as write_question
 from netproof.session.measured import Launch
-from netproof.session.measured_shapes import LAUNCH_SHAPE
-from netproof.site.partition import Partition
-
-FORMAT = 1
-"""Format of the test's record in the report; raised when its keys change."""
-
-KEY = "netproof_tails"
-"""The record's key in the report."""
 
 FOLDER = "tails"
 """Folder of its reports in the folder of reports, which no verdict reads."""
@@ -74,45 +62,19 @@ BOTH_WAYS = 2
 
 
 @dataclass(frozen=True)
-class TailsQuestion:
+class TailsQuestion(Question):
     """The task of a job: where, for how long, and with messages of how many bytes."""
 
-    where: tuple[str, str, str]
-    extras: Mapping[str, Any]
+    FILE = QUESTION_FILE
+
     seconds: float
     bytes: int
     srun: tuple[str, ...]
 
     @property
-    def partition(self) -> Partition:
-        """Return the partition as checks see it."""
-        return Partition.model_validate(self.extras)
-
-    @property
     def limit_s(self) -> int:
         """Return the seconds after which a launch is ended."""
         return self.partition.step_limit_s + int(2 * self.seconds)
-
-
-def write_question(folder: Path, question: TailsQuestion) -> None:
-    """Write the task to the job's folder."""
-    (folder / QUESTION_FILE).write_text(json.dumps(dataclasses.asdict(question)) + "\n")
-
-
-def read_question(folder: Path) -> TailsQuestion:
-    """Read what ``write_question`` wrote; NetproofError where it is damaged."""
-    path = folder / QUESTION_FILE
-    try:
-        values = json_reading.json_file(path)
-        return TailsQuestion(
-            tuple(values["where"]),
-            values["extras"],
-            float(values["seconds"]),
-            int(values["bytes"]),
-            tuple(values["srun"]),
-        )
-    except (OSError, KeyError, TypeError, ValueError, AttributeError) as error:
-        raise NetproofError(f"{path}: cannot be read: {error!r}") from error
 
 
 def script(question: TailsQuestion, folder: Path) -> str:
@@ -185,7 +147,7 @@ def enough(folder: Path) -> bool:
 
 def write_launch(folder: Path) -> None:
     """Plan the long launch, and write it to the job's folder; NetproofError if impossible."""
-    question = read_question(folder)
+    question = TailsQuestion.read(folder)
     calls = round(question.seconds / call_s(folder))
     calls = min(max(calls, TRIALS[0]), MOST_CALLS)
     for name, text in plan.size_files({_listed(calls): [question.bytes] * calls}).items():
@@ -228,45 +190,22 @@ def watched(folder: Path, text: str) -> list[tuple[float, int]]:
     return found
 
 
-SHAPE = Keys(
-    {
-        "format": WHOLE,
-        **dict.fromkeys(("system", "partition", "environment", "jobid"), TEXT),
-        "nodes": Each(TEXT),
-        "partition_extras": MAPPING,
-        "bytes": WHOLE,
-        "seconds": NUMBER,
-        "launch": LAUNCH_SHAPE,
-        "times_us": Each(NUMBER),
-        "watched": Each(Each(NUMBER)),
-    }
-)
-
-
 @dataclass(frozen=True)
-class Tail:
+class Tail(MeasuredJob):
     """A long launch.
 
     ``seconds``: asked for; ``times_us``: one way, of each call in order; ``watched``: seconds since
     the epoch, and how many calls had been printed by then.
     """
 
-    system: str
-    partition: str
-    environment: str
-    jobid: str
-    nodes: tuple[str, ...]
-    partition_extras: Mapping[str, Any]
+    KEY = "netproof_tails"
+    CALLED = "measurement of tails"
+
     bytes: int
     seconds: float
     launch: Launch
     times_us: tuple[float, ...]
     watched: tuple[tuple[float, int], ...]
-
-    @property
-    def where(self) -> Partition:
-        """Return the partition as checks see it."""
-        return Partition.model_validate(self.partition_extras)
 
     @property
     def took_s(self) -> float:
@@ -278,38 +217,21 @@ class Tail:
         place = bisect_right(self.watched, call, key=lambda one: one[1])
         return self.watched[min(place, len(self.watched) - 1)][0]
 
-    def as_json(self) -> dict[str, Any]:
-        """Return plain values for ``json``; times in µs."""
-        return {"format": FORMAT, **dataclasses.asdict(self, dict_factory=measured.plain)}
-
-    @classmethod
-    def from_json(cls, values: Mapping[str, Any]) -> Tail:
-        """Return the launch that ``as_json`` wrote; NetproofError for any other values."""
-        tail = labelled.read_record(
-            cls, values, SHAPE, FORMAT, "what was measured of tails", _parts
-        )
-        nodes, times = tail.nodes, tail.times_us
-        if [use.node for use in tail.launch.ranks] != list(nodes) or len(nodes) != 2:
+    def insist(self) -> None:
+        """Raise NetproofError unless its ranks ran on its nodes and it was watched to its end."""
+        nodes, times = self.nodes, self.times_us
+        if [use.node for use in self.launch.ranks] != list(nodes) or len(nodes) != 2:
             raise NetproofError("the ranks of a tail ran on other nodes than those of its job")
         if not times or min(times) <= 0:
             raise NetproofError("a tail has no times, or invalid ones")
-        counts = [count for _, count in tail.watched]
+        counts = [count for _, count in self.watched]
         if not counts or counts != sorted(counts) or counts[-1] != len(times):
             raise NetproofError("a tail was not watched until its last call")
-        return tail
-
-
-def _parts(values: Mapping[str, Any]) -> dict[str, Any]:
-    return {
-        "launch": Launch.from_json(values["launch"]),
-        "times_us": tuple(values["times_us"]),
-        "watched": tuple((float(moment), int(count)) for moment, count in values["watched"]),
-    }
 
 
 def of_job(folder: Path, jobid: str) -> Tail:
     """Return the long launch from ``folder``; NetproofError where it is cut short."""
-    question = read_question(folder)
+    question = TailsQuestion.read(folder)
     recorded = job_files.records(folder)
     try:
         calls = int((folder / CALLS_FILE).read_text())
@@ -344,11 +266,6 @@ def of_job(folder: Path, jobid: str) -> Tail:
         tuple(times),
         tuple(looks),
     )
-
-
-def of_report(path: Path) -> list[Tail]:
-    """Return the measurements in a report; NetproofError without a complete one."""
-    return labelled.of_report(path, KEY, Tail.from_json, "measurement of tails")
 
 
 if __name__ == "__main__":

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import dataclasses
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,6 +21,8 @@ from netproof.measurement.case import Case
 from netproof.site.partition import ScoreBaseline
 from netproof.store import Store, StoredSession, questions
 from netproof.store.columns import KEY
+
+T = TypeVar("T")
 
 STILL_MEASURED = 10
 """Newest sessions that may lack a case before it is followed no longer."""
@@ -249,10 +252,10 @@ def read(
         values.baseline,
         left,
         other_sizes,
-        _crashes(values),
+        _by_night(Crashes, values.crashes, 2),
         tuple(sorted(inconclusive, key=lambda one: (one.session, one.case))),
         tuple(f"{stored.name} is left out: {why}" for stored, why in faults.items()),
-        _counted(values),
+        _by_night(NodeCounted, values.counted, len(COUNTED)),
     ), values
 
 
@@ -311,34 +314,22 @@ def _line(values: Floats, there: NDArray[np.bool_]) -> tuple[float | None, ...]:
     return tuple(value if known else None for value, known in pairs)
 
 
-def _crashes(values: NightValues) -> tuple[Crashes, ...]:
-    rows: dict[tuple[str, str], dict[int, tuple[int, int]]] = defaultdict(dict)
-    for night, several in enumerate(values.crashes):
-        for partition, environment, launches, crashed in several:
-            rows[partition, environment][night] = (launches, crashed)
-    nights = range(len(values.sessions))
-    return tuple(
-        Crashes(
-            *where,
-            *(
-                tuple(by_night[night][which] if night in by_night else None for night in nights)
-                for which in (0, 1)
-            ),
-        )
-        for where, by_night in sorted(rows.items())
-    )
+def _by_night(
+    kind: Callable[..., T], nights: Sequence[Sequence[Sequence[Any]]], counts: int
+) -> tuple[T, ...]:
+    """Return a ``kind`` for each pair of names, with a tuple over the nights for each count.
 
-
-def _counted(values: NightValues) -> tuple[NodeCounted, ...]:
-    rows: dict[tuple[str, str], dict[int, list[int | None]]] = defaultdict(dict)
-    for night, several in enumerate(values.counted):
-        for partition, node, *counts in several:
-            rows[partition, node][night] = counts
-    nights, unknown = range(len(values.sessions)), [None] * len(COUNTED)
+    ``nights``: the rows of each: two names, then so many ``counts``; None on nights without a row.
+    """
+    rows: dict[tuple[str, str], dict[int, Sequence[Any]]] = defaultdict(dict)
+    for night, several in enumerate(nights):
+        for one, other, *values in several:
+            rows[one, other][night] = values
+    unknown = [None] * counts
     return tuple(
-        NodeCounted(
+        kind(
             *where,
-            *zip(*(by_night.get(night, unknown) for night in nights), strict=True),
+            *zip(*(by_night.get(night, unknown) for night in range(len(nights))), strict=True),
         )
         for where, by_night in sorted(rows.items())
     )

@@ -26,7 +26,7 @@ WORD_BYTES = 4
 """``port_xmit_data`` and ``port_rcv_data`` count words of 4 bytes."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class CounterSource:
     """What one source of a node counted.
 
@@ -47,7 +47,7 @@ class CounterSource:
     interfaces: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class NodeCounters:
     """What a node counted from before its first rank began to after that ended.
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from netproof.errors import NetproofError
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Curve:
     """Times over message sizes.
 

@@ -24,7 +24,7 @@ _COLUMNS = ("user", "nice", "system", "idle", "iowait", "irq", "softirq", "steal
 """Columns of the line ``cpu`` of /proc/stat, proc(5); guests, which follow, are in ``user``."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class NodeLoad:
     """A node's machine while a launch ran.
 
@@ -50,7 +50,7 @@ class NodeLoad:
     absent: tuple[tuple[str, str], ...] = ()
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Scheduled:
     """The kernel's scheduling of a rank's first thread.
 

@@ -25,7 +25,7 @@ HALVES = 2
 """Readings per launch: the mean of each half."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Pace:
     """Reading of a half of a launch in an environment: ``ns``, or None and ``why``."""
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Payload:
     """The bytes of messages that must leave the nodes of a launch, all of them together.
 
@@ -17,7 +17,7 @@ class Payload:
     why: str = ""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Exchanged:
     """The messages that the ranks of a launch must send to each other, on whatever nodes.
 

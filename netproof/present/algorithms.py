@@ -13,7 +13,7 @@ from netproof.present.tables import DataTable, benchmark_name, print_answer
 from netproof.present.tuning import gain_in_words, percent, setting
 from netproof.present.wording import counted, size_in_words
 from netproof.tuning.algorithm_sweep import AlgorithmSweep
-from netproof.tuning.winners import SizeWinner, Winners
+from netproof.tuning.gains import SizeWinner, Winners
 
 OWN = "the library's own"
 

@@ -9,8 +9,8 @@ from typing import Any
 from rich.console import Console
 
 from netproof.congestion.causes import CauseKind, LoadCause, LoadFindings
-from netproof.congestion.factors import Factor, Impact, Impacts, Statistic
-from netproof.congestion.gpcnet import GpcnetFactor, GpcnetImpacts
+from netproof.congestion.factors import BoundedFactor, Factor, Impact, Impacts, Statistic
+from netproof.congestion.gpcnet import GpcnetImpacts
 from netproof.congestion.loaded import Loaded
 from netproof.measurement.interval import Side
 from netproof.present.tables import DataTable, print_answer
@@ -20,7 +20,7 @@ MOST_REFUSED = 10
 """Rejected rounds that are named; ``--json`` has all of them."""
 
 
-def factor_in_words(factor: Factor | GpcnetFactor) -> str:
+def factor_in_words(factor: BoundedFactor) -> str:
     """Return a factor with interval and side of its bound: ``4.4 (4.1 to 4.6), above 1.5``."""
     if factor.value is None or factor.interval is None:
         return "not known"

@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 
 from rich import box
 from rich.console import Console
-from rich.progress import track
+from rich.segment import Segment, Segments
 from rich.table import Table
 from rich.text import Text
 
@@ -19,6 +19,7 @@ from netproof.criteria import Level
 from netproof.measurement.case import Case
 from netproof.measurement.units import mbit_s
 from netproof.present.characters import visible
+from netproof.present.terminal import console, say
 from netproof.present.wording import not_available, outcome
 from netproof.session.slurm_nodes import labelled
 from netproof.verdict.explain import counts, failures
@@ -29,21 +30,10 @@ from netproof.verdict.verdict import Borrowed, Judged, Verdict, sentences_of_ski
 MOST_DIFFERENCES = 10
 """Differences between nodes that are printed; the store and the report have all of them."""
 
-_WIDTH_OFF_TERMINAL = 140
 _BETWEEN_COLUMNS = 2
 _BETWEEN_CASES = 3
 
 T = TypeVar("T")
-
-
-def console(*, stderr: bool = False) -> Console:
-    """Return a console as wide as the terminal, or without one wide enough for the tables."""
-    stream = sys.stderr if stderr else sys.stdout
-    width = None if stream.isatty() else _WIDTH_OFF_TERMINAL
-    # Text in brackets, or between colons, is not markup: a card's name for instance.
-    return Console(
-        file=stream, width=width, highlight=False, soft_wrap=False, markup=False, emoji=False
-    )
 
 
 @contextmanager
@@ -59,6 +49,8 @@ def working(what: str) -> Iterator[None]:
 
 def tracked(items: Sequence[T], what: str) -> Iterable[T]:
     """Return the items, with a progress bar on the terminal, if there is one."""
+    from rich.progress import track
+
     err = console(stderr=True)
     if not err.is_terminal:
         return items
@@ -315,12 +307,24 @@ def _print_cases(verdict: Verdict, out: Console) -> None:
         print_table(fitting(columns, out.width), out)
         return
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
-    for column in columns:
-        table.add_column(column.heading, justify="right" if column.right else "left", no_wrap=True)
-    for row in zip(*(column.cells for column in columns), strict=True):
-        table.add_row(*(_cell(cell) for cell in row))
+    widths = [column.width for column in columns]
+    for column, wide in zip(columns, widths, strict=True):
+        side = "right" if column.right else "left"
+        table.add_column(column.heading, justify=side, no_wrap=True, width=wide)
     width, out.width = out.width, max(out.width, needed)
-    out.print(table)
+    *head, end = out.render_lines(table, pad=False)
+    segments = [segment for line in head for segment in (*line, Segment.line())]
+    # Rich takes seconds to lay thousands of rows out.
+    for cells in zip(*(column.cells for column in columns), strict=True):
+        between = " "
+        for column, wide, cell in zip(columns, widths, cells, strict=True):
+            room = " " * (wide - len(cell))
+            left, right = (room, "") if column.right else ("", room)
+            style = out.get_style(cell.style) if cell.style else None
+            segments += [Segment(between + left), Segment(cell.plain, style), Segment(right)]
+            between = " " * _BETWEEN_CASES
+        segments += [Segment(" "), Segment.line()]
+    out.print(Segments([*segments, *end, Segment.line()]))
     out.width = width
 
 
@@ -374,14 +378,6 @@ def _word(judged: Judged | Borrowed) -> Text:
     if isinstance(judged, Borrowed):
         return Text(f"of {judged.date}", "dim")
     return Text(*_WORDS.get(judged.level, (judged.expected or "pass", "green")))
-
-
-def say(out: Console, sentence: str, style: str = "") -> None:
-    """Print a sentence on a line of its own, which the terminal may wrap.
-
-    Output of a job may be part of it, so control characters are shown by their code.
-    """
-    out.print(Text(visible(sentence), style), soft_wrap=True)
 
 
 def _figures(judged: Judged | Borrowed) -> tuple[str, str, str, str]:

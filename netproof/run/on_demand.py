@@ -18,7 +18,7 @@ from reframe.core.exceptions import ReframeError, SanityError
 from netproof.benchmarks.registry import OF_PAIRS
 from netproof.congestion import gpcnet, planning, tails
 from netproof.congestion.loaded import AGGRESSORS_FILE, of_job
-from netproof.congestion.turns import LEAST_NODES, SHORT_BYTES, Aggressor, Victim, chosen
+from netproof.congestion.planning import LEAST_NODES, SHORT_BYTES, Aggressor, Victim, chosen
 from netproof.errors import NetproofError
 from netproof.measurement.case import Case
 from netproof.run.jobs import Job, environments_of, name_of

@@ -10,15 +10,16 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
+from netproof import codec
 from netproof.benchmarks import registry
 from netproof.criteria import Bend, Finding, Level
 from netproof.measurement.case import Case
 from netproof.measurement.disturbance import disturbed
 from netproof.measurement.links import Link
 from netproof.measurement.transports import Transport
-from netproof.session import again, measured, plan
+from netproof.session import again, plan
 from netproof.session.again import MeasuredAgain
-from netproof.session.measured import Crash, Launch, Measured
+from netproof.session.measured import Crash, Launch, Measured, RepeatedCase
 from netproof.site.partition import ScoreBaseline
 from netproof.verdict import case_rulings, group_rulings, limits
 from netproof.verdict.case_rulings import Job
@@ -130,16 +131,7 @@ class RepeatCase:
 
     def results(self) -> dict[str, Any]:
         """Return the case, its repeat launches, crashes and faults as plain values for ``json``."""
-        launches, crashes = (
-            [dataclasses.asdict(one, dict_factory=measured.plain) for one in several]
-            for several in (self.launches, self.crashes)
-        )
-        return {
-            "case": dataclasses.asdict(self.case),
-            "launches": launches,
-            "crashes": crashes,
-            "faults": list(self.faults),
-        }
+        return codec.encode(RepeatedCase(self.case, self.launches, self.crashes, self.faults))
 
     def as_json(self) -> dict[str, Any]:
         """Return what is asked, as plain values for ``json``; a missing bound is None."""

@@ -12,6 +12,7 @@ from reframe.core.builtins import parameter, run_after, run_before, sanity_funct
 from reframe.core.exceptions import SanityError
 from reframe.core.runtime import emit_loadenv_commands, runtime
 
+from netproof import codec
 from netproof.measurement.case import Case
 from netproof.run import repeat_cases, repeat_rounds
 from netproof.run.jobs import Job, Reader, Steps, environments_of, name_of, tests_of
@@ -136,11 +137,10 @@ class Repeat(Steps, Reader, RecordedTest):
         """Return a case with its repeat launches; raise Incomplete if one is not complete."""
         for values in self.netproof_further.get("cases", ()):
             if Case(**values["case"]) == case.case:
-                if values["faults"]:
-                    raise job_files.Incomplete(values["faults"])
-                more = [measured.Launch.from_json(launch) for launch in values["launches"]]
-                crashed = [measured.Crash.from_json(crash) for crash in values["crashes"]]
-                return case.with_launches([*case.launches, *more], crashed)
+                more = codec.decode(measured.RepeatedCase, values, "repeat launches")
+                if more.faults:
+                    raise job_files.Incomplete(more.faults)
+                return case.with_launches([*case.launches, *more.launches], more.crashes)
         return case
 
     def measured_again(self) -> dict[tuple, again.MeasuredAgain]:

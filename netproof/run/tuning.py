@@ -20,10 +20,8 @@ from netproof.run.on_demand import DemandedJob, JobRead, OnDemand
 from netproof.run.system_here import rank_counts
 from netproof.session import plan
 from netproof.site.partition import ranks_feature
-from netproof.tuning import algorithm_sweep, parameters, restoring
-from netproof.tuning.algorithm_sweep import AlgorithmSweep
-from netproof.tuning.algorithms import known
-from netproof.tuning.algorithms.known import Choice
+from netproof.tuning import algorithm_sweep, algorithms, parameters, restoring
+from netproof.tuning.algorithms import Choice
 from netproof.tuning.parameters import Parameter, Told
 from netproof.tuning.sweep import Sweep, SweepTurn, hooked_script, of_job, own_values, steps, turns
 
@@ -197,7 +195,7 @@ class AlgorithmLaunches(DemandedJob, Swept):
     def choice(self) -> Choice:
         """Return the algorithms and how to select them; raise NetproofError for unknown ones."""
         given = self.swept_algorithms.split(",") if self.swept_algorithms else ()
-        return known.choice(self.current_environ.extras["mpi"], self.swept_function, given)
+        return algorithms.choice(self.current_environ.extras["mpi"], self.swept_function, given)
 
     def sequence(self) -> tuple[SweepTurn, ...]:
         """Return the launches in their order."""
@@ -250,27 +248,11 @@ class AlgorithmCheck(JobRead, Swept):
     @sanity_function
     def is_complete(self) -> bool:
         """Check that the default and another algorithm were launched in every round."""
-        job = self.getdep(self.launching_test())
-        partition = self.site_partition()
-        case, choice = job.case(), job.choice()
-        tried = self.left_by_job(
-            lambda folder, _: algorithm_sweep.of_job(
-                folder, case, partition, job.sequence(), choice
+        job, extras = self.getdep(self.launching_test()), self.current_partition.extras
+        swept = self.left_by_job(
+            lambda folder, jobid: algorithm_sweep.of_job(
+                folder, jobid, job.case(), extras, job.sequence(), job.choice(), job.seed
             )
         )
-        swept = Sweep(
-            case,
-            algorithm_sweep.PARAMETER,
-            choice.title,
-            choice.told,
-            str(job.job.jobid),
-            job.seed,
-            self.current_partition.extras,
-            tried.turns,
-            tried.launches,
-        )
-        algorithms = AlgorithmSweep(
-            swept, choice.library, choice.names, tried.refused, tried.fell_back
-        )
-        self.write_record(netproof_algorithms=algorithms.as_json())
+        self.write_record(netproof_algorithms=swept.as_json())
         return True

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import chain
@@ -28,7 +28,7 @@ from netproof.measurement.readings import LandmarkSettings
 from netproof.session.rank_use import RankUse, Start, by_node
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Crash:
     """An attempt at a launch that died before its first figure, and after which came another.
 
@@ -45,11 +45,6 @@ class Crash:
     said: str
     counters: Counters | None = None
 
-    @classmethod
-    def from_json(cls, values: Any) -> Crash:
-        """Return the crash of plain values; raise NetproofError."""
-        return codec.decode(cls, values, "a crash cannot be read")
-
     def __str__(self) -> str:
         """As it stands in a sentence."""
         on = f" on {', '.join(self.nodes)}" if self.nodes else ""
@@ -60,7 +55,7 @@ class Crash:
         )
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Peer:
     """A launch of the same case in another environment, made next to a launch on its nodes.
 
@@ -75,7 +70,7 @@ class Peer:
     counters: Counters | None = None
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Launch:
     """One launch as it went: its place in the job's order (from 1), when, where, and its curve.
 
@@ -105,14 +100,19 @@ class Launch:
     paces: tuple[Pace, ...] = ()
     exchanged: Exchanged | None = None
 
-    @classmethod
-    def from_json(cls, values: Any) -> Launch:
-        """Return the launch of plain values; raise NetproofError."""
-        return codec.decode(cls, values, "a launch cannot be read")
-
     def nodes(self) -> tuple[str, ...]:
         """The nodes it ran on, in rank order, each once."""
         return tuple(dict.fromkeys(use.node for use in self.ranks))
+
+
+@dataclass(frozen=True)
+class RepeatedCase:
+    """Repeat launches of a case that another test had measured, and why others are missing."""
+
+    case: Case
+    launches: tuple[Launch, ...] = ()
+    crashes: tuple[Crash, ...] = ()
+    faults: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -263,23 +263,3 @@ def _insist_on_peers(case: Case, launch: Launch) -> None:
             raise NetproofError(
                 f"launch {launch.number} and that of {peer.environment} next to it have other sizes"
             )
-
-
-def plain(fields: Iterable[tuple[str, Any]]) -> dict[str, Any]:
-    """A dataclass's fields for ``json``; those of ``NOT_ALWAYS`` only where it has them."""
-    return {
-        name: value
-        for name, value in fields
-        if name not in NOT_ALWAYS or (value is not None and value != ())
-    }
-
-
-def curve_from_json(values: dict[str, Any]) -> Curve:
-    """Return the curve of plain values; raise NetproofError."""
-    return codec.decode(Curve, values, "a curve cannot be read")
-
-
-NOT_ALWAYS = (
-    *("time_min_us", "time_avg_us", "scheduled", "loads", "twin", "peers", "counters", "payload"),
-    *("paces", "system_s", "exchanged", "starts"),
-)

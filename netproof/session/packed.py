@@ -29,8 +29,12 @@ def packed(lines: Iterable[Any]) -> bytes:
     return sink.getvalue().to_pybytes()
 
 
-def unpacked(content: bytes, place: object, most_bytes: int = MOST_BYTES) -> Iterator[Any]:
+def unpacked(
+    content: bytes, place: object, most_bytes: int = MOST_BYTES, *, containing: bytes = b""
+) -> Iterator[Any]:
     """Yield the values that ``packed`` compressed; errors name ``place``.
+
+    ``containing``: after the first line, only those with these bytes.
 
     Raise NetproofError for lines that are cut, no JSON, or larger than is read.
     """
@@ -45,8 +49,9 @@ def unpacked(content: bytes, place: object, most_bytes: int = MOST_BYTES) -> Ite
                     raise NetproofError(f"{place}: has more than {most_bytes} bytes")
                 if not line.endswith(b"\n"):
                     raise NetproofError(f"{place}: has a line that is cut, or longer than is read")
-                # Checksums say that netproof wrote it, and codec and shapes say what it may be.
-                yield json.loads(line, parse_constant=_no_number)
+                if containing in line or total == len(line):
+                    # Checksums say that netproof wrote it, and codec and shapes say what it may be.
+                    yield json.loads(line, parse_constant=_no_number)
     except (OSError, ValueError, RecursionError, pa.ArrowException) as error:
         raise NetproofError(f"{place}: cannot be unpacked: {error}") from error
 
@@ -63,13 +68,18 @@ def of_document(document: Mapping[str, Any]) -> bytes:
     return packed([head, *tests])
 
 
-def document(content: bytes, place: object) -> dict[str, Any]:
-    """Return the document of a session's file; NetproofError where it is none."""
-    lines = unpacked(content, place)
+def document(content: bytes, place: object, key: str = "") -> dict[str, Any]:
+    """Return the document of a session's file; NetproofError where it is none.
+
+    ``key``: leave out test cases without it.
+    """
+    lines = unpacked(content, place, containing=key.encode())
     try:
         whole = next(lines)
         for number, test in lines:
             whole["runs"][number]["testcases"].append(test)
+        for run in whole["runs"] if key else ():
+            run["num_cases"] = len(run["testcases"])
     except (StopIteration, AttributeError, KeyError, IndexError, TypeError, ValueError) as error:
         raise NetproofError(f"{place}: is no session: {error!r}") from error
     return whole

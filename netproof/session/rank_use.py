@@ -10,7 +10,7 @@ from netproof.measurement.cpu_use import NodeUse, interrupts_s
 from netproof.measurement.disturbance import NodeLoad, Scheduled
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class RankUse:
     """Where a rank ran and the CPU seconds it took, from its own report.
 
@@ -31,7 +31,7 @@ class RankUse:
         return None if waited is None else self.cpu_s + waited
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Start:
     """A launch that does little but start and end: its ranks, what else their nodes did.
 

@@ -13,16 +13,19 @@ from typing import Any
 
 from netproof import codec
 from netproof.criteria import Finding
-from netproof.errors import NetproofError
+from netproof.errors import NO_REPORT, NetproofError
 from netproof.intake import json_reading, trust
 from netproof.intake.json_reading import NoJsonError
 from netproof.measurement.case import Case
 from netproof.session import measured, records
 from netproof.session.again import MeasuredAgain
 from netproof.session.left import Left
-from netproof.session.measured import Crash, Launch, Measured
+from netproof.session.measured import Measured, RepeatedCase
 from netproof.session.pair_rounds import PairRounds
 from netproof.site.hostlist import unfold
+
+PAIRS_KEY = "netproof_pairs"
+"""The key under which a test of the report has its rounds of pairs."""
 
 MEASURED_FORMAT = 4
 """Format of what a check stores of a case in the report; raised when its keys change."""
@@ -149,19 +152,9 @@ class _Test:
 
 
 @dataclass(frozen=True)
-class _FurtherCase:
-    """Repeat launches of a case that another test had measured."""
-
-    case: Case
-    launches: tuple[Launch, ...] = ()
-    crashes: tuple[Crash, ...] = ()
-    faults: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True)
 class _Further:
     format: int
-    cases: tuple[_FurtherCase, ...]
+    cases: tuple[RepeatedCase, ...]
 
 
 @dataclass(frozen=True)
@@ -181,6 +174,11 @@ class Session:
     info: dict[str, Any]
     results: tuple[CheckResult, ...]
     document: Mapping[str, Any] | None = field(default=None, repr=False, compare=False)
+
+    @property
+    def with_pairs(self) -> tuple[CheckResult, ...]:
+        """Its tests that read rounds of pairs."""
+        return tuple(result for result in self.results if result.pairs is not None)
 
     def labels(self) -> dict[str, str]:
         """What the session was told of itself, by ``reframe --session-extras``."""
@@ -284,9 +282,7 @@ def _document(path: Path) -> dict[str, Any]:
     try:
         document = json_reading.json_file(path)
     except FileNotFoundError as error:
-        raise NetproofError(
-            f"{path}: is not there; ReFrame leaves no report where no test ran, and prints why"
-        ) from error
+        raise NetproofError(f"{path}: {NO_REPORT}") from error
     except OSError as error:
         raise NetproofError(f"{path}: cannot be read: {error.strerror}") from error
     except NoJsonError as error:
@@ -295,6 +291,7 @@ def _document(path: Path) -> dict[str, Any]:
         ) from error
     codec.decode_part(_Report, document, f"{path}: is no report of ReFrame's")
     try:
+        _tests(document)
         records.resolve(document, path)
     except NetproofError as error:
         raise NetproofError(f"{path}: {error}") from None
@@ -383,11 +380,11 @@ class _Notes:
 
     left: Mapping[tuple[str, ...], Left]
     failed: Mapping[tuple[str, ...], str]
-    further: Mapping[tuple[Any, ...], Sequence[_FurtherCase]]
+    further: Mapping[tuple[Any, ...], Sequence[RepeatedCase]]
 
     @classmethod
     def of(cls, tests: Sequence[_Test]) -> _Notes:
-        further: dict[tuple[Any, ...], list[_FurtherCase]] = {}
+        further: dict[tuple[Any, ...], list[RepeatedCase]] = {}
         for test in tests:
             if test.netproof_further:
                 _insist_on_format(test, test.netproof_further.format)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -46,6 +46,19 @@ class Matrix:
         return frozenset((case.partition, case.environment) for case in self.cases)
 
 
+def partitions_in(configuration: Mapping[str, Any], system: str) -> dict[str, dict[str, Any]]:
+    """Return the entries of a system's partitions, by name."""
+    (entries,) = (one["partitions"] for one in configuration["systems"] if one["name"] == system)
+    return {entry["name"]: entry for entry in entries}
+
+
+def environments_in(configuration: Mapping[str, Any], system: str) -> dict[str, dict[str, Any]]:
+    """Return the entries of a system's environments, by name."""
+    return {
+        one["name"]: one for one in configuration["environments"] if system in one["target_systems"]
+    }
+
+
 def matrix(
     configuration: dict[str, Any],
     system: str,
@@ -63,17 +76,13 @@ def matrix(
         raise NetproofError(
             f"the configuration has no system {system!r}; it has {', '.join(systems)}"
         )
-    entries = {entry["name"]: entry for entry in systems[system]["partitions"]}
+    entries = partitions_in(configuration, system)
     for name in partitions:
         if name not in entries:
             raise NetproofError(
                 f"system {system} has no partition {name!r}; it has {', '.join(entries)}"
             )
-    environments = {
-        entry["name"]: entry
-        for entry in configuration["environments"]
-        if system in entry["target_systems"]
-    }
+    environments = environments_in(configuration, system)
     cases: list[Case] = []
     absent: list[Absence] = []
     asked = {name: entry for name, entry in entries.items() if not partitions or name in partitions}

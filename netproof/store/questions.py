@@ -26,7 +26,7 @@ from netproof.measurement.launches import median_curve
 from netproof.session import packed, session
 from netproof.session.labels import label_of
 from netproof.session.provenance import OfSession, of_report
-from netproof.session.session import GOOD_RESULTS, Session
+from netproof.session.session import GOOD_RESULTS, PAIRS_KEY, Session
 from netproof.store import checksums, rows
 from netproof.store.checksums import Damaged
 from netproof.store.columns import KEY
@@ -143,23 +143,25 @@ def fault_of(store: Store, stored: StoredSession) -> str | None:
     return None
 
 
-def document(store: Store, stored: StoredSession) -> dict[str, Any]:
+def document(store: Store, stored: StoredSession, key: str = "") -> dict[str, Any]:
     """Return a stored session's document, as ``session.document_of`` read it.
 
-    Raises NetproofError where the file is missing or damaged.
+    ``key``: leave out test cases without it. Raises NetproofError where the file is missing or
+    damaged.
     """
     folder = store.path(stored)
-    return packed.document(checksums.verify(folder, SESSION), folder / SESSION)
+    return packed.document(checksums.verify(folder, SESSION), folder / SESSION, key)
 
 
-def load(store: Store, stored: StoredSession) -> Session:
+def load(store: Store, stored: StoredSession, key: str = "") -> Session:
     """Return a stored session as ``session.load`` read it; its ``path`` is in the store.
 
-    Raises NetproofError where the file is missing or damaged, or contradicts itself.
+    ``key`` as for ``document``. Raises NetproofError where the file is missing or damaged, or
+    contradicts itself.
     """
     folder = store.path(stored)
     try:
-        found = session.of_document(folder, document(store, stored))
+        found = session.of_document(folder, document(store, stored, key))
         for result in found.results:
             if result.contradiction:
                 raise NetproofError(f"{folder / SESSION}: {result.contradiction}")
@@ -194,10 +196,15 @@ class LazySession(Session):
     """A stored session that is read when its results are needed; NetproofError then."""
 
     def __init__(self, store: Store, stored: StoredSession) -> None:
-        vars(self).update(path=store.path(stored), _whole=cache(lambda: load(store, stored)))
+        vars(self).update(
+            path=store.path(stored),
+            _whole=cache(lambda: load(store, stored)),
+            _pairs=cache(lambda: load(store, stored, PAIRS_KEY)),
+        )
 
     info = property(lambda self: self._whole().info)
     results = property(lambda self: self._whole().results)
+    with_pairs = property(lambda self: self._pairs().with_pairs)
 
 
 def labelled(store: Store, label: str) -> dict[str, StoredSession]:

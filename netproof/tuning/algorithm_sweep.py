@@ -11,37 +11,19 @@ from typing import Any
 from netproof.benchmarks import registry
 from netproof.benchmarks.outputs import text_of
 from netproof.errors import NetproofError
-from netproof.intake.shapes import MAPPING, TEXT, WHOLE, Each, Keys, insist
 from netproof.measurement.case import Case
-from netproof.session import job_scripts, labelled, plan, session
+from netproof.session import job_scripts, plan, session
 from netproof.session.job_files import Incomplete
-from netproof.session.measured import Launch
+from netproof.session.labelled import JobRecord
 from netproof.session.plan import Step
 from netproof.site.partition import Partition
-from netproof.tuning.algorithms.known import Choice
+from netproof.tuning.algorithms import Choice
+from netproof.tuning.gains import Winners, winners
 from netproof.tuning.parameters import Told
 from netproof.tuning.sweep import Sweep, SweepTurn, assigned, left_by_job
-from netproof.tuning.winners import Winners, winners
-
-FORMAT = 1
-"""Format of the test's record in the report; raised when its keys change."""
-
-KEY = "netproof_algorithms"
-"""The record's key in the report."""
 
 PARAMETER = "algorithm"
 """The command's name of the setting."""
-
-SHAPE = Keys(
-    {
-        "format": WHOLE,
-        "sweep": MAPPING,
-        "library": TEXT,
-        "names": MAPPING,
-        "refused": Each(Keys({"value": TEXT, "said": TEXT})),
-        "fell_back": Each(Keys({"value": TEXT, "said": TEXT})),
-    }
-)
 
 
 @dataclass(frozen=True)
@@ -53,7 +35,7 @@ class Remark:
 
 
 @dataclass(frozen=True)
-class AlgorithmSweep:
+class AlgorithmSweep(JobRecord):
     """A sweep with the algorithms' names, and those that the library did not take.
 
     ``sweep``: the launches of accepted algorithms and of the library's own choice; ``names``: of
@@ -62,11 +44,24 @@ class AlgorithmSweep:
     some calls.
     """
 
+    KEY = "netproof_algorithms"
+    CALLED = "sweep of algorithms"
+    FORMAT = 2
+
     sweep: Sweep
     library: str
     names: Mapping[str, str]
     refused: tuple[Remark, ...]
     fell_back: tuple[Remark, ...]
+
+    @property
+    def partition_extras(self) -> Mapping[str, Any]:
+        """Return the extras of its partition."""
+        return self.sweep.partition_extras
+
+    def insist(self) -> None:
+        """Raise NetproofError where the parts of its sweep do not fit together."""
+        self.sweep.insist()
 
     def winners(self) -> Winners:
         """Return its table, or raise NetproofError with what was refused or disturbed."""
@@ -78,34 +73,6 @@ class AlgorithmSweep:
                 f"{self.sweep.title} on {self.sweep.case.ranks} ranks: {error}"
                 f"{self.sweep.disturbance()}{refused}"
             ) from None
-
-    def as_json(self) -> dict[str, Any]:
-        """Return plain values for ``json``."""
-        return {
-            "format": FORMAT,
-            "sweep": self.sweep.as_json(),
-            "library": self.library,
-            "names": dict(self.names),
-            "refused": [{"value": one.value, "said": one.said} for one in self.refused],
-            "fell_back": [{"value": one.value, "said": one.said} for one in self.fell_back],
-        }
-
-    @classmethod
-    def from_json(cls, values: Mapping[str, Any]) -> AlgorithmSweep:
-        """Return the sweep that ``as_json`` wrote; NetproofError for any other values."""
-        insist(values, SHAPE, "a sweep of algorithms cannot be read")
-        if values["format"] != FORMAT:
-            raise NetproofError(
-                f"a sweep of algorithms is of format {values['format']}, and this netproof reads"
-                f" {FORMAT}"
-            )
-        return cls(
-            Sweep.from_json(values["sweep"]),
-            values["library"],
-            values["names"],
-            tuple(Remark(one["value"], one["said"]) for one in values["refused"]),
-            tuple(Remark(one["value"], one["said"]) for one in values["fell_back"]),
-        )
 
 
 def steps(
@@ -138,58 +105,52 @@ def script(several: Sequence[SweepTurn], planned: Sequence[Step], partition: Par
     return "\n".join(lines) + "\n"
 
 
-@dataclass(frozen=True)
-class Tried:
-    """A job's result of a sweep: the accepted algorithms' turns with their launches.
-
-    ``refused``, ``fell_back``: as in ``AlgorithmSweep``.
-    """
-
-    turns: tuple[SweepTurn, ...]
-    launches: tuple[Launch, ...]
-    refused: tuple[Remark, ...]
-    fell_back: tuple[Remark, ...]
-
-
 def of_job(
-    folder: Path, case: Case, partition: Partition, several: Sequence[SweepTurn], choice: Choice
-) -> Tried:
+    folder: Path,
+    jobid: str,
+    case: Case,
+    extras: Mapping[str, Any],
+    several: Sequence[SweepTurn],
+    choice: Choice,
+    seed: int,
+) -> AlgorithmSweep:
     """Return the result of a job in ``folder``, without the algorithms that the library refused.
 
-    Raise Incomplete where a launch of the default failed, where the job ended before its last
-    launch, and where no algorithm is left, each with its reason.
+    ``extras``: of the partition. Raise Incomplete where a launch of the default failed, where the
+    job ended before its last launch, and where no algorithm is left, each with its reason.
     """
-    left = left_by_job(folder, case, partition, several)
+    partition = Partition.model_validate(extras)
+    made, failed, not_begun = left_by_job(folder, case, partition, several)
     said = {
         value: reasons[0].replace(f"{folder}/", "")
-        for value, reasons in left.failed.items()
+        for value, reasons in failed.items()
         if value is not None
     }
     reasons = [
         f"the library's own choice: a launch failed: {reason}"
-        for reason in left.failed.get(None, ())[:1]
+        for reason in failed.get(None, ())[:1]
     ]
-    late = [(turn, why) for turn, why in left.not_begun.items() if turn.value not in said]
+    late = [(turn, why) for turn, why in not_begun.items() if turn.value not in said]
     if late:
-        ran = len(several) - len(left.not_begun)
+        ran = len(several) - len(not_begun)
         reasons.append(f"the job ended after {ran} of {len(several)} launches: {late[0][1]}")
     if reasons:
         raise Incomplete(reasons)
-    ignored = _saying(choice.ignored, folder, left.made)
+    ignored = _saying(choice.ignored, folder, made)
     said = {**ignored, **said}
     if len(said) == len(choice.values):
         raise Incomplete([f"{value}: {reason}" for value, reason in said.items()])
-    accepted = {turn: launch for turn, launch in left.made.items() if turn.value not in said}
-    return Tried(
+    accepted = {turn: launch for turn, launch in made.items() if turn.value not in said}
+    sweep = Sweep(
+        *(case, PARAMETER, choice.title, choice.told, jobid, seed, extras),
         tuple(accepted),
         tuple(accepted.values()),
-        _remarks(choice, said),
-        _remarks(choice, _saying(choice.fell_back, folder, accepted)),
     )
-
-
-def _remarks(choice: Choice, said: Mapping[str, str]) -> tuple[Remark, ...]:
-    return tuple(Remark(value, said[value]) for value in choice.values if value in said)
+    refused, fell_back = (
+        tuple(Remark(value, about[value]) for value in choice.values if value in about)
+        for about in (said, _saying(choice.fell_back, folder, accepted))
+    )
+    return AlgorithmSweep(sweep, choice.library, choice.names, refused, fell_back)
 
 
 def _saying(pattern: str, folder: Path, turns: Iterable[SweepTurn]) -> dict[str, str]:
@@ -212,9 +173,4 @@ def _saying(pattern: str, folder: Path, turns: Iterable[SweepTurn]) -> dict[str,
 def is_in(path: Path) -> bool:
     """Check whether a report has such sweeps; NetproofError for anything else than a report."""
     runs = session.document_of(path)["runs"]
-    return any(test.get(KEY) for run in runs for test in run["testcases"])
-
-
-def of_report(path: Path) -> list[AlgorithmSweep]:
-    """Return the sweeps in a report of ReFrame's; NetproofError without a complete one."""
-    return labelled.of_report(path, KEY, AlgorithmSweep.from_json, "sweep of algorithms")
+    return any(test.get(AlgorithmSweep.KEY) for run in runs for test in run["testcases"])

@@ -3,6 +3,9 @@
 Each launch with a value runs between two with the default, in the same round. The gain at a size is
 the default's time there, the geometric mean of both neighbours, over the value's time. When a
 machine or network changes its pace meanwhile, both change.
+
+A table of winners, its values times its sizes, has so many questions that with five rounds
+Student's intervals are hardly ever narrow enough: there variances inform each other.
 """
 
 from __future__ import annotations
@@ -11,12 +14,13 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from statistics import fmean, median, stdev
+from statistics import fmean, median, stdev, variance
 
 import scipy
 
 from netproof.errors import NetproofError
 from netproof.measurement.curve import Curve
+from netproof.measurement.variances import Variance, in_common, moderated
 
 SHORT_UP_TO = 64
 """Bytes up to which a message's time is latency."""
@@ -31,6 +35,9 @@ LEAST_GAIN = 0.02
 """Least gain that is worth a setting to maintain."""
 
 LEAST_ROUNDS = 3
+
+LEAST_VARIANCE = 1e-12
+"""Least variance of logarithms: times within a millionth are equal."""
 
 
 class MessageRange(StrEnum):
@@ -134,23 +141,19 @@ def tuned(made: Sequence[Made], already: str | None = None) -> Tuned:
     all nodes have, which is the default and not recommended. Raise NetproofError where a value has
     fewer than ``LEAST_ROUNDS`` rounds left, and where a neighbour or a size is missing.
     """
-    made = sorted(made, key=lambda one: one.order)
     rounds = {one.round for one in made}
     if len(rounds) < LEAST_ROUNDS:
         raise NetproofError(
             f"{len(rounds)} of at least {LEAST_ROUNDS} rounds: fewer tell nothing of chance"
         )
-    values = sorted({one.value for one in made if one.value is not None}, key=by_its_size)
-    if not values:
-        raise NetproofError("no value was measured alongside the default")
-    several = {value: alongside_the_default(value, made) for value in values}
+    several = logs_by_value(made)
     for value, launches in several.items():
         if len(launches) < LEAST_ROUNDS:
             raise NetproofError(
                 f"{value} has {len(launches)} rounds that nothing disturbed, and it takes"
                 f" {LEAST_ROUNDS}"
             )
-    questions = len(values) * len(MessageRange)
+    questions = len(several) * len(MessageRange)
     gains = []
     shares: dict[str, dict[MessageRange, list[float]]] = {}
     for value, launches in several.items():
@@ -182,42 +185,46 @@ def by_its_size(value: str) -> tuple[bool, int, str]:
     return not number, int(value) if number else 0, value
 
 
-def alongside_the_default(value: str, made: Sequence[Made]) -> list[dict[int, float]]:
-    """Return the logarithm of the gain by size in bytes, for each launch with a value."""
-    found = []
-    for one in made:
-        if one.value != value:
+def logs_by_value(made: Sequence[Made]) -> dict[str, list[dict[int, float]]]:
+    """Return for each launch of each value the logarithm of its gain, by size in bytes.
+
+    Raise NetproofError where no value was measured, or one not between two defaults.
+    """
+    found: dict[str, list[dict[int, float]]] = {}
+    for one in sorted(made, key=lambda one: one.order):
+        if one.value is None:
             continue
-        defaults = [each for each in made if each.value is None and each.round == one.round]
-        before = max(
-            (each for each in defaults if each.order < one.order),
-            key=lambda each: each.order,
-            default=None,
-        )
-        behind = min(
-            (each for each in defaults if each.order > one.order),
-            key=lambda each: each.order,
-            default=None,
-        )
-        if before is None or behind is None:
+        logs = found.setdefault(one.value, [])
+        of_round = [each for each in made if each.value is None and each.round == one.round]
+        before = [each for each in of_round if each.order < one.order]
+        behind = [each for each in of_round if each.order > one.order]
+        if not before or not behind:
             raise NetproofError(
-                f"{value} of round {one.round} does not stand between two launches of the default"
+                f"{one.value} of round {one.round} does not stand between two launches of the"
+                " default"
             )
-        if one.undisturbed and before.undisturbed and behind.undisturbed:
-            found.append(_logs(one.curve, before.curve, behind.curve))
-    return found
+        both = (
+            max(before, key=lambda each: each.order),
+            min(behind, key=lambda each: each.order),
+        )
+        if one.undisturbed and all(each.undisturbed for each in both):
+            logs.append(_logs(one.curve, *(each.curve for each in both)))
+    if not found:
+        raise NetproofError("no value was measured alongside the default")
+    return {value: found[value] for value in sorted(found, key=by_its_size)}
 
 
 def _logs(curve: Curve, before: Curve, behind: Curve) -> dict[int, float]:
     if not curve.sizes == before.sizes == behind.sizes:
         raise NetproofError("launches of a sweep have different sizes")
-    rows = zip(curve.sizes, curve.time_us, before.time_us, behind.time_us, strict=True)
     logs = {}
-    for size, *times in rows:
+    for size, *times in zip(
+        curve.sizes, curve.time_us, before.time_us, behind.time_us, strict=True
+    ):
         if min(times) <= 0:
             raise NetproofError(f"a time of {min(times):g} µs at {size} bytes is no reading")
-        time, one, other = times
-        logs[size] = (math.log(one) + math.log(other)) / 2 - math.log(time)
+        time, one, other = map(math.log, times)
+        logs[size] = (one + other) / 2 - time
     return logs
 
 
@@ -240,14 +247,18 @@ def _recommended(
         return None
     _, best, kind = max(sure, key=lambda found: found[0])
     costs = {other: gain for other, gain in best.ranges.items() if gain.costs}
-    as_good = {}
-    for one in gains:
-        if one.value == best.value:
-            continue
-        ahead = interval_of_difference(shares[best.value][kind], shares[one.value][kind])
-        if ahead[0] <= 0:
-            as_good[one.value] = max(0.0, math.exp(min(ahead[1], 700)) - 1)
+    as_good = _as_good(best.value, {one.value: shares[one.value][kind] for one in gains})
     return Recommendation(best.value, kind, best.ranges[kind], costs, as_good)
+
+
+def _as_good(best: str, logs: Mapping[str, Sequence[float]]) -> dict[str, float]:
+    """Return values statistically tied with the best, and by which share they may be behind."""
+    found = {}
+    for value, several in logs.items():
+        low, high = interval_of_difference(logs[best], several)
+        if value != best and low <= 0:
+            found[value] = max(0.0, math.exp(min(high, 700)) - 1)
+    return found
 
 
 def interval_of_difference(first: Sequence[float], second: Sequence[float]) -> tuple[float, float]:
@@ -270,3 +281,118 @@ def drift_of(made: Sequence[Made]) -> float:
     first, last = defaults[0].curve, defaults[-1].curve
     times = zip(first.time_us, last.time_us, strict=True)
     return median(behind / before for before, behind in times)
+
+
+@dataclass(frozen=True)
+class SizeWinner:
+    """A row of the table: the best value at ``size`` bytes, None without a certain gain.
+
+    ``as_good``: statistically tied values, each with the largest share by which it may be behind;
+    ``gains``: of all values.
+    """
+
+    size: int
+    winner: str | None
+    as_good: Mapping[str, float]
+    gains: Mapping[str, Gain]
+
+    @property
+    def gain(self) -> Gain | None:
+        """Return the winner's gain."""
+        return None if self.winner is None else self.gains[self.winner]
+
+    @property
+    def none(self) -> bool:
+        """Check whether all values are certainly as fast as the default."""
+        return all(gain.none for gain in self.gains.values())
+
+    @property
+    def costly(self) -> bool:
+        """Check whether all values are certainly slower than the default."""
+        return all(gain.costs for gain in self.gains.values())
+
+
+@dataclass(frozen=True)
+class Winners:
+    """The table of a sweep.
+
+    ``disturbed_values``: values with too few rounds left, and their number of rounds; ``drift``,
+    ``rounds``, ``disturbed``: as in ``Tuned``.
+    """
+
+    rows: tuple[SizeWinner, ...]
+    values: tuple[str, ...]
+    disturbed_values: Mapping[str, int]
+    drift: float
+    rounds: int
+    disturbed: int
+
+
+def winners(made: Sequence[Made]) -> Winners:
+    """Return the table of a sweep; each value must run between two defaults of its round.
+
+    Raise NetproofError where no value has ``LEAST_ROUNDS`` undisturbed rounds, and where a
+    neighbour or a size is missing.
+    """
+    several = logs_by_value(made)
+    enough = {value: logs for value, logs in several.items() if len(logs) >= LEAST_ROUNDS}
+    if not enough:
+        most = max(map(len, several.values()))
+        raise NetproofError(
+            f"no value has more than {most} rounds that nothing disturbed, and it takes"
+            f" {LEAST_ROUNDS}"
+        )
+    sizes = list(next(iter(enough.values()))[0])
+    questions = len(enough) * len(sizes)
+    shared = common(enough)
+    rows = []
+    for size in sizes:
+        logs = {value: [one[size] for one in launches] for value, launches in enough.items()}
+        rows.append(_row(size, logs, shared, questions))
+    return Winners(
+        tuple(rows),
+        tuple(enough),
+        {value: len(logs) for value, logs in several.items() if value not in enough},
+        drift_of(made),
+        len({one.round for one in made}),
+        sum(not one.undisturbed for one in made),
+    )
+
+
+def _row(
+    size: int, logs: Mapping[str, Sequence[float]], shared: Variance, questions: int
+) -> SizeWinner:
+    gains = {value: gain_with(several, shared, questions) for value, several in logs.items()}
+    sure = [value for value, gain in gains.items() if gain.sure]
+    if not sure:
+        return SizeWinner(size, None, {}, gains)
+    best = max(sure, key=lambda value: gains[value].factor)
+    return SizeWinner(size, best, _as_good(best, logs), gains)
+
+
+def common(logs: Mapping[str, Sequence[Mapping[int, float]]]) -> Variance:
+    """Return the common variance of all values at all sizes.
+
+    ``logs``: by value, for each launch the logarithm of its gain by size in bytes. Sizes of a
+    launch share its pace and are not independent: the common variance has at most the weight of the
+    launches of all values but one, and none with one value.
+    """
+    own = {value: len(several) - 1 for value, several in logs.items()}
+    spreads = [
+        _variance([one[size] for one in several])
+        for several in logs.values()
+        for size in several[0]
+    ]
+    return in_common(spreads, sum(own.values()) - max(own.values()))
+
+
+def gain_with(logs: Sequence[float], shared: Variance, questions: int) -> Gain:
+    """Return a gain, its interval so wide that all questions together err as often as one would."""
+    spread = moderated(_variance(logs), shared)
+    half = spread.half_width(ERROR / questions, 1 / len(logs))
+    middle = fmean(logs)
+    return Gain(math.exp(middle), (math.exp(middle - half), math.exp(min(middle + half, 700))))
+
+
+def _variance(logs: Sequence[float]) -> Variance:
+    return Variance(max(variance(logs), LEAST_VARIANCE), len(logs) - 1)

@@ -6,54 +6,30 @@ import dataclasses
 import random
 import shlex
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from pydantic import ValidationError
-
 from netproof.benchmarks import registry
-from netproof.errors import NetproofError, shortened
-from netproof.intake.shapes import MAPPING, TEXT, WHOLE, Each, Keys, OrNone, insist
+from netproof.errors import NetproofError
 from netproof.measurement.case import Case
 from netproof.measurement.curve import Curve
 from netproof.measurement.disturbance import disturbed
 from netproof.measurement.eager_limit import EagerLimit, eager_limit, eager_limit_alongside
 from netproof.measurement.launches import median_curve
-from netproof.session import job_files, job_scripts, labelled, measured, plan
+from netproof.session import job_files, job_scripts, plan
 from netproof.session.job_files import Incomplete
+from netproof.session.labelled import JobRecord
 from netproof.session.measured import Launch
-from netproof.session.measured_shapes import CASE_SHAPE, LAUNCH_SHAPE
 from netproof.session.plan import Step
 from netproof.site.partition import Partition
 from netproof.tuning import restoring
 from netproof.tuning.gains import Made, Tuned, tuned
 from netproof.tuning.parameters import Told, is_eager_limit
 
-FORMAT = 1
-"""Format of the test's record in the report; raised when its keys change."""
-
-KEY = "netproof_tuning"
-"""The record's key in the report."""
-
 BETWEEN_DEFAULTS = 2
 """Number of values between one launch of the default and the next."""
-
-SHAPE = Keys(
-    {
-        "format": WHOLE,
-        "case": CASE_SHAPE,
-        "parameter": TEXT,
-        "title": TEXT,
-        "told": Keys({"variables": MAPPING, "arguments": Each(TEXT)}),
-        "jobid": TEXT,
-        "seed": WHOLE,
-        "partition_extras": MAPPING,
-        "launches": Each(Keys({"value": OrNone(TEXT), "round": WHOLE, "launch": LAUNCH_SHAPE})),
-        "own": Each(TEXT),
-    }
-)
 
 
 @dataclass(frozen=True)
@@ -148,11 +124,15 @@ def assigned(step: Step, setting: Told) -> Step:
 
 
 @dataclass(frozen=True)
-class Sweep:
+class Sweep(JobRecord):
     """The measurements of a sweep, in the order of its launches.
 
     ``own``: the nodes' values when the job began, each once; () without a hook.
     """
+
+    KEY = "netproof_tuning"
+    CALLED = "sweep"
+    FORMAT = 2
 
     case: Case
     parameter: str
@@ -196,8 +176,7 @@ class Sweep:
 
     def _disturbing(self, launch: Launch) -> tuple[str, ...]:
         """Return what disturbed a launch, by its partition's settings."""
-        settings = Partition.model_validate(self.partition_extras).settings().disturbance
-        return disturbed(launch.loads, settings)
+        return disturbed(launch.loads, self.where.settings().disturbance)
 
     def curves(self) -> dict[str | None, list[Curve]]:
         """Return the launches' curves, by value (None: the default)."""
@@ -221,80 +200,20 @@ class Sweep:
         }
         return {None: eager_limit(default), **alongside}
 
-    def as_json(self) -> dict[str, Any]:
-        """Return plain values for ``json``."""
-        return {
-            "format": FORMAT,
-            "case": dataclasses.asdict(self.case),
-            "parameter": self.parameter,
-            "title": self.title,
-            "told": {
-                "variables": dict(self.told.variables),
-                "arguments": list(self.told.arguments),
-            },
-            "jobid": self.jobid,
-            "seed": self.seed,
-            "partition_extras": dict(self.partition_extras),
-            "own": list(self.own),
-            "launches": [
-                {
-                    "value": turn.value,
-                    "round": turn.round,
-                    "launch": dataclasses.asdict(launch, dict_factory=measured.plain),
-                }
-                for turn, launch in zip(self.turns, self.launches, strict=True)
-            ],
-        }
-
-    @classmethod
-    def from_json(cls, values: Mapping[str, Any]) -> Sweep:
-        """Return the sweep that ``as_json`` wrote; NetproofError for any other values."""
-        insist(values, SHAPE, "a sweep cannot be read")
-        if values["format"] != FORMAT:
-            raise NetproofError(
-                f"a sweep is of format {values['format']}, and this netproof reads {FORMAT}"
-            )
-        try:
-            launches = tuple(Launch.from_json(one["launch"]) for one in values["launches"])
-            several = tuple(
-                SweepTurn(one["value"], one["round"], "tuning", place)
-                for place, one in enumerate(values["launches"], 1)
-            )
-            setting = Told(values["told"]["variables"], tuple(values["told"]["arguments"]))
-            Partition.model_validate(values["partition_extras"])
-            return cls(
-                Case(**values["case"]),
-                values["parameter"],
-                values["title"],
-                setting,
-                values["jobid"],
-                values["seed"],
-                values["partition_extras"],
-                several,
-                launches,
-                tuple(values["own"]),
-            )
-        except (KeyError, TypeError, ValidationError) as error:
-            raise NetproofError(f"a sweep cannot be read: {shortened(repr(error))}") from error
-
-
-@dataclass(frozen=True)
-class LeftBySweep:
-    """A job's result of a sweep: launches by their turns, and why others are missing.
-
-    ``failed``: by value, a sentence for each failed launch; ``not_begun``: the turns that did not
-    start, each with its reason.
-    """
-
-    made: Mapping[SweepTurn, Launch]
-    failed: Mapping[str | None, Sequence[str]]
-    not_begun: Mapping[SweepTurn, str]
+    def insist(self) -> None:
+        """Raise NetproofError unless each launch has its turn."""
+        if len(self.turns) != len(self.launches):
+            raise NetproofError("a sweep has not as many launches as turns")
 
 
 def left_by_job(
     folder: Path, case: Case, partition: Partition, several: Sequence[SweepTurn]
-) -> LeftBySweep:
-    """Read the result of a job in ``folder``; Incomplete where it has no record of its launches."""
+) -> tuple[dict[SweepTurn, Launch], dict[str | None, list[str]], dict[SweepTurn, str]]:
+    """Read the result of a job in ``folder``; Incomplete where it has no record of its launches.
+
+    Return launches by their turns; by value, a sentence for each failed launch; and the turns that
+    did not start, each with its reason.
+    """
     recorded = job_files.records(folder)
     settings = partition.sizes_of(case.benchmark)
     asked = registry.of(case).asked(case, partition.max_message_bytes, settings)
@@ -312,26 +231,26 @@ def left_by_job(
                 failed.setdefault(turn.value, []).append(str(error))
             else:
                 not_begun[turn] = str(error)
-    return LeftBySweep(made, failed, not_begun)
+    return made, failed, not_begun
 
 
 def of_job(
     folder: Path, case: Case, partition: Partition, several: Sequence[SweepTurn]
 ) -> tuple[Launch, ...]:
     """Return a job's launches in ``folder``; Incomplete, with reasons by value, if some lack."""
-    left = left_by_job(folder, case, partition, several)
+    made, failed, not_begun = left_by_job(folder, case, partition, several)
     launches = Counter(turn.value for turn in several)
     reasons = [
         f"{'the default' if value is None else value}: {len(lacking)} of {launches[value]} launches"
         f" failed, the first so: {lacking[0]}"
-        for value, lacking in left.failed.items()
+        for value, lacking in failed.items()
     ]
-    if left.not_begun:
-        ran, why = len(several) - len(left.not_begun), next(iter(left.not_begun.values()))
+    if not_begun:
+        ran, why = len(several) - len(not_begun), next(iter(not_begun.values()))
         reasons.append(f"the job ended after {ran} of {len(several)} launches: {why}")
     if reasons:
         raise Incomplete(reasons)
-    return tuple(left.made.values())
+    return tuple(made.values())
 
 
 def own_values(folder: Path) -> tuple[str, ...]:
@@ -346,6 +265,26 @@ def own_values(folder: Path) -> tuple[str, ...]:
     return tuple(sorted({one.value for one in found}))
 
 
-def of_report(path: Path) -> list[Sweep]:
-    """Return the sweeps in a report of ReFrame's; NetproofError without a complete one."""
-    return labelled.of_report(path, KEY, Sweep.from_json, "sweep")
+def newest(
+    folder: Path, system: str, settings: Collection[str]
+) -> tuple[list[tuple[Sweep, Tuned]], dict[str, str]]:
+    """Return the newest sweep of each setting and case of a system, with its result.
+
+    The second value is, by setting, why its newest report has no result. ``folder``: of reports of
+    sweeps; may be missing.
+    """
+    found: dict[tuple[object, ...], tuple[Sweep, Tuned]] = {}
+    faults: dict[str, str] = {}
+    for name in settings:
+        # Reports are named by setting and time, so the newest sorts last.
+        for path in sorted(folder.glob(f"run-{name}-*.json")):
+            try:
+                several = [(one, one.tuned()) for one in Sweep.of_report(path)]
+            except NetproofError as error:
+                faults[name] = str(error)
+                continue
+            faults.pop(name, None)
+            for one, result in several:
+                if one.case.system == system and one.parameter == name:
+                    found[(name, *one.case.key())] = (one, result)
+    return list(found.values()), faults

@@ -106,7 +106,7 @@ class StoredSessionVerdict(JudgedSession):
     @cached_property
     def provenance(self) -> OfSession | None:  # type: ignore[override]
         """Provenance of the session; None where it cannot be read."""
-        return _origin(self.session).made
+        return _provenance(self.session)[0]
 
 
 def find(name: Path | None, store: Path | None = None, *, lazily: bool = False) -> session.Session:
@@ -324,21 +324,21 @@ def _judged(
 ) -> JudgedSession:
     """Judge a session by today's matrix of the system ``name``."""
     earlier, unread = earlier_reports(read, name)
-    origin = _origin(read)
+    made, why = _provenance(read)
     unknown: Sequence[str] = ()
     others = None
     if asked is not None:
         # The baseline may be in the store.
         expected = dataclasses.replace(expected, baseline=matrix(configuration, name).baseline)
-        if origin.made is None:
-            unknown = [f"versions cannot be compared: {origin.unknown[0]}"]
-        others, not_found = alongside(asked, read, expected, configuration, origin.made)
+        if made is None:
+            unknown = [f"versions cannot be compared: {why}"]
+        others, not_found = alongside(asked, read, expected, configuration, made)
         unknown = [*unknown, *not_found]
     entries = rejudge.of_file(references, name)
-    verdict = judge(expected, read, earlier, others, entries, origin.made)
+    verdict = judge(expected, read, earlier, others, entries, made)
     # A verdict also fails where the nodes cannot be compared.
-    faults = (one for one in origin.unknown if one not in verdict.faults)
-    verdict = dataclasses.replace(verdict, faults=(*verdict.faults, *faults))
+    if why and why not in verdict.faults:
+        verdict = dataclasses.replace(verdict, faults=(*verdict.faults, why))
     had, errors = NOTHING, []
     if fold and _warns(verdict):
         bounds = StoredBounds.of(expected, references)
@@ -348,33 +348,19 @@ def _judged(
         expected,
         verdict,
         (*unread, *errors, *unknown),
-        origin.differences,
+        (why,) if made is None else made.differences,
         had,
-        origin.beyond_nodes,
-        origin.made,
+        () if made is None else made.beyond_nodes(),
+        made,
     )
 
 
-@dataclass(frozen=True)
-class _Origin:
-    """Provenance of a session, with the differences as in ``JudgedSession``.
-
-    ``made``: None where it cannot be read; ``unknown``: then the reason, a sentence.
-    """
-
-    made: OfSession | None
-    differences: tuple[str, ...]
-    beyond_nodes: tuple[str, ...] = ()
-    unknown: tuple[str, ...] = ()
-
-
-def _origin(read: session.Session) -> _Origin:
+def _provenance(read: session.Session) -> tuple[OfSession | None, str]:
+    """Return a session's provenance, None where it cannot be read, and then why."""
     try:
-        made = provenance_of(read)
-        return _Origin(made, made.differences, made.beyond_nodes())
+        return provenance_of(read), ""
     except NetproofError as error:
-        unknown = (f"whether nodes differ is not known: {error}",)
-        return _Origin(None, unknown, unknown=unknown)
+        return None, f"whether nodes differ is not known: {error}"
 
 
 def _warns(verdict: Verdict) -> bool:

@@ -1,4 +1,4 @@
-"""What the nodes of a partition say of each fact that has to be alike, job by job."""
+"""Facts that have to be alike on the nodes of a partition: what each reported, job by job."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ _HASH = 12
 
 
 @dataclass
-class ToldFact:
-    """What nodes say of one fact: values in the order of the jobs, with these, and reasons."""
+class NodeFact:
+    """One fact: what each node ``reported``, (job, value) in order, and ``reasons`` against it."""
 
     name: str
     environment: str = ""
-    told: dict[str, list[tuple[str, str]]] = field(default_factory=lambda: defaultdict(list))
+    reported: dict[str, list[tuple[str, str]]] = field(default_factory=lambda: defaultdict(list))
     reasons: dict[str, str] = field(default_factory=dict)
 
     @property
@@ -34,17 +34,17 @@ class ToldFact:
         return self.name.partition(" ")[0]
 
     @property
-    def silent(self) -> dict[str, str]:
-        """The nodes that never told a value, and why."""
-        return {node: why for node, why in self.reasons.items() if node not in self.told}
+    def unreported(self) -> dict[str, str]:
+        """The nodes that never reported a value, and why."""
+        return {node: why for node, why in self.reasons.items() if node not in self.reported}
 
 
-def facts_of(nodes: Sequence[NodeInJob]) -> list[ToldFact]:
-    """Every fact that has to be alike, as the nodes tell it, each in each job."""
-    facts: dict[tuple[str, str], ToldFact] = {}
+def facts_of(nodes: Sequence[NodeInJob]) -> list[NodeFact]:
+    """Return every fact that has to be alike, as the nodes reported it, each in each job."""
+    facts: dict[tuple[str, str], NodeFact] = {}
 
-    def fact(name: str, environment: str = "") -> ToldFact:
-        return facts.setdefault((name, environment), ToldFact(name, environment))
+    def fact(name: str, environment: str = "") -> NodeFact:
+        return facts.setdefault((name, environment), NodeFact(name, environment))
 
     keys: dict[tuple[str, str], set[str]] = defaultdict(set)
     for found in nodes:
@@ -57,32 +57,33 @@ def facts_of(nodes: Sequence[NodeInJob]) -> list[ToldFact]:
                 continue
             if one.name not in node_facts.GROUPS:
                 value, why = getattr(node, one.name), node.absent.get(one.name)
-                _tell(fact(one.name), found, value, why)
+                _add(fact(one.name), found, value, why)
                 continue
             scope, here = _scope(one.name, found), _group(node, one.name)
             why = node.absent.get(one.name)
             if why is not None and not here:
-                _tell(fact(one.name, scope), found, None, why)
+                _add(fact(one.name, scope), found, None, why)
                 continue
             for key in sorted(keys[one.name, scope]):
                 why = node.absent.get(f"{one.name}.{key}")
                 value = here.get(key, NOT_LISTED if why is None else None)
-                _tell(fact(f"{one.name} {key}", scope), found, value, why)
+                _add(fact(f"{one.name} {key}", scope), found, value, why)
     return list(facts.values())
 
 
-def _tell(fact: ToldFact, found: NodeInJob, value: object, why: str | None) -> None:
+def _add(fact: NodeFact, found: NodeInJob, value: object, why: str | None) -> None:
     name = found.node.node
     if value is not None:
-        fact.told[name].append((found.jobid, str(value)))
+        fact.reported[name].append((found.jobid, str(value)))
     elif why is not None:
         fact.reasons.setdefault(name, why)
 
 
-def values_of(fact: ToldFact) -> dict[str, str]:
-    """What each node has, those left out that changed between jobs."""
-    told = {node: several for node, several in fact.told.items() if not changes(fact, several)}
-    values = {node: several[0][1] for node, several in told.items()}
+def values_of(fact: NodeFact) -> dict[str, str]:
+    """Return each node's value, without nodes that changed between jobs."""
+    values = {
+        node: several[0][1] for node, several in fact.reported.items() if not changes(fact, several)
+    }
     if fact.group != "memory" or not values:
         return values
     sizes = [size for value in values.values() if (size := memory_kib(value)) is not None]
@@ -110,23 +111,23 @@ def _group(node: Node, group: str) -> dict[str, str]:
     return values
 
 
-def changes(fact: ToldFact, several: Sequence[tuple[str, str]]) -> bool:
-    """Whether a node differs between jobs."""
+def changes(fact: NodeFact, several: Sequence[tuple[str, str]]) -> bool:
+    """Check whether a node differs between jobs."""
     values = {value for _, value in several}
     return len(values) > 1 and not (fact.group == "memory" and memory_alike(values))
 
 
 def last_other(several: Sequence[tuple[str, str]]) -> str:
-    """The last value that is not the first one."""
+    """Return the last value that is not the first one."""
     return next(value for _, value in reversed(several) if value != several[0][1])
 
 
-def shown(fact: ToldFact, value: str) -> str:
-    """A value as a sentence has it: memory in GiB, all else shortened."""
+def shown(fact: NodeFact, value: str) -> str:
+    """Return a value for a sentence: memory in GiB, all else shortened."""
     size = memory_kib(value) if fact.group == "memory" else None
     return shortened(value) if size is None else f"{size / 2**20:.4g} GiB"
 
 
 def ordered_values(by_value: Mapping[str, Sequence[str]]) -> list[tuple[str, Sequence[str]]]:
-    """Values with their nodes, the one that most have first."""
+    """Return values with their nodes, the one that most have first."""
     return sorted(by_value.items(), key=lambda one: (-len(one[1]), one[0]))

@@ -23,7 +23,7 @@ from netproof.session.provenance import OfSession
 from netproof.site.hostlist import fold
 from netproof.site.partition import Partition
 from netproof.verdict.node_values import (
-    ToldFact,
+    NodeFact,
     changes,
     facts_of,
     last_other,
@@ -375,7 +375,7 @@ class _Partition:
 
     def _found(
         self,
-        fact: ToldFact | str,
+        fact: NodeFact | str,
         kind: NodeFindingKind,
         why: str,
         nodes: Iterable[str],
@@ -388,14 +388,14 @@ class _Partition:
             self.name, name, kind, level, why, tuple(sorted(nodes)), value, others, environment
         )
 
-    def _changed(self, fact: ToldFact) -> Iterator[NodeFinding]:
+    def _changed(self, fact: NodeFact) -> Iterator[NodeFinding]:
         alike: dict[tuple[str, str], list[str]] = defaultdict(list)
-        for node, several in fact.told.items():
+        for node, several in fact.reported.items():
             if changes(fact, several):
                 alike[several[0][1], last_other(several)].append(node)
         for (first, last), nodes in alike.items():
             before, after = (
-                next(job for job, value in fact.told[nodes[0]] if value == one)
+                next(job for job, value in fact.reported[nodes[0]] if value == one)
                 for one in (first, last)
             )
             why = (
@@ -406,7 +406,7 @@ class _Partition:
             level = Level.WARN if fact.group == "memory" else Level.FAIL
             yield self._found(fact, NodeFindingKind.CHANGED, why, nodes, last, first, level)
 
-    def _label(self, fact: ToldFact) -> str:
+    def _label(self, fact: NodeFact) -> str:
         group, _, key = fact.name.partition(" ")
         if fact.name == "state":
             return f"interface {self.site.interface}"
@@ -418,7 +418,7 @@ class _Partition:
             return f"{_OF_GROUPS[group]} {key}"
         return _LABELS.get(group, group)
 
-    def _expected(self, fact: ToldFact) -> tuple[str, bool] | None:
+    def _expected(self, fact: NodeFact) -> tuple[str, bool] | None:
         """Return what a fact has to be, and whether the site's file says so; None without it."""
         return {
             "mtu": (str(self.site.mtu), True),
@@ -427,7 +427,7 @@ class _Partition:
             "duplex": (FULL, False),
         }.get(fact.name)
 
-    def _compared(self, fact: ToldFact, values: Mapping[str, str]) -> list[NodeFinding]:
+    def _compared(self, fact: NodeFact, values: Mapping[str, str]) -> list[NodeFinding]:
         """Return the differences from the site's word, or from most nodes."""
         by_value: dict[str, list[str]] = defaultdict(list)
         for node, value in values.items():
@@ -499,24 +499,24 @@ class _Partition:
                 kind = NodeFindingKind.BELOW_MAXIMUM
                 yield self._found(f"pci {name}", kind, why, nodes, now, most, Level.WARN)
 
-    def _not_known(self, facts: Sequence[ToldFact]) -> Iterator[NodeFinding]:
+    def _not_known(self, facts: Sequence[NodeFact]) -> Iterator[NodeFinding]:
         """Yield what some nodes do not know and others, or the site, do; each reason once."""
         not_up = self._not_up()
-        unknown: dict[tuple[str, str], tuple[ToldFact, dict[str, str], int]] = {}
+        unknown: dict[tuple[str, str], tuple[NodeFact, dict[str, str], int]] = {}
         knowing: dict[str, set[str]] = defaultdict(set)
         for fact in facts:
-            knowing[fact.group].update(fact.told)
+            knowing[fact.group].update(fact.reported)
         for fact in facts:
-            silent = fact.silent
+            silent = fact.unreported
             if fact.name != "state" and fact.group in _OF_THE_LINK:
                 silent = {node: why for node, why in silent.items() if node not in not_up}
             # Other nodes know the keys of a group that a node does not know at all.
-            known = len(fact.told) or len(knowing[fact.group])
+            known = len(fact.reported) or len(knowing[fact.group])
             _, stated = self._expected(fact) or ("", False)
             if silent and (known or stated):
                 unknown[fact.name, fact.environment] = (fact, silent, known)
         yield from self._unknown_paths(not_up)
-        alike: dict[tuple[tuple[str, ...], str, int, str], list[ToldFact]] = defaultdict(list)
+        alike: dict[tuple[tuple[str, ...], str, int, str], list[NodeFact]] = defaultdict(list)
         for fact, silent, known in unknown.values():
             by_reason: dict[str, list[str]] = defaultdict(list)
             for node, why in silent.items():

@@ -549,9 +549,8 @@ def path_of_rounds(rounds: PairRounds, here: Partition) -> Finding | None:
 def rounds_of(session: Session) -> tuple[tuple[PairRounds, Mapping[str, Any]], ...]:
     """Return the rounds of every job, and the site's extras of their partition then."""
     found = {}
-    for result in session.results:
-        if result.pairs is not None:
-            rounds = result.rounds
-            # A test that ReFrame ran again stands as it ended.
-            found[rounds.partition, rounds.environment] = rounds, result.pairs["partition_extras"]
+    for result in session.with_pairs:
+        rounds = result.rounds
+        # A test that ReFrame ran again stands as it ended.
+        found[rounds.partition, rounds.environment] = rounds, result.pairs["partition_extras"]
     return tuple(found.values())

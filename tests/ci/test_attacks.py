@@ -146,7 +146,7 @@ def test_a_report_s_case_that_contradicts_itself_is_refused_alone(known, tmp_pat
     given = inputs.Input(json.dumps(document), "netpipe.json")
     assert trying.outcome(known["session report"], given) == inputs.RIGHT
     measured = document["runs"][0]["testcases"][1]["netproof_measured"]
-    measured["landmarks"]["peak_mb_s"] = 1e9
+    measured["line_rate_mb_s"] = 1e9
     given = inputs.Input(json.dumps(document), "netpipe.json")
     assert trying.outcome(known["session report"], given) == inputs.REFUSED
 

@@ -359,7 +359,7 @@ def test_a_sick_run_measures_one_environment_that_its_seed_draws(tmp_path, monke
         asked.append(arguments)
         raise NetproofError("far enough")
 
-    monkeypatch.setattr(judged_run.measuring, "measure", measure)
+    monkeypatch.setattr(judged_run.night, "measure", measure)
     settings = campaign(()).settings
     runs = [Run(number, Condition.SICK, number) for number in range(40)]
     for run in [*runs, Run(41, Condition.QUIET, 1)]:

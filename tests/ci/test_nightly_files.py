@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 import yaml
 from typer.main import get_command
+from typer.testing import CliRunner
 
-from netproof.commands import init
 from netproof.commands.cli import app
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -64,7 +64,8 @@ def test_cron_and_systemd_start_a_night_of_a_new_site_in_a_login_shell(commands,
     home, place = tmp_path / "home", tmp_path / "mycluster"
     home.mkdir()
     (home / ".profile").write_text("export MODULEPATH=/opt/modules\n")
-    assert init.run(place, "mycluster") == init.WRITTEN
+    ran = CliRunner().invoke(app, ["init", "--system", "mycluster", str(place)])
+    assert ran.exit_code == 0
     said = []
     for command in commands[:2]:
         command = command.partition(" >>")[0].replace("/srv/mycluster", str(place))

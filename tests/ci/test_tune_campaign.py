@@ -15,8 +15,7 @@ from ci.tune_campaign import command, judging, making, records, table
 from ci.tune_campaign.kinds import ALLREDUCE, KINDS
 from ci.tune_campaign.records import Campaign, Found, Judged, Result, Run, Settings
 from netproof.site import site
-from netproof.tuning import parameters
-from netproof.tuning.algorithms import known
+from netproof.tuning import algorithms, parameters
 
 ROOT = Path(__file__).resolve().parents[2]
 SETTINGS = Settings(3, 0.05, 0.05, 0.1, 60.0)
@@ -144,7 +143,7 @@ def test_a_kind_is_one_that_the_testbed_can_be_asked_for(name, tmp_path):
             assert list(setting) in found["env_vars"]
         mpi = found["extras"]["mpi"]
         if kind.function:
-            choice = known.choice(mpi, kind.function, kind.values)
+            choice = algorithms.choice(mpi, kind.function, kind.values)
             assert set(kind.best) <= set(choice.values)
             assert ALLREDUCE[environment] in choice.told.variables
         else:

@@ -43,8 +43,7 @@ from netproof.session import job_files, pair_rounds
 from netproof.site import site
 from netproof.site.partition import Partition
 from netproof.store import Store
-from netproof.tuning import algorithm_sweep, gains, sweep, winners
-from netproof.tuning.algorithms import known
+from netproof.tuning import algorithm_sweep, algorithms, gains, sweep
 from netproof.verdict import derive, files, judge, judging, pairs
 from netproof.verdict.options import AlongsideOptions
 from netproof.verdict.references import ReferenceFile
@@ -459,11 +458,12 @@ def tuning() -> Iterator[Fact]:
     """Judge a recorded sweep of algorithms, and sweeps with known gains."""
     folder, case = DATA / "jobs" / "algorithms", Case(*GIGE, "imb", "Allreduce", 4, 1)
     values = ("ring", "reduce_scatter_allgather", "nonsense")
-    choice = known.choice("MPICH 5.0.2", case.function, values)
-    turns = sweep.turns(choice.values, 3, json.loads((folder / "plan.json").read_text())["seed"])
-    left = algorithm_sweep.of_job(folder, case, testbed(), turns, choice)
+    choice = algorithms.choice("MPICH 5.0.2", case.function, values)
+    seed = json.loads((folder / "plan.json").read_text())["seed"]
+    turns, extras = sweep.turns(choice.values, 3, seed), testbed().model_dump()
+    left = algorithm_sweep.of_job(folder, "1", case, extras, turns, choice, seed)
     yield from facts("recorded", left, "refused fell_back")
-    launches = enumerate(zip(left.turns, left.launches, strict=True), 1)
+    launches = enumerate(zip(left.sweep.turns, left.sweep.launches, strict=True), 1)
     several = {
         "recorded": [
             gains.Made(turn.value, turn.round, n, one.curve) for n, (turn, one) in launches
@@ -472,7 +472,7 @@ def tuning() -> Iterator[Fact]:
         "nothing wins": test_winners.made(),
     }
     for name, made in several.items():
-        table, tuned = winners.winners(made), gains.tuned(made)
+        table, tuned = gains.winners(made), gains.tuned(made)
         yield from facts(name, table, "drift rounds disturbed")
         yield from facts(name, tuned, "recommended.value recommended.best_in")
         yield from facts_of_each(name, table.rows, "winner as_good", "size")

@@ -17,7 +17,7 @@ from netproof.present.html.html import answers_page, chart, file_name
 from netproof.present.html.looks import PAGE
 from netproof.present.tables import EVERY, DataTable, benchmark_name
 from netproof.tuning.algorithm_sweep import AlgorithmSweep
-from netproof.tuning.winners import Winners
+from netproof.tuning.gains import Winners
 
 _ACROSS = 3
 _WIDTH, _HEIGHT = 230, 110

@@ -18,7 +18,7 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from netproof.benchmarks import imb_reading as imb
-from netproof.benchmarks import imb_rows, imb_tables, netpipe_reading
+from netproof.benchmarks import imb_tables, netpipe_reading
 from netproof.benchmarks.outputs import read
 from netproof.errors import ParseError
 
@@ -85,33 +85,33 @@ def written(
         *("#", "# MPI_Datatype                   :   MPI_BYTE ", "# ", ""),
         *("# List of Benchmarks to run:", "", *(f"# {name}" for name in functions)),
     ]
-    sized = (imb_rows.SIZE_COLUMN, imb_rows.COUNT_COLUMN)
+    sized = (imb.SIZE_COLUMN, imb.COUNT_COLUMN)
     for name, ranks, rows in tables:
         if name == "Barrier":
-            header = [imb_rows.COUNT_COLUMN, *imb_rows._RANGE]
+            header = [imb.COUNT_COLUMN, *imb._RANGE]
             lines = [f"{n:13.0f}{a:13.2f}{b:13.2f}{c:13.2f}" for _, n, a, b, c in rows]
         elif name in imb_tables.COLLECTIVE:
-            header = [*sized, *imb_rows._RANGE]
+            header = [*sized, *imb._RANGE]
             lines = [f"{s:13.0f}{n:13.0f}{a:13.2f}{b:13.2f}{c:13.2f}" for s, n, a, b, c in rows]
         elif name in imb_tables.MESSAGE_RATE:
-            header = [*sized, imb_rows.RATE_COLUMN, imb_rows._MESSAGES]
+            header = [*sized, imb.RATE_COLUMN, imb._MESSAGES]
             lines = [f"{s:13.0f}{n:13.0f}{s * r / megabyte:13.2f}{r:13.0f}" for s, n, r in rows]
         elif name in imb_tables.SINGLE_TRANSFER:
             header = [
-                imb_rows.SIZE_COLUMN,
-                imb_rows.COUNT_COLUMN,
-                imb_rows._TIME,
-                imb_rows.RATE_COLUMN,
+                imb.SIZE_COLUMN,
+                imb.COUNT_COLUMN,
+                imb._TIME,
+                imb.RATE_COLUMN,
             ]
             lines = [
                 f"{s:13.0f}{n:13.0f}{t:13.2f}{s / t * 1e6 / megabyte:13.2f}" for s, n, t in rows
             ]
         else:
             header = [
-                imb_rows.SIZE_COLUMN,
-                imb_rows.COUNT_COLUMN,
-                *imb_rows._RANGE,
-                imb_rows.RATE_COLUMN,
+                imb.SIZE_COLUMN,
+                imb.COUNT_COLUMN,
+                *imb._RANGE,
+                imb.RATE_COLUMN,
             ]
             moved = imb_tables.POINT_TO_POINT[name]
             lines = [

@@ -12,18 +12,18 @@ from pathlib import Path
 
 import pytest
 
-from netproof.commands import show
 from netproof.commands.cli import main
 from netproof.present import documents
+from netproof.verdict import judging
 
 ROOT = Path(__file__).resolve().parents[3]
 RECORDED = ROOT / "tests" / "data" / "sessions"
 PASSED = str(RECORDED / "passed.json")
 MAIN = "from netproof.commands.cli import main; main()"
 INTERRUPTED = (
-    "import netproof.commands.show\n"
+    "import netproof.verdict.judging\n"
     "def stop(*arguments, **named): raise KeyboardInterrupt\n"
-    "netproof.commands.show.run = stop\n" + MAIN
+    "netproof.verdict.judging.find = stop\n" + MAIN
 )
 
 
@@ -76,14 +76,14 @@ def called(capsys, monkeypatch):
         ("raise GeneratorExit", "GeneratorExit; this is"),
         ("raise ValueError('a\\n\\x1b[1mb' + 'c' * 10**8)", "characters more)"),
         ("open('/nonexistent/x')", "/nonexistent/x: No such file or directory"),
-        ("from netproof.errors import NetproofError; raise NetproofError('no')", "netproof: no"),
+        ("from netproof.errors import NetproofError; raise NetproofError('no')", "cannot show: no"),
     ],
 )
 def test_whatever_nobody_foresaw_is_2_and_one_sentence(called, monkeypatch, raised, said):
     made = {}
     # Python 3.13 before 3.13.8 counts no call by default or * arguments against its limit of depth.
     exec(f"def deeper(): deeper()\ndef stop(*arguments, **named): {raised}", made)
-    monkeypatch.setattr(show, "run", made["stop"])
+    monkeypatch.setattr(judging, "find", made["stop"])
     ran = called("show", PASSED)
     assert (ran.returncode, ran.stdout) == (2, "")
     assert ran.stderr.startswith("netproof: ")
@@ -198,9 +198,9 @@ def test_a_value_of_the_wrong_kind_in_a_report_is_named_with_its_place(
 @pytest.mark.slow
 def test_the_nightly_ends_alike():
     program = (
-        "import netproof.commands.nightly.command as command\n"
+        "import netproof.commands.night as night\n"
         "def stop(plan): raise RuntimeError('odd')\n"
-        "command.run = stop\n" + MAIN
+        "night.run = stop\n" + MAIN
     )
     where = ("--store", "/nonexistent", "--report", "/nonexistent")
     ran = netproof("nightly", "--system", "testbed", *where, program=program)

@@ -9,7 +9,6 @@ import pytest
 from typer.testing import CliRunner
 
 from netproof.commands.cli import app
-from netproof.congestion import gpcnet
 from netproof.congestion.gpcnet import GpcnetRound, GpcnetRuns
 from netproof.congestion.gpcnet_output import read
 
@@ -26,7 +25,7 @@ def report(folder: Path, rounds: int = 3, **settings: float) -> Path:
     kept = GpcnetRuns("testbed", "tree", "mpich", "1", nodes, extras, several)
     session = json.loads((DATA / "sessions" / "netpipe.json").read_text())
     (only,) = session["runs"]
-    only["testcases"] = [{**only["testcases"][0], gpcnet.KEY: kept.as_json()}]
+    only["testcases"] = [{**only["testcases"][0], GpcnetRuns.KEY: kept.as_json()}]
     path = folder / "run.json"
     path.write_text(json.dumps(session))
     return path

@@ -23,7 +23,7 @@ def report(folder: Path, **settings: float) -> Path:
     kept = dataclasses.replace(one, partition_extras=extras).as_json()
     session = json.loads((DATA / "sessions" / "netpipe.json").read_text())
     (only,) = session["runs"]
-    only["testcases"] = [{**only["testcases"][0], loaded.KEY: kept}]
+    only["testcases"] = [{**only["testcases"][0], loaded.Loaded.KEY: kept}]
     path = folder / "run.json"
     path.write_text(json.dumps(session))
     return path

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from netproof.commands import labelled, study
+from netproof.commands import studies
 from netproof.commands.cli import app
 from netproof.errors import NetproofError
 from netproof.studies import literature
@@ -47,18 +47,18 @@ def test_what_goes_together_is_said():
 @pytest.mark.parametrize("name", literature.names())
 def test_what_a_study_measures_are_classes_of_checks(name):
     text = "".join(path.read_text() for path in CHECKS.rglob("*.py"))
-    for one in study.checks(literature.load(name)):
+    for one in studies.checks(literature.load(name)):
         assert f"class {one}(" in text
 
 
 def test_a_study_is_measured_and_its_sweeps_are_or_say_why_not(tmp_path, monkeypatch):
     asked = []
 
-    def reframe(arguments, report, what):
+    def reframe(arguments, said, report):
         asked.append(arguments)
         raise NetproofError("far enough")
 
-    monkeypatch.setattr(labelled, "reframe", reframe)
+    monkeypatch.setattr(studies, "run_reframe", reframe)
     monkeypatch.setattr(judging, "reports_folder", lambda: tmp_path)
     found = ran("gige-mpi-tests", "--measure", "testbed:gige")
     assert (found.exit_code, found.stderr.strip()) == (2, "netproof: no study: far enough")
@@ -66,7 +66,7 @@ def test_a_study_is_measured_and_its_sweeps_are_or_say_why_not(tmp_path, monkeyp
     assert extras == "--session-extras=study=gige-mpi-tests"
     assert "ImbPingPong" in pattern
     why = {}
-    assert study._swept(literature.load("gige-mpi-tests"), "testbed:gige", None, why) == []
+    assert studies._swept(literature.load("gige-mpi-tests"), "testbed:gige", None, why) == []
     assert why == {
         "coalescing": "interrupt coalescing: say with which environment: --environment",
         "rails": "rails: say with which environment: --environment",

@@ -27,7 +27,7 @@ def report(folder: Path, times: list[float] | None = None, **settings: float) ->
         kept = dataclasses.replace(kept, times_us=tuple(times), watched=looks)
     session = json.loads((DATA / "sessions" / "netpipe.json").read_text())
     (only,) = session["runs"]
-    only["testcases"] = [{**only["testcases"][0], tails.KEY: kept.as_json()}]
+    only["testcases"] = [{**only["testcases"][0], kept.KEY: kept.as_json()}]
     path = folder / "run.json"
     path.write_text(json.dumps(session))
     return path

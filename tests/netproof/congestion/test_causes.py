@@ -15,10 +15,11 @@ from typing import Any
 
 import pytest
 
-from netproof.congestion import causes, loaded, planning
+from netproof import codec
+from netproof.congestion import causes, loaded
 from netproof.congestion.causes import CauseKind, LoadFindings
 from netproof.congestion.loaded import Aggression, Loaded, VictimRun
-from netproof.congestion.turns import Victim
+from netproof.congestion.planning import Victim, VictimTurn
 from netproof.measurement.counters import TCP, Counters, CounterSource, NodeCounters
 
 DATA = Path(__file__).resolve().parents[2] / "data"
@@ -39,7 +40,8 @@ def made(template: Loaded, rows: list[Row], **settings: Mapping[str, Any]) -> Lo
     launch = next(run.launch for run in template.runs if not run.refused(template.where))
     runs = []
     for row in rows:
-        turn = planning.turn_of({**row, "others": []})
+        planned = {one.name: row.get(one.name, []) for one in dataclasses.fields(VictimTurn)}
+        turn = codec.decode(VictimTurn, planned, "a row")
         counters = tuple(
             NodeCounters(node, (CounterSource(TCP, "", counted, 0),), {}, 0.001)
             for node, counted in row["tcp"].items()

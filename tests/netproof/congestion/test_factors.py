@@ -11,7 +11,7 @@ import pytest
 from netproof.congestion import factors, loaded
 from netproof.congestion.factors import Impact, Impacts, Statistic
 from netproof.congestion.loaded import Loaded
-from netproof.congestion.turns import VictimPlace
+from netproof.congestion.planning import VictimPlace
 from netproof.measurement.interval import Side
 
 JOB = Path(__file__).resolve().parents[2] / "data" / "jobs" / "load"

@@ -132,7 +132,7 @@ def test_the_script_runs_it_on_all_ranks_as_often_as_was_asked_for():
 def test_a_question_that_is_damaged_is_told_by_its_file(tmp_path):
     (tmp_path / gpcnet.QUESTION_FILE).write_text('{"where": 1}')
     with pytest.raises(NetproofError, match=r"gpcnet\.json: cannot be read"):
-        gpcnet.read_question(tmp_path)
+        gpcnet.GpcnetQuestion.read(tmp_path)
 
 
 JOB = DATA / "jobs" / "gpcnet"

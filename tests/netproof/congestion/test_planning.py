@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from netproof.congestion import planning
-from netproof.congestion.turns import Aggressor, Victim, turns
+from netproof.congestion.planning import Aggressor, Victim, turns
 from netproof.errors import NetproofError
 from netproof.session import node_facts
 
@@ -19,12 +19,12 @@ JOB = Path(__file__).resolve().parents[2] / "data" / "jobs" / "load"
 
 @pytest.fixture
 def question() -> planning.LoadQuestion:
-    return planning.read_question(JOB)
+    return planning.LoadQuestion.read(JOB)
 
 
 def test_a_question_that_is_written_reads_again(question, tmp_path):
     planning.write_question(tmp_path, question)
-    assert planning.read_question(tmp_path) == question
+    assert planning.LoadQuestion.read(tmp_path) == question
 
 
 def test_a_job_draws_what_its_seed_gives(question, tmp_path):
@@ -103,7 +103,7 @@ def test_the_script_draws_before_it_launches(question, tmp_path):
 def test_a_damaged_question_names_its_file(tmp_path, text):
     (tmp_path / "load.json").write_text(text)
     with pytest.raises(NetproofError, match=r"load\.json"):
-        planning.read_question(tmp_path)
+        planning.LoadQuestion.read(tmp_path)
 
 
 def test_a_job_that_drew_nothing_says_where_to_look(tmp_path):

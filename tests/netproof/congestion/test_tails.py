@@ -98,7 +98,7 @@ def test_an_output_that_was_not_watched_to_its_end_is_not_whole(folder, text):
 @pytest.mark.slow
 @pytest.mark.parametrize(("call_s", "calls"), [(0.002, 6000), (1e-5, MOST_CALLS), (1.0, TRIALS[0])])
 def test_as_many_calls_as_fill_the_time(folder, call_s, calls):
-    question = dataclasses.replace(tails.read_question(folder), seconds=12.0)
+    question = dataclasses.replace(tails.TailsQuestion.read(folder), seconds=12.0)
     tails.write_question(folder, question)
     walls(folder, 1 + TRIALS[0] * call_s, 1 + TRIALS[1] * call_s)
     tails.write_launch(folder)

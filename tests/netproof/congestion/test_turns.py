@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from netproof.congestion.turns import Aggressor, Victim, VictimPlace, chosen, turns
+from netproof.congestion.planning import Aggressor, Victim, VictimPlace, chosen, turns
 from netproof.errors import NetproofError
 
 LEAVES = {"leaf-1": ("n1", "n2", "n3", "n4"), "leaf-2": ("n5", "n6", "n7", "n8")}

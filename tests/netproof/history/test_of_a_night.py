@@ -11,9 +11,10 @@ from typing import Any
 import pytest
 from made_nights import RECORDED, MadeNights, by
 
-from netproof.commands.nightly import command, summary
-from netproof.commands.nightly.command import NightPlan
-from netproof.commands.nightly.summary import Night
+from netproof.commands import night as command
+from netproof.commands import night_results
+from netproof.commands.night import NightPlan
+from netproof.commands.night_results import Night
 from netproof.session.measured import Measured
 from netproof.session.session import MEASURED_FORMAT
 from netproof.verdict.exit_status import FAILED
@@ -70,6 +71,6 @@ def test_a_change_for_the_worse_fails_the_night_and_is_told(nights, tmp_path, mo
     (worse,) = night.worse
     since = f"{nights.stored(SLOWER_FROM).start:%Y-%m-%d %H:%M}"
     assert worse.startswith(f"gige mpich is worse since {since}")
-    assert f"WORSE {worse}" in summary.text(night)
+    assert f"WORSE {worse}" in night_results.summary(night)
     assert night.page.is_file()
     assert (tmp_path / "pages" / "latest").resolve().name == night.stored

@@ -16,7 +16,7 @@ from pathlib import Path
 
 import pytest
 
-from netproof.commands.nightly import lock
+from netproof.commands import night
 from netproof.errors import NetproofError
 from netproof.intake import trust
 from netproof.session import left, session
@@ -414,7 +414,7 @@ class TestWhatIsTaken:
         as_attacker(f"ln -s {precious} store.testbed.lock", public)
         with (
             pytest.raises(NetproofError, match=r"the lock .* belongs to nobody"),
-            lock.held(lock.alongside(public / "store", "testbed"), datetime.now()),
+            night.held(night.lock_of(public / "store", "testbed"), datetime.now()),
         ):
             pass
         assert precious.read_text() == "precious\n"

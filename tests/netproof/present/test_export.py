@@ -92,7 +92,8 @@ def test_netpipe_files_say_what_the_session_measured(stored, tmp_path):
         read = netpipe_reading.read_file(
             path.read_text(), str(path), bidirectional=direction == "bidirectional"
         ).curve()
-        curve = cases()[f"tcp {direction}"]["curve"]
+        (launch,) = cases()[f"tcp {direction}"]["launches"]
+        curve = launch["curve"]
         assert list(read.sizes) == curve["sizes"]
         assert read.time_us == pytest.approx(curve["time_us"], abs=0.0051)
 

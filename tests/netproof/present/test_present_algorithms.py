@@ -16,8 +16,8 @@ from netproof.present import algorithms as shown
 from netproof.present.html import algorithms as pages
 from netproof.session.measured import Launch
 from netproof.site import site
+from netproof.tuning import algorithms
 from netproof.tuning.algorithm_sweep import AlgorithmSweep, Remark
-from netproof.tuning.algorithms import known
 from netproof.tuning.sweep import Sweep, turns
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -28,7 +28,7 @@ GAINS = {"4": (0.5, 0.5, 1.5, 1.6), "6": (0.5, 0.5, 1.5, 1.0), None: (1.0,) * 4}
 
 def swept(function: str = "Allreduce", sizes: tuple[int, ...] = SIZES) -> AlgorithmSweep:
     """Open MPI with two of its algorithms, which win for long messages, and two not taken."""
-    choice = known.choice("Open MPI 5.0.11", function, ("4", "6", "17", "1"))
+    choice = algorithms.choice("Open MPI 5.0.11", function, ("4", "6", "17", "1"))
     several = turns(("4", "6"), 3, 1)
     launches = tuple(
         Launch(

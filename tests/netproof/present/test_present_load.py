@@ -72,7 +72,7 @@ def test_the_terminal_has_a_line_for_each_and_says_what_is_not_known(recorded):
     ],
 )
 def test_a_time_has_the_unit_that_fits_it(alone_us, beside_us, words):
-    factor = factors.Factor(2.0, (1.0, 3.0), alone_us, beside_us, None, None)
+    factor = factors.Factor(2.0, (1.0, 3.0), None, None, "", alone_us, beside_us)
     assert shown.time_in_words(factor) == words
 
 
@@ -86,7 +86,7 @@ def test_a_time_has_the_unit_that_fits_it(alone_us, beside_us, words):
     ],
 )
 def test_a_factor_in_words(most, side, words):
-    assert shown.factor_in_words(factors.Factor(2.0, (1.5, 2.5), 1, 2, most, side)) == words
+    assert shown.factor_in_words(factors.Factor(2.0, (1.5, 2.5), most, side)) == words
 
 
 def test_rounds_that_do_not_count_are_told_with_the_reason(recorded):

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -29,21 +31,42 @@ def report(folder: Path, **of_test: object) -> Path:
     return path
 
 
+@dataclass(frozen=True)
+class Sweep(labelled.JobRecord):
+    KEY = "kept"
+    CALLED = "sweep"
+
+    figure: int
+    partition_extras: dict[str, Any]
+
+
+def recorded_sweep() -> Sweep:
+    tests = json.loads(SESSION.read_text())["runs"][0]["testcases"]
+    measured = next(test["netproof_measured"] for test in tests if test["netproof_measured"])
+    return Sweep(7, measured["partition_extras"])
+
+
 def test_what_tests_kept_is_read(tmp_path):
-    path = report(tmp_path, kept={"figure": 7})
-    assert labelled.of_report(path, "kept", lambda values: values["figure"], "sweep") == [7]
+    sweep = recorded_sweep()
+    assert Sweep.of_report(report(tmp_path, kept=sweep.as_json())) == [sweep]
 
 
-def test_what_cannot_be_read_names_report_and_test(tmp_path):
-    def refuse(values: object) -> None:
-        raise NetproofError("it is of format 9")
-
-    path = report(tmp_path, kept={"figure": 7})
-    with pytest.raises(NetproofError, match=r"run\.json: Sweep: it is of format 9"):
-        labelled.of_report(path, "kept", refuse, "sweep")
+@pytest.mark.parametrize(
+    ("change", "reason"),
+    [
+        ({"format": 9}, "a sweep is of format 9, and this netproof reads 1"),
+        ({"figure": "7"}, "a sweep cannot be read: figure: found '7', expected a whole number"),
+        ({"more": 1}, "a sweep cannot be read: has 'more', which is no key of it"),
+        ({"partition_extras": {}}, "a sweep cannot be read: "),
+    ],
+)
+def test_what_cannot_be_read_names_report_and_test(tmp_path, change, reason):
+    path = report(tmp_path, kept=recorded_sweep().as_json() | change)
+    with pytest.raises(NetproofError, match=rf"run\.json: Sweep: {reason}"):
+        Sweep.of_report(path)
 
 
 def test_a_report_without_any_says_why_its_tests_failed(tmp_path):
     path = report(tmp_path, result="fail", fail_reason="no node answered")
     with pytest.raises(NetproofError, match="has no sweep that is whole: Sweep: no node answered"):
-        labelled.of_report(path, "kept", dict, "sweep")
+        Sweep.of_report(path)

@@ -14,10 +14,11 @@ from pathlib import Path
 
 import pyarrow.parquet as pq
 import pytest
+import typer
 from typer.testing import CliRunner
 
+from netproof.commands import stores
 from netproof.commands.cli import app
-from netproof.commands.ingest import run
 from netproof.criteria.settings import Settings
 from netproof.errors import NetproofError
 from netproof.session import again, session
@@ -36,6 +37,13 @@ PASSED, FAULTY, SICK, RANGES = (
     SESSIONS / f"{name}.json" for name in ("passed", "faulty", "sick", "ranges")
 )
 PASSED_NAME = "20261120T233238-d1f0d2ad"
+
+
+def run(reports: list[Path], folder: Path) -> int:
+    """Ingest reports, and return the exit status."""
+    with pytest.raises(typer.Exit) as ended:
+        stores.ingest(reports, folder)
+    return ended.value.exit_code
 
 
 @pytest.fixture

@@ -15,8 +15,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+import typer
 
-from netproof.commands.ingest import run
+from netproof.commands import stores
 from netproof.errors import NetproofError
 from netproof.store import Store, folder, questions
 from netproof.store.folder import INCOMING
@@ -32,9 +33,11 @@ MOST_TRIALS = 600
 SERVER = """
 import os, signal, sys
 from pathlib import Path
+import typer
+from netproof.commands.stores import ingest
+from netproof.present import tables
 from netproof.store import folder
-from netproof.commands.ingest import run
-from netproof.verdict import stored
+from netproof.verdict import judging, stored
 
 stored.moment = lambda: "2026-11-22T08:00:00Z"
 while line := sys.stdin.readline():
@@ -51,13 +54,23 @@ while line := sys.stdin.readline():
                 return function(*arguments)
             return called
         os.fsync, Path.rename = counted(os.fsync), counted(Path.rename)
-        os._exit(run([Path(report) for report in reports], Path(where)))
+        try:
+            ingest([Path(report) for report in reports], Path(where))
+        except typer.Exit as ended:
+            os._exit(ended.exit_code)
     print(child, flush=True)
     # Until it is asked for, the process id stays the writer's, ended or not.
     sys.stdin.readline()
     print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), flush=True)
 """
 """Forks a writer for each line: a step to be killed before, or 0, the store and the reports."""
+
+
+def run(reports: list[Path], folder: Path) -> int:
+    """Ingest reports, and return the exit status."""
+    with pytest.raises(typer.Exit) as ended:
+        stores.ingest(reports, folder)
+    return ended.value.exit_code
 
 
 class Writers:

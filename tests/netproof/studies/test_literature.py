@@ -11,7 +11,6 @@ from rich.console import Console
 from typer.testing import CliRunner
 
 from netproof.commands.cli import app
-from netproof.commands.literature import run
 from netproof.errors import NetproofError
 from netproof.present.studies import show
 from netproof.studies.literature import DIRECTORY, load, names
@@ -64,15 +63,15 @@ class TestCommand:
         assert (ran.exit_code, ran.stdout) == (2, "")
         assert "run-9.json: is not there" in ran.stderr
 
-    def test_prints_a_study_and_exits_0(self, capsys):
-        assert run("gige-mpi-tests") == 0
-        assert "23.6 µs" in capsys.readouterr().out
+    def test_prints_a_study_and_exits_0(self):
+        ran = CliRunner().invoke(app, ["literature", "gige-mpi-tests"])
+        assert ran.exit_code == 0
+        assert "23.6 µs" in ran.stdout
 
-    def test_an_unknown_study_is_an_error_on_stderr_and_exit_2(self, capsys):
-        assert run("e326") == 2
-        printed = capsys.readouterr()
-        assert printed.out == ""
-        assert "'e326' is no study" in printed.err
+    def test_an_unknown_study_is_an_error_on_stderr_and_exit_2(self):
+        ran = CliRunner().invoke(app, ["literature", "e326"])
+        assert (ran.exit_code, ran.stdout) == (2, "")
+        assert "'e326' is no study" in ran.stderr
 
 
 @pytest.fixture

@@ -14,15 +14,16 @@ from netproof.measurement.case import Case
 from netproof.session.job_files import Incomplete
 from netproof.site import site
 from netproof.site.partition import Partition
-from netproof.tuning import algorithm_sweep
+from netproof.tuning import algorithm_sweep, algorithms
 from netproof.tuning.algorithm_sweep import AlgorithmSweep
-from netproof.tuning.algorithms import known
-from netproof.tuning.sweep import Sweep, turns
+from netproof.tuning.sweep import turns
 
 ROOT = Path(__file__).resolve().parents[3]
 JOB = ROOT / "tests" / "data" / "jobs" / "algorithms"
 CASE = Case("testbed", "gige", "mpich", "imb", "Allreduce", 4, 1)
-CHOICE = known.choice("MPICH 5.0.2", "Allreduce", ("ring", "reduce_scatter_allgather", "nonsense"))
+CHOICE = algorithms.choice(
+    "MPICH 5.0.2", "Allreduce", ("ring", "reduce_scatter_allgather", "nonsense")
+)
 SEVERAL = turns(CHOICE.values, 3, json.loads((JOB / "plan.json").read_text())["seed"])
 SRUN = ["srun", "--mpi=pmi2"]
 
@@ -40,6 +41,10 @@ def partition() -> Partition:
 def job(tmp_path) -> Path:
     """A copy of the recorded job, to be damaged."""
     return Path(shutil.copytree(JOB, tmp_path / "job"))
+
+
+def left_by(job: Path, partition: Partition, several=SEVERAL, choice=CHOICE) -> AlgorithmSweep:
+    return algorithm_sweep.of_job(job, "1", CASE, partition.model_dump(), several, choice, 1)
 
 
 def test_each_launch_is_told_its_algorithm_and_the_default_nothing(partition):
@@ -70,7 +75,7 @@ def test_the_order_is_the_one_that_the_job_ran():
 
 
 def test_what_was_refused_is_named_with_what_it_said_and_spoils_no_other(partition):
-    tried = algorithm_sweep.of_job(JOB, CASE, partition, SEVERAL, CHOICE)
+    tried = left_by(JOB, partition)
     (refused,) = tried.refused
     assert refused.value == "nonsense"
     assert refused.said.startswith("tuning-3.1.err: tuning-3.1 ended with status 143")
@@ -78,33 +83,16 @@ def test_what_was_refused_is_named_with_what_it_said_and_spoils_no_other(partiti
     (fell_back,) = tried.fell_back
     assert fell_back.value == "reduce_scatter_allgather"
     assert "not usable for the provided arguments" in fell_back.said
-    kept = [turn.value for turn in tried.turns]
+    kept = [turn.value for turn in tried.sweep.turns]
     assert kept.count("ring") == kept.count("reduce_scatter_allgather") == 3
     assert "nonsense" not in kept
-    swept = AlgorithmSweep(
-        Sweep(
-            CASE,
-            algorithm_sweep.PARAMETER,
-            CHOICE.title,
-            CHOICE.told,
-            "1",
-            1,
-            partition.model_dump(),
-            tried.turns,
-            tried.launches,
-        ),
-        CHOICE.library,
-        CHOICE.names,
-        tried.refused,
-        tried.fell_back,
-    )
-    table = swept.winners()
+    table = tried.winners()
     assert table.values == ("reduce_scatter_allgather", "ring")
     assert (table.rounds, len(table.rows)) == (3, 18)
 
 
 def test_a_value_that_the_library_says_to_ignore_is_refused(partition, job):
-    choice = known.choice("Intel MPI 2021.18.1", "Allreduce", ("1", "99"))
+    choice = algorithms.choice("Intel MPI 2021.18.1", "Allreduce", ("1", "99"))
     assert choice.ignored
     several = turns(choice.values, 3, 1)
     ring = [turn.step for turn in SEVERAL if turn.value == "ring"]
@@ -122,16 +110,16 @@ def test_a_value_that_the_library_says_to_ignore_is_refused(partition, job):
             (job / f"{turn.step}.{kind}").write_text(ignored + text)
         lines.append(f"{turn.step}\t{recorded[recording]}")
     (job / "launches.tsv").write_text("".join(lines))
-    tried = algorithm_sweep.of_job(job, CASE, partition, several, choice)
+    tried = left_by(job, partition, several, choice)
     (refused,) = tried.refused
     assert (refused.value, refused.said) == ("99", said.strip())
-    assert {turn.value for turn in tried.turns} == {None, "1"}
+    assert {turn.value for turn in tried.sweep.turns} == {None, "1"}
 
 
 def test_without_a_launch_of_the_default_there_is_no_sweep(partition, job):
     (job / "tuning-default.2.out").write_text("")
     with pytest.raises(Incomplete) as raised:
-        algorithm_sweep.of_job(job, CASE, partition, SEVERAL, CHOICE)
+        left_by(job, partition)
     (said,) = raised.value.reasons
     assert said.startswith("the library's own choice: a launch failed: ")
     assert "tuning-default.2.out: is empty" in said
@@ -141,7 +129,7 @@ def test_a_job_that_ended_early_says_so(partition, job):
     lines = (job / "launches.tsv").read_text().splitlines(keepends=True)
     (job / "launches.tsv").write_text("".join(lines[:-2]))
     with pytest.raises(Incomplete, match=r"the job ended after 14 of 18 launches: "):
-        algorithm_sweep.of_job(job, CASE, partition, SEVERAL, CHOICE)
+        left_by(job, partition)
 
 
 def test_where_every_algorithm_is_refused_each_has_its_reason(partition, job):
@@ -149,7 +137,7 @@ def test_where_every_algorithm_is_refused_each_has_its_reason(partition, job):
         if turn.value is not None:
             (job / f"{turn.step}.out").write_text("")
     with pytest.raises(Incomplete) as raised:
-        algorithm_sweep.of_job(job, CASE, partition, SEVERAL, CHOICE)
+        left_by(job, partition)
     assert len(raised.value.reasons) == len(CHOICE.values)
 
 

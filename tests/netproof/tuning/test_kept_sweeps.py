@@ -7,7 +7,7 @@ import json
 import pytest
 
 from netproof.errors import NetproofError
-from netproof.tuning import kept_sweeps, sweep
+from netproof.tuning import sweep
 
 
 class OneSweep:
@@ -25,22 +25,22 @@ class OneSweep:
 def folder(tmp_path, monkeypatch):
     for name in ("run-mtu-20260101T000000", "run-mtu-20260102T000000", "run-other-20260103T000000"):
         (tmp_path / f"{name}.json").write_text("{}")
-    monkeypatch.setattr(sweep, "of_report", lambda path: [OneSweep(path, "testbed")])
+    monkeypatch.setattr(sweep.Sweep, "of_report", lambda path: [OneSweep(path, "testbed")])
     return tmp_path
 
 
 def test_the_newest_of_each_setting_is_taken(folder):
-    ((found, said),), faults = kept_sweeps.newest(folder, "testbed", ("mtu", "coalescing"))
+    ((found, said),), faults = sweep.newest(folder, "testbed", ("mtu", "coalescing"))
     assert found.path.name == "run-mtu-20260102T000000.json"
     assert (said, faults) == ("what it says", {})
 
 
 def test_sweeps_of_another_system_are_none(folder):
-    assert kept_sweeps.newest(folder, "mycluster", ("mtu",)) == ([], {})
+    assert sweep.newest(folder, "mycluster", ("mtu",)) == ([], {})
 
 
 def test_a_folder_that_is_not_there_has_none(tmp_path):
-    assert kept_sweeps.newest(tmp_path / "none", "testbed", ("mtu",)) == ([], {})
+    assert sweep.newest(tmp_path / "none", "testbed", ("mtu",)) == ([], {})
 
 
 def test_why_the_newest_says_nothing_is_told_alongside_an_older_one(folder, monkeypatch):
@@ -49,8 +49,8 @@ def test_why_the_newest_says_nothing_is_told_alongside_an_older_one(folder, monk
             raise NetproofError(f"{path}: has no sweep that is whole")
         return [OneSweep(path, "testbed")]
 
-    monkeypatch.setattr(sweep, "of_report", of_report)
-    ((found, _),), faults = kept_sweeps.newest(folder, "testbed", ("mtu",))
+    monkeypatch.setattr(sweep.Sweep, "of_report", of_report)
+    ((found, _),), faults = sweep.newest(folder, "testbed", ("mtu",))
     assert found.path.name == "run-mtu-20260101T000000.json"
     assert faults == {
         "mtu": f"{folder / 'run-mtu-20260102T000000.json'}: has no sweep that is whole"
@@ -60,6 +60,6 @@ def test_why_the_newest_says_nothing_is_told_alongside_an_older_one(folder, monk
 def test_a_report_without_a_sweep_is_named(tmp_path):
     path = tmp_path / "run-mtu-20260101T000000.json"
     path.write_text(json.dumps({"session_info": {}, "runs": []}))
-    found, faults = kept_sweeps.newest(tmp_path, "testbed", ("mtu",))
+    found, faults = sweep.newest(tmp_path, "testbed", ("mtu",))
     assert found == []
     assert str(path) in faults["mtu"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from netproof.tuning.moderated import common, gain_with
+from netproof.tuning.gains import common, gain_with
 
 SIZES = range(16)
 

@@ -9,9 +9,8 @@ import pytest
 
 from netproof.errors import NetproofError
 from netproof.measurement.curve import Curve
-from netproof.tuning.gains import Made
+from netproof.tuning.gains import Made, winners
 from netproof.tuning.sweep import turns
-from netproof.tuning.winners import winners
 
 SIZES = tuple(2**power for power in range(2, 20))
 VALUES = ("recursive_doubling", "ring", "tree")

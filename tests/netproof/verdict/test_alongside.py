@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
+from netproof import codec
 from netproof.commands.cli import app
 from netproof.comparison.comparison import against, differing
 from netproof.measurement import units
@@ -88,7 +89,7 @@ def with_extras(key: str, value: object) -> Callable[[list[dict]], None]:
 
 def figures(values: dict) -> dict:
     """Return a check's measurement of these launches over this link, all over TCP."""
-    launches = tuple(map(Launch.from_json, values["launches"]))
+    launches = codec.decode(tuple[Launch, ...], values["launches"], "launches")
     case, extras = Case(**values["case"]), values["partition_extras"]
     functions = 2 if case.function == "Sendrecv" else 1
     rate = functions * units.line_rate_mb_s(extras["link_mbit_s"], extras["mtu"])

@@ -16,7 +16,7 @@ from rich.console import Console
 from typer.testing import CliRunner
 
 from netproof.commands.cli import app
-from netproof.commands.store_check import check
+from netproof.commands.stores import faults
 from netproof.errors import NetproofError
 from netproof.measurement.counters import CARRIER, INTERFACE, Counters, CounterSource, NodeCounters
 from netproof.present import documents, tables
@@ -305,7 +305,7 @@ def test_a_kept_verdict_that_lacks_a_part_or_its_fault_is_an_error(
     place = ingest(store, report).stored
     insist_on_the_same(questions.load(store, place))
     path = changed(store, place, change)
-    (fault,) = check(store, place).faults
+    (fault,) = faults(store, place)
     assert fault.startswith(f"{path}: ")
     if change is not OF_PAIRS["no rounds"]:
         with pytest.raises(NetproofError, match=f"^{path}: the stored verdict cannot be used: "):
@@ -457,7 +457,7 @@ def test_a_session_that_cannot_be_judged_is_stored_without_a_verdict(store, monk
     done = ingest(store, SESSIONS / "healthy.json")
     assert "RFM_CONFIG_PATH" in done.not_judged
     assert not store.has_verdict(done.stored)
-    assert not check(store, done.stored).faults
+    assert not faults(store, done.stored)
 
 
 def test_a_session_that_was_stored_without_a_verdict_is_judged_when_it_is_opened(store):
@@ -470,7 +470,7 @@ def test_a_session_that_was_stored_without_a_verdict_is_judged_when_it_is_opened
     judged = judging.judge_session(questions.load(store, place))
     assert judged.kept is None
     assert judged.verdict.cases
-    assert not check(store, place).faults
+    assert not faults(store, place)
 
 
 @pytest.mark.parametrize("at", [0.1, 0.5, 0.95])
@@ -482,7 +482,7 @@ def test_a_damaged_verdict_is_named_and_never_used(store, at):
     path.write_bytes(content)
     with pytest.raises(NetproofError, match=f"^{path}: is damaged: "):
         judging.judge_session(questions.load(store, place))
-    assert any(one.startswith(f"{path}: is damaged") for one in check(store, place).faults)
+    assert any(one.startswith(f"{path}: is damaged") for one in faults(store, place))
     report = session.load(SESSIONS / "healthy.json")
     judged = judging.judge_session(report, store=store.folder)
     assert judged.kept is None
@@ -537,7 +537,7 @@ def test_a_verdict_that_contradicts_its_session_is_an_error_with_its_file(store,
     with pytest.raises(NetproofError) as error:
         judging.judge_session(questions.load(store, place))
     assert str(error.value).startswith(f"{path}: the stored verdict cannot be used: ")
-    (fault,) = check(store, place).faults
+    (fault,) = faults(store, place)
     assert fault == str(error.value)
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from netproof import criteria
+from netproof import codec, criteria
 from netproof.criteria import Level
 from netproof.errors import NetproofError
 from netproof.measurement.case import Case
@@ -191,7 +191,7 @@ def test_all_sizes_above_the_envelope_are_marked_not_just_the_worst(tmp_path, ju
                 curve = launch["curve"]
                 curve["time_us"] = [1000 * time for time in curve["time_us"]]
             values = test["netproof_measured"]
-            launches = tuple(map(Launch.from_json, values["launches"]))
+            launches = codec.decode(tuple[Launch, ...], values["launches"], "launches")
             rate, case = values["line_rate_mb_s"], Case(**values["case"])
             from_bytes = values["partition_extras"]["line_rate_from_bytes"] if rate else 0
             values.update(Measured(case, launches, rate, from_bytes).as_json())

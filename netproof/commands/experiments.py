@@ -1,0 +1,361 @@
+"""The verbs that measure something of their own, or read the report of it: load, tails, gpcnet.
+
+They are no acceptance: their reports are in folders that no verdict reads.
+"""
+
+from __future__ import annotations
+
+import importlib
+import os
+import shlex
+import subprocess
+import sys
+from collections.abc import Callable, Collection, Mapping, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
+
+import typer
+
+from netproof.commands.options import (
+    EarlierReportOption,
+    EnvironmentOption,
+    JsonOption,
+    PageOption,
+    WhereOption,
+    verb,
+)
+from netproof.errors import NetproofError
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from netproof.site.matrix import Matrix
+    from netproof.site.partition import Partition
+
+REFRAME = "reframe"
+STDERR = 2
+SHOWN, BEYOND, UNDECIDED = 0, 1, 2
+"""Exit statuses: a result within its bounds, one beyond a bound, none or an inconclusive one."""
+
+
+def run_reframe(arguments: Sequence[str], said: str, report: Path | None = None) -> int:
+    """Run ReFrame with its output on standard error, and return its exit status.
+
+    ``said``: stands before the command on standard error; ``report``: where it leaves its report,
+    None for the folder that RFM_REPORT_FILE names. Raise NetproofError where it is not installed,
+    and where it leaves no ``report``.
+    """
+    from netproof.present import tables
+
+    program = Path(sys.executable).with_name(REFRAME)
+    if not program.is_file():
+        raise NetproofError(f"{program}: is not there, so nothing can be measured")
+    command = [str(program), *arguments, "-r"]
+    if not sys.stderr.isatty():
+        command.append("--nocolor")
+    environment = {}
+    if report is not None:
+        report.parent.mkdir(parents=True, exist_ok=True)
+        environment = {"RFM_REPORT_FILE": str(report)}
+    tables.say(tables.console(stderr=True), f"{said}: {shlex.join(command)}")
+    ended = subprocess.run(
+        command,
+        stdout=STDERR,
+        stdin=subprocess.DEVNULL,
+        env={**os.environ, **environment},
+        check=False,
+    )
+    if report is not None and not report.is_file():
+        raise NetproofError(
+            f"reframe left no report {report} (exit status {ended.returncode}); what it printed"
+            " says why"
+        )
+    return ended.returncode
+
+
+class Where(NamedTuple):
+    """Where something is measured: a partition of a site, and an environment there."""
+
+    option: str
+    system: str
+    partition: str
+    environment: str | None
+    configuration: Mapping[str, Any]
+    matrix: Matrix
+
+    @classmethod
+    def of(cls, option: str, environment: str | None = None, *, full: bool = False) -> Where:
+        """Return it by ``SYSTEM:PARTITION``. Raise NetproofError where the site has none such."""
+        from netproof.site import site
+        from netproof.site.matrix import matrix
+        from netproof.verdict import judging
+
+        system, partition = split(option)
+        configuration = site.gather(judging.site_folder())
+        expected = matrix(configuration, system, [partition], all_functions=full)
+        return cls(option, system, partition, environment, configuration, expected)
+
+    @property
+    def settings(self) -> Partition:
+        """Return the partition as checks see it."""
+        return self.matrix.partitions[self.partition]
+
+    def insist(self, known: Collection[str], having: str, why: str = "") -> None:
+        """Raise NetproofError unless the environment is among ``known``, those ``having`` what."""
+        if self.environment not in known:
+            raise NetproofError(
+                f"{self.option} has no environment {self.environment!r} with {having}{why}; it has"
+                f" {', '.join(known) or 'none'}"
+            )
+
+    def insist_on_pairs(self) -> None:
+        """Raise NetproofError where the environment cannot measure nodes in pairs."""
+        from netproof.benchmarks.registry import OF_PAIRS
+
+        cases = self.matrix.cases
+        there = sorted({one.environment for one in cases if one.benchmark == OF_PAIRS.name})
+        self.insist(there, OF_PAIRS.label)
+
+    def measure(
+        self, checks: str, settings: Mapping[str, object], label: str, subject: str, what: str
+    ) -> Path:
+        """Have ReFrame measure, and return the path of its report.
+
+        ``checks``: their file; ``settings``: of its tests, name to value; ``label``: the session's,
+        and its subfolder's in that of reports; ``subject``: in the report's name; ``what``: is
+        measured, in words. Raise NetproofError where ReFrame is missing or leaves no report.
+        """
+        from netproof.site import shipped
+
+        arguments = ["--system", self.option, "-p", self.environment]
+        arguments += ["-c", str(shipped.folder("checks") / checks)]
+        for name, value in settings.items():
+            arguments += ["-S", f"{name}={value}"]
+        arguments.append(f"--session-extras={label}={subject}")
+        report = new_report(label, subject)
+        run_reframe(arguments, f"measuring {what}", report)
+        return report
+
+
+def split(where: str) -> tuple[str, str]:
+    """Return system and partition of ``SYSTEM:PARTITION``. Raise NetproofError for other forms."""
+    system, _, partition = where.partition(":")
+    if not partition:
+        raise NetproofError(f"--system {where}: name a partition too, SYSTEM:PARTITION")
+    return system, partition
+
+
+def new_report(label: str, subject: str) -> Path:
+    """Return the path of the next report of sessions with a label."""
+    from netproof.session import labelled
+    from netproof.verdict import judging
+
+    folder = labelled.folder_of(judging.reports_folder(), label)
+    return folder / f"run-{subject}-{datetime.now(UTC):%Y%m%dT%H%M%S}.json"
+
+
+def show(
+    several: Sequence[tuple[Any, Any]],
+    report: Path,
+    presenter: Any,
+    print_one: Callable[[Any, Any, Console], None],
+    folder: Path | None,
+    as_json: bool,
+) -> None:
+    """Print what was measured and its figures: each by ``print_one``, or all as a document.
+
+    ``presenter``: module with the document, and the name of the module of the page that is written
+    into ``folder``, None for no page.
+    """
+    from netproof.present import documents, tables
+
+    written = None
+    if folder is not None:
+        # Altair takes a second to load, and only this needs it.
+        from netproof.commands.report import write_page
+
+        name = presenter.__name__.rpartition(".")[2]
+        pages = importlib.import_module(f"netproof.present.html.{name}")
+        written = write_page(folder, lambda scripts: pages.page(several, scripts))
+    if as_json:
+        documents.write(presenter.document(several), sys.stdout)
+        return
+    out = tables.console()
+    for one, figures in several:
+        print_one(one, figures, out)
+    tables.say(out, f"report {report}")
+    if written is not None:
+        tables.say(out, f"page {written}")
+
+
+def _insist_on_one(where: str | None, report: Path | None, environment: str | None) -> None:
+    """Raise typer.BadParameter unless there is a place and what to measure with, or a report."""
+    if (where is None) is (report is None):
+        raise typer.BadParameter("give --system SYSTEM:PARTITION to measure, or --report to read")
+    if where is not None and environment is None:
+        raise typer.BadParameter("say with what: --environment")
+
+
+@verb("load is inconclusive")
+def load(
+    where: WhereOption = None,
+    environment: EnvironmentOption = None,
+    victims: Annotated[
+        str,
+        typer.Option(
+            "--victims", metavar="A,B,...", help="What to measure: latency, bandwidth, allreduce."
+        ),
+    ] = "all",
+    aggressors: Annotated[
+        str,
+        typer.Option(
+            "--aggressors",
+            metavar="A,B,...",
+            help="What congests: incast, all-to-all, broadcast, one-to-one.",
+        ),
+    ] = "all",
+    nodes: Annotated[
+        int, typer.Option("--nodes", min=0, help="Use so many nodes, 4 at least; 0 for all.")
+    ] = 0,
+    rounds: Annotated[
+        int, typer.Option("--rounds", min=3, help="How often each is measured alone and alongside.")
+    ] = 6,
+    report: EarlierReportOption = None,
+    html: PageOption = None,
+    as_json: JsonOption = False,
+) -> int:
+    """Measure two nodes alone and alongside others that congest, say what that costs."""
+    _insist_on_one(where, report, environment)
+    if 0 < nodes < 4:
+        raise typer.BadParameter("--nodes: give 4 at least, or 0 for all")
+    from netproof.congestion import causes
+    from netproof.congestion.loaded import Loaded
+    from netproof.present import load as presenter
+
+    if report is None:
+        report = _measured_load(Where.of(where, environment), victims, aggressors, nodes, rounds)
+    several = [(one, causes.findings(one)) for one in Loaded.of_report(report)]
+    show(several, report, presenter, presenter.print_load, html, as_json)
+    if any(found.beyond() for _, found in several):
+        return BEYOND
+    return UNDECIDED if any(found.undecided() for _, found in several) else SHOWN
+
+
+def _measured_load(where: Where, victims: str, aggressors: str, nodes: int, rounds: int) -> Path:
+    from netproof.congestion.loaded import FOLDER
+    from netproof.congestion.planning import LEAST_NODES, Aggressor, Victim, chosen
+
+    measured, congesting = chosen(Victim, victims), chosen(Aggressor, aggressors)
+    where.insist_on_pairs()
+    most = where.settings.nodes
+    if most < LEAST_NODES:
+        raise NetproofError(
+            f"{where.option} has {most} nodes, and load takes {LEAST_NODES}: two for what is"
+            " measured, two for what congests"
+        )
+    settings = {
+        "aggressors": ",".join(congesting),
+        "victims": ",".join(measured),
+        "most_nodes": nodes,
+        "rounds": rounds,
+    }
+    count = len(measured) * len(congesting) * rounds
+    what = f"{count} times alone and alongside, at each place"
+    return where.measure("load.py", settings, FOLDER, where.partition, what)
+
+
+@verb("tails are inconclusive")
+def tails(
+    where: WhereOption = None,
+    environment: EnvironmentOption = None,
+    seconds: Annotated[
+        float, typer.Option("--seconds", min=1, help="For how long, as near as can be foreseen.")
+    ] = 60,
+    size: Annotated[
+        int, typer.Option("--bytes", metavar="N", min=1, help="Size of the messages.")
+    ] = 8,
+    report: EarlierReportOption = None,
+    html: PageOption = None,
+    as_json: JsonOption = False,
+) -> int:
+    """Time every call of a long PingPong between two nodes, name its pauses and when they were."""
+    _insist_on_one(where, report, environment)
+    from netproof.congestion import percentiles
+    from netproof.congestion.tails import FOLDER, Tail
+    from netproof.present import tails as presenter
+
+    if report is None:
+        place = Where.of(where, environment)
+        place.insist_on_pairs()
+        most = place.settings.max_message_bytes
+        if size > most:
+            raise NetproofError(
+                f"--bytes {size}: the largest message of {where} is of {most} bytes"
+            )
+        settings = {"tails_seconds": f"{seconds:g}", "tails_bytes": size}
+        what = f"single calls of {size} bytes for {seconds:g} s"
+        report = place.measure("load.py", settings, FOLDER, place.partition, what)
+    several = [(one, percentiles.figures(one)) for one in Tail.of_report(report)]
+    show(several, report, presenter, presenter.print_tail, html, as_json)
+    if any(found.beyond for _, found in several):
+        return BEYOND
+    return UNDECIDED if any(found.undecided for _, found in several) else SHOWN
+
+
+@verb("GPCNeT is inconclusive")
+def gpcnet(
+    where: WhereOption = None,
+    environment: EnvironmentOption = None,
+    rounds: Annotated[
+        int, typer.Option("--rounds", min=3, help="How often to run it, some minutes each.")
+    ] = 3,
+    nodes: Annotated[
+        int, typer.Option("--nodes", min=0, help="Use so many nodes, 10 at least; 0 for all.")
+    ] = 0,
+    report: EarlierReportOption = None,
+    as_json: JsonOption = False,
+) -> int:
+    """Run GPCNeT on all nodes of a partition, say what its congestors cost its tests."""
+    _insist_on_one(where, report, environment)
+    if 0 < nodes < 10:
+        raise typer.BadParameter("--nodes: give 10 at least, or 0 for all")
+    from netproof.congestion.gpcnet import GpcnetRuns, impacts
+    from netproof.present import gpcnet as presenter
+
+    if report is None:
+        report = _measured_gpcnet(Where.of(where, environment), rounds, nodes)
+    several = [(one, impacts(one)) for one in GpcnetRuns.of_report(report)]
+    show(several, report, presenter, presenter.print_gpcnet, None, as_json)
+    if any(found.beyond() for _, found in several):
+        return BEYOND
+    return UNDECIDED if any(found.undecided() for _, found in several) else SHOWN
+
+
+def _measured_gpcnet(where: Where, rounds: int, nodes: int) -> Path:
+    from netproof.congestion.gpcnet import FEATURE, FOLDER, LEAST_NODES
+    from netproof.congestion.gpcnet_output import PROGRAM
+    from netproof.site.matrix import partitions_in
+
+    environments = partitions_in(where.configuration, where.system)[where.partition]["environs"]
+    having = {
+        one["name"]
+        for one in where.configuration["environments"]
+        if FEATURE in one.get("features", [])
+    }
+    there = [name for name in environments if name in having]
+    if where.environment not in there:
+        raise NetproofError(
+            f"{where.option} has no environment {where.environment!r} with the feature {FEATURE!r};"
+            f" it has {', '.join(there) or 'none'}. Put GPCNeT's {PROGRAM} into the environment's"
+            " PATH and name the feature in its site's file"
+        )
+    most = where.settings.nodes
+    if most < LEAST_NODES:
+        raise NetproofError(
+            f"{where.option} has {most} nodes, and GPCNeT takes {LEAST_NODES}: two for its tests,"
+            " eight for its congestors; netproof load takes 4"
+        )
+    settings = {"gpcnet_rounds": rounds, "gpcnet_nodes": nodes}
+    what = f"GPCNeT {rounds} times, some minutes each"
+    return where.measure("load.py", settings, FOLDER, where.partition, what)

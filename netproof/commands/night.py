@@ -1,0 +1,590 @@
+"""One night: the checks run, and their session is stored, judged, reported and sent to people.
+
+A lock keeps nights of one store and system apart, nothing of ReFrame outlives the night, and what
+happened in it is in its summary, in JUnit's XML and in its exit status. cron calls
+``netproof nightly``.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import fcntl
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+import traceback
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+from netproof.commands import entry, night_results
+from netproof.commands.night_results import Night, minutes
+from netproof.errors import NetproofError, shortened
+from netproof.history import judging as history
+from netproof.intake import trust
+from netproof.present.characters import visible
+from netproof.session import left, session
+from netproof.session.left import Left
+from netproof.session.session import Session
+from netproof.site import module_path, shipped, site, slurm
+from netproof.site.jobs import PlannedJob, domain_of, jobs, nodes_of
+from netproof.site.matrix import Matrix, matrix, partitions_in
+from netproof.site.module_path import LOGIN_SHELL
+from netproof.store import Store, durations
+from netproof.store.durations import Expected, Past
+from netproof.verdict import judging
+from netproof.verdict.exit_status import CANNOT_JUDGE, PASSED
+from netproof.verdict.judge import reason_of
+from netproof.verdict.judging import ingest
+from netproof.verdict.options import AlongsideOptions
+
+LATEST = "latest"
+"""Link to the newest night's report, beside the reports."""
+
+HOOK_S = 120
+"""Seconds that the hook may take."""
+
+HOOK = "the hook"
+
+_NOT_SUBMITTED = ("startup", "setup", "compile", "compile_complete", "run")
+"""ReFrame's phases of a test before Slurm has its job."""
+_MOST_REASONS = 3
+
+_SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
+ENDING_S = 120
+"""Seconds that ReFrame has to cancel its jobs when the night has to end."""
+IN_VAIN_S = 10
+"""The same where slurmctld does not answer."""
+WATCH_S = 15
+"""Seconds between checks that slurmctld still answers."""
+LINES = 6
+"""Lines of ReFrame's output that are quoted where it left no report."""
+EXPANDED, SPLIT = "$`", " \t\n'\"\\"
+"""Characters that ReFrame expands or runs in a path, and those that split a job script's path."""
+_DEATH_SIGNAL = 1
+"""PR_SET_PDEATHSIG of prctl(2)."""
+ANSWER_S = 60.0
+"""Seconds that a night waits for nodes that do not answer slurmctld, where jobs need them."""
+_LOOK_AGAIN_S = 1.0
+
+
+@dataclass(frozen=True)
+class NightPlan:
+    """Plan of a night.
+
+    ``system``: ReFrame's, or ``SYSTEM:PARTITION``; ``store``, ``reports``: folders, of sessions and
+    of pages; ``budget_min``: minutes, None for all of the matrix; ``hook``: a shell command, or
+    empty; ``labels``: of the session; ``arguments``: further ones of ReFrame; ``full``: all
+    functions of IMB; ``least_free_mb``: free space that each file system needs, in 10⁶ bytes;
+    ``patience_min``: minutes that slurmctld may be silent while it measures.
+    """
+
+    system: str
+    store: Path
+    reports: Path
+    junit: Path | None = None
+    hook: str = ""
+    budget_min: float | None = None
+    labels: Sequence[str] = ()
+    full: bool = False
+    least_free_mb: int = 200
+    patience_min: float = 10
+    arguments: Sequence[str] = ()
+
+
+def run(plan: NightPlan) -> int:
+    """Go through a night and return its exit status: 0 passed, 1 failed or worse, 2 not judged.
+
+    Whatever happens, JUnit is written where requested, and the hook is run.
+    """
+    started = datetime.now().astimezone()
+    night = Night(plan.system, started, started)
+    try:
+        with _ending(), _noting(night):
+            _go(plan, night)
+    except Ended as error:
+        night.faults.append(str(error))
+    except Exception as error:
+        # People are notified of every night.
+        if entry.debugging():
+            traceback.print_exc()
+        night.faults.append(
+            f"an error of netproof's own: {shortened(repr(error))}; {entry.DEBUG} shows where"
+        )
+    night.ended = datetime.now().astimezone()
+    if plan.junit:
+        with _noting(night):
+            night_results.write_junit(night, plan.junit)
+    text = night_results.summary(night)
+    _say(text)
+    status = night.status
+    if plan.hook:
+        fault = _tell(plan.hook, text)
+        if fault:
+            _err(f"the hook {plan.hook!r} {fault}: nobody may have been notified")
+            status = CANNOT_JUDGE if status == PASSED else status
+    return status
+
+
+@contextmanager
+def _noting(night: Night) -> Iterator[None]:
+    """End the block at a fault, and add it to the night's."""
+    try:
+        yield
+    except NetproofError as error:
+        night.faults.append(str(error))
+    except OSError as error:
+        night.faults.append(f"{error.filename or 'the file system'}: {error.strerror or error}")
+
+
+@contextmanager
+def _ending() -> Iterator[None]:
+    """Raise ``Ended`` in the block at the first signal to end, and ignore further ones."""
+
+    def end(number: int, _: FrameType | None) -> None:
+        for other in _SIGNALS:
+            signal.signal(other, signal.SIG_IGN)
+        raise Ended(f"{signal.Signals(number).name} ended it before it was through")
+
+    before = {number: signal.signal(number, end) for number in _SIGNALS}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+def _go(plan: NightPlan, night: Night) -> None:
+    name, _, partition = plan.system.partition(":")
+    folder = judging.site_folder()
+    configuration = site.gather(folder)
+    try:
+        expected = matrix(
+            configuration, name, [partition] if partition else [], all_functions=plan.full
+        )
+    except NetproofError as error:
+        raise NetproofError(f"{folder}: {error}: source the activate of its folder") from None
+    no_modules = module_path.missing(configuration, name, expected)
+    if no_modules:
+        raise NetproofError(f"nothing was measured: {no_modules}")
+    checks, reports = _checks(), judging.reports_folder()
+    prefix = Path(os.environ.get("RFM_PREFIX") or checks.parent)
+    for folder, unfit, variable in (
+        (reports, EXPANDED, "RFM_REPORT_FILE"),
+        (prefix, EXPANDED + SPLIT, "RFM_PREFIX"),
+    ):
+        if set(str(folder)) & set(unfit):
+            raise NetproofError(
+                f"{str(folder)!r}: ReFrame expands or runs '$' and '`' in a path, and cannot work"
+                f" below white space, quotes or backslashes; name another folder in {variable}"
+            )
+    # Later nights read from there, and the hook runs when this one has ended.
+    for folder in (reports, plan.reports):
+        trust.insist(folder, "the folder of reports", data=True)
+    trust.insist_on_command(plan.hook, HOOK)
+    with held(lock_of(plan.store, name), night.started) as lock:
+        enough_room((plan.store, reports, plan.reports, prefix), plan.least_free_mb)
+        slurm.answers()
+        store = Store.create(plan.store)
+        leaving = _choose(plan, expected, configuration, store)
+        stem = f"run-nightly-{name}-{night.started:%Y%m%dT%H%M%S}"
+        report, night.log = reports / f"{stem}.json", reports / f"{stem}.log"
+        _measure(plan, expected, leaving, checks, report, night.log, lock)
+        _insist_on_a_job(session.load(report))
+        _judge(plan, night, store, report, partial=bool(leaving or partition))
+
+
+def _checks() -> Path:
+    """Return the folder of the site's checks, or of those that came with netproof."""
+    own = judging.site_folder().absolute().parent / "checks"
+    return own if own.is_dir() else shipped.folder("checks")
+
+
+def _insist_on_a_job(measured: Session) -> None:
+    """Raise NetproofError where no job came to Slurm: that says nothing of a network."""
+    tried = [one for one in measured.results if one.kind == "launches" and one.result != "skip"]
+    if tried and all(one.result == "fail" and one.phase in _NOT_SUBMITTED for one in tried):
+        reasons = list(dict.fromkeys(map(reason_of, tried)))[:_MOST_REASONS]
+        raise NetproofError(
+            f"no job of {len(tried)} was submitted: {'; '.join(reasons)}; look whether they are"
+            f" in a shell of yours, and start the night in a login shell: {LOGIN_SHELL}"
+        )
+
+
+def _choose(
+    plan: NightPlan, expected: Matrix, configuration: Mapping[str, object], store: Store
+) -> dict[PlannedJob, Left]:
+    """Return the jobs not measured tonight, since nodes or time are short, and print them."""
+    leaving = cannot_run(jobs(expected), expected, configuration)
+    known = durations.past(store, expected)
+    for sentence in known.unread:
+        _err(sentence)
+    possible = [job for job in jobs(expected) if job not in leaving]
+    if not possible:
+        raise NetproofError(
+            "nothing can be measured: "
+            + "; ".join(dict.fromkeys(reason.why for reason in leaving.values()))
+        )
+    times = durations.expected_seconds(possible, known)
+    if plan.budget_min is not None:
+        leaving |= left_for_another_night(times, known, expected, 60 * plan.budget_min)
+    tonight = {job: one for job, one in times.items() if job not in leaving}
+    seconds = durations.session_seconds(tonight, expected)
+    takes = "as long as nobody knows yet" if seconds is None else f"about {minutes(seconds)}"
+    _say(
+        f"measuring {len(tonight)} of {len(jobs(expected))} jobs, which takes {takes}:"
+        f" {'; '.join(map(str, tonight))}\n"
+    )
+    return leaving
+
+
+def _measure(
+    plan: NightPlan,
+    expected: Matrix,
+    leaving: Mapping[PlannedJob, Left],
+    checks: Path,
+    report: Path,
+    log: Path,
+    lock: int,
+) -> None:
+    arguments = ["--nocolor", "--system", plan.system, "-c", str(checks)]
+    arguments += ["-R"] if plan.full else []
+    arguments += [part for label in plan.labels for part in ("--session-extras", label)]
+    cases = {case: leaving[job] for job in leaving for case in jobs(expected)[job]}
+    with tempfile.TemporaryDirectory(prefix="netproof-night-") as folder:
+        settings = {}
+        if cases:
+            path = Path(folder) / "left.json"
+            settings[left.VARIABLE] = str(path)
+            left.write(path, cases)
+        measure(
+            [*arguments, *plan.arguments, "-r"],
+            folder=checks.parent,
+            report=report,
+            log=log,
+            settings=settings,
+            lock=lock,
+            patience_s=60 * plan.patience_min,
+        )
+
+
+def _judge(plan: NightPlan, night: Night, store: Store, report: Path, *, partial: bool) -> None:
+    """Store, judge, compare with history, report; judge a session that the store refuses too.
+
+    ``partial``: whether it is not of all that is expected on the system.
+    """
+    kept = None
+    with _noting(night):
+        done = ingest(store, report, system=plan.system, full=plan.full)
+        kept = done.stored
+        night.stored = kept.name
+    night.judged = judging.judge_session(
+        session.load(report),
+        system=plan.system,
+        full=plan.full,
+        # Skipped and unrequested cases are shown from earlier nights.
+        asked=AlongsideOptions(plan.store) if partial else None,
+        store=plan.store,
+    )
+    if kept is not None:
+        with _noting(night):
+            past = history.judge(store, kept.system, kept.name)
+            worse = [event for event in past.events if event.worse]
+            night.worse = tuple(event.sentence() for event in worse)
+            night.noted = past.sentences()[len(worse) :]
+    night.page = _report(plan, night, report.stem)
+
+
+def _report(plan: NightPlan, night: Night, name: str) -> Path:
+    """Write the pages into a folder of their own; the link moves when they are whole."""
+    # Loading Altair takes seconds.
+    from netproof.commands import report as command
+    from netproof.present.html.material import MAIN
+
+    folder = plan.reports / (night.stored or name)
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    command.write(command.assemble(night.judged), folder, (command.HTML,))
+    partial = plan.reports / f".{LATEST}-{os.getpid()}"
+    partial.symlink_to(folder.name)
+    os.replace(partial, plan.reports / LATEST)
+    return folder / MAIN
+
+
+def _tell(hook: str, text: str) -> str | None:
+    """Run the site's hook with ``text`` on its standard input; return what went wrong, or None."""
+    try:
+        trust.insist_on_command(hook, HOOK)
+    except NetproofError as error:
+        return f"was not run: {error}"
+    process = subprocess.Popen(
+        ["/bin/sh", "-c", hook], stdin=subprocess.PIPE, encoding="utf-8", start_new_session=True
+    )
+    try:
+        process.communicate(text, timeout=HOOK_S)
+    except subprocess.TimeoutExpired:
+        os.killpg(process.pid, signal.SIGKILL)
+        process.communicate()
+        return f"did not end within {HOOK_S} s"
+    return f"ended with status {process.returncode}" if process.returncode else None
+
+
+def _say(text: str) -> None:
+    """Print it; where that fails, such as on a full disk, report it and let the night go on."""
+    try:
+        sys.stdout.write(text)
+        sys.stdout.flush()
+    except OSError as error:
+        # Python would try to write the rest again as it ends.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _err(f"standard output cannot be written: {error.strerror}")
+
+
+def _err(text: str) -> None:
+    # Where standard error cannot be written either, the status is all that is left.
+    with suppress(OSError):
+        print(visible(f"nightly: {text}"), file=sys.stderr, flush=True)
+
+
+def lock_of(store: Path, system: str) -> Path:
+    """Return the lock's file, beside the store, which several machines may share."""
+    return store.with_name(f"{store.name}.{system}.lock")
+
+
+@contextmanager
+def held(path: Path, started: datetime) -> Iterator[int]:
+    """Hold the lock, which says who has it since when, and yield its descriptor.
+
+    Whoever inherits the descriptor holds it too, and when the last of them ends, however it ends,
+    the lock is free. Raises NetproofError at once where another night has it, or everybody can
+    write the place, and OSError where the file cannot be written.
+    """
+    path.parent.mkdir(parents=True, exist_ok=True)
+    trust.insist(path, "the lock", data=True)
+    descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o664)
+    try:
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            owner = os.pread(descriptor, 1024, 0).decode(errors="replace").strip()
+            raise NetproofError(
+                "another night is still running, and goes on untouched:"
+                f" {owner or 'it does not say which'} ({path})"
+            ) from None
+        since = f"{started:%Y-%m-%d %H:%M:%S %Z}"
+        os.ftruncate(descriptor, 0)
+        os.pwrite(
+            descriptor,
+            f"process {os.getpid()} on {socket.gethostname()} since {since}\n".encode(),
+            0,
+        )
+        yield descriptor
+    finally:
+        os.close(descriptor)
+
+
+def enough_room(folders: Iterable[Path], least_mb: int) -> None:
+    """Check that every folder's file system has ``least_mb`` MB (10⁶ bytes) free.
+
+    Folders may be missing yet. Raises NetproofError naming the fullest, of several on one file
+    system the first, and OSError where one cannot be asked.
+    """
+    # Each file system is asked once: between two answers others write to it.
+    free: dict[Path, float] = {}
+    asked: set[int] = set()
+    for folder in folders:
+        there = next(path for path in (folder, *folder.parents) if path.exists())
+        if there.stat().st_dev not in asked:
+            asked.add(there.stat().st_dev)
+            free[folder] = shutil.disk_usage(there).free / 1e6
+    fullest = min(free, key=free.__getitem__)
+    if free[fullest] < least_mb:
+        raise NetproofError(
+            f"{fullest}: the file system is too full: {free[fullest]:.0f} MB are free, and a night"
+            f" needs {least_mb} (--least-free); nothing was measured, what was there is untouched"
+        )
+
+
+def cannot_run(
+    several: Iterable[PlannedJob],
+    matrix: Matrix,
+    configuration: dict[str, Any],
+    *,
+    wait_s: float = ANSWER_S,
+) -> dict[PlannedJob, Left]:
+    """Return the jobs that Slurm cannot run now, and why: partitions not up, too few nodes.
+
+    Where a job only lacks nodes that do not answer, Slurm is asked again for ``wait_s`` seconds: a
+    node that somebody has just resumed is ``idle*`` until slurmctld has asked it. ``configuration``
+    as ``site.gather`` returns it: its ``access`` names Slurm's partition. If it names none, or one
+    unknown to Slurm, Slurm itself refuses the job. Raises NetproofError where Slurm does not
+    answer.
+    """
+    entries = partitions_in(configuration, matrix.cases[0].system)
+    access = {name: slurm.names_in(entry.get("access", [])) for name, entry in entries.items()}
+    needed = {job: nodes_of(job, matrix) for job in several}
+    ends = time.monotonic() + wait_s
+    while True:
+        known = slurm.partitions()
+        found, soon = {}, False
+        for job, nodes in needed.items():
+            named = [known[name] for name in access[job.partition] if name in known]
+            reasons = [one.cannot_run(nodes) for one in named]
+            if reasons and all(reasons):
+                found[job] = Left("; ".join(reasons), planned=False)
+                soon |= any(one.may_soon_run(nodes) for one in named)
+        if not soon or time.monotonic() >= ends:
+            return found
+        time.sleep(_LOOK_AGAIN_S)
+
+
+def left_for_another_night(
+    expected: Mapping[PlannedJob, Expected], past: Past, matrix: Matrix, budget_s: float
+) -> dict[PlannedJob, Left]:
+    """Return the jobs in ``expected`` that do not fit into ``budget_s`` seconds, and why.
+
+    Jobs of a contention domain run one after the other and domains in parallel, so each domain has
+    all of the budget. The jobs that ran longest ago come first; never is longest. A job that does
+    not fit makes room for later ones. The first job runs in any case, also where it takes more than
+    the budget, or an unknown time, and then alone.
+    """
+    deferred: dict[PlannedJob, Left] = {}
+    rooms_s: dict[str, float] = {}
+    # Among jobs that never ran, one of unknown duration comes first.
+    for job in sorted(
+        expected,
+        key=lambda job: (past.tried.get(job, datetime.min), expected[job].seconds is not None),
+    ):
+        domain, seconds = domain_of(job, matrix), expected[job].seconds
+        first, room_s = domain not in rooms_s, rooms_s.get(domain, budget_s)
+        if first and seconds is None:
+            rooms_s[domain] = 0.0
+        elif first or (seconds is not None and seconds <= room_s):
+            rooms_s[domain] = room_s - seconds
+        else:
+            last = past.measured.get(job)
+            when = f"last measured {last:%Y-%m-%d}" if last else "never measured"
+            takes = "nobody knows yet how long it takes"
+            if seconds is not None:
+                room = minutes(max(room_s, 0.0))
+                takes = f"takes about {minutes(seconds)}, and {room} were left"
+            deferred[job] = Left(f"{job.what()}, {when}; {takes}", planned=True)
+    return deferred
+
+
+class Ended(Exception):
+    """A signal ended the night; its text names the signal."""
+
+
+def measure(
+    arguments: Sequence[str],
+    *,
+    folder: Path,
+    report: Path,
+    log: Path,
+    settings: Mapping[str, str],
+    lock: int,
+    patience_s: float,
+) -> None:
+    """Run ReFrame in ``folder`` until it ends, its output in ``log``; check that it left a report.
+
+    ``settings`` are added to the environment. It keeps ``lock`` open, so that no other night begins
+    while it runs, and ends with this process: on SIGTERM, which it gets too where this process is
+    killed, ReFrame cancels its jobs. The verdict judges its results. Raises NetproofError where
+    slurmctld did not answer for ``patience_s`` seconds, or does not at the end, and with the end of
+    its output where ReFrame left no ``report``; OSError where ``log`` cannot be written.
+    """
+    log.parent.mkdir(parents=True, exist_ok=True)
+    with log.open("wb") as output:
+        process = subprocess.Popen(
+            [str(Path(sys.executable).with_name("reframe")), *arguments],
+            cwd=folder,
+            env={**os.environ, **settings, "RFM_REPORT_FILE": str(report)},
+            stdin=subprocess.DEVNULL,
+            stdout=output,
+            stderr=subprocess.STDOUT,
+            # A signal to the terminal's processes would reach it twice.
+            start_new_session=True,
+            preexec_fn=ending_with_this_process(),
+            pass_fds=(lock,),
+        )
+        try:
+            _watch(process, patience_s)
+        except NetproofError:
+            _end(process, IN_VAIN_S)
+            raise
+        finally:
+            if process.poll() is None:
+                _end(process, ENDING_S)
+    try:
+        slurm.answers()
+    except NetproofError as error:
+        # Failures meanwhile say nothing of a network.
+        kept = f"what was measured until then is in {report}" if report.is_file() else "no report"
+        raise NetproofError(f"{error}, and did when the night began; {kept}") from None
+    if not report.is_file():
+        raise NetproofError(
+            f"ReFrame left no report (exit status {process.returncode}); its output {log} ends:"
+            f" {_end_of(log)}"
+        )
+
+
+def ending_with_this_process() -> Callable[[], None]:
+    """Return what a child runs before its program, to get SIGTERM when this process is killed."""
+    library = ctypes.CDLL(None, use_errno=True)
+    mine = os.getpid()
+
+    def ask() -> None:
+        library.prctl(_DEATH_SIGNAL, signal.SIGTERM)
+        if os.getppid() != mine:
+            os._exit(1)
+
+    return ask
+
+
+def _watch(process: subprocess.Popen[bytes], patience_s: float) -> None:
+    """Wait for ReFrame, which would wait forever for a lost slurmctld."""
+    silent_from = None
+    while True:
+        try:
+            process.wait(min(WATCH_S, patience_s))
+            return
+        except subprocess.TimeoutExpired:
+            pass
+        asked = time.monotonic()
+        try:
+            slurm.answers()
+            silent_from = None
+        except NetproofError as error:
+            silent_from = asked if silent_from is None else silent_from
+            if time.monotonic() - silent_from >= patience_s:
+                raise NetproofError(
+                    f"{error}, not for {minutes(time.monotonic() - silent_from)} (--patience); the"
+                    " night was ended. Slurm may still have its jobs when it is back: squeue"
+                    " shows them, named netproof-…"
+                ) from None
+
+
+def _end(process: subprocess.Popen[bytes], seconds: float) -> None:
+    process.terminate()
+    try:
+        with suppress(subprocess.TimeoutExpired):
+            process.wait(seconds)
+    finally:
+        # Also where a signal ends the night while it waits.
+        if process.poll() is None:
+            os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
+
+
+def _end_of(log: Path) -> str:
+    lines = [line.strip() for line in log.read_text(errors="replace").splitlines() if line.strip()]
+    return " | ".join(lines[-LINES:]) or "it is empty"

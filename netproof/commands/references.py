@@ -1,0 +1,182 @@
+"""The verbs on references: ``references derive`` and ``references risk``."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from netproof.commands.options import JsonOption, SystemOption, verb
+from netproof.errors import NetproofError
+
+if TYPE_CHECKING:
+    from netproof.session.session import Session
+    from netproof.verdict.derive import DerivedCase
+    from netproof.verdict.references import ReferenceFile
+
+SessionsArgument = Annotated[list[Path], typer.Argument(help="Session reports, at least three.")]
+
+
+@verb("cannot derive references")
+def derive(
+    sessions: SessionsArgument,
+    system: SystemOption = None,
+    write: Annotated[
+        bool, typer.Option("--write", help="Write the file and do not just show the difference.")
+    ] = False,
+    allow_looser: Annotated[
+        bool, typer.Option("--allow-looser", help="Let bounds that stand get wider.")
+    ] = False,
+    risk: Annotated[
+        float | None,
+        typer.Option(
+            "--risk",
+            help="Share of sessions of an unchanged network that may cross any of the derived"
+            " bounds, 0.05 by default.",
+        ),
+    ] = None,
+    floor: Annotated[
+        float | None,
+        typer.Option("--floor", help="Least tolerance, 0.1 by default; an octave for sizes."),
+    ] = None,
+    spread_limit: Annotated[
+        float | None,
+        typer.Option(
+            "--spread-limit", help="Largest spread over the median that is taken, 0.1 by default."
+        ),
+    ] = None,
+    per_size: Annotated[
+        bool, typer.Option("--per-size", help="Also bound the time at every size.")
+    ] = False,
+) -> int:
+    """Derive references and show what changes. Exit 0: derived, 2: not, or not all of them."""
+    from netproof.intake import writing
+    from netproof.present import tables
+    from netproof.verdict import derive as deriving
+    from netproof.verdict.references import diff, edited
+
+    given = {"risk": risk, "floor": floor, "spread_limit": spread_limit}
+    settings = deriving.DerivingSettings(
+        **{name: value for name, value in given.items() if value is not None}
+    )
+    with tables.working(f"deriving references of {len(sessions)} sessions"):
+        loaded, references, name, partition = _loaded(sessions, system)
+        made = deriving.derived(
+            loaded,
+            references,
+            name,
+            partition,
+            settings=settings,
+            allow_looser=allow_looser,
+            per_size=per_size,
+        )
+    path = references.path
+    text = edited(references, {(one.check, one.case): one.entries for one in made if one.entries})
+    changed = diff(path, references.text, text)
+    if write and changed:
+        try:
+            writing.replace(path, text)
+        except OSError as error:
+            raise NetproofError(str(error)) from error
+    out, errors = tables.console(), tables.console(stderr=True)
+    for line in changed:
+        tables.say(out, line, _style(line))
+    for line, style in _remarks(made):
+        tables.say(errors, line, style)
+    tables.say(
+        errors,
+        f"{len(loaded)} sessions, {len(made)} cases, {sum(bool(one.reason) for one in made)} of"
+        f" them without references; {sum(len(one.entries) for one in made)} entries change,"
+        f" {sum(len(one.left) for one in made)} are left as they are",
+        "bold",
+    )
+    least = deriving.FEW_LAUNCHES
+    few = sum(one.launches < least for one in made if not one.reason)
+    if few:
+        tables.say(
+            errors,
+            f"{few} cases have fewer than {least} launches in a session: one slow launch is then"
+            f" the session's value, which no bound foresees; measure with -S launches={least}",
+            "yellow",
+        )
+    shown = os.path.relpath(path)
+    if not changed:
+        tables.say(errors, f"{shown} stays as it is")
+    elif write:
+        tables.say(errors, f"{shown} is written")
+    else:
+        tables.say(errors, f"nothing is written; --write changes {shown}")
+    return deriving.NOT_ALL_DERIVED if any(one.outside for one in made) else deriving.DERIVED
+
+
+def _loaded(
+    reports: Sequence[Path], system: str | None
+) -> tuple[list[Session], ReferenceFile, str, str | None]:
+    """Return sessions and references, and the names of system and partition (None: all)."""
+    from netproof.session import session
+    from netproof.verdict.derive import reference_folder, system_of
+    from netproof.verdict.references import ReferenceFile
+
+    sessions = [session.load(report) for report in reports]
+    name, _, partition = (system or system_of(sessions)).partition(":")
+    return sessions, ReferenceFile(reference_folder() / f"{name}.yaml"), name, partition or None
+
+
+def _remarks(made: Iterable[DerivedCase]) -> list[tuple[str, str]]:
+    """Return lines with their styles."""
+    lines = []
+    for one in made:
+        if one.reason:
+            lines.append((f"{one.case}: no references: {one.reason}", "yellow"))
+        elif one.left or one.kept:
+            lines.append((f"{one.case}:", ""))
+            lines += [
+                (f"  {variable}: left as it is: {reason}", "yellow")
+                for variable, reason in one.left.items()
+            ]
+            lines += [(f"  {variable}: {text}", "") for variable, text in one.kept.items()]
+    return lines
+
+
+def _style(line: str) -> str:
+    if line.startswith(("---", "+++")):
+        return "bold"
+    return {"+": "green", "-": "red", "@": "cyan"}.get(line[:1], "")
+
+
+@verb("no risks")
+def risk(
+    sessions: SessionsArgument,
+    system: SystemOption = None,
+    margin: Annotated[
+        float,
+        typer.Option(
+            "--margin",
+            min=0.001,
+            max=0.9,
+            help="Share by which a network is worse that must not pass.",
+        ),
+    ] = 0.1,
+    as_json: JsonOption = False,
+) -> int:
+    """Print what buyer and seller risk by each bound. Exit 0: all of it, 2: not, or not all."""
+    from netproof.present import documents, risks, tables
+    from netproof.verdict.risk import risks_of_sessions
+
+    with tables.working(f"simulating acceptances by {len(sessions)} sessions"):
+        found, without = risks_of_sessions(*_loaded(sessions, system), margin)
+    if as_json:
+        document = {
+            "format": documents.FORMAT,
+            "margin": margin,
+            "risks": [{**documents.of_case(one.case), **risks.of_risk(one)} for one in found],
+            "without": [{**documents.of_case(case), "why": why} for case, why in without.items()],
+        }
+        documents.write(document, sys.stdout)
+    else:
+        risks.print_risks(found, without, margin, tables.console())
+    return 2 if without or not found else 0

@@ -1,0 +1,334 @@
+"""The verbs on a session: ``verdict``, ``show``, ``report`` and ``diagnose``."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from netproof.commands.options import (
+    AlongsideOption,
+    FoldOption,
+    FullOption,
+    JsonOption,
+    LeaveOutOption,
+    MaxAgeOption,
+    OutOption,
+    PowerOption,
+    SessionArgument,
+    SessionStoreOption,
+    SystemOption,
+    alongside,
+    verb,
+)
+from netproof.errors import NetproofError
+from netproof.verdict.options import EARLIER_SESSIONS, MAX_AGE_DAYS, SESSIONS, AlongsideOptions
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from netproof.verdict.judging import JudgedSession
+
+PAIRS = "pairs.py"
+
+
+@verb("cannot judge")
+def verdict(
+    session: SessionArgument = None,
+    store: SessionStoreOption = None,
+    system: SystemOption = None,
+    full: FullOption = False,
+    alongside_stored: AlongsideOption = False,
+    max_age: MaxAgeOption = MAX_AGE_DAYS,
+    leave_out_marked: LeaveOutOption = False,
+    fold: FoldOption = SESSIONS,
+    again: Annotated[
+        bool,
+        typer.Option(
+            "--again", help="Judge by today's bounds, and report what differs from what is kept."
+        ),
+    ] = False,
+    power: PowerOption = False,
+    as_json: JsonOption = False,
+) -> int:
+    """Print the verdict on a session. Exit 0: passed, 1: failed, 2: cannot be judged."""
+    asked = alongside(alongside_stored, store, max_age, leave_out_marked)
+    if again and asked is not None:
+        raise typer.BadParameter("--again and --alongside-stored do not go together")
+    from netproof.present import documents, tables
+    from netproof.present.power import of_case, print_power
+    from netproof.verdict import judging
+
+    with tables.working("judging the session"):
+        judged = judging.judge_session(
+            judging.find(session, store, lazily=not (as_json or power)),
+            system=system,
+            full=full,
+            asked=asked,
+            fold=fold,
+            store=store,
+            again=again,
+        )
+    powers = []
+    if power:
+        with tables.working("changing each case until it fails"):
+            powers = judging.power_of(judged)
+    if as_json:
+        document = documents.of_judged(judged)
+        if power:
+            several = [{**documents.of_case(one.case), **of_case(one)} for one in powers]
+            document = {**document, "power": several}
+        documents.write(document, sys.stdout)
+        return judged.verdict.status
+    out = tables.console()
+    tables.print_verdict(
+        judged.verdict,
+        out,
+        usual=judged.usual,
+        differences=judged.beyond_nodes,
+        unread=judged.unread,
+    )
+    tables.say(out, f"session {judged.session.path}")
+    if again:
+        _print_changed(judged, out)
+    if power:
+        print_power(powers, out)
+    return judged.verdict.status
+
+
+def _print_changed(judged: JudgedSession, out: Console) -> None:
+    """Print the differences from the stored verdict, case by case."""
+    from netproof.present.tables import say
+
+    changed = judged.changed
+    if changed is None:
+        say(out, "no verdict is stored of what was asked for, so this one is the first")
+        return
+    kept = changed.kept
+    bounds = f"other bounds: {'; '.join(kept.differs)}" if kept.differs else "the same bounds"
+    if not changed:
+        say(out, f"says the same as the verdict of {kept.at}, by {bounds}", "green")
+        return
+    count = len(changed.cases)
+    say(
+        out,
+        f"says of {count} {'case' if count == 1 else 'cases'} otherwise than the verdict of"
+        f" {kept.at}, by {bounds}",
+        "yellow",
+    )
+    for sentence in (
+        *map(str, changed.cases),
+        *(f"now: {fault}" for fault in changed.new),
+        *(f"no more: {fault}" for fault in changed.gone),
+    ):
+        say(out, f"CHANGED {sentence}", "yellow")
+
+
+@verb("cannot show")
+def show(
+    session: SessionArgument = None,
+    store: SessionStoreOption = None,
+    system: SystemOption = None,
+    full: FullOption = False,
+    alongside_stored: AlongsideOption = False,
+    max_age: MaxAgeOption = MAX_AGE_DAYS,
+    leave_out_marked: LeaveOutOption = False,
+    as_json: JsonOption = False,
+) -> int:
+    """Show verdict, scores, landmarks and curves. Exit 0: shown, 2: cannot be shown."""
+    asked = alongside(alongside_stored, store, max_age, leave_out_marked)
+    from netproof.commands.show import print_session
+    from netproof.present import documents, tables
+    from netproof.verdict import judging
+
+    with tables.working("judging the session"):
+        judged = judging.judge_session(
+            judging.find(session, store), system=system, full=full, asked=asked, store=store
+        )
+    if as_json:
+        documents.write(documents.of_judged(judged), sys.stdout)
+    else:
+        print_session(judged, tables.console())
+    return 0
+
+
+@verb("no report")
+def report(
+    session: SessionArgument = None,
+    store: SessionStoreOption = None,
+    system: SystemOption = None,
+    full: FullOption = False,
+    alongside_stored: AlongsideOption = False,
+    max_age: MaxAgeOption = MAX_AGE_DAYS,
+    leave_out_marked: LeaveOutOption = False,
+    folder: OutOption = None,
+    formats: Annotated[
+        str, typer.Option("--format", help="Any of html,png,svg,pdf,csv, with commas.")
+    ] = "html",
+    switch: Annotated[
+        str | None,
+        typer.Option(
+            "--switch",
+            metavar="PARTITION",
+            help="Compare this one with the others on a page; default: the one measured alone.",
+        ),
+    ] = None,
+    power: PowerOption = False,
+) -> int:
+    """Write pages and charts on a session. Exit 0: written, 2: cannot be written."""
+    asked = alongside(alongside_stored, store, max_age, leave_out_marked)
+    from netproof.commands import report as pages
+    from netproof.present import tables
+    from netproof.verdict import judging
+
+    wanted = _formats(formats, pages.FORMATS)
+    with tables.working("judging the session"):
+        judged = judging.judge_session(
+            judging.find(session, store), system=system, full=full, asked=asked, store=store
+        )
+    target = folder or pages.alongside(judged.session.path, "report")
+    again = _command(
+        session or judged.session.path, store, system, full, formats, asked, switch, power
+    )
+    with tables.working("gathering what the report shows"):
+        gathered = pages.assemble(judged, wanted, again, switch, power=power)
+    try:
+        pages.write(gathered, target, wanted)
+    except OSError as error:
+        raise NetproofError(f"{error.filename}: cannot be written: {error.strerror}") from error
+    shown = target / (pages.MAIN if pages.HTML in wanted else "charts")
+    tables.say(tables.console(), f"report {shown}")
+    return 0
+
+
+def _formats(stated: str, known: tuple[str, ...]) -> tuple[str, ...]:
+    found = tuple(dict.fromkeys(name.strip().lower() for name in stated.split(",")))
+    unknown = [name for name in found if name not in known]
+    if unknown:
+        raise NetproofError(
+            f"--format {stated}: unknown format {', '.join(map(repr, unknown))}; choose"
+            f" {', '.join(known)}, with commas between them"
+        )
+    return found
+
+
+def _command(
+    name: Path,
+    store: Path | None,
+    system: str | None,
+    full: bool,
+    formats: str,
+    asked: AlongsideOptions | None,
+    switch: str | None,
+    power: bool,
+) -> str:
+    """Return the command that writes the report again, which the page shows."""
+    parts = ["netproof", "report", str(name)]
+    parts += ["--store", str(store)] if store and (asked or not name.is_file()) else []
+    parts += ["--system", system] if system else []
+    parts += ["--full"] if full else []
+    if asked:
+        parts += ["--alongside-stored", "--max-age", f"{asked.max_age_days:g}"]
+        parts += ["--leave-out-marked"] if asked.leave_out_marked else []
+    parts += ["--switch", switch] if switch else []
+    parts += ["--format", formats] if formats != "html" else []
+    parts += ["--power"] if power else []
+    return shlex.join(parts)
+
+
+@verb("cannot diagnose")
+def diagnose(
+    partition: Annotated[
+        str | None, typer.Argument(help="Only this partition; all that were measured if left out.")
+    ] = None,
+    session: Annotated[
+        Path | None,
+        typer.Option(
+            "--session",
+            metavar="NAME|PATH",
+            help="Session report, or a session's name in the store; else the newest report.",
+            readable=False,
+        ),
+    ] = None,
+    store: Annotated[
+        Path | None,
+        typer.Option(
+            "--store",
+            envvar="NETPROOF_STORE",
+            help="Folder of the store, for a session's name and for since when.",
+            readable=False,
+        ),
+    ] = None,
+    back: Annotated[
+        int,
+        typer.Option(
+            "--back", min=0, metavar="N", help="Look into up to N earlier sessions for since when."
+        ),
+    ] = EARLIER_SESSIONS,
+    measure: Annotated[
+        bool, typer.Option("--measure", help="First measure all nodes of the partition in pairs.")
+    ] = False,
+    system: SystemOption = None,
+    as_json: JsonOption = False,
+) -> int:
+    """Say what is wrong, where, since when. Exit 0: nothing, 1: something, 2: unknown."""
+    if measure and session is not None:
+        raise typer.BadParameter("--measure makes a session of its own: leave --session out")
+    if measure and partition is None:
+        raise typer.BadParameter("--measure takes a PARTITION")
+    from netproof.diagnosis import diagnosis
+    from netproof.present import diagnosis as shown
+    from netproof.present import documents, tables
+    from netproof.verdict import judging
+
+    if measure:
+        session = _measured_pairs(partition, system)
+    # ci/activate names the folder of a store that only the first session makes.
+    by_default = store is not None and os.environ.get("NETPROOF_STORE") == str(store)
+    known = None if by_default and not store.exists() else store
+    with tables.working("judging the session"):
+        judged = judging.judge_session(judging.find(session, store), system=system, fold=0)
+        earlier = diagnosis.sessions_before(judged, known, back)
+        found = diagnosis.diagnose(judged, partition, earlier)
+    if as_json:
+        documents.write(shown.document(judged, found), sys.stdout)
+    else:
+        out = tables.console()
+        for one in found:
+            shown.print_diagnosis(one, out)
+        tables.say(out, f"session {judged.session.path}")
+    return diagnosis.status(found)
+
+
+def _measured_pairs(partition: str, system: str | None) -> Path:
+    """Measure rounds of pairs on a partition with ReFrame, and return the report's path.
+
+    Raise NetproofError without ReFrame, configuration or report.
+    """
+    from netproof.commands.experiments import run_reframe
+    from netproof.session import session as sessions
+    from netproof.site import shipped, site
+    from netproof.site.matrix import matrix
+    from netproof.verdict import judging
+
+    name = (system or os.environ.get("RFM_SYSTEM") or "").partition(":")[0]
+    if not name:
+        raise NetproofError("--measure takes a system: name it with --system or in RFM_SYSTEM")
+    # An unknown partition is refused before anything is measured.
+    matrix(site.gather(judging.site_folder()), name, [partition])
+    folder = judging.reports_folder()
+    folder.mkdir(parents=True, exist_ok=True)
+    there = set(sessions.reports(folder))
+    checks = shipped.folder("checks") / PAIRS
+    ended = run_reframe(["--system", f"{name}:{partition}", "-c", str(checks)], "measuring")
+    new = [path for path in sessions.reports(folder) if path not in there]
+    if not new:
+        raise NetproofError(
+            f"reframe left no new report in {folder} (exit status {ended}); what it"
+            " printed says why"
+        )
+    return new[0]

@@ -1,0 +1,155 @@
+"""The verbs on a site's files: ``init``, ``site check`` and ``site show``."""
+
+from __future__ import annotations
+
+import re
+import shlex
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from netproof.commands.options import FullOption, JsonOption, SessionStoreOption, verb
+from netproof.errors import NetproofError
+
+SiteArgument = Annotated[
+    str | None,
+    typer.Argument(
+        metavar="[SYSTEM[:PARTITION]]",
+        help="As for reframe --system; left out, the one this is a login node of.",
+    ),
+]
+
+EXAMPLE = "example"
+"""The system of the examples."""
+
+_SYSTEM = re.compile(r"[A-Za-z][A-Za-z0-9_-]*")
+
+ACTIVATE = """\
+# shellcheck shell=bash
+# Source this: `. ./activate`. Afterwards `reframe -c checks -r` and `netproof` work in this shell.
+# netproof_programs: bin folder of the Python environment in which netproof is installed.
+netproof_programs=PROGRAMS
+netproof_site=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
+for netproof_program in python3 reframe netproof; do
+    if [ ! -x "$netproof_programs/$netproof_program" ]; then
+        echo "$netproof_site/activate: there is no $netproof_programs/$netproof_program; install" \
+            "netproof there again, or put the bin folder of the Python environment that has" \
+            "netproof now into this file (netproof_programs=)" >&2
+        unset netproof_programs netproof_program netproof_site
+        return 2
+    fi
+done
+export PATH=$netproof_programs:$PATH
+export RFM_CONFIG_PATH=$netproof_site/site-config
+export RFM_REFERENCE_PREFIX=$netproof_site/reference-values
+export RFM_REPORT_FILE=$netproof_site/reports/run-{sessionid}.json RFM_TIMESTAMP_DIRS=%FT%H-%M-%S
+export NETPROOF_STORE=$netproof_site/store
+export RFM_PERF_INFO_LEVEL=${RFM_PERF_INFO_LEVEL:-verbose}
+unset netproof_programs netproof_program netproof_site
+"""
+"""`ci/activate` for a folder without a checkout; PROGRAMS is where its programs are."""
+
+
+@verb("")
+def init(
+    system: Annotated[str, typer.Option("--system", help="Name of your system.")],
+    folder: Annotated[
+        Path, typer.Argument(help="Folder to write to; made if need be.", readable=False)
+    ] = Path("."),
+) -> int:
+    """Write the first files of a new site. Exit 0: written, 2: cannot be written."""
+    from netproof.present import tables
+
+    if not _SYSTEM.fullmatch(system) or system == "settings":
+        raise NetproofError(
+            f"--system {system}: give the name that ReFrame will have: letters, digits, _ and -"
+        )
+    files = first_files(system)
+    there = [name for name in files if (folder / name).exists()]
+    if there:
+        raise NetproofError(
+            f"{folder / there[0]}: is there already, and nothing was written: choose another"
+            " folder, or move it away"
+        )
+    try:
+        for name, text in files.items():
+            path = folder / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(text)
+    except OSError as error:
+        raise NetproofError(str(error)) from error
+    out = tables.console()
+    for name in files:
+        tables.say(out, f"wrote {folder / name}")
+    tables.say(out, "next:", "bold")
+    for step in (
+        f"put your cluster into {folder / 'site-config' / system}.py",
+        f"cd {shlex.quote(str(folder))} && . ./activate && netproof site check {system}",
+        f"reframe --system {system} -c checks -r && netproof verdict",
+    ):
+        tables.say(out, f"  {step}")
+    return 0
+
+
+def first_files(system: str) -> dict[str, str]:
+    """Return the text of each file of a new site, by its name in the folder."""
+    from netproof.site import shipped
+
+    site, references = shipped.folder("site-config"), shipped.folder("reference-values")
+    checks = shipped.folder("checks")
+    named = (site / f"{EXAMPLE}.py").read_text()
+    named = named.replace(f'"name": "{EXAMPLE}"', f'"name": "{system}"')
+    # The host names are the example's; without any ReFrame takes --system or RFM_SYSTEM.
+    named = re.sub(r'"hostnames": \[[^\]]*\]', '"hostnames": []', named)
+    bounds = re.sub(
+        rf"\b{EXAMPLE}:", f"{system}:", (references / f"{EXAMPLE}.yaml").read_text()
+    ).replace(f"site-config/{EXAMPLE}.py", f"site-config/{system}.py")
+    programs = shlex.quote(str(Path(sys.executable).parent))
+    files = {
+        "activate": ACTIVATE.replace("PROGRAMS", programs),
+        "site-config/settings.py": (site / "settings.py").read_text(),
+        f"site-config/{system}.py": named,
+        f"reference-values/{system}.yaml": bounds,
+    }
+    for path in sorted(checks.rglob("*.py")):
+        files[f"checks/{path.relative_to(checks)}"] = path.read_text()
+    return files
+
+
+@verb("cannot check")
+def check(
+    system: SiteArgument = None, full: FullOption = False, as_json: JsonOption = False
+) -> int:
+    """Check the site configuration. Exit 0: no problems, 2: problems, or it cannot be checked."""
+    from netproof.commands import site_check
+    from netproof.present import documents, tables
+
+    with tables.working("checking"):
+        checked = site_check.check(system, full=full)
+    if as_json:
+        documents.write(site_check.document(checked), sys.stdout)
+    else:
+        site_check.print_checked(checked, tables.console())
+    return 2 if checked.faults else 0
+
+
+@verb("cannot show")
+def show(
+    system: SiteArgument = None,
+    store: SessionStoreOption = None,
+    full: FullOption = False,
+    as_json: JsonOption = False,
+) -> int:
+    """Show what will run and how long it should take. Exit 0: shown, 2: cannot be shown."""
+    from netproof.commands import site_show
+    from netproof.present import documents, tables
+
+    with tables.working("looking at past sessions"):
+        found = site_show.shown(system, store, full=full)
+    if as_json:
+        documents.write(site_show.document(found), sys.stdout)
+    else:
+        site_show.print_matrix(found, tables.console())
+    return 0

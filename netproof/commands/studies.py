@@ -1,0 +1,197 @@
+"""The verbs on earlier studies: ``literature`` shows their figures, ``study`` redoes one."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from netproof.commands import tuning
+from netproof.commands.experiments import new_report, run_reframe, split
+from netproof.commands.options import OutOption, SessionArgument, SessionStoreOption, verb
+from netproof.errors import NetproofError
+
+if TYPE_CHECKING:
+    from netproof.session.session import Session
+    from netproof.studies.study import Study
+    from netproof.tuning.gains import Tuned
+    from netproof.tuning.sweep import Sweep
+
+FOLDER = "studies"
+"""Folder of reports of studies in the folder of reports: no verdict reads it."""
+
+ROUNDS = 5
+"""Launches of each value of a sweep, as in `netproof tune`."""
+
+
+@verb("")
+def literature(
+    study: Annotated[str | None, typer.Argument(help="Name of a study; all if left out.")] = None,
+    report: Annotated[
+        Path | None, typer.Option("--session", help="Session report to show alongside the studies.")
+    ] = None,
+) -> int:
+    """Show the figures of earlier studies. Exit 0: shown, 2: cannot be shown."""
+    from netproof.present import tables
+    from netproof.present.studies import TABLES_WIDTH, show
+    from netproof.session import session
+
+    out = tables.console()
+    out.width = max(out.width, TABLES_WIDTH)
+    stored = None
+    if report is not None:
+        with tables.working(f"reading {report}"):
+            stored = session.load(report)
+    show(study, out, stored=stored)
+    return 0
+
+
+@verb("no study")
+def study(
+    name: Annotated[str, typer.Argument(help="Name of a study: see netproof literature.")],
+    session: SessionArgument = None,
+    store: SessionStoreOption = None,
+    sweeps: Annotated[
+        list[Path] | None,
+        typer.Option(
+            "--sweep",
+            metavar="REPORT",
+            help="Report of a sweep; the newest of each setting if left out.",
+            readable=False,
+        ),
+    ] = None,
+    folder: OutOption = None,
+    where: Annotated[
+        str | None,
+        typer.Option(
+            "--measure",
+            metavar="SYSTEM:PARTITION",
+            help="Measure what the study did first, on this partition.",
+        ),
+    ] = None,
+    environment: Annotated[
+        str | None, typer.Option("--environment", "-p", help="With --measure: of the sweeps.")
+    ] = None,
+) -> int:
+    """Write a page that redoes an earlier study. Exit 0: written, 2: cannot be written."""
+    if where is not None and (session is not None or sweeps):
+        raise typer.BadParameter("--measure takes neither a session nor --sweep")
+    if where is None and environment is not None:
+        raise typer.BadParameter("--environment goes with --measure")
+    from netproof.studies import literature
+
+    redone = literature.load(name)
+    if not redone.page:
+        raise NetproofError(f"{name}: its file has no page, which says what to show")
+    from netproof.commands.report import alongside, assemble, write_page
+    from netproof.present import tables
+    from netproof.present.html import study_page
+    from netproof.tuning import parameters
+    from netproof.verdict import judging
+
+    not_swept: dict[str, str] = {}
+    if where is not None:
+        session = _measured(redone, where)
+        shown = _swept(redone, where, environment, not_swept)
+    found = judging.find(session, store)
+    if where is None:
+        shown = _results(redone, found, sweeps or (), not_swept)
+    for one in redone.sweeps:
+        title = parameters.found(one, ("value",)).title
+        not_swept.setdefault(
+            one,
+            f"{title}: no sweep of it was measured; `netproof tune {one} --system"
+            " SYSTEM:PARTITION -p ENVIRONMENT` measures one",
+        )
+    with tables.working("judging the session"):
+        gathered = assemble(judging.judge_session(found, system=where, store=store))
+    page = write_page(
+        folder or alongside(found.path, name),
+        lambda scripts: study_page.page(gathered, redone, shown, not_swept, scripts),
+    )
+    out = tables.console()
+    tables.say(out, f"session {found.path}")
+    for one, _ in shown:
+        tables.say(out, f"sweep of {one.title}: {one.case}")
+    swept = {one.parameter for one, _ in shown}
+    for parameter, why in not_swept.items():
+        if parameter not in swept:
+            tables.say(out, f"not swept: {why}")
+    tables.say(out, f"page {page}")
+    return 0
+
+
+def _results(
+    study: Study, found: Session, reports: Sequence[Path], not_swept: dict[str, str]
+) -> list[tuple[Sweep, Tuned]]:
+    """Return the page's sweeps with their results: of these reports, or the newest.
+
+    Adds to ``not_swept`` why the newest of a setting has no result.
+    """
+    from netproof.session.labelled import folder_of
+    from netproof.tuning import restoring, sweep
+    from netproof.verdict import judging
+
+    if reports:
+        return [one for path in reports for one in tuning.results_in(path)]
+    folder = folder_of(judging.reports_folder(), restoring.FOLDER)
+    results: list[tuple[Sweep, Tuned]] = []
+    for system in sorted({result.system for result in found.results}):
+        several, faults = sweep.newest(folder, system, study.sweeps)
+        results += several
+        not_swept |= faults
+    return results
+
+
+def checks(study: Study) -> tuple[str, ...]:
+    """Return the classes of ``checks/`` that measure what a study's page draws."""
+    from netproof.benchmarks import registry
+
+    functions = {one for part in study.page for one in (*part.functions, *part.scores)}
+    with_netpipe = any(part.netpipe is not None or part.tables for part in study.page)
+    return tuple(
+        registry.check_name(benchmark.name, function.name)
+        for benchmark in registry.STARTED
+        for function in benchmark.functions
+        if function.name in functions or (benchmark.by_protocol and with_netpipe)
+    )
+
+
+def _measured(study: Study, where: str) -> Path:
+    """Measure the study's cases on a partition, and return the report's path."""
+    from netproof.session import session
+    from netproof.site import shipped
+
+    split(where)
+    report = new_report(FOLDER, study.name)
+    # ReFrame matches names without their spaces.
+    pattern = f"^({'|'.join(checks(study))})(%|$)"
+    arguments = ["--system", where, "-c", str(shipped.folder("checks")), "-n", pattern]
+    arguments.append(f"--session-extras=study={study.name}")
+    run_reframe(arguments, f"measuring the study {study.name}", report)
+    session.load(report)
+    return report
+
+
+def _swept(
+    study: Study, where: str, environment: str | None, not_swept: dict[str, str]
+) -> list[tuple[Sweep, Tuned]]:
+    """Measure the study's sweeps now; add to ``not_swept`` why one has no result."""
+    from netproof.tuning.parameters import BY_NAME, MPI, TCP
+
+    found: list[tuple[Sweep, Tuned]] = []
+    for name in study.sweeps:
+        parameter = BY_NAME[name]
+        protocol = TCP if parameter.over_tcp is not None or parameter.by_hook else MPI
+        try:
+            if environment is None:
+                raise NetproofError("say with which environment: --environment")
+            report = tuning.measured_setting(
+                name, where, environment, protocol, "between", (), ROUNDS
+            )
+            found += tuning.results_in(report)
+        except NetproofError as error:
+            not_swept[name] = f"{parameter.title}: {error}"
+    return found

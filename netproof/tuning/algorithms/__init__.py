@@ -1,1 +1,0 @@
-"""Algorithms of collectives that each MPI library offers: a file for each library."""

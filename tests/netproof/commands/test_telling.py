@@ -1,0 +1,320 @@
+"""JUnit and the summary report what the verdict knows, and nothing in them breaks their readers."""
+
+from __future__ import annotations
+
+import dataclasses
+import time
+from datetime import UTC, datetime
+from pathlib import Path
+from xml.etree import ElementTree
+
+import pytest
+
+from netproof.commands import night as command
+from netproof.commands import night_results
+from netproof.commands.night_results import Night
+from netproof.criteria import Level
+from netproof.intake import json_reading
+from netproof.measurement.disturbance import DisturbanceSettings
+from netproof.session import pair_rounds, session
+from netproof.session.pair_rounds import PairRounds
+from netproof.session.session import Session
+from netproof.site import site
+from netproof.site.matrix import matrix
+from netproof.site.partition import Partition
+from netproof.verdict import judging, pairs
+from netproof.verdict.coverage import Coverage
+from netproof.verdict.exit_status import CANNOT_JUDGE, FAILED, PASSED
+from netproof.verdict.judge import judge
+from netproof.verdict.nodes import NodeFinding, NodeFindingKind
+from netproof.verdict.pairs import PairsVerdict
+
+ROOT = Path(__file__).resolve().parents[3]
+RECORDED = ROOT / "tests" / "data" / "sessions"
+JOBS = ROOT / "tests" / "data" / "jobs"
+STARTED, ENDED = datetime(2026, 11, 21, 2, 0, tzinfo=UTC), datetime(2026, 11, 21, 4, 5, tzinfo=UTC)
+DOWN = {"why": "partition gige is DOWN", "planned": False}
+TURN = {"why": "NetPIPE, never measured; takes about 60 s, and 0 s were left", "planned": True}
+
+
+def judged(stored: Session) -> judging.JudgedSession:
+    """Return the session, judged against exactly its own cases."""
+    whole = matrix(site.gather(ROOT / "site-config"), "testbed", ["gige"])
+    there = {result.case.key() for result in stored.results if result.case}
+    expected = dataclasses.replace(
+        whole, cases=tuple(case for case in whole.cases if case.key() in there)
+    )
+    return judging.JudgedSession(stored, expected, judge(expected, stored), ())
+
+
+def changed(stored: Session, function: str, **changes) -> Session:
+    results = [
+        dataclasses.replace(result, **changes)
+        if result.case and result.case.function == function
+        else result
+        for result in stored.results
+    ]
+    return dataclasses.replace(stored, results=tuple(results))
+
+
+def night_of(of: Session, **more) -> Night:
+    return Night("testbed", STARTED, ENDED, judged=judged(of), **more)
+
+
+@pytest.fixture
+def passed() -> Session:
+    return session.load(RECORDED / "passed.json")
+
+
+@pytest.fixture
+def faulty() -> Session:
+    return session.load(RECORDED / "faulty.json")
+
+
+def suite_of(night: Night) -> ElementTree.Element:
+    suites = ElementTree.fromstring(night_results.junit_document(night))
+    assert suites.tag == "testsuites"
+    (suite,) = suites
+    for name in ("tests", "failures", "errors", "skipped"):
+        assert suites.get(name) == suite.get(name)
+    return suite
+
+
+def test_a_passed_night_has_a_test_case_for_each_case_with_its_time(passed):
+    suite = suite_of(night_of(passed))
+    counts = [suite.get(name) for name in ("tests", "failures", "errors", "skipped", "time")]
+    # Of three cases, and of the coverage of the partition.
+    assert counts == ["4", "0", "0", "0", "7500.000"]
+    names = {(test.get("classname"), test.get("name")) for test in suite}
+    assert ("testbed.gige.intelmpi", "IMB PingPong 2 ranks") in names
+    covered = suite.findall("testcase[@name='coverage']")
+    assert ["not known" in test.findtext("system-out") for test in covered] == [True]
+    assert all(float(test.get("time")) > 0 for test in suite if test not in covered)
+    assert not [child for test in suite for child in test if child.tag != "system-out"]
+
+
+def test_a_failure_has_its_reasons(faulty):
+    suite = suite_of(night_of(faulty))
+    assert suite.get("failures") == "3"
+    (barrier,) = suite.findall("testcase[@name='IMB Barrier 2 ranks']/failure")
+    assert "Barrier.1 was ended at its limit of 6 s" in barrier.get("message")
+
+
+@pytest.mark.slow
+def test_a_criterion_that_fails_is_a_failure():
+    sick = session.load(RECORDED / "sick.json")
+    failing = [why for one in judged(sick).verdict.cases for why in one.said(Level.FAIL)]
+    text = "\n".join(failure.text for failure in suite_of(night_of(sick)).iter("failure"))
+    assert failing
+    assert all(why in text for why in failing)
+
+
+def test_another_night_s_turn_is_skipped_and_what_could_not_be_measured_is_an_error(passed):
+    left = changed(passed, "PingPong", result="skip", measured=None, left=TURN)
+    left = changed(left, "tcp", result="skip", measured=None, left=DOWN)
+    suite = suite_of(night_of(left))
+    assert [one.get("message") for one in suite.iter("skipped")] == [TURN["why"]]
+    assert {one.get("message") for one in suite.iter("error")} == {DOWN["why"]}
+    assert len(suite) == 4
+
+
+def test_faults_and_changes_beyond_cases_have_test_cases_of_their_own(passed):
+    broken = dataclasses.replace(
+        passed,
+        results=tuple(
+            dataclasses.replace(result, result="fail", phase="run", reason="job died")
+            if result.case is None
+            else result
+            for result in passed.results
+        ),
+    )
+    worse = "gige mpich is worse since 2026-11-18: latency +20 %"
+    suite = suite_of(night_of(broken, worse=(worse,), faults=["/store: is full"]))
+    assert [one.get("message") for one in suite.findall("testcase[@classname='testbed']/failure")]
+    (change,) = suite.findall("testcase[@classname='testbed.history']/failure")
+    assert change.get("message") == worse
+    (fault,) = suite.findall("testcase[@classname='testbed.night']/error")
+    assert fault.get("message") == "/store: is full"
+
+
+def test_a_night_without_a_verdict_is_an_error():
+    suite = suite_of(Night("testbed", STARTED, ENDED, faults=["slurmctld does not answer: no"]))
+    assert [suite.get(name) for name in ("tests", "failures", "errors")] == ["1", "0", "1"]
+
+
+def test_what_a_job_wrote_cannot_break_the_xml_or_the_terminal(passed):
+    said = "\x1b[31m <&> ]]> \x00 \ufffe \ud800 \"'"
+    night = night_of(changed(passed, "PingPong", result="fail", phase="sanity", reason=said))
+    (failure,) = suite_of(night).iter("failure")
+    assert "\\x1b[31m <&> ]]> \\x00 \ufffd \ufffd \"'" in failure.text
+    assert "\x1b" not in night_results.summary(night)
+
+
+@pytest.mark.slow
+def test_junit_is_whole_or_not_there(passed, tmp_path):
+    night_results.write_junit(night_of(passed), tmp_path / "reports" / "junit.xml")
+    assert [path.name for path in (tmp_path / "reports").iterdir()] == ["junit.xml"]
+    with pytest.raises(OSError, match="directory"):
+        night_results.write_junit(night_of(passed), tmp_path / "reports")
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["reports"]
+
+
+@pytest.mark.slow
+def test_the_headline_says_what_came_of_the_night(passed, faulty):
+    assert night_results.headline(night_of(passed)) == (
+        "netproof testbed: PASSED, 3 of 3 cases passed (2026-11-21 02:00, 2 h 5 min)"
+    )
+    assert "FAILED, 5 of 8 cases passed" in night_results.headline(night_of(faulty))
+    assert night_results.headline(Night("testbed", STARTED, ENDED, faults=["no"])) == (
+        "netproof testbed: NOT JUDGED (2026-11-21 02:00, 2 h 5 min)"
+    )
+
+
+@pytest.mark.slow
+def test_a_failure_counts_before_what_could_not_be_judged(passed, faulty):
+    assert night_of(passed).status == PASSED
+    assert night_of(passed, faults=["/store: is full"]).status == CANNOT_JUDGE
+    assert night_of(faulty, faults=["/store: is full"]).status == FAILED
+    assert night_of(passed, worse=("slower",)).status == FAILED
+    left = changed(passed, "tcp", result="skip", measured=None, left=DOWN)
+    assert night_of(left).status == CANNOT_JUDGE
+    left = changed(passed, "tcp", result="skip", measured=None, left=TURN)
+    assert night_of(left).status == PASSED
+
+
+@pytest.mark.slow
+def test_the_summary_has_failures_what_was_left_and_where_to_read_on(faulty, passed):
+    text = night_results.summary(night_of(faulty, stored="20261121T020000-00000000"))
+    assert "FAIL testbed:gige mpich IMB Barrier 2 ranks: fail in sanity" in text
+    assert text.endswith("session 20261121T020000-00000000\nexit status 1\n")
+    left = changed(passed, "PingPong", result="skip", measured=None, left=TURN)
+    said = night_results.summary(night_of(left))
+    assert f"1 case of gige intelmpi deferred: {TURN['why']}" in said
+
+
+def test_of_very_many_sentences_the_first_are_told_and_the_others_counted(passed):
+    text = night_results.summary(night_of(passed, worse=tuple(f"change {n}" for n in range(50))))
+    assert text.count("WORSE change") == night_results.SENTENCES
+    assert "WORSE and 30 more, in the report" in text
+
+
+@pytest.mark.slow
+def test_a_hook_that_does_not_end_is_ended_with_all_that_it_began(monkeypatch, tmp_path):
+    monkeypatch.setattr(command, "HOOK_S", 0.5)
+    late = tmp_path / "late"
+    began = time.monotonic()
+    assert command._tell(f"(sleep 2; touch {late}) & sleep 60", "text") == (
+        "did not end within 0.5 s"
+    )
+    assert time.monotonic() - began < 30
+    time.sleep(2.5)
+    assert not late.exists()
+
+
+def test_a_hook_need_not_read_what_it_is_told():
+    assert command._tell("true", "text\n" * 100_000) is None
+
+
+@pytest.mark.slow
+def test_a_change_for_the_worse_says_how_it_ends_where_it_is_intended(passed):
+    worse = "gige mpich is worse since 2026-11-18: latency +20 %"
+    text = night_results.summary(night_of(passed, worse=(worse,)))
+    assert f"WORSE {worse}\nwhat of this is intended ends by 'netproof history accept'\n" in text
+    assert "accept" not in night_results.summary(night_of(passed))
+
+
+def test_in_what_jobs_differ_and_what_is_found_of_nodes_is_told(passed):
+    of = judged(passed)
+    finding = NodeFinding(
+        "gige", "driver", NodeFindingKind.NOT_KNOWN, Level.WARN, "gige-2: driver not known", ()
+    )
+    covered = Coverage("gige", ("gige-1",), ("gige-1", "gige-2"), ("gige-2",))
+    verdict = dataclasses.replace(of.verdict, nodes=(finding,), coverage=(covered,))
+    with_it = dataclasses.replace(
+        of, verdict=verdict, beyond_nodes=("job 8 ran with other files", "requeued: job 9")
+    )
+    night = Night("testbed", STARTED, ENDED, judged=with_it)
+    text = night_results.summary(night)
+    assert "\nnodes differ: job 8 ran with other files\nrequeued: job 9\n" in text
+    assert "\nWARN gige: gige-2: driver not known\n" in text
+    line = "gige: 1 of 2 usable nodes measured; not measured gige-2"
+    assert f"\ncoverage: {line}\n" in text
+    suite = suite_of(night)
+    assert [
+        test.findtext("system-out") for test in suite.findall("testcase[@name='coverage']")
+    ] == [line]
+    (warning,) = suite.findall("testcase[@classname='testbed.nodes']")
+    assert warning.findtext("system-out") == "gige: gige-2: driver not known"
+
+
+def of_two_nodes() -> PairsVerdict:
+    """Recorded rounds of pairs as those of a job of two of its nodes."""
+    folder, where = JOBS / "pairs", ("testbed", "fast-ethernet", "mpich")
+    partition = Partition.model_validate(json_reading.json_file(folder / "question.json")["extras"])
+    launches, _, _ = pair_rounds.read(folder, where, partition.max_message_bytes)
+    nodes = launches[0].pairs[0].nodes
+    one = dataclasses.replace(launches[0], pairs=launches[0].pairs[:1])
+    rounds = PairRounds(*where, nodes, (one,), "7", "quick", 1)
+    return pairs.judge(rounds, partition.pair_settings(), DisturbanceSettings(1.0, 1.0))
+
+
+def test_two_nodes_that_cannot_be_compared_leave_a_night_passed_and_are_told(passed):
+    of = judged(passed)
+    verdict = dataclasses.replace(of.verdict, pairs=(of_two_nodes(),))
+    night = Night("testbed", STARTED, ENDED, judged=dataclasses.replace(of, verdict=verdict))
+    assert night.status == PASSED
+    assert "PASSED, 3 of 3 cases passed (" in night_results.headline(night)
+    told = night_results.summary(night)
+    assert "\npairs: fast-ethernet mpich: too few nodes to compare with each other (2); " in told
+    assert "INCONCLUSIVE" not in told
+    assert suite_of(night).get("errors") == "0"
+
+
+def test_the_first_line_counts_the_warnings(passed):
+    of = judged(passed)
+    first, *others = of.verdict.cases
+    orange = dataclasses.replace(first.rulings[0], level=Level.WARN)
+    cases = (dataclasses.replace(first, rulings=(orange,)), *others)
+    warned = dataclasses.replace(of, verdict=dataclasses.replace(of.verdict, cases=cases))
+    headline = night_results.headline(Night("testbed", STARTED, ENDED, judged=warned))
+    assert "PASSED, 3 of 3 cases passed, 1 of them with a warning (" in headline
+
+
+def test_what_failed_for_one_reason_is_told_once_and_the_worst_first(faulty):
+    results = []
+    for result in faulty.results:
+        if result.case is None:
+            result = dataclasses.replace(
+                result, result="fail", phase="run", reason="sbatch: error", name="ImbJob"
+            )
+        elif result.case.function != "Barrier":
+            result = dataclasses.replace(
+                result, result="fail_deps", measured=None, failed_job="ImbJob"
+            )
+        results.append(result)
+    text = night_results.summary(night_of(dataclasses.replace(faulty, results=tuple(results))))
+    first, second = (line for line in text.splitlines() if line.startswith("FAIL"))
+    assert first == (
+        "FAIL testbed:gige mpich ImbJob: fail in run: sbatch: error; 7 cases did not run for it"
+        " (IMB PingPong 2 ranks, IMB Sendrecv 2 ranks, IMB Bcast 2 ranks and 4 more)"
+    )
+    assert "IMB Barrier 2 ranks: fail in sanity: " in second
+
+
+def test_what_is_inconclusive_is_an_error_and_is_told(passed):
+    of = judged(passed)
+    first, *others = of.verdict.cases
+    unsure = dataclasses.replace(first.rulings[0], level=Level.INCONCLUSIVE)
+    cases = (dataclasses.replace(first, rulings=(unsure,)), *others)
+    with_it = dataclasses.replace(of, verdict=dataclasses.replace(of.verdict, cases=cases))
+    night = Night("testbed", STARTED, ENDED, judged=with_it)
+    assert night.status == CANNOT_JUDGE
+    headline = night_results.headline(night)
+    assert headline.startswith(
+        "netproof testbed: INCONCLUSIVE, 2 of 3 cases passed, 1 inconclusive ("
+    )
+    faulty = dataclasses.replace(night, faults=["the store is full"])
+    assert night_results.headline(faulty).startswith("netproof testbed: NOT JUDGED, ")
+    assert f"\nINCONCLUSIVE {unsure.why}\n" in night_results.summary(night)
+    (error,) = suite_of(night).iter("error")
+    assert error.get("message") == unsure.why
