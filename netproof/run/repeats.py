@@ -236,7 +236,9 @@ class ComparedRepeat(rfm.RegressionTestPlugin):
 
     def insist_on_launches(self) -> None:
         """Fail if a launch is not complete, since the checks of the cases are done by now."""
-        faults = [fault for values in self.netproof_further["cases"] for fault in values["faults"]]
+        faults = [
+            fault for values in self.netproof_further["cases"] for fault in values.get("faults", ())
+        ]
         if faults:
             raise SanityError("\n".join(faults))
 
