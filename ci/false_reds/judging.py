@@ -41,7 +41,7 @@ def _judge(status: int, document: Mapping[str, Any]) -> Judged:
     faults = tuple(short(fault) for fault in document["faults"])
     failed = bool(faults) or any(case.level is Level.FAIL for case in cases)
     beyond = tuple(short(sentence) for sentence in document["undecided"])
-    left, word = bool(document["left"]), document["verdict"]
+    left, word = bool(document["skipped"]), document["verdict"]
     if status == PASSED and word == "pass" and not (cases or faults or beyond or left):
         return Judged(Outcome.GREEN)
     if status == FAILED and word == "fail" and failed:

@@ -151,7 +151,7 @@ def _document(swept: AlgorithmSweep, table: Winners) -> dict[str, Any]:
             {
                 "bytes": row.size,
                 "winner": row.winner,
-                "told": winner_in_words(swept, row),
+                "sentence": winner_in_words(swept, row),
                 "as_good": row.as_good,
                 "gains": {value: dataclasses.asdict(gain) for value, gain in row.gains.items()},
             }

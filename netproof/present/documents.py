@@ -60,7 +60,7 @@ def of_judged(judged: JudgedSession) -> dict[str, Any]:
         "warned": levels[Level.WARN],
         "inconclusive": levels[Level.INCONCLUSIVE],
         "failed": levels[Level.FAIL],
-        "usual": {
+        "recurring": {
             "sessions": usual.sessions,
             "warnings": [
                 {
@@ -104,7 +104,7 @@ def of_judged(judged: JudgedSession) -> dict[str, Any]:
             for one in verdict.coverage
         ],
         "pairs": [one.as_json() for one in verdict.pairs],
-        "left": [
+        "skipped": [
             {
                 "partition": partition,
                 "environment": environment,
@@ -130,11 +130,11 @@ def of_judged(judged: JudgedSession) -> dict[str, Any]:
         "cases": [_case(one) for one in verdict.cases],
         "crossovers": [_crossover(one) for one in crossovers(verdict)],
         "alongside": verdict.alongside and _alongside(verdict.alongside),
-        "kept": judged.kept and dataclasses.asdict(judged.kept),
+        "stored": judged.kept and dataclasses.asdict(judged.kept),
         "changed": None
         if changed is None
         else {
-            "kept": dataclasses.asdict(changed.kept),
+            "stored": dataclasses.asdict(changed.kept),
             "cases": [
                 {
                     **of_case(one.case),

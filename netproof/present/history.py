@@ -364,7 +364,7 @@ def document(verdict: HistoryVerdict, *, series: bool) -> dict[str, Any]:
         "false_alarms_a_month": verdict.false_alarms_a_month,
         "baseline": nights.baseline
         and {"partition": nights.baseline.partition, "environment": nights.baseline.environment},
-        "left": nights.left,
+        "no_longer_followed": nights.left,
         "other_sizes": nights.other_sizes,
         "crashes": [dataclasses.asdict(one) for one in nights.crashes],
         "counted": [dataclasses.asdict(one) for one in nights.counted],

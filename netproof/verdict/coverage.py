@@ -32,11 +32,11 @@ class Coverage:
     ``usable``: by Slurm when the run began; of ``unmeasured`` ones ``busy`` were with other jobs
     then, and ``waited_for`` were held for longer than the site waits; ``one_way``: pairs measured
     from the first node to the second, and never back; ``needed_percent``: of usable nodes, by the
-    site; ``why``: the nodes are not known, or empty; ``told``: whether the session has what Slurm
+    site; ``why``: the nodes are not known, or empty; ``asked``: whether the session has what Slurm
     said; ``stated``: nodes that a job can have by the site, which count where Slurm's are not
-    known; ``deferred``: whether cases were skipped, and nodes with them; ``left``: why there are no
-    rounds of pairs, or empty; ``most``: usable nodes that one job can have, None where Slurm was
-    not asked, and ``limit``: its refusal of one more.
+    known; ``deferred``: whether cases were skipped, and nodes with them; ``no_rounds``: why there
+    are no rounds of pairs, or empty; ``most``: usable nodes that one job can have, None where Slurm
+    was not asked, and ``limit``: its refusal of one more.
     """
 
     partition: str
@@ -49,12 +49,12 @@ class Coverage:
     one_way: tuple[tuple[str, str], ...] = ()
     needed_percent: int = 0
     why: str = ""
-    told: bool = True
+    asked: bool = True
     stated: int = 0
     deferred: bool = False
     waited_for: tuple[str, ...] = ()
     waited_s: float = 0.0
-    left: str = ""
+    no_rounds: str = ""
     most: int | None = None
     limit: str = ""
 
@@ -82,13 +82,13 @@ class Coverage:
         Sessions without what Slurm said do not fail, nor do those that left cases. Nodes that were
         waited for are no failure: see ``short``.
         """
-        if not self.needed_percent or not self.told or self.deferred:
+        if not self.needed_percent or not self.asked or self.deferred:
             return False
         if not self.known:
             return 100 * len(self.measured) < self.needed_percent * self.stated
         if not self.usable:
             return True
-        return self._lacks(len(self.unmeasured if self.left else self.waited_for))
+        return self._lacks(len(self.unmeasured if self.no_rounds else self.waited_for))
 
     @property
     def short(self) -> bool:
@@ -96,7 +96,7 @@ class Coverage:
 
         The verdict is then inconclusive, and not failed.
         """
-        return self.known and self.told and not self.failed and self._lacks(0)
+        return self.known and self.asked and not self.failed and self._lacks(0)
 
     def _lacks(self, excused: int) -> bool:
         reached = len(self.usable) - len(self.unmeasured) + excused
@@ -123,7 +123,7 @@ class Coverage:
             line += f"; a job can have {self.attainable}: {self.limit}"
         if self.waited_for:
             line += f"; deferred {fold(self.waited_for)}, not free in {self.waited_s:.0f} s"
-        line += f"; no rounds of pairs: {self.left}" if self.left else ""
+        line += f"; no rounds of pairs: {self.no_rounds}" if self.no_rounds else ""
         if self.one_way:
             more = len(self.one_way) - MOST_LINKS
             links = ", ".join(f"{one} to {other}" for one, other in self.one_way[:MOST_LINKS])
@@ -160,7 +160,7 @@ def _of_partition(
     site: Partition,
     session: Session,
     there: PartitionNodes | None,
-    told: bool,
+    asked: bool,
     deferred: bool,
 ) -> Coverage:
     results = [one for one in session.results if one.partition == name]
@@ -174,7 +174,7 @@ def _of_partition(
         tuple(sorted(nodes)),
         one_way=tuple(sorted((one, other) for one, other in pairs if (other, one) not in pairs)),
         needed_percent=site.coverage_percent,
-        told=told,
+        asked=asked,
         stated=site.nodes,
         deferred=deferred,
     )
@@ -197,7 +197,7 @@ def _of_partition(
         drained=tuple(drained),
         waited_for=tuple(node for node in unmeasured if node in busy),
         waited_s=max((one.waited_s for one in rounds), default=0.0),
-        left=skipped[0] if skipped and not rounds else "",
+        no_rounds=skipped[0] if skipped and not rounds else "",
         most=there.most,
         limit=there.limit,
     )

@@ -314,7 +314,7 @@ class TestOnTheTestbed:
         document = json.loads(judged.stdout)
         assert (document["verdict"] == "pass") is (word == "PASSED")
         assert document["labels"] == {"night": "2"}
-        assert [len(one["cases"]) for one in document["left"]] == [8, 8]
+        assert [len(one["cases"]) for one in document["skipped"]] == [8, 8]
 
     def test_quotes_and_commands_in_names_are_text_all_the_way(self, run, tmp_path):
         """Switch, contention domain, MPI, label, and the folders of everything."""

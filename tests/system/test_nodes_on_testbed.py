@@ -55,7 +55,7 @@ def test_healthy_nodes_are_the_same_and_all_are_measured(run, tmp_path):
     assert said["nodes"] == []
     (covered,) = said["coverage"]
     assert covered["sentence"] == "gige: 4 of 4 usable nodes measured"
-    assert covered["told"]
+    assert covered["asked"]
     assert covered["known"]
 
 
@@ -114,7 +114,7 @@ def test_a_busy_node_is_deferred_and_named_and_the_others_are_measured(
     assert covered["waited_for"] == ["fast-ethernet-3"], ran.stdout
     assert len(covered["measured"]) == 3
     assert (covered["failed"], covered["short"]) == (False, True)
-    (left,) = said["left"]
+    (left,) = said["skipped"]
     assert not left["planned"]
     assert left["why"].startswith("Slurm gave it no 4 nodes in ")
     assert left["why"].endswith("other jobs held fast-ethernet-3")

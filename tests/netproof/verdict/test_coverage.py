@@ -121,7 +121,7 @@ def test_where_slurm_is_not_known_what_the_site_states_counts(passed):
 
 def test_sessions_without_what_slurm_said_do_not_fail(passed):
     without = covered(passed, None, coverage_percent=100)
-    assert (without.failed, without.known, without.told) == (False, False, False)
+    assert (without.failed, without.known, without.asked) == (False, False, False)
 
 
 def test_a_link_that_was_measured_one_way_is_known_in_one_direction(passed):
@@ -201,7 +201,7 @@ def test_a_run_that_got_no_two_nodes_says_why_and_cannot_be_judged(passed):
     assert "; no rounds of pairs: Slurm gave it no 4 nodes in 600 s" in str(found)
     planned = covered(in_pairs(passed, left | {"planned": True}), STATES, coverage_percent=100)
     assert planned.failed
-    assert not planned.left
+    assert not planned.no_rounds
 
 
 def test_a_verdict_that_lacks_deferred_nodes_is_inconclusive_and_counts_them(passed):

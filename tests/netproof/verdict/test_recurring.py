@@ -185,8 +185,8 @@ class TestCommand:
             assert "(2.23, the bound is 2)" in said
             assert WARNED not in said
         document = json.loads(self.said("verdict", newest, "--json"))
-        assert document["usual"]["sessions"] == 3
-        (one,) = document["usual"]["warnings"]
+        assert document["recurring"]["sessions"] == 3
+        (one,) = document["recurring"]["warnings"]
         assert (one["criterion"], one["size_bytes"], one["function"]) == ("inversion", 8, "mpi")
         # It stays a warning.
         levels = [

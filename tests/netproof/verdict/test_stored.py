@@ -70,7 +70,7 @@ def stored(store: Store, name: str = "healthy", **asked: Any) -> StoredSession:
 def said(judged: judging.JudgedSession) -> str:
     """The document of a verdict, without what is said of its being kept."""
     document = documents.of_judged(judged)
-    del document["kept"], document["changed"]
+    del document["stored"], document["changed"]
     return json.dumps(document)
 
 
@@ -443,7 +443,7 @@ def test_again_tells_case_by_case_what_differs(store, site):
             app, ["verdict", place.name, "--store", str(store.folder), "--again", "--json"]
         ).stdout
     )
-    assert document["kept"] is None
+    assert document["stored"] is None
     assert {one["now"] for one in document["changed"]["cases"]} == {"fail"}
 
 

@@ -460,14 +460,14 @@ def test_a_stored_session_has_the_same_pages_but_for_where_it_lies(netproof, tmp
 
 
 @pytest.mark.slow
-def test_a_stored_session_that_lost_its_nodes_says_so_in_their_place(netproof, tmp_path):
+def test_a_stored_session_that_is_damaged_has_no_report(netproof, tmp_path):
     session, store = DATA / "sessions" / "two-switches.json", tmp_path / "store"
     assert CliRunner().invoke(app, ["ingest", str(session), "--store", str(store)]).exit_code == 0
-    (nodes,) = store.glob("system=*/month=*/session=*/nodes.parquet")
-    nodes.write_bytes(b"PAR1")
+    (stored,) = store.glob("system=*/month=*/session=*/session.jsonl.zst")
+    stored.write_bytes(stored.read_bytes()[:-1])
     status, said = netproof("newest", "--store", store, "--out", tmp_path / "out")
     assert status == 2
-    assert "nodes.parquet: is damaged" in said
+    assert "session.jsonl.zst: is damaged" in said
 
 
 @pytest.mark.slow
