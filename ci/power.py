@@ -33,7 +33,7 @@ from netproof.verdict import derive, judging, power, rejudge
 from netproof.verdict.judge import judge
 from netproof.verdict.power import SURE, Degradation
 from netproof.verdict.references import ReferenceFile
-from netproof.verdict.verdict import Judged, Verdict
+from netproof.verdict.verdict import CaseVerdict, Verdict
 
 SHARES = (0.5, 1.0, 1.5)
 """Shares of the stated change to plant."""
@@ -99,17 +99,17 @@ def _planted(result: CheckResult, plant: Plant) -> CheckResult:
     return dataclasses.replace(result, measured={**result.measured, **changed.as_json()})
 
 
-def red(verdict: Verdict) -> dict[tuple, Judged]:
+def red(verdict: Verdict) -> dict[tuple, CaseVerdict]:
     """Return the failed cases by key."""
     return {one.case.key(): one for one in verdict.cases if one.failed}
 
 
-def unclear(verdict: Verdict) -> dict[tuple, Judged]:
+def unclear(verdict: Verdict) -> dict[tuple, CaseVerdict]:
     """Return the inconclusive cases by key."""
     return {one.case.key(): one for one in verdict.cases if one.level is Level.INCONCLUSIVE}
 
 
-def criteria_of(several: Iterable[Judged], level: Level = Level.FAIL) -> Counter[str]:
+def criteria_of(several: Iterable[CaseVerdict], level: Level = Level.FAIL) -> Counter[str]:
     """Count the cases that each criterion has at ``level``."""
     return Counter(
         name

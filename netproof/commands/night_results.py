@@ -23,7 +23,7 @@ from netproof.session.slurm_nodes import labelled
 from netproof.verdict.exit_status import CANNOT_JUDGE, FAILED, PASSED
 from netproof.verdict.explain import counts, failures
 from netproof.verdict.judging import JudgedSession
-from netproof.verdict.verdict import Judged, Verdict, sentences_of_skipped
+from netproof.verdict.verdict import CaseVerdict, Verdict, sentences_of_skipped
 
 SENTENCES = 20
 """Sentences of a kind that are listed; the report has all."""
@@ -171,7 +171,7 @@ def junit_document(night: Night) -> bytes:
     return ElementTree.tostring(suites, encoding="utf-8", xml_declaration=True) + b"\n"
 
 
-def _judged(suite: ElementTree.Element, judged: Judged) -> None:
+def _judged(suite: ElementTree.Element, judged: CaseVerdict) -> None:
     test = _case(suite, judged.case)
     if judged.measured is not None:
         launches = judged.measured.launches

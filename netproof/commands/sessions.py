@@ -49,7 +49,8 @@ def verdict(
     again: Annotated[
         bool,
         typer.Option(
-            "--again", help="Judge by today's bounds, and report what differs from what is kept."
+            "--again",
+            help="Judge by today's bounds, and report what differs from the stored verdict.",
         ),
     ] = False,
     power: PowerOption = False,
@@ -88,7 +89,7 @@ def verdict(
     tables.print_verdict(
         judged.verdict,
         out,
-        usual=judged.usual,
+        recurring=judged.recurring,
         differences=judged.beyond_nodes,
         unread=judged.unread,
     )
@@ -108,16 +109,16 @@ def _print_changed(judged: JudgedSession, out: Console) -> None:
     if changed is None:
         say(out, "no verdict is stored of what was asked for, so this one is the first")
         return
-    kept = changed.kept
-    bounds = f"other bounds: {'; '.join(kept.differs)}" if kept.differs else "the same bounds"
+    stored = changed.stored
+    bounds = f"other bounds: {'; '.join(stored.differs)}" if stored.differs else "the same bounds"
     if not changed:
-        say(out, f"says the same as the verdict of {kept.at}, by {bounds}", "green")
+        say(out, f"says the same as the verdict of {stored.at}, by {bounds}", "green")
         return
     count = len(changed.cases)
     say(
         out,
         f"says of {count} {'case' if count == 1 else 'cases'} otherwise than the verdict of"
-        f" {kept.at}, by {bounds}",
+        f" {stored.at}, by {bounds}",
         "yellow",
     )
     for sentence in (

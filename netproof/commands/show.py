@@ -23,7 +23,7 @@ from netproof.verdict.explain import Crossover, counts, cpu_rows, crossovers, fa
 from netproof.verdict.group_rulings import group
 from netproof.verdict.judging import JudgedSession
 from netproof.verdict.recurring import Recurring
-from netproof.verdict.verdict import Borrowed, Judged, Verdict
+from netproof.verdict.verdict import CaseVerdict, StoredResult, Verdict
 
 MARKS = {Level.FAIL: "✗", Level.INCONCLUSIVE: "?", Level.WARN: "!", Level.PASS: " "}
 _STYLES = {
@@ -50,7 +50,7 @@ Group = tuple
 def print_session(judged: JudgedSession, out: Console) -> None:
     """Print the verdict with its failures, the matrix of scores, and the landmarks with curves."""
     verdict = judged.verdict
-    groups: dict[Group, list[Judged | Borrowed]] = defaultdict(list)
+    groups: dict[Group, list[CaseVerdict | StoredResult]] = defaultdict(list)
     for one in (*verdict.cases, *(() if verdict.alongside is None else verdict.alongside.cases)):
         groups[group(one.case)].append(one)
     say(out, f"session {judged.session.path}")
@@ -58,7 +58,7 @@ def print_session(judged: JudgedSession, out: Console) -> None:
     if labels:
         stated = ", ".join(f"{key}={value}" for key, value in labels.items())
         say(out, f"labels {' '.join(stated.split())}")
-    _print_outcome(verdict, judged.usual, out)
+    _print_outcome(verdict, judged.recurring, out)
     tables.print_differences(judged.beyond_nodes, out)
     tables.print_nodes(verdict, out)
     tables.print_unread(judged.unread, out)
@@ -73,7 +73,7 @@ def print_session(judged: JudgedSession, out: Console) -> None:
     _print_landmarks(groups, _legend(judged), out)
 
 
-def _print_outcome(verdict: Verdict, usual: Recurring, out: Console) -> None:
+def _print_outcome(verdict: Verdict, recurring: Recurring, out: Console) -> None:
     inconclusive = [one for one in verdict.cases if one.level is Level.INCONCLUSIVE]
     warned = [one for one in verdict.cases if one.level is Level.WARN]
     words = {
@@ -88,9 +88,9 @@ def _print_outcome(verdict: Verdict, usual: Recurring, out: Console) -> None:
     if verdict.crashes:
         say(out, verdict.crashes)
     out.print()
-    tables.print_usual(usual, out)
+    tables.print_recurring(recurring, out)
     for one in warned:
-        briefly = _briefly(one, usual)
+        briefly = _briefly(one, recurring)
         if briefly:
             say(out, f"WARN {one.case}: {briefly}", "yellow")
     if warned:
@@ -105,10 +105,10 @@ def _print_outcome(verdict: Verdict, usual: Recurring, out: Console) -> None:
         say(out, f"FAIL {failure}", "red")
 
 
-def _briefly(judged: Judged, usual: Recurring) -> str:
+def _briefly(judged: CaseVerdict, recurring: Recurring) -> str:
     flags = []
     for ruling in judged.rulings:
-        if ruling.level is Level.WARN and not usual.has(ruling):
+        if ruling.level is Level.WARN and not recurring.has(ruling):
             finding = ruling.finding
             value = "undefined" if finding.value is None else f"{finding.value:.3g}"
             at = "" if finding.size is None else f" at {finding.size} bytes"
@@ -117,7 +117,7 @@ def _briefly(judged: Judged, usual: Recurring) -> str:
 
 
 def _print_matrix(
-    groups: Mapping[Group, Sequence[Judged | Borrowed]],
+    groups: Mapping[Group, Sequence[CaseVerdict | StoredResult]],
     baseline: ScoreBaseline | None,
     out: Console,
 ) -> None:
@@ -127,7 +127,7 @@ def _print_matrix(
     ranks = TableColumn("ranks", [str(row[0].case.ranks) for row in rows])
     days: dict[tuple[str, str], set[str]] = defaultdict(set)
     for one in (one for row in rows for one in row):
-        of = {one.date} if isinstance(one, Borrowed) else set()
+        of = {one.date} if isinstance(one, StoredResult) else set()
         days[one.case.partition, one.case.environment] |= of
     where = {place: [*place, *_days(of)] for place, of in days.items()}
     cells = {place: [_cell(row, *place) for row in rows] for place in where}
@@ -190,7 +190,7 @@ def _days(several: Collection[str]) -> list[str]:
     return [f"of {' to '.join(dict.fromkeys((min(several), max(several))))}"] if several else []
 
 
-def _cell(row: Sequence[Judged | Borrowed], partition: str, environment: str) -> Text:
+def _cell(row: Sequence[CaseVerdict | StoredResult], partition: str, environment: str) -> Text:
     where = (partition, environment)
     for one in row:
         if (one.case.partition, one.case.environment) == where:
@@ -198,7 +198,7 @@ def _cell(row: Sequence[Judged | Borrowed], partition: str, environment: str) ->
             value = "-" if score is None else f"{score.value:.2f}"
             if score is not None and score.disturbed:
                 value = f"~{value}"
-            if isinstance(one, Borrowed):
+            if isinstance(one, StoredResult):
                 return Text(f"{value}  ", "dim")
             if one.measured is None:
                 value = _NOT_MEASURED
@@ -219,7 +219,7 @@ def _legend(judged: JudgedSession) -> str:
 
 
 def _print_landmarks(
-    groups: Mapping[Group, Sequence[Judged | Borrowed]], legend: str, out: Console
+    groups: Mapping[Group, Sequence[CaseVerdict | StoredResult]], legend: str, out: Console
 ) -> None:
     """Print a table for each function and rank count, its curves drawn to one scale."""
     every = [one for row in groups.values() for one in row]
@@ -247,7 +247,7 @@ def _print_landmarks(
         begin += len(row)
 
 
-def _landmark_columns(cases: Sequence[Judged | Borrowed]) -> list[TableColumn]:
+def _landmark_columns(cases: Sequence[CaseVerdict | StoredResult]) -> list[TableColumn]:
     found = [None if one.measured is None else one.measured.landmarks for one in cases]
 
     def of(name: str, form: str, factor: float = 1) -> list[str]:
@@ -292,19 +292,19 @@ def _landmark_columns(cases: Sequence[Judged | Borrowed]) -> list[TableColumn]:
     ]
 
 
-def _mark(one: Judged | Borrowed) -> Text:
-    if isinstance(one, Borrowed):
+def _mark(one: CaseVerdict | StoredResult) -> Text:
+    if isinstance(one, StoredResult):
         return Text(" ")
     return Text(MARKS[one.level], _STYLES[one.level])
 
 
-def _environment(one: Judged | Borrowed) -> Text:
-    if isinstance(one, Borrowed):
+def _environment(one: CaseVerdict | StoredResult) -> Text:
+    if isinstance(one, StoredResult):
         return Text(f"{one.case.environment}, {one.date}", "dim")
     return Text(one.case.environment)
 
 
-def _curves(row: Sequence[Judged | Borrowed], width: int) -> tuple[list[Text], str]:
+def _curves(row: Sequence[CaseVerdict | StoredResult], width: int) -> tuple[list[Text], str]:
     """Return the curves of one function over all configurations, and what their heights mean."""
     ats: list[dict[int, float]] = []
     rates = all(
@@ -325,7 +325,7 @@ def _curves(row: Sequence[Judged | Borrowed], width: int) -> tuple[list[Text], s
     unit = "MB/s" if rates else "µs"
     drawn = []
     for one, at in zip(row, ats, strict=True):
-        if isinstance(one, Borrowed):
+        if isinstance(one, StoredResult):
             drawn.append(Text(sparkline(at, over, scale, min if rates else max), "dim"))
             continue
         line = Text(sparkline(at, over, scale, min if rates else max))

@@ -38,7 +38,7 @@ from netproof.session.measured import Measured
 from netproof.session.session import CheckResult
 from netproof.site.matrix import Matrix
 from netproof.verdict.subject import Subject, disturbances
-from netproof.verdict.verdict import Borrowed, Judged
+from netproof.verdict.verdict import CaseVerdict, StoredResult
 
 RANGE_SIZES = 3
 """Sizes that make a range: at each, the launches of both sides do not overlap."""
@@ -367,7 +367,7 @@ def _of_times(time: LandmarkRatio, where: str, first: str) -> Finding:
 
 
 def envelope_of_cases(
-    cases: Mapping[str, Judged | Borrowed], matrix: Matrix
+    cases: Mapping[str, CaseVerdict | StoredResult], matrix: Matrix
 ) -> tuple[Envelope | None, bool]:
     """Return the envelope of equal cases by their labels, and whether they cross unlike links.
 
@@ -379,12 +379,12 @@ def envelope_of_cases(
         for label, one in cases.items()
         if one.measured is not None and one.measured.curve.sizes != (0,)
     }
-    first = next(one.case for one in cases.values() if isinstance(one, Judged))
+    first = next(one.case for one in cases.values() if isinstance(one, CaseVerdict))
     partition = matrix.partitions.get(first.partition)
     settings = ENVELOPE if partition is None else partition.settings().envelope
     links = set()
     for one in cases.values():
-        if isinstance(one, Borrowed):
+        if isinstance(one, StoredResult):
             links.add(one.subject.link)
         elif one.case.partition in matrix.partitions:
             rdma = one.case.environment in matrix.not_over_tcp

@@ -16,7 +16,7 @@ from netproof.site.hostlist import fold
 from netproof.verdict.judging import JudgedSession
 from netproof.verdict.limits import size_of
 from netproof.verdict.traffic import ALL_LOSE, LOSES, LOST_ONCE
-from netproof.verdict.verdict import Judged
+from netproof.verdict.verdict import CaseVerdict
 
 LEAST_LAUNCHES = 3
 """Fewest launches that distinguish a node's behaviour from a single event."""
@@ -139,7 +139,7 @@ class PartitionView:
             for launch in one.launches:
                 yield launch.loads, launch.ranks
 
-    def _red(self, judged: Judged) -> RedCase:
+    def _red(self, judged: CaseVerdict) -> RedCase:
         fails = [ruling.reason for ruling in judged.rulings if ruling.level is Level.FAIL]
         measured = judged.measured is not None
         return RedCase(
@@ -151,7 +151,7 @@ class PartitionView:
             _quantity(judged),
         )
 
-    def _ran_on(self, judged: Judged) -> tuple[str, ...]:
+    def _ran_on(self, judged: CaseVerdict) -> tuple[str, ...]:
         """Return the nodes of a case; if unmeasured those of its job, () if unknown."""
         if judged.measured is not None:
             several = (node for launch in judged.measured.launches for node in launch.nodes())
@@ -161,7 +161,7 @@ class PartitionView:
         return tuple(node for node in judged.result.nodes if node in known)
 
 
-def _quantity(judged: Judged) -> PairQuantity:
+def _quantity(judged: CaseVerdict) -> PairQuantity:
     """Return latency if a case failed at short messages alone, else rate.
 
     A message is short if the link carries more within the case's own latency.

@@ -19,7 +19,7 @@ from netproof.verdict.exit_status import CANNOT_JUDGE, FAILED, PASSED
 from netproof.verdict.explain import Crossover, crossovers, red_criteria, red_sizes
 from netproof.verdict.judging import JudgedSession
 from netproof.verdict.subject import Ruling
-from netproof.verdict.verdict import Alongside, Judged, by_reason
+from netproof.verdict.verdict import Alongside, CaseVerdict, by_reason
 
 FORMAT = 2
 """Format of all documents; raised when a key changes its meaning or goes."""
@@ -46,7 +46,12 @@ def of_judged(judged: JudgedSession) -> dict[str, Any]:
 
     Sizes in bytes, times in µs, bandwidths in MB/s (10⁶ bytes/s).
     """
-    session, matrix, verdict, usual = judged.session, judged.matrix, judged.verdict, judged.usual
+    session, matrix, verdict, recurring = (
+        judged.session,
+        judged.matrix,
+        judged.verdict,
+        judged.recurring,
+    )
     levels = Counter(one.level for one in verdict.cases)
     changed = judged.changed
     return {
@@ -61,14 +66,14 @@ def of_judged(judged: JudgedSession) -> dict[str, Any]:
         "inconclusive": levels[Level.INCONCLUSIVE],
         "failed": levels[Level.FAIL],
         "recurring": {
-            "sessions": usual.sessions,
+            "sessions": recurring.sessions,
             "warnings": [
                 {
                     **of_case(one.judged.case),
                     "criterion": one.ruling.finding.criterion,
                     "size_bytes": one.ruling.finding.size,
                 }
-                for one in usual.warnings
+                for one in recurring.warnings
             ],
         },
         "launches": sum(one.launches for one in verdict.launched),
@@ -130,11 +135,11 @@ def of_judged(judged: JudgedSession) -> dict[str, Any]:
         "cases": [_case(one) for one in verdict.cases],
         "crossovers": [_crossover(one) for one in crossovers(verdict)],
         "alongside": verdict.alongside and _alongside(verdict.alongside),
-        "stored": judged.kept and dataclasses.asdict(judged.kept),
+        "stored": judged.stored and dataclasses.asdict(judged.stored),
         "changed": None
         if changed is None
         else {
-            "stored": dataclasses.asdict(changed.kept),
+            "stored": dataclasses.asdict(changed.stored),
             "cases": [
                 {
                     **of_case(one.case),
@@ -263,7 +268,7 @@ def _score(score: Finding | None) -> dict[str, Any] | None:
     }
 
 
-def _case(judged: Judged) -> dict[str, Any]:
+def _case(judged: CaseVerdict) -> dict[str, Any]:
     again = judged.again
     return {
         **of_case(judged.case),

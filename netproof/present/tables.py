@@ -25,7 +25,7 @@ from netproof.session.slurm_nodes import labelled
 from netproof.verdict.explain import counts, failures
 from netproof.verdict.recurring import NOTHING, Recurring
 from netproof.verdict.recurring import sentence as recurring_sentence
-from netproof.verdict.verdict import Borrowed, Judged, Verdict, sentences_of_skipped
+from netproof.verdict.verdict import CaseVerdict, StoredResult, Verdict, sentences_of_skipped
 
 MOST_DIFFERENCES = 10
 """Differences between nodes that are printed; the store and the report have all of them."""
@@ -247,7 +247,7 @@ def print_verdict(
     verdict: Verdict,
     out: Console,
     *,
-    usual: Recurring = NOTHING,
+    recurring: Recurring = NOTHING,
     differences: Sequence[str] = (),
     unread: Sequence[str] = (),
 ) -> None:
@@ -261,7 +261,7 @@ def print_verdict(
     print_absences(verdict, out)
     print_differences(differences, out)
     print_unread(unread, out)
-    _print_flags(verdict, usual, out)
+    _print_flags(verdict, recurring, out)
     print_nodes(verdict, out)
     inconclusive = [why for judged in verdict.cases for why in judged.said(Level.INCONCLUSIVE)]
     for reason in (*inconclusive, *verdict.undecided):
@@ -278,10 +278,10 @@ def print_verdict(
     say(out, outcome(counts(verdict)), "bold")
 
 
-def print_usual(usual: Recurring, out: Console) -> None:
+def print_recurring(recurring: Recurring, out: Console) -> None:
     """Print the warnings that earlier sessions had too, in a line."""
-    if usual.warnings:
-        say(out, recurring_sentence(usual), "yellow")
+    if recurring.warnings:
+        say(out, recurring_sentence(recurring), "yellow")
 
 
 def _print_cases(verdict: Verdict, out: Console) -> None:
@@ -289,7 +289,7 @@ def _print_cases(verdict: Verdict, out: Console) -> None:
 
     Stored results follow, greyed, with their day for a verdict.
     """
-    cases: list[Judged | Borrowed] = list(verdict.cases)
+    cases: list[CaseVerdict | StoredResult] = list(verdict.cases)
     cases += [] if verdict.alongside is None else verdict.alongside.cases
     scores = ["-" if (one := case.score()) is None else f"{one.value:.2f}" for case in cases]
     heads = (("latency µs", 2), ("peak MB/s", 2), ("Mbit/s", 4), ("of line rate", 3), ("score", 1))
@@ -299,7 +299,7 @@ def _print_cases(verdict: Verdict, out: Console) -> None:
         TableColumn(heading, cells, rank)
         for (heading, rank), cells in zip(heads, figures, strict=True)
     ]
-    styles = ["dim" if isinstance(one, Borrowed) else "" for one in cases]
+    styles = ["dim" if isinstance(one, StoredResult) else "" for one in cases]
     columns = [replace(column, cells=list(map(Text, column.cells, styles))) for column in columns]
     columns.append(TableColumn("verdict", [_word(one) for one in cases], right=False))
     needed = sum(column.width + _BETWEEN_CASES for column in columns) - _BETWEEN_CASES + 2
@@ -328,7 +328,7 @@ def _print_cases(verdict: Verdict, out: Console) -> None:
     out.width = width
 
 
-def _print_flags(verdict: Verdict, usual: Recurring, out: Console) -> None:
+def _print_flags(verdict: Verdict, recurring: Recurring, out: Console) -> None:
     """Print flags that did not fail, notes first, with both curves of repeated measurements."""
     for judged in verdict.cases:
         for ruling in judged.rulings:
@@ -336,10 +336,10 @@ def _print_flags(verdict: Verdict, usual: Recurring, out: Console) -> None:
                 say(out, f"note: {ruling.why}")
         if {ruling.level for ruling in judged.flags()} <= {Level.SHOWN}:
             _print_both_curves(judged, out)
-    print_usual(usual, out)
+    print_recurring(recurring, out)
     for judged in verdict.cases:
         for ruling in judged.rulings:
-            if ruling.level is Level.WARN and not usual.has(ruling):
+            if ruling.level is Level.WARN and not recurring.has(ruling):
                 say(out, f"WARN {ruling.why}", "yellow")
         # The curves of a failure come with it.
         levels = {ruling.level for ruling in judged.flags()}
@@ -347,7 +347,7 @@ def _print_flags(verdict: Verdict, usual: Recurring, out: Console) -> None:
             _print_both_curves(judged, out)
 
 
-def _print_both_curves(judged: Judged, out: Console) -> None:
+def _print_both_curves(judged: CaseVerdict, out: Console) -> None:
     """Print the flagged sizes and those around them: as first measured, and as repeated."""
     repeated = judged.repeated()
     if repeated is None:
@@ -374,13 +374,13 @@ _WORDS = {
 }
 
 
-def _word(judged: Judged | Borrowed) -> Text:
-    if isinstance(judged, Borrowed):
+def _word(judged: CaseVerdict | StoredResult) -> Text:
+    if isinstance(judged, StoredResult):
         return Text(f"of {judged.date}", "dim")
     return Text(*_WORDS.get(judged.level, (judged.expected or "pass", "green")))
 
 
-def _figures(judged: Judged | Borrowed) -> tuple[str, str, str, str]:
+def _figures(judged: CaseVerdict | StoredResult) -> tuple[str, str, str, str]:
     """Return latency, peak in MB/s and Mbit/s, and its share of the line rate."""
     found = judged.landmarks
     if found is None:

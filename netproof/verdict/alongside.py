@@ -23,7 +23,7 @@ from netproof.verdict.group_rulings import group
 from netproof.verdict.judge import AGAINST, rulings_along, skipped_by, subject
 from netproof.verdict.options import AlongsideOptions
 from netproof.verdict.subject import Subject, disturbances
-from netproof.verdict.verdict import Alongside, Borrowed
+from netproof.verdict.verdict import Alongside, StoredResult
 
 if TYPE_CHECKING:
     from netproof.store import Store, StoredSession
@@ -76,8 +76,8 @@ def alongside(
         for case in site.cases
         if group(case) in compared and case.key() not in not_to_take
     }
-    taken: dict[tuple, Borrowed] = {}
-    left_out: dict[tuple, Borrowed] = {}
+    taken: dict[tuple, StoredResult] = {}
+    left_out: dict[tuple, StoredResult] = {}
     unread: list[str] = []
     every = store.sessions(own.system)
     for stored in reversed(every[-MOST_SESSIONS:]):
@@ -97,7 +97,7 @@ def alongside(
                 changes = [*marks, *_of_site(result, configuration, own.system)]
                 changes += [] if made is None else _of_versions(one.case, then, made)
                 started, path = stored.start.replace(tzinfo=UTC), store.path(stored)
-                found = Borrowed(one, result, stored.name, path, started, days, tuple(changes))
+                found = StoredResult(one, result, stored.name, path, started, days, tuple(changes))
                 if changes and asked.leave_out_marked:
                     left_out.setdefault(one.case.key(), found)
                 else:

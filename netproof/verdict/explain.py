@@ -14,7 +14,7 @@ from netproof.benchmarks import registry
 from netproof.criteria import Finding, Level
 from netproof.measurement.case import Case
 from netproof.measurement.cpu_use import NodeCost, costliest
-from netproof.verdict.verdict import FailedTest, Judged, Verdict
+from netproof.verdict.verdict import CaseVerdict, FailedTest, Verdict
 
 NAMED = 3
 """Cases or tests of one reason that are named; the others are counted."""
@@ -49,7 +49,7 @@ class Failure:
     tests: tuple[FailedTest, ...] = ()
     waiting: tuple[Case, ...] = ()
     excess: float = 1.0
-    judged: Judged | None = None
+    judged: CaseVerdict | None = None
 
     def __str__(self) -> str:
         """Return one line: what failed, why, and what did not run for it."""
@@ -127,7 +127,7 @@ def _counted(cases: Sequence[Case]) -> str:
     return ", ".join(f"{count} of {place}" for place, count in counts.items())
 
 
-def _of_case(judged: Judged) -> Iterator[Failure]:
+def _of_case(judged: CaseVerdict) -> Iterator[Failure]:
     """Yield a failure for each fault of a case and each ruling that fails it."""
     kind, cases = FailureKind.BOUND if judged.complete else FailureKind.CASE, (judged.case,)
     for why in judged.faults:
@@ -218,7 +218,7 @@ class Crossover:
     ``cases``: measured or expected; at least one of the configuration was measured.
     """
 
-    cases: tuple[Judged, ...]
+    cases: tuple[CaseVerdict, ...]
 
     @property
     def case(self) -> Case:
@@ -226,7 +226,7 @@ class Crossover:
         return self.cases[0].case
 
     @property
-    def red(self) -> tuple[Judged, ...]:
+    def red(self) -> tuple[CaseVerdict, ...]:
         """Cases that ran and failed."""
         return tuple(one for one in self.cases if one.failed and one.ran)
 
@@ -272,7 +272,7 @@ class Crossover:
 
 def crossovers(verdict: Verdict) -> tuple[Crossover, ...]:
     """Return every function of every configuration that was measured, in the verdict's order."""
-    several: dict[tuple, list[Judged]] = defaultdict(list)
+    several: dict[tuple, list[CaseVerdict]] = defaultdict(list)
     measured = set()
     for one in verdict.cases:
         case = one.case
@@ -288,19 +288,19 @@ def crossovers(verdict: Verdict) -> tuple[Crossover, ...]:
     )
 
 
-def red_sizes(judged: Judged) -> tuple[int, ...]:
+def red_sizes(judged: CaseVerdict) -> tuple[int, ...]:
     """Return the sizes in bytes at which a criterion fails the case, increasing."""
     failed = (one for one in judged.rulings if one.level is Level.FAIL)
     return tuple(sorted({size for ruling in failed for size in ruling.sizes()}))
 
 
-def red_criteria(judged: Judged) -> tuple[str, ...]:
+def red_criteria(judged: CaseVerdict) -> tuple[str, ...]:
     """Return the names of the criteria that fail the case."""
     failed = (one for one in judged.rulings if one.level is Level.FAIL)
     return tuple(dict.fromkeys(ruling.finding.criterion for ruling in failed))
 
 
-def broken(judged: Judged) -> str:
+def broken(judged: CaseVerdict) -> str:
     """Return the sizes and criteria of a red case, as words that follow its rank count."""
     if judged.measured is None:
         return ", not measured whole"

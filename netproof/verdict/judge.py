@@ -27,8 +27,8 @@ from netproof.verdict.subject import Ruling, Subject, disturbances
 from netproof.verdict.verdict import (
     NOT_IN_SESSION,
     Alongside,
+    CaseVerdict,
     FailedTest,
-    Judged,
     SkippedCase,
     Verdict,
     faults_of_parts,
@@ -141,7 +141,7 @@ def _judged(
     today: Rejudged | None,
     by_criteria: tuple[Ruling, ...],
     repeats: MeasuredAgain | None,
-) -> Judged:
+) -> CaseVerdict:
     """Return a case's verdict; ``today``: by today's references, None for the run's findings."""
     if today is not None:
         faults, expected, by_references = today.faults, today.expected, today.rulings
@@ -160,7 +160,7 @@ def _judged(
             dataclasses.replace(one, reason=one.reason + where) for one in by_references
         )
     rulings = (*by_references, *by_criteria)
-    return Judged(case, result, faults, expected, rulings, measured, repeats)
+    return CaseVerdict(case, result, faults, expected, rulings, measured, repeats)
 
 
 def _as_measured(matrix: Matrix, ran: Mapping[tuple, CheckResult]) -> dict[str, Partition]:
@@ -331,7 +331,7 @@ def _absent_fabrics(session: Session) -> list[str]:
 
 
 def _notes_on_cases(
-    matrix: Matrix, judged: Sequence[Judged], alongside: Alongside | None
+    matrix: Matrix, judged: Sequence[CaseVerdict], alongside: Alongside | None
 ) -> list[str]:
     """Return what the criteria across configurations could not judge."""
     alone = [
@@ -378,7 +378,7 @@ def _place(case: Case) -> ScoreBaseline:
 
 
 def _undefined(
-    judged: Sequence[Judged], wanted: Callable[[Ruling], bool]
+    judged: Sequence[CaseVerdict], wanted: Callable[[Ruling], bool]
 ) -> Iterator[tuple[Case, Finding]]:
     """Yield the undefined findings whose rulings are ``wanted``, each with its case."""
     for one in judged:
@@ -387,7 +387,7 @@ def _undefined(
                 yield one.case, ruling.finding
 
 
-def _not_counted(judged: Sequence[Judged]) -> list[str]:
+def _not_counted(judged: Sequence[CaseVerdict]) -> list[str]:
     """Return what the criteria on counters could not judge and did not assert, by reason."""
 
     def by_counters(ruling: Ruling) -> bool:
@@ -413,7 +413,7 @@ def _lacks_tcp(case: Case, absent: Collection[tuple[str, str, str]]) -> bool:
     )
 
 
-def _without_share(judged: Sequence[Judged]) -> list[str]:
+def _without_share(judged: Sequence[CaseVerdict]) -> list[str]:
     """Return the cases whose share of the line rate is not defined, by the reason."""
     measured = {one.case: one.measured for one in judged}
     found: dict[str, list[str]] = defaultdict(list)

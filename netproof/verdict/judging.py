@@ -63,7 +63,7 @@ class ChangedVerdict:
     ``gone``, ``new``: faults beyond cases that only the stored one or only today's has.
     """
 
-    kept: WhenJudged
+    stored: WhenJudged
     cases: tuple[ChangedCase, ...]
     gone: tuple[str, ...]
     new: tuple[str, ...]
@@ -78,8 +78,8 @@ class JudgedSession:
 
     ``unread``: why an earlier session could not be read, a sentence each; ``differences``: between
     nodes or jobs, or why they are not known, a sentence each; ``beyond_nodes``: differences that
-    the verdict on nodes does not have; ``usual``: warnings that the sessions before it had too;
-    ``provenance``: None where it cannot be read; ``kept``: when and by what it was judged, None
+    the verdict on nodes does not have; ``recurring``: warnings that the sessions before it had too;
+    ``provenance``: None where it cannot be read; ``stored``: when and by what it was judged, None
     where it was judged just now; ``changed``: differences from the stored verdict, None where it
     was not compared with one.
     """
@@ -89,10 +89,10 @@ class JudgedSession:
     verdict: Verdict
     unread: tuple[str, ...]
     differences: tuple[str, ...] = ()
-    usual: Recurring = NOTHING
+    recurring: Recurring = NOTHING
     beyond_nodes: tuple[str, ...] = ()
     provenance: OfSession | None = None
-    kept: WhenJudged | None = None
+    stored: WhenJudged | None = None
     changed: ChangedVerdict | None = None
 
 
@@ -307,9 +307,9 @@ def _as_stored(
         verdict=verdict,
         unread=(*unread, *errors),
         differences=found.differences,
-        usual=had,
+        recurring=had,
         beyond_nodes=found.beyond_nodes,
-        kept=when,
+        stored=when,
     )
 
 

@@ -24,7 +24,7 @@ from netproof.verdict.case_rulings import companion_keys
 from netproof.verdict.judge import rulings_along, subject
 from netproof.verdict.options import EARLIER_SESSIONS, SESSIONS
 from netproof.verdict.subject import Ruling
-from netproof.verdict.verdict import Judged
+from netproof.verdict.verdict import CaseVerdict
 
 LEAST = 3
 """Fewest sessions that make a warning recurring."""
@@ -38,7 +38,7 @@ OF_PEAKS = ("MPI loss at the peak",)
 class RecurringWarning:
     """A warning that earlier sessions had too."""
 
-    judged: Judged
+    judged: CaseVerdict
     ruling: Ruling
 
 
@@ -112,7 +112,7 @@ def sessions_before(
 
 
 def recurring(
-    cases: Sequence[Judged], matrix: Matrix, earlier: Sequence[Earlier], most: int = SESSIONS
+    cases: Sequence[CaseVerdict], matrix: Matrix, earlier: Sequence[Earlier], most: int = SESSIONS
 ) -> Recurring:
     """Return the warnings that each of the earlier sessions which ran the case had too.
 

@@ -40,7 +40,7 @@ from netproof.verdict.judge import beyond_cases, complete, measured_again, skipp
 from netproof.verdict.pairs import PairsVerdict
 from netproof.verdict.references import NotThere
 from netproof.verdict.subject import Ruling
-from netproof.verdict.verdict import NEVER_RAN, Judged, Verdict, faults_of_parts
+from netproof.verdict.verdict import NEVER_RAN, CaseVerdict, Verdict, faults_of_parts
 
 if TYPE_CHECKING:
     from netproof.store import Store, StoredSession
@@ -257,7 +257,7 @@ class StoredVerdict:
         by_key = {_key(row): row for row in rows}
         for values in self.cases:
             plain = {name: one for name, one in values.items() if name not in ("entries", "level")}
-            judged = codec.decode(Judged, plain, "cases")
+            judged = codec.decode(CaseVerdict, plain, "cases")
             row = by_key.get(_key(vars(judged.case)))
             if judged.level.value != values.get("level"):
                 raise StoredContradiction(
@@ -300,14 +300,14 @@ class _Measurements:
         return measured_again(self.session)
 
 
-class StoredCase(Judged):
+class StoredCase(CaseVerdict):
     """A case of a stored verdict; its measurement is read from the session on request.
 
     Its landmarks and outcome are those of the table of cases.
     """
 
     def __init__(
-        self, judged: Judged, row: Mapping[str, Any] | None, measurements: _Measurements
+        self, judged: CaseVerdict, row: Mapping[str, Any] | None, measurements: _Measurements
     ) -> None:
         own = {k: v for k, v in vars(judged).items() if k not in ("result", "measured", "again")}
         vars(self).update(own, _row=row, _measurements=measurements)
@@ -479,7 +479,7 @@ def _naming(store: Store, stored: StoredSession) -> Iterator[None]:
         ) from error
 
 
-def _insist_on_fit(judged: Judged, row: Mapping[str, Any] | None) -> None:
+def _insist_on_fit(judged: CaseVerdict, row: Mapping[str, Any] | None) -> None:
     """Raise StoredContradiction where a case of the session cannot have this verdict."""
     case = judged.case
     if row is None or not row["complete"]:
@@ -568,7 +568,7 @@ def changed(then: Verdict, now: Verdict) -> tuple[ChangedCase, ...]:
     return tuple(found)
 
 
-def _objections(judged: Judged | None) -> tuple[str, ...]:
+def _objections(judged: CaseVerdict | None) -> tuple[str, ...]:
     if judged is None:
         return ()
     reported = (Level.FAIL, Level.INCONCLUSIVE, Level.WARN)

@@ -32,7 +32,7 @@ NEVER_RAN = ("skip", "fail_deps")
 
 
 @dataclass(frozen=True)
-class Judged:
+class CaseVerdict:
     """One judged case.
 
     ``faults``: why it was not measured or does not meet its references, a sentence each;
@@ -114,7 +114,7 @@ def _score(rulings: Sequence[Ruling]) -> Finding | None:
 
 
 @dataclass(frozen=True)
-class Borrowed:
+class StoredResult:
     """Stored result of a case from another session, which is compared with and not judged.
 
     ``session``: its name in the store, at ``path``; ``started``: UTC; ``days``: how long before the
@@ -177,13 +177,13 @@ class Alongside:
 
     store: Path
     max_age_days: float
-    cases: tuple[Borrowed, ...]
-    left_out: tuple[Borrowed, ...]
+    cases: tuple[StoredResult, ...]
+    left_out: tuple[StoredResult, ...]
     not_found: tuple[Case, ...]
 
     def together(self) -> tuple[Together, ...]:
         """Return its cases in groups, first those that are compared with."""
-        found: dict[tuple, list[Borrowed]] = {}
+        found: dict[tuple, list[StoredResult]] = {}
         for several, left_out in ((self.cases, False), (self.left_out, True)):
             for one in several:
                 case = one.case
@@ -196,7 +196,7 @@ class Alongside:
 class Together:
     """Cases of one configuration, session and set of marks, and whether they were left out."""
 
-    cases: tuple[Borrowed, ...]
+    cases: tuple[StoredResult, ...]
     left_out: bool
 
     def __str__(self) -> str:
@@ -247,7 +247,7 @@ class Verdict:
     and nodes that lose more than others. What fails in a part is among the faults, in a sentence.
     """
 
-    cases: tuple[Judged, ...]
+    cases: tuple[CaseVerdict, ...]
     absences: tuple[Absence, ...]
     faults: tuple[str, ...]
     notes: tuple[str, ...]

@@ -12,7 +12,7 @@ from netproof.errors import NetproofError
 from netproof.measurement.case import Case
 from netproof.present.html.html import file_name
 from netproof.verdict import group_rulings
-from netproof.verdict.verdict import Borrowed, Judged, Verdict
+from netproof.verdict.verdict import CaseVerdict, StoredResult, Verdict
 
 
 class CaseState(Enum):
@@ -30,7 +30,7 @@ class CaseState(Enum):
         self.word, self.sign, self.badness, self.look = word, sign, badness, look
 
 
-def state_of(judged: Judged) -> CaseState:
+def state_of(judged: CaseVerdict) -> CaseState:
     """Return the state of one case."""
     if not judged.ran:
         return CaseState.ABSENT
@@ -57,16 +57,16 @@ def configuration(case: Case) -> str:
     return f"{case.partition} {case.environment}"
 
 
-def switch(one: Judged | Borrowed) -> str:
+def switch(one: CaseVerdict | StoredResult) -> str:
     """Return the partition's label in legends, with the day if another session measured it."""
-    if isinstance(one, Borrowed):
+    if isinstance(one, StoredResult):
         return f"{one.case.partition}, of {one.date}"
     return one.case.partition
 
 
-def label(one: Judged | Borrowed) -> str:
+def label(one: CaseVerdict | StoredResult) -> str:
     """Return the label of a configuration at curves, with the day as in ``switch``."""
-    day = f", of {one.date}" if isinstance(one, Borrowed) else ""
+    day = f", of {one.date}" if isinstance(one, StoredResult) else ""
     return f"{configuration(one.case)}{day}"
 
 
@@ -92,8 +92,8 @@ class Group:
     page: str
     function: str
     variant: str
-    members: tuple[Judged, ...]
-    stored: tuple[Borrowed, ...] = ()
+    members: tuple[CaseVerdict, ...]
+    stored: tuple[StoredResult, ...] = ()
 
     @property
     def title(self) -> str:
@@ -127,10 +127,10 @@ def groups(verdict: Verdict) -> tuple[Group, ...]:
 
     Raises NetproofError where two would have one file.
     """
-    several: dict[tuple, list[Judged]] = {}
+    several: dict[tuple, list[CaseVerdict]] = {}
     for judged in verdict.cases:
         several.setdefault(group_rulings.group(judged.case), []).append(judged)
-    stored: dict[tuple, list[Borrowed]] = {}
+    stored: dict[tuple, list[StoredResult]] = {}
     for one in () if verdict.alongside is None else verdict.alongside.cases:
         stored.setdefault(group_rulings.group(one.case), []).append(one)
     found: dict[str, Group] = {}
@@ -161,6 +161,6 @@ def pages(several: Sequence[Group]) -> dict[str, list[Group]]:
     return found
 
 
-def reasons(judged: Judged, level: Level) -> list[str]:
+def reasons(judged: CaseVerdict, level: Level) -> list[str]:
     """Return the reasons of a case's rulings of a level."""
     return [ruling.reason for ruling in judged.rulings if ruling.level is level]

@@ -14,7 +14,7 @@ from netproof.present.html.html import chart, render
 from netproof.present.html.looks import Looks
 from netproof.present.html.material import MAIN, Report
 from netproof.present.tables import EVERY, DataTable
-from netproof.verdict.verdict import Judged
+from netproof.verdict.verdict import CaseVerdict
 
 MAIN_NETPIPE = ("between", "oneway")
 """Path and direction whose charts are on the main page; the others are on NetPIPE's."""
@@ -71,7 +71,7 @@ def page(report: Report, title: str, groups: Sequence[Group]) -> str:
     )
 
 
-def _findings(judged: Judged) -> list[tuple[str, str, list[str]]]:
+def _findings(judged: CaseVerdict) -> list[tuple[str, str, list[str]]]:
     """Return style, configuration and reasons of a case against which there are any."""
     # The chart has the reason for a missing curve.
     faults = judged.faults if judged.measured is not None else ()
@@ -82,7 +82,7 @@ def _findings(judged: Judged) -> list[tuple[str, str, list[str]]]:
     return [(look, content.configuration(judged.case), reasons)] if reasons else []
 
 
-def _again(judged: Judged) -> DataTable | None:
+def _again(judged: CaseVerdict) -> DataTable | None:
     """Return both curves of a repeated measurement, at its sizes; None where none is complete."""
     first, *launches = (
         dict(zip(curve.sizes, curve.time_us, strict=True))

@@ -18,7 +18,7 @@ from netproof.present.html.content import Group
 from netproof.present.html.html import file_name
 from netproof.present.html.looks import Looks
 from netproof.site.matrix import Matrix
-from netproof.verdict.verdict import Borrowed, Judged, Verdict
+from netproof.verdict.verdict import CaseVerdict, StoredResult, Verdict
 
 BAND = "Bands: the median over launches ± its MAD."
 CROWDED_BAND = "Pick a configuration to see its band, the median over launches ± its MAD."
@@ -84,7 +84,7 @@ def points(
     ]
 
 
-def case_points(one: Judged | Borrowed) -> Rows:
+def case_points(one: CaseVerdict | StoredResult) -> Rows:
     """Return the rows of a case; none where it was not measured whole."""
     if one.measured is None:
         return []
@@ -112,7 +112,7 @@ def again(group: Group) -> Rows:
     ]
 
 
-def flags(judged: Judged) -> Rows:
+def flags(judged: CaseVerdict) -> Rows:
     """Return the flagged sizes of a case, a row each with mark, sentence and position."""
     at = {row["size_bytes"]: row for row in case_points(judged)}
     if judged.again is not None and judged.again.launches:
@@ -227,7 +227,7 @@ def of_time(group: Group, matrix: Matrix) -> ChartFigure:
 
 def of_netpipe(verdict: Verdict, matrix: Matrix) -> dict[tuple[str, str, str], list[ChartFigure]]:
     """Return throughput and signature of each (path, direction, partition), TCP with MPI."""
-    several: dict[tuple[str, str, str], list[Judged]] = {}
+    several: dict[tuple[str, str, str], list[CaseVerdict]] = {}
     for judged in verdict.cases:
         case = judged.case
         if registry.of(case).by_protocol:
@@ -301,7 +301,7 @@ def _by_protocol(row: dict[str, Any]) -> dict[str, Any]:
     return {**row, "configuration": f"{row['environment']} {row['protocol']}"}
 
 
-def _share(judged: Judged) -> str:
+def _share(judged: CaseVerdict) -> str:
     """Return a case's asymptotic bandwidth with its share of the line rate, in a sentence."""
     name = f"{judged.case.environment} {judged.case.function}"
     if judged.measured is None:

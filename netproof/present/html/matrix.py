@@ -10,7 +10,7 @@ from netproof.criteria import Finding
 from netproof.present.html import content
 from netproof.present.html.content import CaseState, Group, state_of
 from netproof.present.html.material import Report
-from netproof.verdict.verdict import Borrowed, Judged
+from netproof.verdict.verdict import CaseVerdict, StoredResult
 
 
 def view(report: Report, by_page: Mapping[str, Sequence[Group]]) -> dict[str, Any]:
@@ -64,12 +64,12 @@ def _function(report: Report, function: str, groups: Sequence[Group]) -> dict[st
     }
 
 
-def _cell(one: Judged | Borrowed | None) -> dict[str, Any] | None:
+def _cell(one: CaseVerdict | StoredResult | None) -> dict[str, Any] | None:
     """Return a case's state and score; ``below``: the score's interval and remarks."""
     if one is None:
         return None
     score, measured = one.score(), one.measured
-    stored = isinstance(one, Borrowed)
+    stored = isinstance(one, StoredResult)
     state = None if stored else state_of(one)
     shown, below = "no score", []
     if score is not None:

@@ -19,7 +19,7 @@ from netproof.present.wording import not_available, outcome
 from netproof.verdict.exit_status import CANNOT_JUDGE, FAILED, PASSED
 from netproof.verdict.explain import counts
 from netproof.verdict.power import Degradation
-from netproof.verdict.verdict import Judged, SkippedCase
+from netproof.verdict.verdict import CaseVerdict, SkippedCase
 
 
 def view(report: Report) -> dict[str, Any]:
@@ -41,7 +41,7 @@ def view(report: Report) -> dict[str, Any]:
     links = {one.case.key(): group.link for group in report.groups for one in group.members}
 
     def entries(
-        reasons: Callable[[Judged], Iterable[str]], only: CaseState | None = None
+        reasons: Callable[[CaseVerdict], Iterable[str]], only: CaseState | None = None
     ) -> list[dict[str, Any]]:
         found = [
             {"name": _name(one.case), "link": links[one.case.key()], "reasons": list(reasons(one))}
@@ -108,7 +108,9 @@ def _name(case: Case) -> str:
     return f"{content.configuration(case)}: {content.named(case)}"
 
 
-def _not_run(several: Sequence[Judged], left: Sequence[SkippedCase]) -> dict[tuple[str, str], Any]:
+def _not_run(
+    several: Sequence[CaseVerdict], left: Sequence[SkippedCase]
+) -> dict[tuple[str, str], Any]:
     """Return the cases that did not run, by configuration and reason."""
     by_place: dict[tuple[str, str], list[str]] = {}
     for one in several:

@@ -33,7 +33,7 @@ from netproof.verdict.coverage import Coverage
 from netproof.verdict.judging import JudgedSession
 from netproof.verdict.pairs import PairsVerdict
 from netproof.verdict.subject import Ruling, Subject
-from netproof.verdict.verdict import FailedTest, Judged, Verdict
+from netproof.verdict.verdict import CaseVerdict, FailedTest, Verdict
 
 DATA = Path(__file__).resolve().parents[2] / "data"
 NODES = tuple(f"gige-{n}" for n in range(1, 5))
@@ -230,20 +230,20 @@ _OF_ETH1 = (
 )
 
 
-def judged_case(one: Subject, *red: str, measured: bool = True) -> Judged:
+def judged_case(one: Subject, *red: str, measured: bool = True) -> CaseVerdict:
     """A case with the rulings on its counters, and red for these reasons."""
     findings = case_rulings.counted(one)
     rulings = list(case_rulings.rule_all(one, findings, None))
     for reason in red:
         finding = Finding("jump", Level.FAIL, str(one), reason, value=20.0, bound=10.0)
         rulings.append(Ruling(finding, Level.FAIL, reason))
-    return Judged(one.case, result(one.case), (), "", tuple(rulings), one.measured)
+    return CaseVerdict(one.case, result(one.case), (), "", tuple(rulings), one.measured)
 
 
-def unmeasured(function: str = "Bcast", why: str = "Bcast.1 did not end") -> Judged:
+def unmeasured(function: str = "Bcast", why: str = "Bcast.1 did not end") -> CaseVerdict:
     """A case that failed before it was whole, on nodes 1 and 2."""
     case = Case("testbed", "gige", "mpich", "imb", function, 2, 1)
-    return Judged(case, result(case, NODES[:2]), (why,))
+    return CaseVerdict(case, result(case, NODES[:2]), (why,))
 
 
 def result(case: Case, on: Sequence[str] = ()) -> CheckResult:
@@ -265,7 +265,7 @@ def result(case: Case, on: Sequence[str] = ()) -> CheckResult:
 
 def session_of(
     *,
-    cases: Iterable[Judged] = (),
+    cases: Iterable[CaseVerdict] = (),
     of_pairs: Iterable[PairsVerdict] = (),
     described: Iterable[Node] = (),
     covered: bool = True,

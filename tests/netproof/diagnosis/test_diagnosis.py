@@ -56,7 +56,7 @@ from netproof.verdict.judging import JudgedSession
 from netproof.verdict.limits import Limits
 from netproof.verdict.pairs import path_of_rounds
 from netproof.verdict.subject import Ruling, Subject
-from netproof.verdict.verdict import FailedTest, Judged
+from netproof.verdict.verdict import CaseVerdict, FailedTest
 
 
 def of(**parts) -> Diagnosis:
@@ -753,7 +753,7 @@ RATE_ALONE = site().model_copy(update={"pairs": {"quantities": ["rate"]}})
 """As the testbed's file has it."""
 
 
-def batched(one: Subject) -> Judged:
+def batched(one: Subject) -> CaseVerdict:
     """The recorded case with packets in batches: each message later, and its latency red."""
     launches = []
     for launch in one.measured.launches:
@@ -769,7 +769,7 @@ def batched(one: Subject) -> Judged:
     return dataclasses.replace(judged, rulings=(*judged.rulings, ruling))
 
 
-def in_batches(*on: Sequence[str]) -> list[Judged]:
+def in_batches(*on: Sequence[str]) -> list[CaseVerdict]:
     return [
         batched(subject(step=step, environment=environment, on=nodes))
         for environment, nodes in zip(("mpich", "openmpi4"), on, strict=True)

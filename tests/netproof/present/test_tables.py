@@ -12,7 +12,7 @@ from rich.table import Table
 from netproof.measurement.case import Case
 from netproof.present import tables
 from netproof.present.tables import TableColumn, fitting, print_table, say, width_of
-from netproof.verdict.verdict import Judged, Verdict
+from netproof.verdict.verdict import CaseVerdict, Verdict
 
 WIDE = [
     TableColumn("partition", ["gige", "fast-ethernet"], right=False),
@@ -99,10 +99,10 @@ class TestVerdict:
     @pytest.fixture
     def said(self):
         case = Case("testbed", "fast-ethernet", "intelmpi", "imb", "Reduce_scatter", 4, 1)
-        missing = Judged(case, None, ("did not run",))
+        missing = CaseVerdict(case, None, ("did not run",))
         # The widest benchmark.
         widest = dataclasses.replace(case, benchmark="netpipe", function="mpi", ranks=2)
-        other = Judged(dataclasses.replace(widest, direction="bidirectional"), None, ())
+        other = CaseVerdict(dataclasses.replace(widest, direction="bidirectional"), None, ())
 
         def on(width, terminal=True):
             out = io.StringIO()

@@ -39,7 +39,7 @@ from netproof.verdict.explain import (
 from netproof.verdict.judge import judge
 from netproof.verdict.judging import ingest
 from netproof.verdict.subject import Ruling
-from netproof.verdict.verdict import FailedTest, Judged, Verdict
+from netproof.verdict.verdict import CaseVerdict, FailedTest, Verdict
 
 SESSIONS = Path(__file__).resolve().parents[2] / "data" / "sessions"
 REFUSED = "sbatch: error: Batch job submission failed: Requested node configuration is gone"
@@ -133,9 +133,9 @@ def test_a_case_that_failed_itself_is_not_hidden_behind_the_job(failed_job):
 
 
 def test_one_reason_of_several_cases_is_one_line_with_a_count():
-    def missing(environment: str, function: str) -> Judged:
+    def missing(environment: str, function: str) -> CaseVerdict:
         case = Case("testbed", "gige", environment, "imb", function, 2, 1)
-        return Judged(case, None, ("did not run",))
+        return CaseVerdict(case, None, ("did not run",))
 
     cases = tuple(missing("mpich", name) for name in ("Bcast", "Barrier", "Alltoall", "Sendrecv"))
     (one,) = failures(Verdict(cases, (), (), ()))
@@ -159,17 +159,17 @@ class TestOrder:
     """From the mildest to the worst."""
 
     @staticmethod
-    def ruled(function: str, value: float, bound: float, level: Level = Level.FAIL) -> Judged:
+    def ruled(function: str, value: float, bound: float, level: Level = Level.FAIL) -> CaseVerdict:
         case = Case("testbed", "gige", "mpich", "imb", function, 2, 1)
         where = f"{case} (switch gige)"
         why = f"{value} against {bound}"
         finding = Finding("jump", level, where, why, size=8, value=value, bound=bound)
         result = next(r for r in session.load(SESSIONS / "passed.json").results if r.measured)
         result = dataclasses.replace(result, case=case)
-        return Judged(case, result, (), rulings=(Ruling(finding, level, why),))
+        return CaseVerdict(case, result, (), rulings=(Ruling(finding, level, why),))
 
     def test_the_worst_is_last_and_after_it_the_count(self):
-        missing = Judged(
+        missing = CaseVerdict(
             Case("testbed", "gige", "mpich", "imb", "Barrier", 2, 1), None, ("did not run",)
         )
         cases = (
@@ -201,9 +201,9 @@ class TestOrder:
 
     def test_what_befell_more_cases_is_worse(self):
         case = Case("testbed", "gige", "mpich", "imb", "Barrier", 2, 1)
-        few = Judged(case, None, ("it crashed",))
+        few = CaseVerdict(case, None, ("it crashed",))
         others = [dataclasses.replace(case, function=name) for name in ("Bcast", "Alltoall")]
-        many = tuple(Judged(other, None, ("did not run",)) for other in others)
+        many = tuple(CaseVerdict(other, None, ("did not run",)) for other in others)
         assert [one.why for one in failures(Verdict((*many, few), (), (), ()))] == [
             "it crashed",
             "did not run",
@@ -286,11 +286,11 @@ def of(verdict: Verdict, function: str) -> Crossover:
     )
 
 
-def red(judged: Judged, *sizes: int, criterion: str = "envelope") -> Judged:
+def red(judged: CaseVerdict, *sizes: int, criterion: str = "envelope") -> CaseVerdict:
     """The case, failed by one ruling that speaks of these sizes."""
     finding = Finding(criterion, Level.FAIL, "there", "too slow", value=12.0, size=sizes[0])
     ruling = Ruling(finding, Level.FAIL, "too slow", others=sizes[1:])
-    return Judged(judged.case, judged.result, (), rulings=(ruling,), measured=judged.measured)
+    return CaseVerdict(judged.case, judged.result, (), rulings=(ruling,), measured=judged.measured)
 
 
 def test_a_function_that_is_red_nowhere_says_up_to_which_rank_count(verdict):
@@ -318,7 +318,7 @@ def test_sizes_that_are_no_neighbours_are_listed_apart(verdict):
 def test_all_criteria_that_fail_it_are_named(verdict):
     (two, _) = of(verdict, "Sendrecv").cases
     several = [red(two, 1024, criterion=name).rulings[0] for name in ("jump", "dropout", "score")]
-    broken = Judged(two.case, two.result, (), rulings=tuple(several), measured=two.measured)
+    broken = CaseVerdict(two.case, two.result, (), rulings=tuple(several), measured=two.measured)
     assert (
         Crossover((broken,)).sentence() == "red at 2 ranks, 1024 bytes by jump, dropout and score"
     )
@@ -332,7 +332,7 @@ def test_what_did_not_run_broke_down_nowhere_and_is_said(verdict):
 
 def test_a_case_that_ended_without_a_curve_is_red_without_sizes(verdict):
     two, four = of(verdict, "Sendrecv").cases
-    faulty = Judged(four.case, four.result, ("fail in sanity: ended at its limit",))
+    faulty = CaseVerdict(four.case, four.result, ("fail in sanity: ended at its limit",))
     assert Crossover((two, faulty)).sentence() == "red at 4 ranks, not measured whole; not at 2"
 
 
@@ -345,11 +345,11 @@ def test_a_configuration_of_which_nothing_was_measured_is_left_out(verdict):
     }
 
 
-def unsure(judged: Judged) -> Judged:
+def unsure(judged: CaseVerdict) -> CaseVerdict:
     """The case, with one ruling that is inconclusive."""
     finding = Finding("envelope", Level.INCONCLUSIVE, "there", "undecided", value=9.0, size=1024)
     ruling = Ruling(finding, Level.INCONCLUSIVE, "undecided")
-    return Judged(judged.case, judged.result, (), rulings=(ruling,), measured=judged.measured)
+    return CaseVerdict(judged.case, judged.result, (), rulings=(ruling,), measured=judged.measured)
 
 
 def test_what_is_inconclusive_is_neither_red_nor_not(verdict):
@@ -383,7 +383,7 @@ def of_cpu_rows(rows: CpuRows, environment: str, function: str) -> CpuRow:
     return found
 
 
-def case_of(verdict: Verdict, environment: str, function: str) -> Judged:
+def case_of(verdict: Verdict, environment: str, function: str) -> CaseVerdict:
     (found,) = (
         one
         for one in verdict.cases

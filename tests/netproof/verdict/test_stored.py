@@ -31,7 +31,7 @@ from netproof.verdict import judging
 from netproof.verdict import stored as stored_verdicts
 from netproof.verdict.explain import counts
 from netproof.verdict.judging import ingest
-from netproof.verdict.verdict import Judged, Verdict
+from netproof.verdict.verdict import CaseVerdict, Verdict
 
 pytestmark = pytest.mark.slow
 
@@ -104,7 +104,7 @@ def printed(judged: judging.JudgedSession) -> str:
     tables.print_verdict(
         judged.verdict,
         out,
-        usual=judged.usual,
+        recurring=judged.recurring,
         differences=judged.beyond_nodes,
         unread=judged.unread,
     )
@@ -115,7 +115,7 @@ def printed(judged: judging.JudgedSession) -> str:
 def insist_on_equal(one: Verdict, other: Verdict) -> None:
     """Two verdicts, of which one may be stored, are the same in all parts."""
     assert dataclasses.replace(one, cases=()) == dataclasses.replace(other, cases=())
-    names = [field.name for field in dataclasses.fields(Judged)]
+    names = [field.name for field in dataclasses.fields(CaseVerdict)]
     names += ["level", "ran", "complete", "failed_job", "landmarks"]
     for case, its in zip(one.cases, other.cases, strict=True):
         assert [getattr(case, name) for name in names] == [getattr(its, name) for name in names]
@@ -126,9 +126,9 @@ def insist_on_equal(one: Verdict, other: Verdict) -> None:
 def insist_on_the_same(read: session.Session) -> judging.JudgedSession:
     """The stored verdict equals, in each form, the one that is judged now."""
     by_store, now = judging.judge_session(read), judging.judge_session(read, again=True)
-    assert by_store.kept
-    assert not by_store.kept.differs
-    assert now.kept is None
+    assert by_store.stored
+    assert not by_store.stored.differs
+    assert now.stored is None
     insist_on_equal(by_store.verdict, now.verdict)
     assert said(by_store) == said(now)
     assert printed(by_store) == printed(now)
@@ -328,7 +328,7 @@ def test_what_nodes_are_judged_by_is_among_the_bounds(store, monkeypatch, extras
     (gige,) = (one for one in testbed["partitions"] if one["name"] == "gige")
     gige["extras"] |= extras
     monkeypatch.setattr(judging.site, "gather", lambda folder: configuration)
-    assert judging.judge_session(read).kept.differs == (f"{named} of gige",)
+    assert judging.judge_session(read).stored.differs == (f"{named} of gige",)
 
 
 def test_where_pairs_are_measured_is_nothing_that_a_verdict_is_judged_by(store, monkeypatch):
@@ -338,15 +338,15 @@ def test_where_pairs_are_measured_is_nothing_that_a_verdict_is_judged_by(store, 
     for one in testbed["partitions"]:
         one["extras"]["pairs"] |= {"environments": ["intelmpi"]}
     monkeypatch.setattr(judging.site, "gather", lambda folder: configuration)
-    assert judging.judge_session(read).kept.differs == ()
+    assert judging.judge_session(read).stored.differs == ()
 
 
 def test_it_is_read_by_session_and_by_its_report_and_nothing_is_judged(store, monkeypatch):
     place = stored(store)
     never_judged(monkeypatch)
     report = session.load(SESSIONS / "healthy.json")
-    assert judging.judge_session(questions.load(store, place)).kept
-    assert judging.judge_session(report, store=store.folder).kept
+    assert judging.judge_session(questions.load(store, place)).stored
+    assert judging.judge_session(report, store=store.folder).stored
     with pytest.raises(AssertionError, match="was judged"):
         judging.judge_session(report)
 
@@ -355,17 +355,17 @@ def test_another_report_of_the_session_is_judged_for_itself(store, site):
     stored(store)
     copy = site / "run-1.json"
     copy.write_text((SESSIONS / "healthy.json").read_text() + "\n")
-    assert judging.judge_session(session.load(copy), store=store.folder).kept is None
+    assert judging.judge_session(session.load(copy), store=store.folder).stored is None
 
 
 def test_who_asks_for_more_than_was_to_run_has_it_judged_now(store):
     read = questions.load(store, stored(store, system="testbed:gige"))
     own = judging.judge_session(read)
-    assert own.kept
+    assert own.stored
     assert own.matrix.partitions.keys() == {"gige"}
-    assert judging.judge_session(read, system="testbed:gige").kept
+    assert judging.judge_session(read, system="testbed:gige").stored
     for asked in ({"system": "testbed"}, {"system": "testbed:gige", "full": True}):
-        assert judging.judge_session(read, **asked).kept is None
+        assert judging.judge_session(read, **asked).stored is None
 
 
 def test_a_bound_that_changes_is_reported_and_the_stored_verdict_stands(store, site):
@@ -373,9 +373,9 @@ def test_a_bound_that_changes_is_reported_and_the_stored_verdict_stands(store, s
     before = judging.judge_session(read)
     bound_the_latency(site)
     after = judging.judge_session(read)
-    assert after.kept.differs[0].startswith("the references of ")
+    assert after.stored.differs[0].startswith("the references of ")
     assert [one.level for one in after.verdict.cases] == [one.level for one in before.verdict.cases]
-    assert after.verdict.notes == (*before.verdict.notes, after.kept.sentence())
+    assert after.verdict.notes == (*before.verdict.notes, after.stored.sentence())
 
 
 def bound_the_latency(site: Path) -> None:
@@ -394,7 +394,7 @@ def test_a_file_of_references_that_says_the_same_otherwise_is_the_same(store, si
     read = questions.load(store, stored(store))
     path = site / "reference-values" / "testbed.yaml"
     path.write_text(f"# A comment.\n{path.read_text()}")
-    assert judging.judge_session(read).kept.differs == ()
+    assert judging.judge_session(read).stored.differs == ()
 
 
 def test_a_file_of_references_that_is_broken_leaves_no_verdict(store, site):
@@ -416,13 +416,13 @@ def test_what_the_site_says_otherwise_is_named(store, monkeypatch, extras, named
     criteria = {**gige["extras"]["criteria"], **extras.pop("criteria", {})}
     gige["extras"] |= {**extras, "criteria": criteria}
     monkeypatch.setattr(judging.site, "gather", lambda folder: configuration)
-    assert judging.judge_session(read).kept.differs == (f"{named} of gige",)
+    assert judging.judge_session(read).stored.differs == (f"{named} of gige",)
 
 
 def test_another_netproof_is_reported(store, monkeypatch):
     read = questions.load(store, stored(store))
     monkeypatch.setattr(stored_verdicts, "JUDGED_BY", stored_verdicts.JUDGED_BY + 1)
-    (difference,) = judging.judge_session(read).kept.differs
+    (difference,) = judging.judge_session(read).stored.differs
     assert "judged it, and this is" in difference
 
 
@@ -468,7 +468,7 @@ def test_a_session_that_was_stored_without_a_verdict_is_judged_when_it_is_opened
     del files[checksums.NAME]
     (folder / checksums.NAME).write_bytes(checksums.of(files))
     judged = judging.judge_session(questions.load(store, place))
-    assert judged.kept is None
+    assert judged.stored is None
     assert judged.verdict.cases
     assert not faults(store, place)
 
@@ -485,7 +485,7 @@ def test_a_damaged_verdict_is_named_and_never_used(store, at):
     assert any(one.startswith(f"{path}: is damaged") for one in faults(store, place))
     report = session.load(SESSIONS / "healthy.json")
     judged = judging.judge_session(report, store=store.folder)
-    assert judged.kept is None
+    assert judged.stored is None
     assert str(path) in judged.verdict.notes[-1]
 
 
@@ -563,6 +563,6 @@ def test_warnings_of_earlier_sessions_are_read_and_not_judged_again(store, site,
     now = judging.judge_session(read, again=True)
     never_judged(monkeypatch)
     by_store = judging.judge_session(read)
-    assert by_store.usual.sessions == 3
-    assert by_store.usual.warnings
+    assert by_store.recurring.sessions == 3
+    assert by_store.recurring.warnings
     assert said(by_store) == said(now)
