@@ -158,9 +158,9 @@ def verb(cannot: str) -> Callable[[Callable[..., int]], Callable[..., None]]:
 
 def _insist_on_reports(named: Mapping[str, object]) -> None:
     """Raise NetproofError for a report that is not there, before what judges it is loaded."""
-    # Of a dimension, that its arguments fit together is checked first.
-    keys = ("session",) if named.get("by") else ("session", "first", "second")
-    names = [named.get(key) for key in keys]
+    # With these, a verb first checks that its arguments fit together.
+    together = named.get("by") or named.get("measure")
+    names = [] if together else [named.get(key) for key in ("session", "first", "second")]
     sessions = named.get("sessions")
     for name in (*names, *(sessions if isinstance(sessions, Sequence) else ())):
         # Any other name is one in the store.
