@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -11,7 +12,7 @@ from typing import Any
 import reframe as rfm
 import yaml
 from reframe.core.builtins import run_after, run_before, variable
-from reframe.core.exceptions import ReframeError
+from reframe.core.exceptions import ReframeError, ReframeFatalError
 from reframe.core.runtime import runtime
 from reframe.utility import osext
 
@@ -71,6 +72,18 @@ class RecordedTest(rfm.RegressionTestPlugin):
     """A test with a record; the report has its path and SHA-256, ``netproof_record``."""
 
     netproof_record = variable(dict, value={}, loggable=True)
+
+    @run_after("init")
+    def refuse_to_restore(self) -> None:
+        """Raise ReframeFatalError if ReFrame is to restore an earlier session.
+
+        Its report would lack all cases that are not run again, and a verdict on it would be red.
+        """
+        if any(word.startswith("--rest") for word in sys.argv[1:]):
+            raise ReframeFatalError(
+                "netproof's tests cannot go on in an earlier session: leave out --restore-session"
+                " (and --failed), and run all again, or what -n, -p and --system choose"
+            )
 
     def write_record(self, **values: Any) -> None:
         """Write ``values`` into the test's record, with those written before."""

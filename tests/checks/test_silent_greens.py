@@ -45,6 +45,14 @@ def test_a_check_file_with_an_import_error_is_not_passed(run, tmp_path):
     assert "ReFrame leaves no report where no test ran" in unwrapped(judged.stderr)
 
 
+def test_an_earlier_session_is_not_gone_on_with_and_reframe_says_why(run, tmp_path):
+    checks = (*GIGE, str(ROOT / "checks"), "-p", "mpich", "-n", "ImbPingPong", "-r")
+    run(tmp_path, *checks, RFM_REFERENCE_PREFIX=str(tmp_path))
+    ran = run(tmp_path, *checks, "--restore-session=run-0.json", "--failed")
+    assert ran.returncode == 1
+    assert "leave out --restore-session" in unwrapped(ran.stdout + ran.stderr)
+
+
 @pytest.mark.parametrize("selection", [("-n", "NoSuchCheck"), ("-p", "nosuchmpi")])
 def test_nothing_selected_is_not_passed(run, tmp_path, selection):
     ran = run(tmp_path, *GIGE, str(ROOT / "checks"), *selection, "-r")
