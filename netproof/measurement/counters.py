@@ -11,6 +11,8 @@ import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
+from itertools import compress, count
+from operator import ne, not_
 from pathlib import Path
 from typing import NamedTuple
 
@@ -135,7 +137,9 @@ Readings = dict[str, _Reading]
 """Readings by the name of their source."""
 
 
-_LINE = re.compile(r"netproof counters on ([^\t\n]*)(.*)")
+_LINE = re.compile(
+    r"netproof counters on ([^\t\n]*)(?:\t([0-9]+)\t([^\t\n]*)\t(.*)\tend$)?", re.MULTILINE
+)
 _LAST = "last"
 """Source name of a node's last line."""
 _SOFTNET = ("processed", "dropped", "time_squeeze")
@@ -196,20 +200,20 @@ def _lines(errors: Path, text: str) -> dict[str, list[tuple[str, str]]]:
     """Return each node's lines as source and fields; ParseError for damaged lines."""
     said: dict[str, list[tuple[str, str]]] = {}
     for found in _LINE.finditer(text):
-        fields = found[2].split("\t", 3)
-        try:
-            if len(fields) < 4 or fields[0] or not fields[3].endswith("\tend"):
-                raise ValueError("it is not whole")
-            lines = said.setdefault(found[1], [])
-            if lines and lines[-1][0] == _LAST:
-                raise ValueError(f"{found[1]} has said its last already")
-            if fields[1] != str(len(lines) + 1):
-                raise ValueError(f"line {len(lines) + 1} of {found[1]} was to follow")
-            lines.append((fields[2], fields[3].removesuffix("\tend")))
-        except ValueError as error:
-            raise ParseError(
-                str(errors), line_of(found), shortened(found[0]), f"is no line of counters: {error}"
-            ) from error
+        node, number, what, fields = found.groups()
+        lines = said.setdefault(node, [])
+        if number == str(len(lines) + 1) and not (lines and lines[-1][0] == _LAST):
+            lines.append((what, fields))
+            continue
+        reason = f"line {len(lines) + 1} of {node} was to follow"
+        if number is None:
+            reason = "it is not whole"
+        elif lines and lines[-1][0] == _LAST:
+            reason = f"{node} has said its last already"
+        line = text[found.start() :].partition("\n")[0]
+        raise ParseError(
+            str(errors), line_of(found), shortened(line), f"is no line of counters: {reason}"
+        )
     return said
 
 
@@ -291,13 +295,11 @@ def _source(
     counted: dict[str, int] = {}
     absent: dict[str, str] = {}
     limits: set[str] = set()
-    if was.names == now.names and kind != INFINIBAND:
-        # Most of the hundreds that a node has are counts that did not change.
-        looked_at = [
-            (was.names[place], before, after)
-            for place, (before, after) in enumerate(zip(was.words, now.words, strict=True))
-            if before != after or not (before.isdigit() and before.isascii())
-        ]
+    if was.names == now.names and kind != INFINIBAND and all(map(str.isascii, was.words)):
+        # Most of the hundreds that a node has are counts that did not change: C finds the others.
+        places = set(compress(count(), map(ne, was.words, now.words)))
+        places.update(compress(count(), map(not_, map(str.isdigit, was.words))))
+        looked_at = [(was.names[at], was.words[at], now.words[at]) for at in sorted(places)]
     else:
         earlier, later = (dict(zip(one.names, one.words, strict=True)) for one in (was, now))
         looked_at = [(one, earlier.get(one), later.get(one)) for one in earlier | later]
@@ -305,28 +307,30 @@ def _source(
         if before is None or after is None:
             when = "before" if before is None else "after"
             absent[counter] = f"was not there {when} the launch"
-        elif not (_is_count(before) and _is_count(after)):
-            if before == after and _is_count(before.removeprefix("-")):
-                # A limit of -1, which means no limit.
-                limits.add(counter)
-                continue
+        elif _is_count(before) and _is_count(after):
+            added = int(after) - int(before)
+            if kind == INFINIBAND and int(after) == _ENDS.get(counter):
+                absent[counter] = f"stands at its end, {after}"
+            elif added < 0:
+                absent[counter] = f"went from {before} to {after}: it was reset, or passed its end"
+            elif added:
+                counted[counter] = added
+        elif before == after and _is_count(before.removeprefix("-")):
+            # A limit of -1, which means no limit.
+            limits.add(counter)
+        else:
             reason = after if not _is_count(after) else before
             # A reason has blanks, the kernel's words have none.
             why = reason if " " in reason else f"is {shortened(reason)!r} and no count"
             absent[counter] = "cannot be read" if reason == "-" else why
-        elif kind == INFINIBAND and int(after) == _ENDS.get(counter):
-            absent[counter] = f"stands at its end, {after}"
-        elif int(after) < int(before):
-            absent[counter] = f"went from {before} to {after}: it was reset, or passed its end"
-        elif before != after:
-            counted[counter] = int(after) - int(before)
-    read = _without(was.names, limits.union(absent))
+    read = _without(was.names, frozenset(limits.union(absent)))
     layer, *interfaces = now.of
     place = names.setdefault(read, len(names))
     return CounterSource(kind, name, counted, place, absent, layer, tuple(interfaces))
 
 
-def _without(names: tuple[str, ...], unread: Collection[str]) -> tuple[str, ...]:
+@lru_cache(maxsize=64)
+def _without(names: tuple[str, ...], unread: frozenset[str]) -> tuple[str, ...]:
     return tuple([name for name in names if name not in unread]) if unread else names
 
 
@@ -337,20 +341,18 @@ def _is_count(word: str) -> bool:
 def _interfaces(texts: Mapping[str, str], absent: dict[str, str]) -> Readings:
     """Read /proc/net/dev by its own header, and carrier changes where /sys agrees with it."""
     printed, printed_again = texts.get("devices", ""), texts.get("devices-again", "")
-    first = _devices(printed)
-    again = first if printed_again == printed else _devices(printed_again)
-    if not first:
+    found = _devices(printed)
+    again = found if printed_again == printed else _devices(printed_again)
+    if not found:
         absent[INTERFACE] = "/proc/net/dev cannot be read"
         return {}
     shown = _carriers(texts.get("carriers", ""))
-    return {
-        name: _Reading(
-            (*one.names, CARRIER),
-            [*one.words, _carrier(name, shown.get(name), one, again.get(name))],
-            ("", *shown.get(name, ())[3:]),
-        )
-        for name, one in first.items()
-    }
+    changes = {name: _carrier(name, shown.get(name), found, again) for name in found}
+    for name, reading in found.items():
+        reading.words[-1] = changes[name]
+        if len(shown.get(name, ())) > 3:
+            found[name] = reading._replace(of=("", *shown[name][3:]))
+    return found
 
 
 def _carriers(text: str) -> dict[str, tuple[str, ...]]:
@@ -374,20 +376,20 @@ def _begin_earlier(was: Readings, since: Mapping[str, tuple[str, ...]]) -> None:
             reading.words[-1] = changes
 
 
-def _carrier(
-    name: str, shown: tuple[str, ...] | None, before: _Reading, after: _Reading | None
-) -> str:
+def _carrier(name: str, shown: Sequence[str] | None, before: Readings, after: Readings) -> str:
     """Return the carrier's changes, or why they are not known."""
-    if shown is None or not (_is_count(shown[0]) and _is_count(shown[1])) or after is None:
+    if shown is None or not (_is_count(shown[0]) and _is_count(shown[1])) or name not in after:
         return f"/sys/class/net/{name} cannot be read"
     for column, bytes_shown in (("rx_bytes", shown[0]), ("tx_bytes", shown[1])):
-        place = before.names.index(column)
-        if not int(before.words[place]) <= int(bytes_shown) <= int(after.words[place]):
+        place = before[name].names.index(column)
+        least, most = before[name].words[place], after[name].words[place]
+        if not int(least) <= int(bytes_shown) <= int(most):
             return f"/sys/class/net/{name} counts other bytes than /proc/net/dev"
     return shown[2]
 
 
 def _devices(text: str) -> Readings:
+    """Read /proc/net/dev, with a last word for the carrier's changes."""
     lines = text.split("\t")
     if len(lines) < 3:
         return {}
@@ -395,7 +397,7 @@ def _devices(text: str) -> Readings:
     found = {}
     for line in lines[2:]:
         name, _, values = line.rpartition(":")
-        found[name.strip()] = _reading(columns, values.split())
+        found[name.strip()] = _reading(columns, [*values.split(), ""])
     return found
 
 
@@ -408,9 +410,10 @@ def _reading(names: tuple[str, ...], words: list[str]) -> _Reading:
 # Nodes of a kernel have the same headers.
 @lru_cache(maxsize=16)
 def _columns(header: str) -> tuple[str, ...]:
-    """Return the names of the columns of /proc/net/dev."""
+    """Return the names of the columns of /proc/net/dev, and of the carrier's changes."""
     _, received, sent = header.split("|")
-    return (*(f"rx_{name}" for name in received.split()), *(f"tx_{name}" for name in sent.split()))
+    columns = [f"rx_{name}" for name in received.split()] + [f"tx_{name}" for name in sent.split()]
+    return (*columns, CARRIER)
 
 
 @lru_cache(maxsize=64)
@@ -431,14 +434,15 @@ def _protocols(texts: Mapping[str, str], absent: dict[str, str]) -> Readings:
             absent[f"{TCP} {file}"] = f"/proc/net/{file} cannot be read"
             continue
         labels, listed = _headers(heads)
-        lines = [line.split() or [""] for line in texts.get(file, "").split("\t")]
-        if labels != tuple(first for first, *_ in lines):
+        lines = [line.partition(" ") for line in texts.get(file, "").split("\t")]
+        if labels != tuple([first for first, _, _ in lines]):
             raise ValueError(f"/proc/net/{file}: its lines do not follow those of their names")
-        found = _reading(listed, [word for _, *several in lines for word in several])
-        names, words = names + found.names, words + found.words
+        values = " ".join([counts for _, _, counts in lines]).split()
+        names, words = names + listed, words + _reading(listed, values).words
     if _GAUGE in names:
         place = names.index(_GAUGE)
-        names, words = names[:place] + names[place + 1 :], words[:place] + words[place + 1 :]
+        names = names[:place] + names[place + 1 :]
+        del words[place]
     return {"": _Reading(names, words)} if names else {}
 
 

@@ -242,13 +242,12 @@ def _counted(fields: Sequence[str], absent: dict[str, str]) -> _Counted:
     if known is None:
         absent["network_share"] = absent["steal_share"] = absent["others_share"]
     else:
-        ticks = [_whole(word) for word in known.split(" ")]
+        ticks = known.split(" ")
+        if not (known.isascii() and all(map(str.isdigit, ticks))):
+            raise ValueError(f"{known!r} is no list of counts")
         if len(ticks) < len(_COLUMNS):
             raise ValueError(f"/proc/stat has {len(ticks)} columns, and {len(_COLUMNS)} are read")
-        columns = {
-            name: count * TICK_S
-            for name, count in zip(_COLUMNS, ticks[: len(_COLUMNS)], strict=True)
-        }
+        columns = {name: int(ticks[place]) * TICK_S for place, name in enumerate(_COLUMNS)}
     pressure = [
         None if count is None else count / _US_PER_S
         for count in (
