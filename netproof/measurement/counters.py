@@ -295,7 +295,7 @@ def _source(
     counted: dict[str, int] = {}
     absent: dict[str, str] = {}
     limits: set[str] = set()
-    if was.names == now.names and kind != INFINIBAND and all(map(str.isascii, was.words)):
+    if was.names == now.names and kind != INFINIBAND and "".join(was.words).isascii():
         # Most of the hundreds that a node has are counts that did not change: C finds the others.
         places = set(compress(count(), map(ne, was.words, now.words)))
         places.update(compress(count(), map(not_, map(str.isdigit, was.words))))
