@@ -309,8 +309,8 @@ def compared_case(one: CheckResult, other: CheckResult, first: str, second: str)
 
     Raise NetproofError where a measurement cannot be read.
     """
-    before, after = one.measurement, other.measurement
-    extras = [result.measured["partition_extras"] for result in (one, other)]
+    before, after = one.measured, other.measured
+    extras = [result.extras["partition_extras"] for result in (one, other)]
     # The line rate takes no part in a score.
     settings = Settings.of_site(extras[1].get("criteria", {}), line_rate_from_bytes=0).score
     curves = [[launch.curve for launch in side.launches] for side in (before, after)]

@@ -6,6 +6,7 @@ configurations are compared over all jobs of a run.
 
 from __future__ import annotations
 
+import dataclasses
 import shlex
 from collections.abc import Iterable, Sequence
 from pathlib import Path
@@ -17,6 +18,7 @@ from reframe.core.exceptions import SanityError
 from reframe.core.runtime import runtime
 from reframe.utility.sanity import make_performance_function
 
+from netproof import codec
 from netproof.benchmarks import netpipe, registry
 from netproof.criteria import Level
 from netproof.measurement.case import Case
@@ -30,7 +32,6 @@ from netproof.run.jobs import (
 )
 from netproof.run.mixins import Launched, OnPartition, RecordedTest, Referenced
 from netproof.run.system_here import baseline_of_system, rank_counts
-from netproof.session import reference_findings
 from netproof.session.job_files import Incomplete
 from netproof.site.partition import fewest_ranks_feature, ranks_feature
 from netproof.site.site_file import JUDGE_ENVIRONMENT
@@ -145,7 +146,8 @@ class Check(JudgeOfJob, Referenced, RecordedTest):
         findings = case_rulings.references(subject, limits.of_references(bounds))
         self.write_record(
             netproof_references=[
-                reference_findings.as_json(name, finding) for name, finding in findings.items()
+                codec.encode(dataclasses.replace(finding, variable=name))
+                for name, finding in findings.items()
             ]
         )
         # This includes entries whose failure is expected, which are not judged here.

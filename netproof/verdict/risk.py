@@ -276,7 +276,7 @@ def risks_of_sessions(
     without: dict[Case, str] = {}
     for key, first in several[0].items():
         results = [one.get(key) for one in several]
-        measured = [one.measurement for one in results if one is not None and one.measured]
+        measured = [one.measured for one in results if one is not None and one.measured]
         if len(measured) < len(sessions):
             without[first.case] = f"{len(measured)} of {len(sessions)} sessions have measured it"
             continue
@@ -284,7 +284,7 @@ def risks_of_sessions(
             entries = references.find(first.name.split()[0], first.case)
         except NotThere:
             entries = {}
-        extras = Partition.model_validate(first.measured["partition_extras"])
+        extras = Partition.model_validate(first.extras["partition_extras"])
         confirm = extras.settings().confirm
         rule = Rule(
             min(len(one.first().launches) for one in measured),

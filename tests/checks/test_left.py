@@ -53,7 +53,7 @@ def test_a_job_and_what_waits_for_it_are_left_with_the_reason(run, tmp_path, exp
     ]
     stored = leaves(run, tmp_path, four)
     skipped = [result for result in stored.results if result.result == "skip"]
-    assert {result.left["why"] for result in skipped} == {TURN.why}
+    assert {result.skipped.why for result in skipped} == {TURN.why}
     assert sorted(result.case.key() for result in skipped if result.case) == sorted(
         case.key() for case in four
     )
