@@ -137,12 +137,12 @@ def finding(section: str, one: Any, level: str, *more: object) -> Fact:
     return section, word(one.criterion), *values, *(["against", against] if against else []), *more
 
 
-def rulings(section: str, several: Iterable) -> Iterator[Fact]:
+def findings(section: str, several: Iterable) -> Iterator[Fact]:
     for one in several:
-        more = [] if one.level is one.finding.level else ["finding", one.finding.level]
+        more = [] if one.level is one.own_level else ["finding", one.own_level]
         if (again := one.confirmation) is not None:
             more += ["repeated", again.level, again.flagged, "of", again.launches]
-        yield finding(section, one.finding, one.level, *more)
+        yield finding(section, one, one.level, *more)
 
 
 def figures(section: str, one: Any, launches: list) -> Iterator[Fact]:
@@ -201,7 +201,7 @@ def verdicts() -> Iterator[Fact]:
         for one in whole.cases:
             section = of_case(name, one.case)
             yield from facts(section, one, "level result.result faults again.launches")
-            yield from rulings(section, one.rulings)
+            yield from findings(section, one.findings)
             yield from () if one.measured is None else measured(section, one.measured)
     with tempfile.TemporaryDirectory() as folder:
         store = Store.create(Path(folder) / "store")
@@ -211,7 +211,7 @@ def verdicts() -> Iterator[Fact]:
         found = judging.judge_session(judged("sick").session, asked=asked).verdict.alongside
     for one in (*found.cases, *found.left_out):
         yield from facts(of_case("sick, stored", one.case), one, "days")
-        yield from rulings(of_case("sick, stored", one.case), one.rulings)
+        yield from findings(of_case("sick, stored", one.case), one.findings)
 
 
 COMPARED = (
@@ -275,8 +275,8 @@ def jobs() -> Iterator[Fact]:
             subjects[case.key()] = Subject.of_extras(one, made_sessions.extras(), {})
             yield from measured(of_case(folder.name, case), one)
         nothing = SimpleNamespace(results=())
-        for key, several in judge.rulings_along([*subjects.values()], nothing).items():
-            yield from rulings(of_case(folder.name, subjects[key].case), several)
+        for key, several in judge.findings_along([*subjects.values()], nothing).items():
+            yield from findings(of_case(folder.name, subjects[key].case), several)
 
 
 def testbed() -> Partition:
