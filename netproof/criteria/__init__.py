@@ -22,17 +22,9 @@ from netproof.criteria.consistency import agreement, growth, monotony
 from netproof.criteria.findings import READABLE, Bounds, CommonSizes, Confirmation, Finding, Level
 from netproof.criteria.launches import crash_share
 from netproof.criteria.rate import loss
+from netproof.criteria.score import percentile_interval, resampled_medians, score
 from netproof.criteria.shape import rounded_to_zero
-from netproof.criteria.slower import (
-    Envelope,
-    ScoreSettings,
-    above_envelope,
-    envelope,
-    floor,
-    percentile_interval,
-    resampled_medians,
-    score,
-)
+from netproof.criteria.slower import Envelope, above_envelope, envelope, floor
 
 __all__ = [
     "READABLE",
@@ -45,7 +37,6 @@ __all__ = [
     "Finding",
     "Level",
     "Region",
-    "ScoreSettings",
     "above_envelope",
     "agreement",
     "closer_sizes",

@@ -227,7 +227,7 @@ def over_ranks(subjects: Iterable[Subject]) -> Iterator[tuple[Subject, Finding]]
                 many,
                 where=str(fewer),
                 against=str(more),
-                settings=fewer.settings.monotony,
+                settings=fewer.settings.growth,
             )
             yield fewer, without_noise(monotony, noise)
 

@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 from made_measured import with_figures
 
-from netproof.criteria import Finding, Level, ScoreSettings
+from netproof.criteria import Finding, Level, consistency
+from netproof.criteria.findings import Below
 from netproof.criteria.rate import MPI_LOSS
 from netproof.criteria.settings import Settings
 from netproof.criteria.shape import JUMP
@@ -379,7 +380,7 @@ class TestAcross:
             -1
         ]
         assert shown.level is Level.SHOWN
-        asserted = with_settings(sick["mpich tcp"], score=ScoreSettings(fail=0.5))
+        asserted = with_settings(sick["mpich tcp"], score=Below(fail=0.5))
         failed = group_rulings.across([asserted], baseline)[asserted.case.key()][-1]
         assert failed.level is Level.FAIL
         assert "the baseline" in failed.why
@@ -480,7 +481,7 @@ class TestGrowth:
         few, many = on_ranks(mpi, 4, 1), on_ranks(mpi, 8, 300)
         findings = group_rulings.across([few, many], None)[many.case.key()]
         (growth,) = (one for one in findings if one.criterion == "growth")
-        enough = len(many.measured.launches) >= many.settings.growth.launches
+        enough = len(many.measured.launches) >= consistency.LAUNCHES
         assert growth.level is (Level.FAIL if enough else Level.SHOWN)
 
     def test_what_takes_longer_on_fewer_ranks_is_reported_for_them(self, sick):
@@ -497,7 +498,7 @@ class TestGrowth:
         assert found[many].value == pytest.approx(0.5)
         findings = group_rulings.across([few, many], None)[few.case.key()]
         (shrunk,) = (one for one in findings if one.criterion == "monotony")
-        enough = len(few.measured.launches) >= few.settings.monotony.launches
+        enough = len(few.measured.launches) >= consistency.LAUNCHES
         assert shrunk.level is (Level.FAIL if enough else Level.SHOWN)
 
     def test_other_configurations_and_functions_have_no_growth(self, sick):
