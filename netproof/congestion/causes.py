@@ -21,9 +21,9 @@ from netproof.congestion.factors import Impacts, Statistic
 from netproof.congestion.loaded import Loaded, VictimRun
 from netproof.congestion.planning import Aggressor, Victim, VictimPlace
 from netproof.criteria.counters import RetransmissionSettings, sent_again
-from netproof.localization.accused import AccusationSettings
-from netproof.localization.losses import Resent, port_losses
 from netproof.measurement.interval import MAD_OF_NORMAL, Interval, Side
+from netproof.pairs.losses import Resent, port_losses
+from netproof.site.pair_settings import PairSettings
 
 LEAST_ALONE = 6
 """Launches alone that are needed to call one of them slower than the others."""
@@ -92,7 +92,7 @@ def findings(loaded: Loaded) -> LoadFindings:
     not_examined = [unknown] if unknown else []
     if any(one.kind is CauseKind.SMALL_BUFFERS for one in losing):
         return LoadFindings(impacts, tuple(losing), tuple(not_examined))
-    settings = partition.pair_settings().accusation()
+    settings = partition.pair_settings()
     slow, unknown = _slow_ports(alone, settings)
     unknown += _not_measured(alone, loaded.nodes)
     not_examined += unknown
@@ -151,7 +151,7 @@ def _losing(
 
 
 def _slow_ports(
-    alone: Sequence[VictimRun], settings: AccusationSettings
+    alone: Sequence[VictimRun], settings: PairSettings
 ) -> tuple[list[LoadCause], list[str]]:
     """Return nodes whose launches of large messages are all slower, by more than noise.
 

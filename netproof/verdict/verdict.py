@@ -11,6 +11,7 @@ from netproof.criteria import Finding, Level
 from netproof.measurement.case import Case
 from netproof.measurement.curve import Curve
 from netproof.measurement.landmarks import Landmarks
+from netproof.pairs.verdict import PairsVerdict
 from netproof.session.again import MeasuredAgain
 from netproof.session.left import Left
 from netproof.session.measured import Measured
@@ -20,7 +21,6 @@ from netproof.verdict.case_rulings import LaunchCount
 from netproof.verdict.coverage import Coverage
 from netproof.verdict.exit_status import CANNOT_JUDGE, FAILED, PASSED
 from netproof.verdict.nodes import NodeFinding
-from netproof.verdict.pairs import PairsVerdict
 from netproof.verdict.subject import Subject
 from netproof.verdict.traffic import InterfaceTotals
 

@@ -39,12 +39,13 @@ from netproof.diagnosis import diagnosis
 from netproof.history import detection
 from netproof.history import judging as nights
 from netproof.measurement.case import Case
+from netproof.pairs import verdict as pairs
 from netproof.session import job_files, pair_rounds
 from netproof.site import site
 from netproof.site.partition import Partition
 from netproof.store import Store
 from netproof.tuning import algorithm_sweep, algorithms, gains, sweep
-from netproof.verdict import derive, files, judge, judging, pairs
+from netproof.verdict import derive, files, judge, judging
 from netproof.verdict.options import AlongsideOptions
 from netproof.verdict.references import ReferenceFile
 from netproof.verdict.subject import Subject
@@ -312,7 +313,7 @@ def rounds_of_pairs() -> Iterator[Fact]:
         yield from facts_of_each(section, says.accusations, "effects* alternatives", "kind name")
         yield from facts_of_each(section, found.alone, "recovery effects*", "pair")
         yield from facts_of_each(section, says.noise, noise, "quantity")
-    yield from facts("settings", settings.accusation(), ACCUSING)
+    yield from facts("settings", settings, ACCUSING)
     for folder, where, largest in (
         ("both-ways", ("testbed", "tree", "intelmpi"), 16384),
         ("stream", GIGE, 524288),
