@@ -23,7 +23,6 @@ from netproof.measurement.case import Case
 from netproof.measurement.interval import Side
 from netproof.measurement.landmark_table import LANDMARKS, Better
 from netproof.measurement.landmarks import landmarks
-from netproof.measurement.readings import LandmarkSettings
 from netproof.session.measured import Measured
 from netproof.session.session import Session
 from netproof.site.partition import Partition
@@ -339,8 +338,8 @@ def _landmark_by_launch(measured: Measured, variable: str) -> list[float]:
         if variable == "twin_share":
             found = measured.with_launches([launch]).landmarks
         else:
-            settings = LandmarkSettings(peak_from=measured.peak_from)
-            found = landmarks(launch.curve, measured.line_rate_mb_s, settings)
+            most, least = measured.line_rate_mb_s, measured.peak_from
+            found = landmarks(launch.curve, most, peak_from=least)
         value = getattr(found, variable)
         if value is None or value <= 0:
             return []
