@@ -251,7 +251,9 @@ def _document(path: Path) -> dict[str, Any]:
         raise NetproofError(
             f"{path}: is no whole report, it may be cut short: line {error.line}: {error.reason}"
         ) from error
-    codec.decode_part(_Report, document, f"{path}: is no report of ReFrame's")
+    place = f"{path}: is no report of ReFrame's"
+    codec.decode(dict[str, Any], document, place)
+    codec.decode(dict[str, Any], document.get("session_info"), f"{place}: session_info")
     try:
         _tests(document)
         records.resolve(document, path)
@@ -260,24 +262,13 @@ def _document(path: Path) -> dict[str, Any]:
     return document
 
 
-@dataclass(frozen=True)
-class _Report:
-    session_info: dict[str, Any]
-    runs: tuple[dict[str, Any], ...]
-
-
-@dataclass(frozen=True)
-class _Run:
-    num_cases: int
-    testcases: tuple[dict[str, Any], ...]
-
-
 def _tests(document: Mapping[str, Any]) -> list[list[_Test]]:
     """Return the tests of each run of a report."""
-    return [
-        [_test(one) for one in codec.decode_part(_Run, run, "a run").testcases]
-        for run in document["runs"]
-    ]
+    runs = codec.decode(
+        list[dict[str, Any]], document.get("runs"), "is no report of ReFrame's: runs"
+    )
+    tests = [codec.decode(list[dict[str, Any]], one.get("testcases"), "testcases") for one in runs]
+    return [[_test(one) for one in several] for several in tests]
 
 
 _BULKY = {"netproof_measured", "netproof_again", "netproof_further", "netproof_pairs"}

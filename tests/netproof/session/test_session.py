@@ -76,7 +76,7 @@ def test_a_report_that_lost_a_test_case_is_refused(tmp_path):
 @pytest.mark.parametrize("key", ["session_info", "runs"])
 def test_a_report_without_a_part_of_it_is_refused(tmp_path, key):
     path = changed(tmp_path, lambda document: document.pop(key))
-    with pytest.raises(NetproofError, match=f"is no report of ReFrame's: .*{key}.* is missing"):
+    with pytest.raises(NetproofError, match=f"is no report of ReFrame's: .*{key}"):
         session.load(path)
 
 
