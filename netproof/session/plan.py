@@ -10,7 +10,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from netproof.benchmarks import netpipe, netpipe_reading, registry
+from netproof.benchmarks import netpipe, registry
 from netproof.benchmarks.interface import Function
 from netproof.site.partition import Partition
 
@@ -71,7 +71,7 @@ class SizeSweep:
 
     def sizes(self) -> tuple[int, ...]:
         """The message sizes in bytes that NetPIPE measures for it."""
-        return netpipe_reading.sizes(self.lower, self.upper, self.perturbation)
+        return netpipe.sizes(self.lower, self.upper, self.perturbation)
 
 
 def size_file(function: str) -> str:
