@@ -35,7 +35,8 @@ def test_each_key_is_a_setting_of_a_partition_and_named_in_the_docs():
 
 def test_each_criterion_on_curves_has_its_section():
     sections = {int(number) for number in re.findall(r"^## ([0-9]+)\. ", DOCS, re.MULTILINE)}
-    assert {one.number for one in CRITERIA if one.judge is not None} <= sections
+    unnumbered = {BY_FINDING["crashes"].number}
+    assert {one.number for one in CRITERIA if one.judge is not None} - unnumbered <= sections
 
 
 def test_what_is_measured_again_judges_single_sizes():
