@@ -13,15 +13,15 @@ from netproof.criteria.counters import DAMAGE
 from netproof.criteria.paths import PATH
 from netproof.diagnosis.evidence import Evidence, EvidenceSource, Place, PlaceKind, Sign, Sure
 from netproof.diagnosis.partition_view import LEAST_LAUNCHES, PartitionView, count_of
-from netproof.localization.accused import Accusation
-from netproof.localization.observations import PairQuantity
-from netproof.localization.recovery import Recovery
-from netproof.localization.searching import Kind
 from netproof.measurement.disturbance import disturbed
 from netproof.measurement.interval import Side
+from netproof.pairs.accusation import Accusation
+from netproof.pairs.alone import Recovery
+from netproof.pairs.model import Kind
+from netproof.pairs.verdict import PairsVerdict
 from netproof.session.node_facts import NOT_BUSY, Node
+from netproof.site.pair_settings import PairQuantity
 from netproof.verdict.nodes import UP, NodeFinding, NodeFindingKind
-from netproof.verdict.pairs import PairsVerdict
 
 LINK_FACTS = ("link_mbit_s", "duplex")
 """Facts of a node about the speed of its link."""
@@ -258,7 +258,7 @@ def _waits(view: PartitionView) -> dict[str, tuple[float, float]]:
 
 def _of_pairs(view: PartitionView) -> Iterator[Evidence]:
     """Yield the accusations by rounds of pairs, and lone pairs below the bisection asked for."""
-    error = view.pair_settings.accusation().error
+    error = view.pair_settings.error
     why = f"at most {1000 * error:.3g} in 1,000 healthy runs accuse anyone"
     for one in view.pairs:
         for accusation in one.judgement.accusations:
@@ -308,7 +308,7 @@ def _of_directions(view: PartitionView, found: Sequence[Evidence]) -> list[Evide
     the mean of both directions: at shares ``both`` of the rate and ``known`` in one direction, the
     other has 1 / (2 / both - 1 / known).
     """
-    fine = 1 - view.pair_settings.accusation().slower
+    fine = 1 - view.pair_settings.slower
     directions = list(_of_rounds(view, found))
     asked = frozenset[str]().union(*(one.streamed() for one in view.pairs))
     for one in found:

@@ -7,12 +7,12 @@ from collections.abc import Iterator, Sequence
 from netproof.criteria import Finding, Level
 from netproof.criteria.paths import PATH
 from netproof.diagnosis.evidence import Evidence, EvidenceSource, Place, PlaceKind, RedCase, Sign
-from netproof.localization.observations import PairQuantity
 from netproof.measurement.disturbance import NodeLoad
 from netproof.measurement.readings import LandmarkSettings
 from netproof.session.node_facts import Node
 from netproof.session.rank_use import RankUse
 from netproof.site.hostlist import fold
+from netproof.site.pair_settings import PairQuantity
 from netproof.verdict.judging import JudgedSession
 from netproof.verdict.limits import size_of
 from netproof.verdict.traffic import ALL_LOSE, LOSES, LOST_ONCE

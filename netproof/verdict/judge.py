@@ -12,6 +12,7 @@ from netproof.criteria import Finding, Level
 from netproof.criteria.registry import BY_FINDING
 from netproof.errors import NetproofError
 from netproof.measurement.case import Case
+from netproof.pairs import verdict as pairs
 from netproof.session import again, reference_findings
 from netproof.session.again import MeasuredAgain
 from netproof.session.left import Left
@@ -20,7 +21,7 @@ from netproof.session.provenance import OfSession
 from netproof.session.session import GOOD_RESULTS, CheckResult, Session
 from netproof.site.matrix import Matrix
 from netproof.site.partition import Partition, ScoreBaseline
-from netproof.verdict import confirmations, coverage, engine, pairs, rejudge, traffic
+from netproof.verdict import confirmations, coverage, engine, rejudge, traffic
 from netproof.verdict import nodes as of_nodes
 from netproof.verdict.engine import Subject
 from netproof.verdict.rejudge import Rejudged

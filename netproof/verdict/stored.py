@@ -29,15 +29,16 @@ from netproof.measurement.case import Case
 from netproof.measurement.curve import Curve
 from netproof.measurement.eager_limit import EagerLimit
 from netproof.measurement.landmarks import Landmarks
+from netproof.pairs import verdict as pairs
+from netproof.pairs.verdict import PairsVerdict
 from netproof.session import packed
 from netproof.session.again import MeasuredAgain
 from netproof.session.measured import Measured
 from netproof.session.session import GOOD_RESULTS, CheckResult, Session
 from netproof.site.matrix import Matrix
 from netproof.site.partition import ScoreBaseline
-from netproof.verdict import pairs, rejudge
+from netproof.verdict import rejudge
 from netproof.verdict.judge import beyond_cases, complete, measured_again, skipped_by
-from netproof.verdict.pairs import PairsVerdict
 from netproof.verdict.references import NotThere
 from netproof.verdict.verdict import NEVER_RAN, CaseVerdict, Verdict, faults_of_parts
 

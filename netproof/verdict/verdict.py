@@ -12,6 +12,7 @@ from netproof.criteria.registry import RELATIVE
 from netproof.measurement.case import Case
 from netproof.measurement.curve import Curve
 from netproof.measurement.landmarks import Landmarks
+from netproof.pairs.verdict import PairsVerdict
 from netproof.session.again import MeasuredAgain
 from netproof.session.left import Left
 from netproof.session.measured import Measured
@@ -22,7 +23,6 @@ from netproof.verdict.coverage import Coverage
 from netproof.verdict.engine import Subject
 from netproof.verdict.exit_status import CANNOT_JUDGE, FAILED, PASSED
 from netproof.verdict.nodes import NodeFinding
-from netproof.verdict.pairs import PairsVerdict
 from netproof.verdict.traffic import InterfaceTotals
 
 NOT_IN_SESSION = "did not run: the session does not have it"

@@ -16,18 +16,19 @@ from netproof.commands.night_results import Night
 from netproof.criteria import Level
 from netproof.intake import json_reading
 from netproof.measurement.disturbance import DisturbanceSettings
+from netproof.pairs import verdict as pairs
+from netproof.pairs.verdict import PairsVerdict
 from netproof.session import pair_rounds, session
 from netproof.session.pair_rounds import PairRounds
 from netproof.session.session import Session
 from netproof.site import site
 from netproof.site.matrix import matrix
 from netproof.site.partition import Partition
-from netproof.verdict import judging, pairs
+from netproof.verdict import judging
 from netproof.verdict.coverage import Coverage
 from netproof.verdict.exit_status import CANNOT_JUDGE, FAILED, PASSED
 from netproof.verdict.judge import judge
 from netproof.verdict.nodes import NodeFinding, NodeFindingKind
-from netproof.verdict.pairs import PairsVerdict
 
 ROOT = Path(__file__).resolve().parents[3]
 RECORDED = ROOT / "tests" / "data" / "sessions"

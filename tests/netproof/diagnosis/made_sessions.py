@@ -10,13 +10,14 @@ from typing import Any
 
 from netproof.criteria import Finding, Level
 from netproof.intake import json_reading
-from netproof.localization.accused import Accusation, Effect, Judgement, NodeState, State
-from netproof.localization.observations import PairQuantity
-from netproof.localization.recovery import Alone, Recovery
-from netproof.localization.searching import Kind
 from netproof.measurement.case import Case
 from netproof.measurement.counters import Counters, CounterSource, NodeCounters
 from netproof.measurement.disturbance import DisturbanceSettings
+from netproof.pairs import verdict as pairs
+from netproof.pairs.accusation import Accusation, Effect, Judgement, NodeState, State
+from netproof.pairs.alone import Alone, Recovery
+from netproof.pairs.model import Kind
+from netproof.pairs.verdict import PairsVerdict
 from netproof.session import job_files, pair_rounds, provenance, session
 from netproof.session.measured import Measured
 from netproof.session.node_differences import NodeInJob
@@ -26,13 +27,12 @@ from netproof.session.provenance import OfSession, Software
 from netproof.session.session import CheckResult, Session
 from netproof.session.slurm_nodes import Requeued
 from netproof.site.matrix import Matrix
-from netproof.site.pair_settings import PairSettings
+from netproof.site.pair_settings import PairQuantity, PairSettings
 from netproof.site.partition import Partition
-from netproof.verdict import confirmations, engine, nodes, pairs, traffic
+from netproof.verdict import confirmations, engine, nodes, traffic
 from netproof.verdict.coverage import Coverage
 from netproof.verdict.engine import Subject
 from netproof.verdict.judging import JudgedSession
-from netproof.verdict.pairs import PairsVerdict
 from netproof.verdict.verdict import CaseVerdict, FailedTest, Verdict
 
 DATA = Path(__file__).resolve().parents[2] / "data"

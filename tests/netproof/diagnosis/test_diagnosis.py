@@ -39,11 +39,12 @@ from netproof.diagnosis.diagnosis import (
 )
 from netproof.diagnosis.evidence import Began, CauseName, Culprit, PlaceKind, Sure
 from netproof.errors import NetproofError
-from netproof.localization.accused import State
-from netproof.localization.recovery import Recovery
-from netproof.localization.searching import Kind
 from netproof.measurement.curve import Curve
 from netproof.measurement.disturbance import NodeLoad
+from netproof.pairs.accusation import State
+from netproof.pairs.alone import Recovery
+from netproof.pairs.model import Kind
+from netproof.pairs.verdict import path_of_rounds
 from netproof.session.measured import Crash, Measured
 from netproof.session.node_facts import Node
 from netproof.session.pair_rounds import PairCurve
@@ -55,7 +56,6 @@ from netproof.verdict.engine import Subject
 from netproof.verdict.exit_status import PASSED
 from netproof.verdict.judging import JudgedSession
 from netproof.verdict.limits import Limits
-from netproof.verdict.pairs import path_of_rounds
 from netproof.verdict.verdict import CaseVerdict, FailedTest
 
 
