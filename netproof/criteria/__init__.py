@@ -7,7 +7,6 @@ curves and settings and returns findings. For a curve that it cannot judge it re
 
 from netproof.criteria.confirming import (
     Bend,
-    Confirmation,
     ConfirmSettings,
     Region,
     closer_sizes,
@@ -20,7 +19,7 @@ from netproof.criteria.confirming import (
     regions,
 )
 from netproof.criteria.consistency import agreement, growth, monotony
-from netproof.criteria.findings import READABLE, Bounds, CommonSizes, Finding, Level
+from netproof.criteria.findings import READABLE, Bounds, CommonSizes, Confirmation, Finding, Level
 from netproof.criteria.launches import crash_share
 from netproof.criteria.rate import loss
 from netproof.criteria.score import percentile_interval, resampled_medians, score
