@@ -37,7 +37,7 @@ from netproof.measurement.readings import LandmarkSettings
 from netproof.session.measured import Measured
 from netproof.session.session import CheckResult
 from netproof.site.matrix import Matrix
-from netproof.verdict.subject import Subject, disturbances
+from netproof.verdict.engine import Subject
 from netproof.verdict.verdict import CaseVerdict, StoredResult
 
 RANGE_SIZES = 3
@@ -341,7 +341,7 @@ def compared_case(one: CheckResult, other: CheckResult, first: str, second: str)
     disturbed = tuple(
         f"{name}: {noise}"
         for name, side, said in zip((first, second), (before, after), extras, strict=True)
-        for noise in disturbances(Subject.of_extras(side, said, {}))
+        for noise in Subject.of_extras(side, said, {}).disturbances
     )
     one_cost, other_cost = (costliest(side.cpu_costs).s_per_gb for side in (before, after))
     costs = LandmarkRatio(one_cost, other_cost)

@@ -391,6 +391,9 @@ def _judge(case: CaseCurves, settings: Any) -> list[Finding]:
     return findings
 
 
+NOT_COUNTED = "{name} of {count} not known: {why}: {cases}"
+"""Note on the cases whose counters are not known."""
+
 CRITERIA = (
     Criterion(
         15,
@@ -408,5 +411,6 @@ CRITERIA = (
         },
         _judge,
         of_counters=True,
+        note=NOT_COUNTED,
     ),
 )

@@ -14,6 +14,7 @@ from typing import Any
 
 from netproof.criteria.counters import (
     LOOPBACK,
+    NOT_COUNTED,
     CountedSettings,
     RetransmissionSettings,
     Share,
@@ -286,6 +287,20 @@ def _directions(case: CaseCurves, settings: Any) -> tuple[Finding, ...]:
 
 
 CRITERIA = (
-    Criterion(16, {"path": PathSettings(None, 0.95)}, {PATH: "path"}, _paths, of_counters=True),
-    Criterion(21, {}, {"directions": "retransmission"}, _directions, of_counters=True),
+    Criterion(
+        16,
+        {"path": PathSettings(None, 0.95)},
+        {PATH: "path"},
+        _paths,
+        of_counters=True,
+        note=NOT_COUNTED,
+    ),
+    Criterion(
+        21,
+        {},
+        {"directions": "retransmission"},
+        _directions,
+        of_counters=True,
+        note=NOT_COUNTED,
+    ),
 )

@@ -23,7 +23,7 @@ from netproof.measurement.payload import Payload
 from netproof.pairs.losses import Resent, port_losses
 from netproof.session.pair_rounds import PairRounds
 from netproof.site.partition import Partition
-from netproof.verdict.subject import Subject
+from netproof.verdict.engine import Subject
 
 LOSES, LOST_ONCE = "retransmissions", "burst of retransmissions"
 """Criteria of findings on a node's port: shown by most launches, or by few."""

@@ -51,11 +51,11 @@ from netproof.session.pair_rounds import PairCurve
 from netproof.session.slurm_nodes import Requeued
 from netproof.site.slurm import SlurmNode
 from netproof.verdict import limits
-from netproof.verdict.case_rulings import LaunchCount
+from netproof.verdict.confirmations import LaunchCount
+from netproof.verdict.engine import Subject
 from netproof.verdict.exit_status import PASSED
 from netproof.verdict.judging import JudgedSession
 from netproof.verdict.limits import Limits
-from netproof.verdict.subject import Subject
 from netproof.verdict.verdict import CaseVerdict, FailedTest
 
 
