@@ -17,7 +17,6 @@ import numpy as np
 
 from netproof import criteria
 from netproof.criteria import (
-    Envelope,
     Finding,
     Level,
     percentile_interval,
@@ -366,11 +365,12 @@ def _of_times(time: LandmarkRatio, where: str, first: str) -> Finding:
 
 def envelope_of_cases(
     cases: Mapping[str, CaseVerdict | StoredResult], matrix: Matrix
-) -> tuple[Envelope | None, bool]:
+) -> tuple[dict[int, tuple[float, str]], bool]:
     """Return the envelope of equal cases by their labels, and whether they cross unlike links.
 
-    At least one case is of this session. The envelope is None where fewer than two cases share a
-    size. Links are unlike where they differ in rate or MTU, as far as they are known.
+    At least one case is of this session. The envelope has the least time in µs and its label by
+    size, where two cases share one. Links are unlike where they differ in rate or MTU, as far as
+    they are known.
     """
     curves = {
         label: one.measured.curve

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from netproof.criteria import Finding, Level
+from netproof.criteria.counters import MORE
 from netproof.criteria.paths import PATH
 from netproof.diagnosis.evidence import Evidence, EvidenceSource, Place, PlaceKind, RedCase, Sign
 from netproof.measurement.disturbance import NodeLoad
@@ -74,7 +75,7 @@ class PartitionView:
         self.red = tuple(self._red(one) for one in self.ran if one.failed)
         self.losing = {one.node: one.again.value for one in self.rails if one.again.of}
         bounds = self.settings.retransmission
-        self.loses_from = bounds.warn if bounds.warn is not None else bounds.beyond
+        self.loses_from = bounds.warn if bounds.warn is not None else MORE
         self.loses_much_from = bounds.fail if bounds.fail is not None else self.loses_from
         self.cleared = sorted({node for one in self.pairs for node in one.cleared()})
         self.cleared_by = self.pair_settings.quantities

@@ -9,7 +9,9 @@ from dataclasses import dataclass, field, replace
 from netproof.criteria import Level
 from netproof.criteria.counters import (
     LOOPBACK,
-    RetransmissionSettings,
+    MORE,
+    TIMES,
+    CountedSettings,
     Share,
     carrier_changes,
     sent_again,
@@ -170,7 +172,7 @@ def all_lose(several: Iterable[Seen]) -> tuple[Finding, ...]:
     for partition, launches in sorted(
         _by_partition(one for one in several if one.undisturbed).items()
     ):
-        bounds: RetransmissionSettings = launches[0].settings.retransmission
+        bounds: CountedSettings = launches[0].settings.retransmission
         shares = _shares_by_node(launches)
         lose = [
             one.value
@@ -241,20 +243,16 @@ def standing_out(several: Sequence[Seen]) -> tuple[Finding, ...]:
     """Return a finding on each node whose port loses more than those of the partition's others.
 
     Losses over undisturbed launches, if there are any, are compared with the other nodes' median,
-    by ``beyond`` and ``times``. It warns, as LOSES where most launches show it, else as LOST_ONCE.
+    by ``MORE`` and ``TIMES``. It warns, as LOSES where most launches show it, else as LOST_ONCE.
     """
     found = []
     for partition, launches in sorted(_by_partition(several).items()):
         counted = [one for one in launches if one.undisturbed] or launches
-        bounds: RetransmissionSettings = launches[0].settings.retransmission
+        bounds: CountedSettings = launches[0].settings.retransmission
         interface = ", ".join(launches[0].rails)
         for port in port_losses(_resent(counted)):
             more = port.share - port.usual
-            if (
-                port.share <= bounds.times * port.usual
-                or more <= bounds.beyond
-                or port.count < bounds.least
-            ):
+            if port.share <= TIMES * port.usual or more <= MORE or port.count < bounds.least:
                 continue
             shown = f"{port.seen} of {port.launches} launches show it"
             either = f", or that of {', '.join(port.or_of)}" if port.or_of else ""
@@ -266,7 +264,7 @@ def standing_out(several: Sequence[Seen]) -> tuple[Finding, ...]:
                 f" other nodes {_percent(port.usual)}, by what the nodes had to send again;"
                 f" {shown}: look at this node's port, cable and card",
                 value=more,
-                bound=bounds.beyond,
+                bound=MORE,
                 node=port.node,
                 interface=interface,
             )
