@@ -6,7 +6,7 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
-from itertools import permutations
+from itertools import combinations, permutations
 
 import numpy as np
 
@@ -359,11 +359,24 @@ OF_FEW = 3
 """Launches of each pair, and each stream, if nodes are too few to compare pairs."""
 
 
+FEW_NODES = 8
+"""Most nodes of which mode quick measures every pair: seven rounds, about as many as it needs."""
+
+
+def pairs_that_never_met(
+    nodes: Sequence[str], met: Iterable[Pair], apart: Collection[frozenset[str]] = ()
+) -> list[Pair]:
+    """Return the pairs of nodes that no round had, without those that cannot be measured."""
+    known = {frozenset(pair) for pair in met} | set(apart)
+    return [pair for pair in combinations(nodes, 2) if frozenset(pair) not in known]
+
+
 class Mode(StrEnum):
     """Choice of rounds; with fewer than ``LEAST_NODES`` nodes, each pair ``OF_FEW`` times.
 
-    Quick: at random, then suspects against cleared nodes, until nothing is undecided. Full: every
-    pair once. Paths: across uplinks and within leaves, in turn, until nothing is undecided.
+    Quick: at random, then suspects against cleared nodes, until nothing is undecided, and of up to
+    ``FEW_NODES`` nodes every pair has met. Full: every pair once. Paths: across uplinks and within
+    leaves, in turn, until nothing is undecided.
     """
 
     QUICK = "quick"
@@ -381,11 +394,14 @@ def next_round(
     settings: PairSettings = DEFAULTS,
     seed: int = 0,
     done: int | None = None,
+    apart: Collection[frozenset[str]] = (),
 ) -> PairRound | None:
     """Return the next round, or None if no more is needed.
 
     ``done``: launches so far, failed ones included; by default the rounds of ``observations``.
-    The same arguments give the same round. Raises NetproofError if mode paths has no topology.
+    ``apart``: pairs that cannot be measured, which rounds have only if nothing else is left to
+    pair; whoever plans the launch leaves them out. The same arguments give the same round. Raises
+    NetproofError if mode paths has no topology.
     """
     if done is None:
         done = len({seen.round for seen in observations if not seen.alone})
@@ -396,13 +412,17 @@ def next_round(
         return rounds[done % len(rounds)] if done < times * len(rounds) else None
     random = np.random.default_rng([seed, done])
     least = LEAST_ROUNDS if mode is Mode.QUICK else 2 * LEAST_ROUNDS
-    if done >= settings.rounds or (done >= least and judgement.decided):
+    before = [seen.nodes for seen in observations if not seen.alone]
+    few = mode is Mode.QUICK and len(nodes) <= FEW_NODES
+    enough = judgement.decided and not (few and pairs_that_never_met(nodes, before, apart))
+    if done >= settings.rounds or (done >= least and enough):
         return None
     if mode is Mode.PATHS:
         if topology is None:
             raise NetproofError("mode paths needs a topology")
         return _of_paths(nodes, topology, settings, seed, done)
-    before = [seen.nodes for seen in observations if not seen.alone]
+    often = max(Counter(map(frozenset, before)).values(), default=0) + 1
+    before += [(one, other) for one, other in map(sorted, apart) for _ in range(often)]
     # Across a slow switch or uplink, nothing shows of the undecided nodes behind it.
     behind = any(
         judgement.nodes[node].state is State.UNDECIDED

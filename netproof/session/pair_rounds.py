@@ -26,7 +26,7 @@ from netproof.measurement.case import Case
 from netproof.measurement.counters import Counters
 from netproof.measurement.curve import Curve
 from netproof.measurement.disturbance import NodeLoad
-from netproof.session import job_files, job_scripts, plan
+from netproof.session import job_files, job_scripts, node_facts, plan
 from netproof.session.job_files import Incomplete
 from netproof.session.measured import Crash, Launch
 from netproof.session.rank_use import RankUse
@@ -49,6 +49,9 @@ STREAM_SUBJECT = "stream"
 
 PLANNED_FILE = "planned.json"
 """Every launch that was planned so far, in their order, and whether these are all."""
+
+HUNG_FILE = "hung.txt"
+"""The numbers of launches that were ended without a figure, a line each."""
 
 SMALL_BYTES = 4
 """The message whose time is a latency."""
@@ -112,7 +115,11 @@ def script(launches: int, partition: Partition, srun: Sequence[str], decider: st
         f"    export SLURM_HOSTFILE=$PWD/{SUBJECT}.$launch.nodes",
         f"    step {SUBJECT}.$launch {partition.step_limit_s} {launch}",
         "    unset SLURM_HOSTFILE",
-        f'    [ -z "${{silent[{SUBJECT}]:-}}" ] || break',
+        f'    [ -n "${{silent[{SUBJECT}]:-}}" ] || continue',
+        "    # Its pairs are asked for a connection, and the rounds go on without them.",
+        f"    unset 'silent[{SUBJECT}]'",
+        f"    echo $launch >>{HUNG_FILE}",
+        f"    {node_facts.node_step(partition.interface, f'{SUBJECT}.$launch.nodes')}",
         "done",
     ]
     return "\n".join(lines) + "\n"

@@ -147,14 +147,20 @@ def test_too_few_nodes_to_compare_are_through_after_their_pairs_and_streams(
     (recorded, *_), _, _ = pair_rounds.read(RECORDED, where, partition.max_message_bytes)
     nodes = tuple(f"fast-ethernet-{n}" for n in range(1, count + 1))
 
-    def measured(planned: pair_rounds.PlannedLaunch) -> PairLaunch:
+    def measured(number: int, planned: pair_rounds.PlannedLaunch) -> PairLaunch:
         pair = dataclasses.replace(recorded.pairs[0], nodes=planned.pairs[0])
         return dataclasses.replace(
-            recorded, round=planned.round, pairs=(pair,), alone=planned.alone, counters=None
+            recorded,
+            number=number,
+            round=planned.round,
+            pairs=(pair,),
+            alone=planned.alone,
+            counters=None,
         )
 
     def rounds(folder: Path, jobid: str, *, fresh: bool) -> tuple[PairRounds, Partition]:
-        done = tuple(map(measured, pair_rounds.read_planned(folder).launches))
+        planned = pair_rounds.read_planned(folder).launches
+        done = tuple(measured(number, one) for number, one in enumerate(planned, 1))
         return PairRounds(*where, nodes, done, jobid, "quick", 1), partition
 
     monkeypatch.setattr(pair_deciding, "read", rounds)
