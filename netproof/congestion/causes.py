@@ -137,9 +137,9 @@ def _losing(
         and port.share > bounds.times * port.usual
     ]
     found = {
-        tuple(sorted({port.node, *port.or_of})): LoadCause(
+        port.nodes: LoadCause(
             CauseKind.LOSING_PORT,
-            tuple(sorted({port.node, *port.or_of})),
+            port.nodes,
             port.share,
             None,
             port.seen,

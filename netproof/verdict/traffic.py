@@ -28,6 +28,9 @@ from netproof.verdict.subject import Subject
 LOSES, LOST_ONCE = "retransmissions", "burst of retransmissions"
 """Criteria of findings on a node's port: shown by most launches, or by few."""
 
+LOSES_TO = "retransmissions to one node"
+"""Criterion of a finding on what a node sends to one other, shown by most launches."""
+
 ALL_LOSE = "retransmissions on all nodes"
 """Criterion of a finding on a whole partition."""
 
@@ -258,19 +261,24 @@ def standing_out(several: Sequence[Seen]) -> tuple[Finding, ...]:
                 continue
             shown = f"{port.seen} of {port.launches} launches show it"
             either = f", or that of {', '.join(port.or_of)}" if port.or_of else ""
+            whose, rest = f"its port{either}", "those of the other nodes"
+            look = "look at this node's port, cable and card"
+            if port.to:
+                whose, rest = f"what it sends to {port.to}", "all else that these two ports carry"
+                look = "look at the route, the ARP entries and the switch's hashing between the two"
+            lasting = LOSES_TO if port.to else LOSES
             finding = Finding(
-                LOSES if port.persists else LOST_ONCE,
+                lasting if port.persists else LOST_ONCE,
                 Level.WARN,
                 f"{partition} {port.node} {interface}",
-                f"its port{either} loses {_percent(port.share)} of segments, and those of the"
-                f" other nodes {_percent(port.usual)}, by what the nodes had to send again;"
-                f" {shown}: look at this node's port, cable and card",
+                f"{whose} loses {_percent(port.share)} of segments, and {rest}"
+                f" {_percent(port.usual)}, by what the nodes had to send again; {shown}: {look}",
                 value=more,
                 bound=bounds.beyond,
                 node=port.node,
                 interface=interface,
             )
-            found.append(replace(finding, against=" ".join(port.or_of) or None))
+            found.append(replace(finding, against=port.to or " ".join(port.or_of) or None))
     return tuple(found)
 
 
