@@ -66,7 +66,7 @@ def not_known(view: PartitionView) -> Iterator[str]:
     yield from dict.fromkeys(
         f"the path of messages: {finding.why_undefined or finding.reason}"
         for finding in view.paths()
-        if finding.level is Level.UNDEFINED
+        if finding.own_level is Level.UNDEFINED
     )
     if not view.described:
         yield "whether nodes are alike: the session does not describe them"

@@ -118,7 +118,7 @@ def _of_counters(view: PartitionView) -> Iterator[Evidence]:
     damaged: dict[tuple[str, str], Finding] = {}
     for name in DAMAGE:
         for finding in view.findings_of(name):
-            if finding.level is Level.FAIL and finding.node is not None:
+            if finding.own_level is Level.FAIL and finding.node is not None:
                 damaged.setdefault((name, finding.node), finding)
     for (_, node), finding in damaged.items():
         place = Place(PlaceKind.NODE, node, (node,), finding.interface or "")
@@ -151,9 +151,8 @@ def _of_paths(view: PartitionView) -> Iterator[Evidence]:
     """Yield environments whose messages took another network, grouped by interface."""
     went: dict[str, dict[str, list[Finding]]] = defaultdict(lambda: defaultdict(list))
     for one in view.ran:
-        for ruling in one.rulings:
-            finding = ruling.finding
-            if finding.criterion == PATH and ruling.level is Level.FAIL:
+        for finding in one.findings:
+            if finding.criterion == PATH and finding.level is Level.FAIL:
                 went[finding.interface or ""][one.case.environment].append(finding)
     rounds = {one.rounds.environment: one.path for one in view.pairs if one.path is not None}
     for environment, finding in rounds.items():

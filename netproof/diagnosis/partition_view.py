@@ -120,9 +120,7 @@ class PartitionView:
     def findings_of(self, criterion: str) -> Iterator[Finding]:
         """Yield the findings of a criterion on all cases."""
         for one in self.ran:
-            for ruling in one.rulings:
-                if ruling.finding.criterion == criterion:
-                    yield ruling.finding
+            yield from (found for found in one.findings if found.criterion == criterion)
 
     def paths(self) -> list[Finding]:
         """Return the findings on the path of messages, of cases and of rounds of pairs."""
@@ -141,7 +139,7 @@ class PartitionView:
                 yield launch.loads, launch.ranks
 
     def _red(self, judged: CaseVerdict) -> RedCase:
-        fails = [ruling.reason for ruling in judged.rulings if ruling.level is Level.FAIL]
+        fails = [one.reason for one in judged.findings if one.level is Level.FAIL]
         measured = judged.measured is not None
         return RedCase(
             judged.case,
@@ -174,10 +172,10 @@ def _quantity(judged: CaseVerdict) -> PairQuantity:
     if latency_us is not None and rate_mb_s is not None:
         short = max(short, latency_us * rate_mb_s)
     sizes: list[int | None] = []
-    for ruling in judged.rulings:
-        if ruling.level is Level.FAIL:
-            variable = ruling.finding.variable
-            sizes += [size_of(variable)] if variable else ruling.sizes() or [None]
+    for finding in judged.findings:
+        if finding.level is Level.FAIL:
+            variable = finding.variable
+            sizes += [size_of(variable)] if variable else finding.sizes() or [None]
     of_latency = all(size is not None and size < short for size in sizes)
     return PairQuantity.LATENCY if of_latency else PairQuantity.RATE
 

@@ -15,9 +15,9 @@ from netproof.pairs import verdict as pairs
 from netproof.pairs.rounds import Mode
 from netproof.run import pair_deciding
 from netproof.run.answering import CLOSED_FILE
+from netproof.run.experiments import JobRead
 from netproof.run.jobs import Job, name_of
 from netproof.run.mixins import OnPartition
-from netproof.run.on_demand import JobRead
 from netproof.run.system_here import count_usable, pair_places, tree
 from netproof.run.waiting import TakesFewer
 from netproof.session import job_scripts, pair_rounds, plan, records

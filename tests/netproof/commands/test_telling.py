@@ -274,8 +274,8 @@ def test_two_nodes_that_cannot_be_compared_leave_a_night_passed_and_are_told(pas
 def test_the_first_line_counts_the_warnings(passed):
     of = judged(passed)
     first, *others = of.verdict.cases
-    orange = dataclasses.replace(first.rulings[0], level=Level.WARN)
-    cases = (dataclasses.replace(first, rulings=(orange,)), *others)
+    orange = dataclasses.replace(first.findings[0], level=Level.WARN)
+    cases = (dataclasses.replace(first, findings=(orange,)), *others)
     warned = dataclasses.replace(of, verdict=dataclasses.replace(of.verdict, cases=cases))
     headline = night_results.headline(Night("testbed", STARTED, ENDED, judged=warned))
     assert "PASSED, 3 of 3 cases passed, 1 of them with a warning (" in headline
@@ -305,8 +305,8 @@ def test_what_failed_for_one_reason_is_told_once_and_the_worst_first(faulty):
 def test_what_is_inconclusive_is_an_error_and_is_told(passed):
     of = judged(passed)
     first, *others = of.verdict.cases
-    unsure = dataclasses.replace(first.rulings[0], level=Level.INCONCLUSIVE)
-    cases = (dataclasses.replace(first, rulings=(unsure,)), *others)
+    unsure = dataclasses.replace(first.findings[0], level=Level.INCONCLUSIVE)
+    cases = (dataclasses.replace(first, findings=(unsure,)), *others)
     with_it = dataclasses.replace(of, verdict=dataclasses.replace(of.verdict, cases=cases))
     night = Night("testbed", STARTED, ENDED, judged=with_it)
     assert night.status == CANNOT_JUDGE

@@ -32,7 +32,7 @@ from netproof.site.partition import Partition
 from netproof.verdict import case_rulings, nodes, traffic
 from netproof.verdict.coverage import Coverage
 from netproof.verdict.judging import JudgedSession
-from netproof.verdict.subject import Ruling, Subject
+from netproof.verdict.subject import Subject
 from netproof.verdict.verdict import CaseVerdict, FailedTest, Verdict
 
 DATA = Path(__file__).resolve().parents[2] / "data"
@@ -231,13 +231,12 @@ _OF_ETH1 = (
 
 
 def judged_case(one: Subject, *red: str, measured: bool = True) -> CaseVerdict:
-    """A case with the rulings on its counters, and red for these reasons."""
+    """A case with the findings on its counters, and red for these reasons."""
     findings = case_rulings.counted(one)
-    rulings = list(case_rulings.rule_all(one, findings, None))
+    findings = list(case_rulings.rule_all(one, findings, None))
     for reason in red:
-        finding = Finding("jump", Level.FAIL, str(one), reason, value=20.0, bound=10.0)
-        rulings.append(Ruling(finding, Level.FAIL, reason))
-    return CaseVerdict(one.case, result(one.case), (), "", tuple(rulings), one.measured)
+        findings.append(Finding("jump", Level.FAIL, str(one), reason, value=20.0, bound=10.0))
+    return CaseVerdict(one.case, result(one.case), (), "", tuple(findings), one.measured)
 
 
 def unmeasured(function: str = "Bcast", why: str = "Bcast.1 did not end") -> CaseVerdict:

@@ -55,7 +55,7 @@ from netproof.verdict.case_rulings import LaunchCount
 from netproof.verdict.exit_status import PASSED
 from netproof.verdict.judging import JudgedSession
 from netproof.verdict.limits import Limits
-from netproof.verdict.subject import Ruling, Subject
+from netproof.verdict.subject import Subject
 from netproof.verdict.verdict import CaseVerdict, FailedTest
 
 
@@ -771,8 +771,7 @@ def batched(one: Subject) -> CaseVerdict:
     slow = dataclasses.replace(one, measured=one.measured.with_launches(launches))
     found = limits.judge(slow.measured, usual, str(one))["latency_us"]
     judged = judged_case(slow)
-    ruling = Ruling(found, found.level, found.reason)
-    return dataclasses.replace(judged, rulings=(*judged.rulings, ruling))
+    return dataclasses.replace(judged, findings=(*judged.findings, found))
 
 
 def in_batches(*on: Sequence[str]) -> list[CaseVerdict]:
