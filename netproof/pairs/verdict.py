@@ -11,7 +11,7 @@ from __future__ import annotations
 import dataclasses
 import math
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from itertools import combinations
 from statistics import fmean, median
@@ -461,7 +461,7 @@ class PairsVerdict:
 
 
 def observations(
-    rounds: PairRounds, disturbance: DisturbanceSettings
+    launches: Iterable[PairLaunch], disturbance: DisturbanceSettings
 ) -> tuple[PairObservation, ...]:
     """Return what each pair measured in each round, marked where its nodes were disturbed.
 
@@ -469,7 +469,7 @@ def observations(
     sent tells neither latency nor rate of a node.
     """
     found = []
-    for one in rounds.launches:
+    for one in launches:
         by_node: dict[str, list[NodeLoad]] = defaultdict(list)
         for load in one.loads:
             by_node[load.node].append(load)
@@ -511,7 +511,7 @@ def judge(
     """Judge the rounds of a job; ``link``: of each node, without which bisections have no share."""
     _, settings = settings_of(rounds, settings)
     accusing = settings
-    seen = observations(rounds, disturbance)
+    seen = observations(rounds.launches, disturbance)
     judgement = judge_observations(seen, rounds.nodes, topology(rounds), accusing)
     alone = tuple(recovery.alone(seen, judgement, accusing))
     line_rate = None if link is None else link.line_rate_mb_s()

@@ -18,7 +18,7 @@ from typing import Any
 from netproof.intake import json_reading
 from netproof.pairs import verdict as pairs
 from netproof.pairs.accusation import judge
-from netproof.pairs.model import Pair
+from netproof.pairs.model import Pair, PairObservation
 from netproof.pairs.rounds import (
     MOST_BOTH_WAYS,
     both_ways_round,
@@ -72,6 +72,9 @@ def write_question(
     (folder / QUESTION_FILE).write_text(json.dumps(document) + "\n")
 
 
+_observed: dict[Path, dict[int, tuple[PairObservation, ...]]] = {}
+"""Observations of launches that this process has judged, by job folder."""
+
 _known: dict[Path, dict[int, PairLaunch]] = {}
 """Launches that this process has read, which are final, by job folder."""
 
@@ -120,7 +123,13 @@ def decide(folder: Path, made: int, jobid: str) -> None:
         apart = _apart(folder, planned, rounds)
         planned = Planned(planned.launches, last=True)
         if apart is not None:
-            planned = _more(planned, rounds, partition, apart)
+            observed = _observed.setdefault(folder, {})
+            disturbance = partition.settings().disturbance
+            for one in rounds.launches:
+                if one.number not in observed:
+                    observed[one.number] = pairs.observations([one], disturbance)
+            seen = [row for one in rounds.launches for row in observed[one.number]]
+            planned = _more(planned, rounds, partition, seen, apart)
         pair_rounds.write_planned(folder, planned)
     if made < len(planned.launches):
         pair_rounds.write_next(folder, planned.launches[made])
@@ -154,13 +163,15 @@ def _apart(folder: Path, planned: Planned, rounds: PairRounds) -> set[frozenset[
 
 
 def _more(
-    planned: Planned, rounds: PairRounds, partition: Partition, apart: set[frozenset[str]]
+    planned: Planned,
+    rounds: PairRounds,
+    partition: Partition,
+    seen: Sequence[PairObservation],
+    apart: set[frozenset[str]],
 ) -> Planned:
     """Return the plan with the next round, or with the last ones, of suspects alone."""
-    disturbance = partition.settings().disturbance
     mode, settings = pairs.settings_of(rounds, partition.pair_settings())
     switches = pairs.topology(rounds)
-    seen = pairs.observations(rounds, disturbance)
     judgement = judge(seen, rounds.nodes, switches, settings)
     done = max((one.round for one in planned.launches), default=0)
     if done >= partition.settings().confirm.launches and all(one.disturbed for one in seen):
