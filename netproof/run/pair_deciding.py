@@ -11,6 +11,7 @@ import json
 import os
 import sys
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -35,7 +36,6 @@ from netproof.session.pair_rounds import (
     PairLaunch,
     PairRounds,
     Planned,
-    PlannedLaunch,
 )
 from netproof.site.partition import Partition
 from netproof.verdict import traffic
@@ -197,7 +197,7 @@ def _more(
     if there:
         at_once = settings.together or len(there)
         more = [
-            PlannedLaunch(done + 1, there[start : start + at_once], False, following.why)
+            replace(following, round=done + 1, pairs=there[start : start + at_once])
             for start in range(0, len(there), at_once)
         ]
         return Planned((*planned.launches, *more))
@@ -205,17 +205,11 @@ def _more(
         made = sum(one.both_ways for one in planned.launches)
         loading = both_ways_round(rounds.nodes, seen, switches, made=made, seed=rounds.seed)
         if loading is not None and (there := _connected(loading.pairs, apart)):
-            why = f"{loading.why}, both ways at once"
-            one = PlannedLaunch(done + 1, there, False, why, both_ways=True)
-            return Planned((*planned.launches, one))
+            return Planned((*planned.launches, replace(loading, round=done + 1, pairs=there)))
     alone = confirming_rounds(rounds.nodes, judgement, seen)
     streams = stream_rounds(rounds.nodes, judgement)
-    last = [*((one, False) for one in alone), *((one, True) for one in streams)]
-    last = [one for one in last if _connected(one[0].pairs, apart)][:MOST_ALONE]
-    more = [
-        PlannedLaunch(done + place, one.pairs, True, one.why, stream)
-        for place, (one, stream) in enumerate(last, 1)
-    ]
+    last = [one for one in (*alone, *streams) if _connected(one.pairs, apart)][:MOST_ALONE]
+    more = [replace(one, round=done + place) for place, one in enumerate(last, 1)]
     return Planned((*planned.launches, *more), last=True)
 
 

@@ -12,11 +12,10 @@ from pathlib import Path
 
 import pytest
 
-from netproof.pairs.rounds import PairRound
 from netproof.run import pair_deciding
 from netproof.run.answering import CLOSED_FILE, QUESTION_FILE
 from netproof.session import job_scripts, pair_rounds, plan
-from netproof.session.pair_rounds import PairLaunch, PairRounds
+from netproof.session.pair_rounds import PairLaunch, PairRounds, PlannedLaunch
 from netproof.site.partition import Partition
 
 RECORDED = Path(__file__).resolve().parents[2] / "data" / "jobs" / "pairs"
@@ -96,7 +95,8 @@ def test_where_uplinks_can_be_compared_all_pairs_send_both_ways_at_the_end(
         shutil.copy(RECORDED / name, folder)
     planned = pair_rounds.read_planned(folder)
     pair_rounds.write_planned(folder, pair_rounds.Planned(planned.launches))
-    first = PairRound(planned.launches[0].pairs, why="pairs across uplinks")
+    pairs = planned.launches[0].pairs
+    first = PlannedLaunch(0, pairs, why="pairs across uplinks, both ways at once", both_ways=True)
     monkeypatch.setattr(pair_deciding, "both_ways_round", lambda *_, made, seed: first)
     leaves = {f"leaf-{n}": [f"fast-ethernet-{n}"] for n in range(1, 5)}
     ask(
