@@ -16,7 +16,7 @@ from netproof.site.hostlist import fold
 from netproof.site.pair_settings import PairQuantity
 from netproof.verdict.judging import JudgedSession
 from netproof.verdict.limits import size_of
-from netproof.verdict.traffic import ALL_LOSE, LOSES, LOST_ONCE
+from netproof.verdict.traffic import ALL_LOSE, LOSES, LOSES_TO, LOST_ONCE
 from netproof.verdict.verdict import CaseVerdict
 
 LEAST_LAUNCHES = 3
@@ -50,7 +50,8 @@ class PartitionView:
         self.totals = [one for one in verdict.traffic if one.partition == partition]
         self.rails = [one for one in self.totals if one.rail]
         self._standing_out = verdict.standing_out
-        self.lossy, self.lost_once = (self._stands_out(name) for name in (LOSES, LOST_ONCE))
+        self.lossy = [*self._stands_out(LOSES), *self._stands_out(LOSES_TO)]
+        self.lost_once = self._stands_out(LOST_ONCE)
         everywhere = (ALL_LOSE, f"pairs on {partition}")
         self.all_lose = [
             one for one in verdict.standing_out if (one.criterion, one.where) == everywhere
