@@ -23,6 +23,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from netproof.criteria.settings import set_by_sites
 from netproof.session import records
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -201,6 +202,11 @@ def _site(folder: Path, recorded: Recorded, copies: int) -> None:
             own = _named(name, recorded.partitions, copy)
             left = ("environs", "scheduler", "launcher", "twin", "pace", "tuning_hook")
             more = {key: value for key, value in extras.items() if key not in left}
+            more["criteria"] = {
+                name: {key: one for key, one in values.items() if key in set_by_sites(name)}
+                for name, values in extras["criteria"].items()
+                if set_by_sites(name)
+            }
             more |= {"contention_domain": own, "baseline": ""}
             several.append(
                 {

@@ -14,6 +14,8 @@ import vl_convert
 from netproof.comparison.comparison import alone
 from netproof.diagnosis import diagnosis
 from netproof.errors import NetproofError
+from netproof.experiments import literature
+from netproof.experiments.literature import SessionAlongsideStudy, Study
 from netproof.present import tables
 from netproof.present.export import csv_cell
 from netproof.present.html import content, pair_map
@@ -23,9 +25,6 @@ from netproof.present.html.html import file_name, script_json
 from netproof.present.html.material import MAIN, Report
 from netproof.present.html.page import pages
 from netproof.session.provenance import OfSession
-from netproof.studies import literature
-from netproof.studies.session_figures import SessionAlongsideStudy
-from netproof.studies.study import Study
 from netproof.verdict import judging
 from netproof.verdict.judging import JudgedSession
 

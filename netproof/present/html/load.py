@@ -5,9 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from netproof.congestion.causes import LoadFindings
-from netproof.congestion.factors import Statistic
-from netproof.congestion.loaded import Loaded
+from netproof.experiments.load import Loaded, LoadFindings, Statistic
 from netproof.present.html.charts import dots, tips, word
 from netproof.present.html.html import answers_page, chart, file_name
 from netproof.present.load import answer
@@ -29,7 +27,7 @@ def _view(loaded: Loaded, found: LoadFindings) -> dict[str, Any]:
             "low": factor.interval[0],
             "high": factor.interval[1],
         }
-        for one in found.impacts.impacts
+        for one in found.impacts
         if (factor := one.factors[Statistic.MEAN]).interval is not None
     ]
     return {

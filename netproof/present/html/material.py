@@ -11,12 +11,12 @@ from netproof.benchmarks import registry
 from netproof.comparison.compared_case import Envelope, envelope_of_cases
 from netproof.comparison.comparison import Against
 from netproof.diagnosis.diagnosis import Diagnosis
+from netproof.experiments.literature import Study
 from netproof.present.html import content, figures
 from netproof.present.html.charts import ChartFigure, Looks
 from netproof.present.html.content import Group
 from netproof.present.html.html import file_name
 from netproof.session.provenance import OfSession
-from netproof.studies.study import Study
 from netproof.verdict import group_rulings
 from netproof.verdict.judging import JudgedSession
 from netproof.verdict.power import CasePower

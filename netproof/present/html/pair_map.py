@@ -7,11 +7,11 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from netproof.localization.observations import PairQuantity
 from netproof.present.html.charts import ChartFigure, Rows, tips
 from netproof.present.html.html import file_name
 from netproof.present.tables import DataTable
 from netproof.session.pair_rounds import PairRounds
+from netproof.site.pair_settings import PairQuantity
 
 PAIRS = "pairs"
 """Name of the chart's data."""

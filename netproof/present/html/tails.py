@@ -7,8 +7,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from netproof.congestion.percentiles import TailFigures
-from netproof.congestion.tails import Tail
+from netproof.experiments.tails import Tail, TailFigures
 from netproof.present.html.charts import Rows, quantity, specification, tips
 from netproof.present.html.html import answers_page, chart, file_name
 from netproof.present.tails import answer, name_of
