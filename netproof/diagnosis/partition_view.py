@@ -26,9 +26,10 @@ class PartitionView:
     """The verdict on one partition: cases, rounds of pairs, findings, totals, nodes.
 
     ``measured``: cases with a curve; ``passed``: cases, each with its nodes; ``red``: failed cases;
-    ``failed_jobs``: jobs that did not finish or crashed too often, a sentence each; ``losing``: share of retransmitted segments per
-    node; ``loses_from``, ``loses_much_from``: shares that warn and fail; ``cleared``: nodes cleared
-    by rounds of pairs, in the quantities ``cleared_by``; ``evidence``: as it is gathered.
+    ``failed_jobs``: jobs that did not finish or crashed too often, a sentence each; ``losing``:
+    share of retransmitted segments per node; ``loses_from``, ``loses_much_from``: shares that warn
+    and fail; ``cleared``: nodes cleared by rounds of pairs, in the quantities ``cleared_by``;
+    ``evidence``: as it is gathered.
     """
 
     def __init__(self, judged: JudgedSession, partition: str) -> None:
