@@ -135,8 +135,10 @@ class Check(JudgeOfJob, Referenced, RecordedTest):
         for name, (value, unit) in limits.variables(self.measured).items():
             # The time at each size is in the job's record.
             if value is not None and (name in bounds or not name.startswith(limits.TIME_AT)):
+                # More digits than any benchmark prints are a tenth of ReFrame's report.
+                shown = float(f"{value:.7g}")
                 self.perf_variables[name] = make_performance_function(
-                    lambda value=value: value, unit
+                    lambda value=shown: value, unit
                 )
         subject = Subject.of_extras(
             self.measured, self.current_partition.extras, self.current_environ.extras
