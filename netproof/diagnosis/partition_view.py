@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from netproof.criteria import Finding, Level
+from netproof.criteria.counters import MORE
 from netproof.criteria.paths import PATH
 from netproof.diagnosis.evidence import Evidence, EvidenceSource, Place, PlaceKind, RedCase, Sign
 from netproof.measurement.disturbance import NodeLoad
@@ -15,7 +16,7 @@ from netproof.site.hostlist import fold
 from netproof.site.pair_settings import PairQuantity
 from netproof.verdict.judging import JudgedSession
 from netproof.verdict.limits import size_of
-from netproof.verdict.traffic import ALL_LOSE, LOSES, LOST_ONCE
+from netproof.verdict.traffic import ALL_LOSE, LOSES, LOSES_TO, LOST_ONCE
 from netproof.verdict.verdict import CaseVerdict
 
 LEAST_LAUNCHES = 3
@@ -50,7 +51,8 @@ class PartitionView:
         self.totals = [one for one in verdict.traffic if one.partition == partition]
         self.rails = [one for one in self.totals if one.rail]
         self._standing_out = verdict.standing_out
-        self.lossy, self.lost_once = (self._stands_out(name) for name in (LOSES, LOST_ONCE))
+        self.lossy = [*self._stands_out(LOSES), *self._stands_out(LOSES_TO)]
+        self.lost_once = self._stands_out(LOST_ONCE)
         everywhere = (ALL_LOSE, f"pairs on {partition}")
         self.all_lose = [
             one for one in verdict.standing_out if (one.criterion, one.where) == everywhere
@@ -75,7 +77,7 @@ class PartitionView:
         self.red = tuple(self._red(one) for one in self.ran if one.failed)
         self.losing = {one.node: one.again.value for one in self.rails if one.again.of}
         bounds = self.settings.retransmission
-        self.loses_from = bounds.warn if bounds.warn is not None else bounds.beyond
+        self.loses_from = bounds.warn if bounds.warn is not None else MORE
         self.loses_much_from = bounds.fail if bounds.fail is not None else self.loses_from
         self.cleared = sorted({node for one in self.pairs for node in one.cleared()})
         self.cleared_by = self.pair_settings.quantities

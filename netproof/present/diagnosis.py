@@ -58,6 +58,8 @@ def headline(diagnosis: Diagnosis) -> str:
     if diagnosis.outcome is not DiagnosisOutcome.FOUND:
         nothing = diagnosis.outcome is DiagnosisOutcome.NOTHING
         word = "nothing wrong was found" if nothing else "inconclusive"
+        if nothing and diagnosis.not_known:
+            word += " in what was measured"
     text = f"{diagnosis.partition}: {word}"
     cases = diagnosis.cases + diagnosis.unmeasured
     text += f"; {diagnosis.passed} of {counted(cases, 'case')} passed" if cases else ""

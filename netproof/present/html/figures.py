@@ -199,13 +199,10 @@ def of_time(group: Group, matrix: Matrix) -> ChartFigure:
     cases = (*group.members, *group.stored)
     by_label = {content.label(one): one for one in cases}
     least, unlike_links = envelope_of_cases(by_label, matrix)
-    envelope: Rows = []
-    if least is not None:
-        curve, fastest = least.curve, least.fastest
-        columns = zip(curve.sizes, curve.time_us, fastest, strict=True)
-        envelope = [
-            {"size_bytes": size, "time_us": time, "fastest": name} for size, time, name in columns
-        ]
+    envelope = [
+        {"size_bytes": size, "time_us": time, "fastest": name}
+        for size, (time, name) in least.items()
+    ]
     rows = [row for one in cases for row in case_points(one)]
     flagged = [row for judged in group.members for row in flags(judged)]
     sentences = [
