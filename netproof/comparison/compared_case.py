@@ -17,7 +17,6 @@ import numpy as np
 
 from netproof import criteria
 from netproof.criteria import (
-    Envelope,
     Finding,
     Level,
     percentile_interval,
@@ -37,7 +36,7 @@ from netproof.measurement.readings import LATENCY_BELOW
 from netproof.session.measured import Measured
 from netproof.session.session import CheckResult
 from netproof.site.matrix import Matrix
-from netproof.verdict.subject import Subject, disturbances
+from netproof.verdict.engine import Subject
 from netproof.verdict.verdict import CaseVerdict, StoredResult
 
 RANGE_SIZES = 3
@@ -341,7 +340,7 @@ def compared_case(one: CheckResult, other: CheckResult, first: str, second: str)
     disturbed = tuple(
         f"{name}: {noise}"
         for name, side, said in zip((first, second), (before, after), extras, strict=True)
-        for noise in disturbances(Subject.of_extras(side, said, {}))
+        for noise in Subject.of_extras(side, said, {}).disturbances
     )
     one_cost, other_cost = (costliest(side.cpu_costs).s_per_gb for side in (before, after))
     costs = LandmarkRatio(one_cost, other_cost)
@@ -366,11 +365,12 @@ def _of_times(time: LandmarkRatio, where: str, first: str) -> Finding:
 
 def envelope_of_cases(
     cases: Mapping[str, CaseVerdict | StoredResult], matrix: Matrix
-) -> tuple[Envelope | None, bool]:
+) -> tuple[dict[int, tuple[float, str]], bool]:
     """Return the envelope of equal cases by their labels, and whether they cross unlike links.
 
-    At least one case is of this session. The envelope is None where fewer than two cases share a
-    size. Links are unlike where they differ in rate or MTU, as far as they are known.
+    At least one case is of this session. The envelope has the least time in µs and its label by
+    size, where two cases share one. Links are unlike where they differ in rate or MTU, as far as
+    they are known.
     """
     curves = {
         label: one.measured.curve

@@ -23,7 +23,7 @@ from netproof.measurement.case import Case
 from netproof.session import node_differences
 from netproof.session.session import CheckResult, Session
 from netproof.verdict import judging
-from netproof.verdict.group_rulings import group
+from netproof.verdict.engine import group
 from netproof.verdict.judge import faults_of
 from netproof.verdict.verdict import Verdict
 

@@ -36,8 +36,8 @@ from netproof.run.system_here import baseline_of_system, rank_counts
 from netproof.session.job_files import Incomplete
 from netproof.site.partition import fewest_ranks_feature, ranks_feature
 from netproof.site.site_file import JUDGE_ENVIRONMENT
-from netproof.verdict import case_rulings, group_rulings, limits
-from netproof.verdict.subject import Subject
+from netproof.verdict import confirmations, engine, limits
+from netproof.verdict.engine import Subject
 
 
 class Judge(rfm.RunOnlyRegressionTest, Launched, Reader):
@@ -144,7 +144,7 @@ class Check(JudgeOfJob, Referenced, RecordedTest):
         subject = Subject.of_extras(
             self.measured, self.current_partition.extras, self.current_environ.extras
         )
-        findings = case_rulings.references(subject, limits.of_references(bounds))
+        findings = engine.references(subject, limits.of_references(bounds))
         self.write_record(
             netproof_references=[
                 codec.encode(dataclasses.replace(finding, variable=name))
@@ -248,8 +248,8 @@ class Curves(JudgeOfJob):
         if not subjects:
             raise SanityError("no case is complete, so there is no curve to judge")
         measured_again = repeats.measured_again()
-        along = case_rulings.findings_along(subjects, measured_again)
-        launched = case_rulings.launched(subjects, measured_again)
+        along = confirmations.findings_along(subjects, measured_again)
+        launched = confirmations.launched(subjects, measured_again)
         findings = itertools.chain(*along.values(), (one.finding for one in launched))
         return hold([*findings])
 
@@ -322,7 +322,7 @@ class Configurations(Judge):
         ]
         if not subjects:
             raise SanityError("no case is complete, so there is nothing to compare")
-        findings = group_rulings.across(subjects, baseline_of_system())
+        findings = engine.across(subjects, baseline_of_system())
         return hold([*itertools.chain(*findings.values())])
 
 

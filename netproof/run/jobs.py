@@ -44,7 +44,7 @@ from netproof.session import (
 from netproof.session.job_files import Incomplete
 from netproof.session.measured import Measured
 from netproof.site.partition import ranks_feature
-from netproof.verdict.subject import Subject
+from netproof.verdict.engine import Subject
 
 if TYPE_CHECKING:
     from netproof.run.repeats import ComparedRepeat, Repeat

@@ -22,7 +22,7 @@ from netproof.run.system_here import baseline_of_system, rank_counts
 from netproof.session import again, job_files, job_scripts, measured, plan, session
 from netproof.site.partition import ranks_feature
 from netproof.verdict import limits, rejudge
-from netproof.verdict.subject import Subject
+from netproof.verdict.engine import Subject
 
 
 class Repeat(Steps, Reader, RecordedTest):

@@ -147,15 +147,34 @@ def named(others: str | None) -> tuple[str, ...]:
     return () if others in (None, NOBODY) else tuple(others.split(","))
 
 
-def node_step(interface: str) -> str:
+def node_step(interface: str, pairs: str = "") -> str:
     """Shell text, within a job's script, of the steps in which every node writes its files.
 
-    ``interface``: that of the partition. Each ends after ``NODE_STEP_LIMIT_S`` and never ends the
-    script: what is missing then is for ``of_job`` to tell. The files of ``run/shell`` have to be
-    in the folder, and ``JOB_NODES_FILE`` too.
+    ``interface``: that of the partition; ``pairs``: shell text of a file's name, whose pairs are
+    asked about the paths between them, and then nothing else anew. Each step ends after
+    ``NODE_STEP_LIMIT_S`` and never ends the script: what is missing then is for ``of_job`` to
+    tell. The files of ``run/shell`` have to be in the folder, and ``JOB_NODES_FILE`` too.
     """
-    describe = ["bash", "./describe.sh", str(NODE_STEP_LIMIT_S), interface, *registry.PROGRAMS]
-    return shlex.join(describe)
+    describe = shlex.join(["bash", "./describe.sh", str(NODE_STEP_LIMIT_S), interface])
+    return f"{describe} {f'--pairs {pairs}' if pairs else shlex.join(registry.PROGRAMS)}"
+
+
+def unconnected(folder: Path, nodes: Sequence[str]) -> set[frozenset[str]]:
+    """Return the pairs of a job's nodes that answer each other no TCP connection, as asked so far.
+
+    Empty if no node answers any other: firewalls are meant to be so then.
+    """
+    answered, unanswered = set(), set()
+    for node in nodes:
+        path = folder / PATH_FILES.replace("*", node)
+        try:
+            values = _values_of(path, PATH_HEADER, ("node", *_OF_THE_PATH))
+        except ProvenanceError:
+            # Whoever reads the nodes' files says so.
+            continue
+        answered |= {frozenset((node, one)) for one in named(values.get("tcp_answered"))}
+        unanswered |= {frozenset((node, one)) for one in named(values.get("tcp_unanswered"))}
+    return unanswered - answered if answered else set()
 
 
 def nodes_of_job(folder: Path, jobid: str) -> tuple[str, ...]:

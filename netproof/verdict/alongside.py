@@ -18,11 +18,9 @@ from netproof.session.node_differences import NodeInJob
 from netproof.session.provenance import OfSession
 from netproof.session.session import CheckResult, Session
 from netproof.site.matrix import Matrix, matrix
-from netproof.verdict.case_rulings import companion_keys
-from netproof.verdict.group_rulings import group
+from netproof.verdict.engine import Subject, companion_keys, group
 from netproof.verdict.judge import AGAINST, findings_along, skipped_by, subject
 from netproof.verdict.options import AlongsideOptions
-from netproof.verdict.subject import Subject, disturbances
 from netproof.verdict.verdict import Alongside, StoredResult
 
 if TYPE_CHECKING:
@@ -146,7 +144,7 @@ def _good(
     ruled = findings_along([*here.values(), *compared.values()], session)
     made = questions.provenance(store, stored)
     for key, one in here.items():
-        if not any(finding.level in AGAINST for finding in ruled[key]) and not disturbances(one):
+        if not any(finding.level in AGAINST for finding in ruled[key]) and not one.disturbances:
             yield one, results[key], made
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections import defaultdict
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from netproof.benchmarks import registry
@@ -21,10 +21,10 @@ from netproof.session.provenance import OfSession
 from netproof.session.session import GOOD_RESULTS, CheckResult, Session
 from netproof.site.matrix import Matrix
 from netproof.site.partition import Partition, ScoreBaseline
-from netproof.verdict import case_rulings, coverage, group_rulings, rejudge, traffic
+from netproof.verdict import confirmations, coverage, engine, rejudge, traffic
 from netproof.verdict import nodes as of_nodes
+from netproof.verdict.engine import Subject
 from netproof.verdict.rejudge import Rejudged
-from netproof.verdict.subject import Subject, disturbances
 from netproof.verdict.verdict import (
     NOT_IN_SESSION,
     Alongside,
@@ -74,9 +74,7 @@ def judge(
     repeats = measured_again(session)
     stored = () if alongside is None else alongside.cases
     along = findings_along(list(subjects.values()), session)
-    across = group_rulings.across(
-        [*subjects.values(), *(one.subject for one in stored)], matrix.baseline
-    )
+    across = engine.across([*subjects.values(), *(one.subject for one in stored)], matrix.baseline)
     today = {
         key: rejudge.judge(one, references)
         for key, one in subjects.items()
@@ -94,7 +92,7 @@ def judge(
         for case in cases
         for key in [case.key()]
     ]
-    launched = case_rulings.launched(subjects.values(), repeats)
+    launched = confirmations.launched(subjects.values(), repeats)
     failed_tests = beyond_cases(session)
     of_pairs = pairs.of_session(session, matrix)
     in_rounds = traffic.of_rounds((one.rounds for one in of_pairs), matrix.partitions)
@@ -238,7 +236,7 @@ def findings_along(
     subjects: Sequence[Subject], session: Session
 ) -> dict[tuple, tuple[Finding, ...]]:
     """Return the findings along the curves of a session's cases, by their keys."""
-    return case_rulings.findings_along(subjects, measured_again(session))
+    return confirmations.findings_along(subjects, measured_again(session))
 
 
 def measured_again(session: Session) -> Mapping[tuple, MeasuredAgain]:
@@ -339,22 +337,15 @@ def _notes_on_cases(
     matrix: Matrix, judged: Sequence[CaseVerdict], alongside: Alongside | None
 ) -> list[str]:
     """Return what the criteria across configurations could not judge."""
-    alone = [str(case) for case, _ in _undefined(judged, lambda one: one.criterion == "envelope")]
-    notes = []
-    if alone:
-        notes.append(
-            f"{_cases_have(alone)} no envelope, since no other configuration measured the same:"
-            f" {_first(alone)}"
-        )
-    notes += _not_counted(judged)
+    notes = _notes_of_criteria(judged)
     absent = {(one.partition, one.environment, one.benchmark) for one in matrix.absences}
     without = [str(one.case) for one in judged if _lacks_tcp(one.case, absent)]
     if without:
+        have = "1 case has" if len(without) == 1 else f"{len(without)} cases have"
         notes.append(
-            f"{_cases_have(without)} no MPI loss, since the environment has no NetPIPE over TCP to"
-            f" compare with: {_first(without)}"
+            f"{have} no MPI loss, since the environment has no NetPIPE over TCP to compare with:"
+            f" {_first(without)}"
         )
-    notes += _without_share(judged)
     if matrix.baseline is None:
         return [*notes, "no scores: the baseline's partition is no part of what was asked for"]
     ran = [one.case for one in judged if one.measured]
@@ -364,7 +355,7 @@ def _notes_on_cases(
         # Cases that were looked up in the store have notes of their own.
         looked_for = [*alongside.not_found, *(one.case for one in alongside.left_out)]
     of_baseline, known = (
-        {group_rulings.group(case) for case in cases if _place(case) == matrix.baseline}
+        {engine.group(case) for case in cases if _place(case) == matrix.baseline}
         for cases in (matrix.cases, [*ran, *looked_for])
     )
     if missing := len(of_baseline - known):
@@ -380,30 +371,25 @@ def _place(case: Case) -> ScoreBaseline:
     return ScoreBaseline(case.partition, case.environment)
 
 
-def _undefined(
-    judged: Sequence[CaseVerdict], wanted: Callable[[Finding], bool]
-) -> Iterator[tuple[Case, Finding]]:
-    """Yield the undefined findings that are ``wanted``, each with its case."""
+def _notes_of_criteria(judged: Sequence[CaseVerdict]) -> list[str]:
+    """Return what criteria could not judge and did not assert, by criterion and reason."""
+    found: dict[tuple[str, str, str], dict[str, None]] = defaultdict(dict)
     for one in judged:
         for finding in one.findings:
-            if finding.own_level is Level.UNDEFINED and wanted(finding):
-                yield one.case, finding
-
-
-def _not_counted(judged: Sequence[CaseVerdict]) -> list[str]:
-    """Return what the criteria on counters could not judge and did not assert, by reason."""
-
-    def by_counters(finding: Finding) -> bool:
-        criterion = BY_FINDING.get(finding.criterion)
-        return criterion is not None and criterion.of_counters and finding.level is Level.SHOWN
-
-    found: dict[tuple[str, str], dict[str, None]] = defaultdict(dict)
-    for case, finding in _undefined(judged, by_counters):
-        found[finding.criterion, finding.why_undefined or finding.reason][str(case)] = None
+            if (finding.own_level, finding.level) == (Level.UNDEFINED, Level.SHOWN):
+                note = BY_FINDING[finding.criterion].note
+                why = finding.why_undefined or finding.reason if "{why}" in note else ""
+                found[note, finding.criterion, why][str(one.case)] = None
     return [
-        f"{criterion} of {'1 case' if len(several) == 1 else f'{len(several)} cases'} not known:"
-        f" {why}: {_first(list(several))}"
-        for (criterion, why), several in found.items()
+        note.format(
+            name=name,
+            count="1 case" if len(several) == 1 else f"{len(several)} cases",
+            have="has" if len(several) == 1 else "have",
+            cases=_first([*several]),
+            why=why,
+        )
+        for (note, name, why), several in found.items()
+        if note
     ]
 
 
@@ -414,21 +400,6 @@ def _lacks_tcp(case: Case, absent: Collection[tuple[str, str, str]]) -> bool:
     return bool(
         over_tcp and (case.partition, case.environment, benchmark.feature(over_tcp)) in absent
     )
-
-
-def _without_share(judged: Sequence[CaseVerdict]) -> list[str]:
-    """Return the cases whose share of the line rate is not defined, by the reason."""
-    measured = {one.case: one.measured for one in judged}
-    found: dict[str, list[str]] = defaultdict(list)
-    for case, finding in _undefined(judged, lambda one: one.criterion == "line rate"):
-        why = None
-        if measured[case]:
-            why = measured[case].landmarks.why("asymptotic_mb_s", figures=False)
-        found[why or finding.why_undefined].append(str(case))
-    return [
-        f"{_cases_have(several)} no share of the line rate: {_first(several)}: {why}"
-        for why, several in found.items()
-    ]
 
 
 def _not_found(
@@ -449,10 +420,6 @@ def _not_found(
             f"{len(others)} cases of other configurations are in no session of {alongside.store}"
             f"{taken} in which they passed: {_first(others)}"
         )
-
-
-def _cases_have(several: Sequence[str]) -> str:
-    return "1 case has" if len(several) == 1 else f"{len(several)} cases have"
 
 
 def _first(names: Sequence[str]) -> str:
@@ -494,13 +461,13 @@ def unsettled_of(session: Session) -> dict[tuple, Unsettled]:
     subjects = {key: _own_subject(session, result) for key, result in ran.items()}
     several = list(subjects.values())
     along = findings_along(several, session)
-    across = group_rulings.across(several, _own_baseline(ran.values()))
+    across = engine.across(several, _own_baseline(ran.values()))
     found = {}
     for key, result in ran.items():
         one = _judged(result.case, result, None, None, (*along[key], *across.get(key, ())), None)
         found[key] = Unsettled(
             tuple(it.reason for it in one.findings if it.level is Level.INCONCLUSIVE),
-            disturbances(subjects[key]),
+            subjects[key].disturbances,
             one.failed,
         )
     return found

@@ -11,10 +11,10 @@ from netproof.benchmarks.registry import check_name
 from netproof.criteria import Finding, Level
 from netproof.measurement.case import Case
 from netproof.session.session import CheckResult
-from netproof.verdict import case_rulings, limits
+from netproof.verdict import engine, limits
+from netproof.verdict.engine import Subject
 from netproof.verdict.limits import TIME_AT, Limits
 from netproof.verdict.references import XFAIL, NotThere, ReferenceFile
-from netproof.verdict.subject import Subject
 
 Entries = Callable[[Case], Mapping[str, Any]]
 """A case's entries in a file of references by variable; raises NotThere, and NetproofError."""
@@ -103,7 +103,7 @@ def judge(subject: Subject, entries: Entries) -> Rejudged:
     ]
     findings = [
         finding.ruled(Level.FAIL if finding.level is Level.UNDEFINED else finding.level)
-        for finding in case_rulings.references(subject, limits.of_references(found)).values()
+        for finding in engine.references(subject, limits.of_references(found)).values()
     ]
     expected = []
     for name, entry in found.items():

@@ -27,9 +27,9 @@ from netproof.session.measured import Measured
 from netproof.store import Store, StoredSession, questions
 from netproof.store.folder import INCOMING, MARKER
 from netproof.store.tables import FORMAT, KEY, PATH_COLUMNS, TABLES
-from netproof.verdict import case_rulings, judging
+from netproof.verdict import confirmations, judging
+from netproof.verdict.engine import Subject
 from netproof.verdict.judging import ingest
-from netproof.verdict.subject import Subject
 
 ROOT = Path(__file__).resolve().parents[3]
 SESSIONS = ROOT / "tests" / "data" / "sessions"
@@ -314,7 +314,7 @@ def test_launches_next_to_others_are_kept_and_counted_as_their_environments(stor
     assert sum(len(launch.peers) for one in cases for launch in one.launches) == len(added)
     subjects = [Subject(one, "gige", Settings(), {}) for one in cases]
     around = again.by_case(one for result in read.results for one in result.again or ())
-    counts = case_rulings.launched(subjects, around)
+    counts = confirmations.launched(subjects, around)
     rows = questions.crashes(store, [stored]).to_pylist()
     names = ("partition", "environment", "launches", "crashed")
     assert sorted(tuple(row[name] for name in names) for row in rows) == sorted(

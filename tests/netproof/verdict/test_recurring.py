@@ -27,7 +27,7 @@ FOLDED = "1 warning as in the last 3 sessions: inversion, fast-ethernet, mpich, 
 WARNED = "WARN testbed:fast-ethernet mpich NetPIPE mpi between oneway (switch fast-ethernet)"
 
 
-SPREAD_SHOWN = {"launch_spread": {"warn": None}}
+SPREAD_SHOWN = {"launch_spread": {"warn": None}, "dip": {"warn": None, "fail": None}}
 
 
 def with_criteria(stored: Session, criteria: dict) -> Session:

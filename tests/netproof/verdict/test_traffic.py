@@ -17,8 +17,7 @@ from netproof.present.traffic import print_traffic
 from netproof.session import job_files, session
 from netproof.session.pair_rounds import PairCurve, PairLaunch, PairRounds
 from netproof.site.partition import Partition
-from netproof.verdict.case_rulings import counted
-from netproof.verdict.subject import Subject
+from netproof.verdict.engine import Subject, counted
 from netproof.verdict.traffic import (
     ALL_LOSE,
     Seen,
