@@ -16,9 +16,8 @@ from netproof.measurement.case import Case
 from netproof.measurement.curve import Curve
 from netproof.measurement.payload import Payload
 from netproof.session import plan
-from netproof.session.measured import Crash, Launch, Measured, line_rate_of_case
-from netproof.session.rank_use import RankUse, Start
-from netproof.session.step_words import (
+from netproof.session.measured import Crash, Launch, Measured, RankUse, Start, line_rate_of_case
+from netproof.session.step_output import (
     cpu_by_node,
     died_first,
     last_line,

@@ -321,7 +321,7 @@ class PeerEnvironment:
     def step(self, step: Step) -> Step:
         """A step that ``srun`` starts, in this environment."""
         return replace(
-            step, command=shlex.join(["bash", "./peer.sh", f"./{self.file}"]) + f" {step.command}"
+            step, command=shlex.join(["bash", "./paired.sh", f"./{self.file}"]) + f" {step.command}"
         )
 
 

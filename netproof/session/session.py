@@ -34,6 +34,9 @@ MEASURED_FORMAT = 4
 
 _REPORTS = "run-*.json"
 
+REFERENCE = "reference"
+"""Criterion of the findings that references make."""
+
 GOOD_RESULTS = ("pass", "xfail")
 """ReFrame's results of a case that is as it should be, or fails as the references expect."""
 
@@ -140,6 +143,14 @@ class Session:
     def labels(self) -> dict[str, str]:
         """What the session was told of itself, by ``reframe --session-extras``."""
         return {key: _word(value) for key, value in self.info.items() if key not in _REFRAME_KEYS}
+
+
+def label_of(stated: str) -> tuple[str, str]:
+    """Key and value of ``KEY=VALUE``; NetproofError for another form."""
+    key, equals, value = stated.partition("=")
+    if not (key and equals):
+        raise NetproofError(f"{stated!r} is no label: KEY=VALUE, kernel=6.1 for instance")
+    return key, value
 
 
 def reports(folder: Path) -> list[Path]:

@@ -28,9 +28,8 @@ from netproof.measurement.curve import Curve
 from netproof.measurement.landmark_table import RATES
 from netproof.measurement.launches import median_curve
 from netproof.session import packed, session
-from netproof.session.labels import label_of
 from netproof.session.provenance import OfSession, of_report
-from netproof.session.session import GOOD_RESULTS, PAIRS_KEY, Session
+from netproof.session.session import GOOD_RESULTS, PAIRS_KEY, Session, label_of
 from netproof.site.partition import ScoreBaseline
 from netproof.store import ingest
 from netproof.store.folder import SESSION, Damaged, Store, StoredSession, verify

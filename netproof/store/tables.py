@@ -24,8 +24,7 @@ from netproof.measurement.eager_limit import EagerLimit
 from netproof.measurement.landmark_table import LANDMARKS
 from netproof.measurement.pace import Pace
 from netproof.measurement.payload import Payload
-from netproof.session.measured import Crash, Peer
-from netproof.session.rank_use import RankUse
+from netproof.session.measured import Crash, Peer, RankUse
 
 FORMAT = 2
 """Format of the store; raised when a table's columns change."""
