@@ -84,7 +84,25 @@ def of_job(
     asked = benchmark.asked(case, partition.max_message_bytes, settings)
     line_rate = line_rate_of_case(partition.rail_links(), case, mpi_over_tcp=mpi_over_tcp)
     read, subject = reader(folder, case), benchmark.subject(case)
-    return _measured(folder, case, subject, partition, launches, asked, read, line_rate)
+    recorded = records(folder)
+    done, crashed, reasons = [], [], []
+    for number in range(1, launches + 1):
+        step = f"{subject}.{number}"
+        crashed += crashes(folder, step, number, recorded)
+        try:
+            launch = read_launch(folder, step, number, recorded, case, asked, read)
+            insist_on_pace(launch, folder, step, case, partition)
+            done.append(with_twin(launch, folder, step, case, partition, recorded))
+        except Incomplete as error:
+            reasons += error.reasons
+        except (NetproofError, OSError) as error:
+            reasons.append(str(error))
+    if reasons:
+        raise Incomplete(reasons)
+    # Short bursts over an emulated link are no peak.
+    peak_from = partition.line_rate_from_bytes if line_rate else 0
+    starts = _starts(folder, case, recorded)
+    return Measured(case, tuple(done), line_rate, peak_from, tuple(crashed), starts)
 
 
 def with_twin(
@@ -124,37 +142,6 @@ def with_twin(
             messages, _ = function.messages_on_link(case.ranks, case.ranks_per_node)
         curve = twin.alike(curve, launch.curve, messages)
     return dataclasses.replace(launch, twin=curve)
-
-
-def _measured(
-    folder: Path,
-    case: Case,
-    subject: str,
-    partition: Partition,
-    launches: int,
-    asked: tuple[int, ...],
-    read: Callable[[str], Curve],
-    line_rate: float | None,
-) -> Measured:
-    recorded = records(folder)
-    done, crashed, reasons = [], [], []
-    for number in range(1, launches + 1):
-        step = f"{subject}.{number}"
-        crashed += crashes(folder, step, number, recorded)
-        try:
-            launch = read_launch(folder, step, number, recorded, case, asked, read)
-            insist_on_pace(launch, folder, step, case, partition)
-            done.append(with_twin(launch, folder, step, case, partition, recorded))
-        except Incomplete as error:
-            reasons += error.reasons
-        except (NetproofError, OSError) as error:
-            reasons.append(str(error))
-    if reasons:
-        raise Incomplete(reasons)
-    # Short bursts over an emulated link are no peak.
-    peak_from = partition.line_rate_from_bytes if line_rate else 0
-    starts = _starts(folder, case, recorded)
-    return Measured(case, tuple(done), line_rate, peak_from, tuple(crashed), starts)
 
 
 def crashes(

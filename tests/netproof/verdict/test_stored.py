@@ -250,7 +250,7 @@ def test_rounds_of_pairs_are_kept_with_what_they_accuse(
     by_store = insist_on_the_same(read)
     insist_on_equal(by_store.verdict, judging.judge_session(as_reported).verdict)
     (judged,) = by_store.verdict.pairs
-    assert judged.rounds == PairRounds.from_json(of_pairs[0])
+    assert judged.rounds == of_pairs[0]
     if status is not None:
         assert by_store.verdict.status == status
         assert any("fast-ethernet" in fault for fault in by_store.verdict.faults)
