@@ -116,16 +116,9 @@ def with_twin(
         return launch
     sweep = plan.twin_sweep(partition)
     name = plan.twin_name(step)
-    entry, errors = recorded.get(name), folder / f"{name}.err"
-    if entry is None:
-        raise Incomplete([f"{folder / LAUNCHES_FILE}: {name}, over the healthy twin, did not run"])
-    if entry.status != 0:
-        raise Incomplete(
-            [
-                f"{errors}: {name}, over the healthy twin, ended with status {entry.status}"
-                f"{last_words(errors)}"
-            ]
-        )
+    reason = failure(folder, name, recorded, ", over the healthy twin,")
+    if reason:
+        raise Incomplete([reason])
     over_tcp = case
     if not registry.of(case).by_protocol:
         direction = registry.function_of(case).direction
@@ -181,31 +174,12 @@ def read_launch(
     have, and no others; ``messages``: whether to read what its ranks had to send. Raises Incomplete
     with every reason, ParseError and OSError.
     """
-    entry = recorded.get(step)
-    if entry is None:
-        raise Incomplete(
-            [
-                f"{folder / LAUNCHES_FILE}: {step} did not run; the job ended before it"
-                f"{last_words(folder / JOB_ERRORS)}"
-            ]
-        )
-    errors = folder / f"{step}.err"
+    entry, errors = recorded.get(step), folder / f"{step}.err"
     before = len(crashes(folder, step, number, recorded))
     tried = f", in the last of {before + 1} attempts of which each crashed" if before else ""
-    if entry.status in TIMED_OUT_STATUS and entry.wall_s >= entry.limit_s:
-        raise Incomplete(
-            [
-                f"{errors}: {step} was ended at its limit of {entry.limit_s} s (the partition's"
-                f" step_limit_s){last_words(errors)}"
-            ]
-        )
-    if entry.status != 0:
-        raise Incomplete(
-            [
-                f"{errors}: {step} ended with status {entry.status}{tried}{last_words(errors)}"
-                f"{last_line(folder / f'{step}.out')}"
-            ]
-        )
+    reason = failure(folder, step, recorded, tried=tried)
+    if reason or entry is None:
+        raise Incomplete([reason])
     curve = read(step)
     faults = _faults(step, curve, asked)
     said = errors.read_text(errors="replace")
@@ -283,17 +257,24 @@ def _start(errors: Path, step: str, entry: StepRecord, case: Case) -> Start:
         return Start((), why=str(error))
 
 
-def failure(folder: Path, step: str, recorded: Mapping[str, StepRecord]) -> str:
-    """Why a step that made no curve did not end well; empty where it did."""
+def failure(
+    folder: Path, step: str, recorded: Mapping[str, StepRecord], what: str = "", tried: str = ""
+) -> str:
+    """Return why a step did not end well, empty where it did.
+
+    ``what``: what it is, ``tried``: how often it was made, both behind its name.
+    """
     entry, errors = recorded.get(step), folder / f"{step}.err"
     if entry is None:
-        return f"{folder / LAUNCHES_FILE}: {step} did not run{last_words(folder / JOB_ERRORS)}"
+        words = last_words(folder / JOB_ERRORS)
+        return f"{folder / LAUNCHES_FILE}: {step}{what} did not run; the job ended before it{words}"
     if entry.status == 0:
         return ""
     words = f"{last_words(errors)}{last_line(folder / f'{step}.out')}"
     if entry.status in TIMED_OUT_STATUS and entry.wall_s >= entry.limit_s:
-        return f"{errors}: {step} was ended at its limit of {entry.limit_s} s{words}"
-    return f"{errors}: {step} ended with status {entry.status}{words}"
+        limit = f"its limit of {entry.limit_s} s (the partition's step_limit_s)"
+        return f"{errors}: {step}{what} was ended at {limit}{words}"
+    return f"{errors}: {step}{what} ended with status {entry.status}{tried}{words}"
 
 
 def _faults(step: str, curve: Curve, asked: tuple[int, ...]) -> list[str]:

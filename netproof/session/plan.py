@@ -348,27 +348,14 @@ def netpipe_step(
 
     ``order``: its place among the job's steps, from 0, by which it finds its port.
     """
-    output = f"{subject}.{launch}.np"
-    return Step(subject, launch, _netpipe_command(*variant, sweep, output, order, partition, srun))
-
-
-def _netpipe_command(
-    protocol: str,
-    path: str,
-    direction: str,
-    sweep: SizeSweep,
-    output: str,
-    order: int,
-    partition: Partition,
-    srun: Sequence[str],
-) -> str:
-    arguments = [*netpipe_arguments(partition, protocol, path, sweep), "-o", output]
-    if protocol == "mpi":
-        if direction == "bidirectional":
-            arguments = ["-2", "-a", *arguments]
-    else:
+    protocol, path, direction = variant
+    output = ["-o", f"{subject}.{launch}.np"]
+    arguments = [*netpipe_arguments(partition, protocol, path, sweep), *output]
+    if protocol == "tcp":
         arguments = [*_tcp_mode(direction, partition), *arguments]
-    return _netpipe_start(protocol, path, arguments, order, srun)
+    elif direction == "bidirectional":
+        arguments = ["-2", "-a", *arguments]
+    return Step(subject, launch, _netpipe_start(protocol, path, arguments, order, srun))
 
 
 def _netpipe_start(
