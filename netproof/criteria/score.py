@@ -151,6 +151,8 @@ def _scores(compared: Comparison) -> Iterator[Finding]:
             why = "score undefined: the baseline is no part of this run"
             yield Finding("score", Level.UNDEFINED, case.where, why)
             continue
+        if not base and not compared.baseline_name:
+            continue
         finding = score(
             case.launches,
             [launch for one in base for launch in one.launches],
