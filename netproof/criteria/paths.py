@@ -15,8 +15,8 @@ from typing import Any
 from netproof.criteria.counters import (
     LOOPBACK,
     NOT_COUNTED,
+    TIMES,
     CountedSettings,
-    RetransmissionSettings,
     Share,
     ports_of,
     sent_again,
@@ -204,7 +204,7 @@ def directions(
     rails: Sequence[str],
     *,
     where: str,
-    settings: RetransmissionSettings,
+    settings: CountedSettings,
 ) -> Finding | None:
     """Return how much more one way between two nodes loses than the other.
 
@@ -232,7 +232,7 @@ def directions(
     better, worse = sorted(ways, key=lambda way: way.value)
     value = worse.value - better.value
     level, bound = Above(settings.warn).level(value)
-    apart = (worse.count or 0) >= settings.least and worse.value >= settings.times * better.value
+    apart = (worse.count or 0) >= settings.least and worse.value >= TIMES * better.value
     flagged = level is Level.WARN and apart
     if level is Level.WARN and not apart:
         level = Level.PASS

@@ -54,31 +54,19 @@ FLOOR_INSIDE = Below()
 """Within a node, where libraries copy once or twice, nothing is asserted."""
 
 
-@dataclass(frozen=True)
-class Envelope:
-    """The least time at each size over configurations, and the configuration that has it.
+def envelope(
+    curves: Mapping[str, Curve], settings: Above = ENVELOPE
+) -> dict[int, tuple[float, str]]:
+    """Return by size in bytes the least time in µs and whose it is, where two or more have one.
 
-    ``curve`` holds only the sizes of at least 4 bytes that two configurations or more have.
-    """
-
-    curve: Curve
-    fastest: tuple[str, ...]
-
-
-def envelope(curves: Mapping[str, Curve], settings: Above = ENVELOPE) -> Envelope | None:
-    """Return the least time at each size, after the GigE synthetic-benchmark report.
-
-    ``curves``: by configuration, of one function at the same ranks. None where no two share a size.
+    ``curves``: by configuration, of one function at the same ranks. After the GigE
+    synthetic-benchmark report.
     """
     holders: dict[int, list[tuple[float, str]]] = {}
     for label, curve in curves.items():
         for size, time in _times_or_reason(curve, settings)[0].items():
             holders.setdefault(size, []).append((time, label))
-    least = {size: min(times) for size, times in sorted(holders.items()) if len(times) > 1}
-    if not least:
-        return None
-    times, fastest = zip(*least.values(), strict=True)
-    return Envelope(Curve(tuple(least), times), fastest)
+    return {size: min(times) for size, times in sorted(holders.items()) if len(times) > 1}
 
 
 def _times_or_reason(curve: Curve, settings: Above) -> tuple[dict[int, float], str]:
