@@ -1,4 +1,8 @@
-"""The interface of a criterion: number, settings, names of its findings, function."""
+"""The interface of a criterion: number, settings, names of its findings, function.
+
+There are three kinds: along one curve (``judge``), across configurations (``compare``), and of
+counts (``judge`` with ``of_counters``). What other rooms need to know of one is an attribute.
+"""
 
 from __future__ import annotations
 
