@@ -6,7 +6,6 @@ from netproof.criteria import (
     consistency,
     counters,
     launches,
-    paths,
     protocol,
     rate,
     score,
@@ -15,7 +14,7 @@ from netproof.criteria import (
 )
 from netproof.criteria.interface import Criterion
 
-FAMILIES = (slower, score, shape, rate, launches, counters, paths, consistency, protocol)
+FAMILIES = (slower, score, shape, rate, launches, counters, consistency, protocol)
 
 CRITERIA: tuple[Criterion, ...] = tuple(
     sorted((one for family in FAMILIES for one in family.CRITERIA), key=lambda one: one.number)

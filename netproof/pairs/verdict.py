@@ -17,8 +17,8 @@ from statistics import fmean, median
 from typing import Any
 
 from netproof.criteria import Finding, Level
+from netproof.criteria.counters import path
 from netproof.criteria.interface import CountedLaunch
-from netproof.criteria.paths import path
 from netproof.measurement import interval
 from netproof.measurement.disturbance import (
     DisturbanceSettings,
