@@ -66,7 +66,7 @@ _INTERFACE_PACKETS = ("rx_packets", "tx_packets")
 PATH = "path"
 """Name of findings on the interface that traffic took."""
 
-_NOT_COUNTED = (
+_NOWHERE = (
     "no interface counted what was sent: it went through memory that the nodes share, or over a"
     " device whose counters are not known"
 )
@@ -499,7 +499,7 @@ def path(
     if level in (Level.PASS, Level.SHOWN):
         why = f"at least {least} were sent between nodes, and {named} carried {carried}"
     else:
-        interface, words = None, _NOT_COUNTED
+        interface, words = None, _NOWHERE
         for name, sent in elsewhere.most_common(1):
             if 2 * sent > payload - on_rails:
                 share_of_all = sent / max(payload, on_rails + elsewhere.total())
@@ -618,5 +618,6 @@ CRITERIA = (
         },
         _judge,
         of_counters=True,
+        note="{name} of {count} not known: {why}: {cases}",
     ),
 )

@@ -7,7 +7,7 @@ that neither its rate nor any machine's number is needed.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, cached_property
 from statistics import median
@@ -33,7 +33,7 @@ from netproof.criteria.findings import (
     undefined,
     undefined_if_unreadable,
 )
-from netproof.criteria.interface import Criterion
+from netproof.criteria.interface import Comparison, Criterion
 from netproof.criteria.score import NO_INTERVAL
 from netproof.measurement import interval as intervals
 from netproof.measurement import links
@@ -363,7 +363,64 @@ def _against(
     )
 
 
+def _envelopes(compared: Comparison) -> Iterator[Finding]:
+    """Yield the findings on each case; one alone has no envelope, which is only shown."""
+    cases = compared.cases
+    # Partitions may have bounds of their own; mostly they have the same.
+    by_settings: dict[Above, set[str]] = {}
+    for case in compared.judged():
+        by_settings.setdefault(case.settings.envelope, set()).add(case.where)
+    for settings, asked in by_settings.items():
+        for finding in above_envelope(
+            {label: case.curve for label, case in cases.items()},
+            settings,
+            launches={label: case.launches for label, case in cases.items()},
+            crossings={label: one.crossing for label, one in cases.items() if one.crossing},
+            pairs={sides: launches for sides, (launches, _) in compared.pairs.items()},
+            only=compared.only,
+        ):
+            if len(cases) == 1 and finding.level is Level.UNDEFINED:
+                yield finding.ruled(Level.SHOWN)
+            elif finding.where in asked:
+                yield compared.weighed(finding)
+
+
+def _floors(compared: Comparison) -> Iterator[Finding]:
+    """Yield the finding on each case that has another environment at its place."""
+    for case in compared.judged():
+        others = {
+            label: other.launches
+            for label, other in compared.cases.items()
+            if other.place and other.place == case.place and other.environment != case.environment
+        }
+        finding = floor(
+            case.launches,
+            others,
+            where=case.where,
+            settings=case.settings.floor_inside if case.inside else case.settings.floor,
+            pairs={
+                label: compared.pairs[case.where, label][0]
+                for label in others
+                if (case.where, label) in compared.pairs
+            },
+            weighed=compared.weighed,
+        )
+        if finding is not None:
+            yield finding
+
+
 CRITERIA = (
-    Criterion(1, {"envelope": ENVELOPE}, {"envelope": "envelope"}),
-    Criterion(20, {"floor": FLOOR, "floor_inside": FLOOR_INSIDE}, {"floor": "floor"}),
+    Criterion(
+        1,
+        {"envelope": ENVELOPE},
+        {"envelope": "envelope"},
+        compare=_envelopes,
+        note="{count} {have} no envelope, since no other configuration measured the same: {cases}",
+    ),
+    Criterion(
+        20,
+        {"floor": FLOOR, "floor_inside": FLOOR_INSIDE},
+        {"floor": "floor"},
+        compare=_floors,
+    ),
 )

@@ -8,14 +8,14 @@ from netproof.criteria import Finding, Level
 from netproof.criteria.counters import MORE, PATH
 from netproof.diagnosis.evidence import Evidence, EvidenceSource, Place, PlaceKind, RedCase, Sign
 from netproof.measurement.disturbance import NodeLoad
-from netproof.measurement.readings import LandmarkSettings
+from netproof.measurement.readings import LATENCY_BELOW
 from netproof.session.node_facts import Node
 from netproof.session.rank_use import RankUse
 from netproof.site.hostlist import fold
 from netproof.site.pair_settings import PairQuantity
 from netproof.verdict.judging import JudgedSession
 from netproof.verdict.limits import size_of
-from netproof.verdict.traffic import ALL_LOSE, LOSES, LOST_ONCE
+from netproof.verdict.traffic import ALL_LOSE, LOSES, LOSES_TO, LOST_ONCE
 from netproof.verdict.verdict import CaseVerdict
 
 LEAST_LAUNCHES = 3
@@ -49,7 +49,8 @@ class PartitionView:
         self.totals = [one for one in verdict.traffic if one.partition == partition]
         self.rails = [one for one in self.totals if one.rail]
         self._standing_out = verdict.standing_out
-        self.lossy, self.lost_once = (self._stands_out(name) for name in (LOSES, LOST_ONCE))
+        self.lossy = [*self._stands_out(LOSES), *self._stands_out(LOSES_TO)]
+        self.lost_once = self._stands_out(LOST_ONCE)
         everywhere = (ALL_LOSE, f"pairs on {partition}")
         self.all_lose = [
             one for one in verdict.standing_out if (one.criterion, one.where) == everywhere
@@ -167,7 +168,7 @@ def _quantity(judged: CaseVerdict) -> PairQuantity:
     if judged.measured is None or judged.faults:
         return PairQuantity.RATE
     latency_us, rate_mb_s = judged.measured.landmarks.latency_us, judged.measured.line_rate_mb_s
-    short = LandmarkSettings().latency_below
+    short = LATENCY_BELOW
     if latency_us is not None and rate_mb_s is not None:
         short = max(short, latency_us * rate_mb_s)
     sizes: list[int | None] = []

@@ -470,7 +470,7 @@ def _losing(alone: Sequence[VictimRun], bounds: CountedSettings) -> tuple[list[L
     for port in ports:
         high = port.share - port.usual > MORE and port.share > TIMES * port.usual
         if high and port.count >= bounds.least:
-            nodes = tuple(sorted({port.node, *port.or_of}))
+            nodes = port.nodes
             found[nodes] = cause(CauseKind.LOSING_PORT, nodes, port.share, port.seen)
     return list(found.values()), ""
 

@@ -58,6 +58,8 @@ def headline(diagnosis: Diagnosis) -> str:
     if diagnosis.outcome is not DiagnosisOutcome.FOUND:
         nothing = diagnosis.outcome is DiagnosisOutcome.NOTHING
         word = "nothing wrong was found" if nothing else "inconclusive"
+        if nothing and diagnosis.not_known:
+            word += " in what was measured"
     text = f"{diagnosis.partition}: {word}"
     if diagnosis.cases:
         text += f"; {diagnosis.passed} of {diagnosis.cases} measured cases passed"

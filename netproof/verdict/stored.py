@@ -498,7 +498,7 @@ def _insist_on_fit(judged: CaseVerdict, row: Mapping[str, Any] | None) -> None:
 def _along_curve(criterion: str) -> bool:
     """Check whether a finding is on a case's own curve, and not on a comparison."""
     found = BY_FINDING.get(criterion)
-    return found is None or found.judge is not None or criterion == "crashes"
+    return found is None or found.judge is not None
 
 
 def _key(row: Mapping[str, Any]) -> tuple[Any, ...]:

@@ -177,7 +177,7 @@ def _recorded(report: Report, what: str) -> dict[str, dict[str, Any]]:
     found: dict[str, dict[str, Any]] = {}
     for result in report.judged.session.results:
         if result.measured is not None:
-            found.setdefault(getattr(result, what), result.measured[f"{what}_extras"])
+            found.setdefault(getattr(result, what), result.extras[f"{what}_extras"])
     return found
 
 

@@ -109,8 +109,11 @@ def test_the_document_is_json_and_has_every_key_of_its_page():
 
 def test_nothing_wrong_is_said_as_what_was_found():
     healthy = dataclasses.replace(diagnosis(), red=0, passed=10)
-    assert shown.headline(healthy) == (
+    assert shown.headline(dataclasses.replace(healthy, not_known=())) == (
         "gige: nothing wrong was found; 10 of 10 measured cases passed"
+    )
+    assert shown.headline(dataclasses.replace(healthy, not_known=("a pair never met",))) == (
+        "gige: nothing wrong was found in what was measured; 10 of 10 measured cases passed"
     )
 
 
