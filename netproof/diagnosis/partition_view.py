@@ -25,10 +25,11 @@ LEAST_LAUNCHES = 3
 class PartitionView:
     """The verdict on one partition: cases, rounds of pairs, findings, totals, nodes.
 
-    ``measured``: cases with a curve; ``red``: failed cases; ``failed_jobs``: jobs that did not
-    finish or crashed too often, a sentence each; ``losing``: share of retransmitted segments per
-    node; ``loses_from``, ``loses_much_from``: shares that warn and fail; ``cleared``: nodes cleared
-    by rounds of pairs, in the quantities ``cleared_by``; ``evidence``: as it is gathered.
+    ``measured``: cases with a curve; ``passed``: cases, each with its nodes; ``red``: failed cases;
+    ``failed_jobs``: jobs that did not finish or crashed too often, a sentence each; ``losing``:
+    share of retransmitted segments per node; ``loses_from``, ``loses_much_from``: shares that warn
+    and fail; ``cleared``: nodes cleared by rounds of pairs, in the quantities ``cleared_by``;
+    ``evidence``: as it is gathered.
     """
 
     def __init__(self, judged: JudgedSession, partition: str) -> None:
@@ -41,7 +42,7 @@ class PartitionView:
         self.cases = [one for one in verdict.cases if one.case.partition == partition]
         self.ran = [one for one in self.cases if one.result is not None]
         self.measured = [one for one in self.ran if one.measured is not None]
-        self.passed = tuple(one.case for one in self.measured if one.passed)
+        self.passed = {one.case: self._ran_on(one) for one in self.measured if one.passed}
         self.pairs = [one for one in verdict.pairs if one.rounds.partition == partition]
         self.findings = [one for one in verdict.nodes if one.partition == partition]
         self.coverage = [one for one in verdict.coverage if one.partition == partition]
