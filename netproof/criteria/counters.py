@@ -600,7 +600,6 @@ def _judge(case: CaseCurves, settings: Any) -> list[Finding]:
 
 CRITERIA = (
     Criterion(
-        15,
         {
             "carrier_change": CARRIER_CHANGES,
             "interface_error": INTERFACE_ERRORS,

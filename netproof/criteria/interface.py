@@ -1,4 +1,4 @@
-"""The interface of a criterion: number, settings, names of its findings, function."""
+"""The interface of a criterion: settings, names of its findings, function."""
 
 from __future__ import annotations
 
@@ -139,9 +139,8 @@ def same_function(case: CaseCurves) -> Hashable:
 class Criterion:
     """A criterion, one of the ``CRITERIA`` of its family's module.
 
-    ``number``: its section in docs/criteria.md, by which criteria are ordered; ``settings``: the
-    default of each key that a site may change; ``findings``: their names, each with the key of its
-    settings, None where nothing is ever asserted. ``judge``: judges one case with the settings of
+    ``settings``: the default of each key that a site may change; ``findings``: their names, each
+    with the key of its settings, None where nothing is ever asserted. ``judge``: judges one case with the settings of
     its partition; None for a criterion that compares cases: ``compare`` gives the findings on
     cases of which ``group`` is the same and not None. ``of_baseline``: it is relative to the
     baseline. ``note``: the sentence on the cases for which it is only shown as undefined, with
@@ -157,7 +156,6 @@ class Criterion:
     finding on one rests on.
     """
 
-    number: int
     settings: Mapping[str, Bounds]
     findings: Mapping[str, str | None]
     judge: Callable[[CaseCurves, Any], Iterable[Finding]] | None = None

@@ -75,7 +75,10 @@ def test_a_setting_that_is_gone_is_named_with_what_holds_in_its_place(changes, r
 @pytest.mark.parametrize(
     ("changes", "reason"),
     [
-        ({"jumps": {"fail": 6}}, "'jumps' is no criterion; those are envelope, score, inversion"),
+        (
+            {"jumps": {"fail": 6}},
+            "'jumps' is no criterion; those are envelope, floor, score, inversion",
+        ),
         ({"jump": 6}, "'jump' is 6, and has to be a dictionary of settings"),
         (
             {"jump": {"fails": 6}},
