@@ -140,17 +140,17 @@ class Criterion:
     """A criterion, one of the ``CRITERIA`` of its family's module.
 
     ``settings``: the default of each key that a site may change; ``findings``: their names, each
-    with the key of its settings, None where nothing is ever asserted. ``judge``: judges one case with the settings of
-    its partition; None for a criterion that compares cases: ``compare`` gives the findings on
-    cases of which ``group`` is the same and not None. ``of_baseline``: it is relative to the
-    baseline. ``note``: the sentence on the cases for which it is only shown as undefined, with
-    ``{count}``, ``{have}``, ``{cases}``, ``{why}`` and the ``{name}`` of the finding; empty where
-    nothing is said. ``of_launches``: whether it judges all
-    launches, with intervals, and is decided by more of them. Otherwise it flags sizes of the first
-    launches, which are measured again if it has ``at_sizes``: the value at each size of the points
-    that are ``read``, whose meaning is ``sentence``. ``of_counters``: it judges the nodes'
-    counters, whatever else ran there, and no repeat decides it; a missing counter is reported once
-    per session, and fails where its settings say so. ``of_measurement``: a flag is an error of
+    with the key of its settings, None where nothing is ever asserted. ``judge``: judges one case
+    with the settings of its partition; None for a criterion that compares cases: ``compare`` gives
+    the findings on cases of which ``group`` is the same and not None. ``of_baseline``: it is
+    relative to the baseline. ``note``: the sentence on the cases for which it is only shown as
+    undefined, with ``{count}``, ``{have}``, ``{cases}``, ``{why}`` and the ``{name}`` of the
+    finding; empty where nothing is said. ``of_launches``: whether it judges all launches, with
+    intervals, and is decided by more of them. Otherwise it flags sizes of the first launches, which
+    are measured again if it has ``at_sizes``: the value at each size of the points that are
+    ``read``, whose meaning is ``sentence``. ``of_counters``: it judges the nodes' counters,
+    whatever else ran there, and no repeat decides it; a missing counter is reported once per
+    session, and fails where its settings say so. ``of_measurement``: a flag is an error of
     measurement, which no known flaw excuses, and an undefined value is only shown. ``others``: the
     operations that an operation is compared with; ``rests_on``: the operations whose launches a
     finding on one rests on.
