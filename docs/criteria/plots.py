@@ -1,4 +1,4 @@
-"""Draw the plots of docs/criteria.md from the curves and sessions recorded beside it.
+"""Draw the plots of docs/criteria/ from the curves and sessions recorded beside it.
 
     . ci/activate
     python docs/criteria/plots.py

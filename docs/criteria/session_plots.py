@@ -1,4 +1,4 @@
-"""Draw the plots of docs/criteria.md that rest on more than single curves.
+"""Draw the plots of docs/criteria/ that rest on more than single curves.
 
 ``plots.py`` calls these: what several functions, environments and rank counts took in a recorded
 session of a healthy and of a sick switch, and what their nodes counted.

@@ -570,7 +570,7 @@ def of_session(session: Session, matrix: Matrix) -> tuple[PairsVerdict, ...]:
 
 
 def path_of_rounds(rounds: PairRounds, here: Partition) -> Finding | None:
-    """Criterion 16 on the launches of the rounds that were counted."""
+    """Return the finding on the path of the rounds that were counted."""
     settings = here.settings()
     launches = [
         CountedLaunch(
