@@ -14,6 +14,7 @@ import json
 import math
 import os
 import re
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -164,9 +165,7 @@ def _copied(values: dict[str, Any], partitions: set[str], copy: int, **form: Any
 def _earlier(folder: Path, days: int, begun: str, info: dict[str, Any]) -> None:
     """Make the same session so many days before, of the same records."""
     place = folder / f"earlier-{days}" / begun
-    place.mkdir(parents=True)
-    for path in (folder / "reports" / begun).iterdir():
-        os.link(path, place / path.name)
+    shutil.copytree(folder / "reports" / begun, place, copy_function=os.link)
     text = (folder / "reports" / "run-1.json").read_text()
     text = text.replace(info["uuid"], f"{days:08}{info['uuid'][8:]}")
     for key in ("time_start_unix", "time_end_unix"):

@@ -26,8 +26,8 @@ from netproof.present.verdict import (
     print_unread,
 )
 from netproof.site.partition import ScoreBaseline
+from netproof.verdict.engine import group
 from netproof.verdict.explain import Crossover, cpu_rows, crossovers, failures
-from netproof.verdict.group_rulings import group
 from netproof.verdict.judging import JudgedSession
 from netproof.verdict.recurring import Recurring
 from netproof.verdict.verdict import CaseVerdict, StoredResult, Verdict

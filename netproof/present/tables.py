@@ -10,7 +10,6 @@ from typing import Any, TypeVar
 
 from rich.console import Console
 from rich.segment import Segment, Segments
-from rich.style import Style
 from rich.text import Text
 
 from netproof.benchmarks import registry
@@ -116,23 +115,25 @@ def print_table(columns: Sequence[TableColumn], out: Console, rows: range | None
     ]
     for row in range(len(columns[0].cells)) if rows is None else rows:
         lines.append([column.cells[row] for column in columns])
-    segments = []
+    segments, plain = [], ""
     for line in lines:
         for column, wide, cell in zip(columns, widths, line, strict=True):
             text = visible(str(cell)).replace("\n", " ")
-            room, style = " " * (wide - len(text)), getattr(cell, "style", "")
-            before, after = (room, "") if column.right else ("", room)
-            segments += [Segment(before), *_styled(cell, text, out.get_style(style or "none"))]
-            segments.append(Segment(after + " " * _BETWEEN_COLUMNS))
-        segments[-1] = Segment.line()
-    out.print(Segments(segments), end="", crop=False)
+            before, after = " " * (wide - len(text)), " " * _BETWEEN_COLUMNS
+            if not column.right:
+                before, after = "", before + after
+            if isinstance(cell, str):
+                plain += before + text + after
+                continue
+            segments += [Segment(plain + before), *_styled(cell, text, out)]
+            plain = after
+        plain = plain.rstrip(" ") + "\n"
+    out.print(Segments([*segments, Segment(plain)]), end="", crop=False)
 
 
-def _styled(cell: str | Text, text: str, style: Style) -> Iterable[Segment]:
+def _styled(cell: Text, text: str, out: Console) -> Iterable[Segment]:
     """Return a cell in its style; one with parts of its own styles in these."""
-    if isinstance(cell, Text) and cell.spans:
-        return cell.render(Console(color_system=None))
-    return [Segment(text, style)]
+    return cell.render(out) if cell.spans else [Segment(text, out.get_style(cell.style or "none"))]
 
 
 def print_by_heading(

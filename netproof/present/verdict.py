@@ -257,8 +257,12 @@ def _print_cases(verdict: Verdict, out: Console) -> None:
     columns += [
         TableColumn(head, cells, rank) for (head, rank), cells in (*figures, (("score", 1), scores))
     ]
-    styles = ["dim" if isinstance(one, StoredResult) else "" for one in cases]
-    columns = [replace(column, cells=list(map(Text, column.cells, styles))) for column in columns]
+    stored = [isinstance(one, StoredResult) for one in cases]
+    if any(stored):
+        for at, column in enumerate(columns):
+            cells = zip(column.cells, stored, strict=True)
+            dimmed = [Text(cell, "dim") if grey else cell for cell, grey in cells]
+            columns[at] = replace(column, cells=dimmed)
     columns.append(TableColumn("verdict", [_word(one) for one in cases], right=False))
     if width_of(columns) <= out.width or not out.is_terminal:
         print_table(columns, out)

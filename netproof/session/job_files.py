@@ -11,10 +11,10 @@ from pathlib import Path
 from netproof.benchmarks import netpipe, registry
 from netproof.benchmarks.outputs import text_of
 from netproof.errors import NetproofError, shortened
-from netproof.measurement import counter_readings, disturbance, pace, twin
+from netproof.measurement import counters, disturbance, pace, twin
 from netproof.measurement.case import Case
 from netproof.measurement.curve import Curve
-from netproof.measurement.payload import Exchanged, Payload
+from netproof.measurement.payload import Payload
 from netproof.session import plan
 from netproof.session.measured import Crash, Launch, Measured, line_rate_of_case
 from netproof.session.rank_use import RankUse, Start
@@ -173,7 +173,7 @@ def crashes(
         errors = folder / f"{step}~{attempt}.err"
         said, died = said_at_end(errors), died_first(errors)
         said += last_printed(folder / f"{step}~{attempt}.out") if not said else []
-        words, counted = " | ".join(said), counter_readings.of_crash(errors)
+        words, counted = " | ".join(said), counters.of_crash(errors)
         found.append(Crash(number, attempt, entry.order, entry.status, died, words, counted))
     raise AssertionError("the count has no end")
 
@@ -234,7 +234,7 @@ def read_launch(
     if faults:
         raise Incomplete(faults)
     loads = disturbance.loads(errors, said, cpu_by_node(said))
-    counted = counter_readings.counters(errors, said, {use.node for use in ranks})
+    counted = counters.counters(errors, said, {use.node for use in ranks})
     return Launch(
         number,
         entry.order,
@@ -268,14 +268,14 @@ def _payload(folder: Path, step: str, case: Case, ranks: Sequence[RankUse]) -> P
     return registry.of(case).payload(case, *printed, [use.node for use in ranks])
 
 
-def _exchanged(folder: Path, step: str, case: Case) -> Exchanged:
+def _exchanged(folder: Path, step: str, case: Case) -> Payload:
     """What the step's ranks had to send to each other, by what it printed."""
     try:
         printed = [text_of(folder / f"{step}.{kind}") for kind in ("out", "err")]
         return registry.of(case).exchanged(case, *printed)
     except (NetproofError, OSError) as error:
         # The curve is whole without it.
-        return Exchanged(None, None, str(error))
+        return Payload(None, str(error))
 
 
 def _starts(folder: Path, case: Case, recorded: Mapping[str, StepRecord]) -> tuple[Start, ...]:

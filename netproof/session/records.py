@@ -1,9 +1,10 @@
 """A session's folder: what each test left, written when the test has it, and read again.
 
 A run makes the folder before its first job. Each test writes a record of its own, whole or not at
-all, and ReFrame's report refers to it by path and SHA-256. A job's record has all cases that it
-measured. Where ReFrame left no report, since the run goes on or was killed, the records are read
-alone: what no record has was not measured.
+all, and ReFrame's report refers to it by path and SHA-256. Each case of a record, and each launch
+of pairs, is a file in a folder of the record's name, to which the record refers by SHA-256: no file
+grows with both the nodes and the cases. Where ReFrame left no report, since the run goes on or was
+killed, the records are read alone: what no record has was not measured.
 """
 
 from __future__ import annotations
@@ -16,7 +17,8 @@ import json
 import os
 import socket
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -43,7 +45,7 @@ HEADER = "session.json"
 PLAN_FILE = "plan.json"
 """What a job was to run, in which order, next to its output."""
 
-FORMAT = 2
+FORMAT = 3
 
 CASES = "netproof_cases"
 """The key under which a job's record has its cases: measured, or why not."""
@@ -53,13 +55,15 @@ MEASURED = "netproof_measured"
 ASKED = "netproof_asked"
 """The key under which a job's record has what the job is to measure, from before it begins."""
 
+PARTS = {
+    CASES: "cases",
+    "netproof_again": "cases",
+    "netproof_further": "cases",
+    "netproof_pairs": "launches",
+}
+"""Keys of a record, and the list below each whose entries have files of their own."""
+
 ENDED_EARLY = "the run has left no report: it goes on, or was ended"
-
-
-@dataclass(frozen=True)
-class _Reference:
-    path: str
-    sha256: str
 
 
 @dataclass(frozen=True)
@@ -81,27 +85,6 @@ class _Record:
     format: int
     test: _Test
     values: dict[str, Any]
-    counter_names: list[list[str]]
-
-
-@dataclass(frozen=True)
-class _Case:
-    case: dict[str, Any]
-    netproof_measured: dict[str, Any] | None = None
-    why: str = ""
-
-
-@dataclass(frozen=True)
-class _Cases:
-    shared: dict[str, Any]
-    cases: list[_Case]
-
-
-@dataclass(frozen=True)
-class _Asked:
-    shared: dict[str, Any]
-    cases: list[Case]
-    launches: int
 
 
 def make_folder(reports: Path) -> Path:
@@ -185,36 +168,63 @@ def new_path(folder: Path, test: Mapping[str, Any]) -> Path:
 
 def write(path: Path, test: Mapping[str, Any], values: Mapping[str, Any]) -> dict[str, str]:
     """Write what a test left, and return the reference to it for ReFrame's report."""
-    names: dict[tuple[str, ...], int] = {}
-    record = {"format": FORMAT, "test": dict(test), "values": _folded(dict(values), names)}
-    record["counter_names"] = [list(several) for several in names]
-    text = sealed(record)
+    values = dict(values)
+    for key, below in PARTS.items():
+        if values.get(key):
+            several = [_part(path, one) for one in values[key][below]]
+            values[key] = {**values[key], below: several}
+    text = sealed({"format": FORMAT, "test": dict(test), "values": values})
     writing.replace(path, text)
-    return {
-        "path": f"{path.parent.name}/{path.name}",
-        "sha256": hashlib.sha256(text.encode()).hexdigest(),
-    }
+    return {"path": f"{path.parent.name}/{path.name}", "sha256": _sha256(text.encode())}
+
+
+def _part(path: Path, value: Any) -> str:
+    """Write an entry of a record, unless it is written, and return its SHA-256."""
+    if isinstance(value, str):
+        return value
+    names: dict[tuple[str, ...], int] = {}
+    part = {"value": _folded(value, names)}
+    part["counter_names"] = [list(several) for several in names]
+    text = json.dumps(part, separators=(",", ":"), allow_nan=False) + "\n"
+    sha256 = _sha256(text.encode())
+    target = _part_path(path, sha256)
+    if not target.exists():
+        target.parent.mkdir(exist_ok=True)
+        writing.replace(target, text)
+    return sha256
+
+
+def _part_path(record: Path, sha256: str) -> Path:
+    return record.with_suffix("") / f"{sha256[:32]}.json"
+
+
+def _sha256(content: bytes) -> str:
+    return hashlib.sha256(content).hexdigest()
 
 
 def sealed(record: Mapping[str, Any]) -> str:
     """Return a record as JSON whose last key is the SHA-256 of what stands before it."""
     text = json.dumps(record, separators=(",", ":"), allow_nan=False).removesuffix("}")
-    return f'{text},"sha256":"{hashlib.sha256(text.encode()).hexdigest()}"}}\n'
+    return f'{text},"sha256":"{_sha256(text.encode())}"}}\n'
 
 
 def _unsealed(path: Path, content: bytes) -> Any:
     """Return a record's values without its SHA-256; NetproofError where that is another one."""
     body, seal = content[:-_SEAL], content[-_SEAL:]
-    if seal != b',"sha256":"%b"}\n' % hashlib.sha256(body).hexdigest().encode():
-        raise NetproofError(f"{path}: is damaged or cut short: its SHA-256 is another one")
+    if seal != b',"sha256":"%b"}\n' % _sha256(body).encode():
+        raise NetproofError(f"{path}: is damaged or cut short: {_OTHER}")
     return json_reading.json_value(body.decode() + "}", path)
 
+
+_OTHER = (
+    "its SHA-256 is not the one written; restore the session's folder from a backup, or run again"
+)
 
 _SEAL = len(',"sha256":""}\n') + 64
 
 
 def _folded(value: Any, names: dict[tuple[str, ...], int]) -> Any:
-    """Return plain values in which counters refer to the record's sets of names, by number.
+    """Return plain values in which counters refer to sets of names, by number.
 
     A node has hundreds of counters, by the same names in every launch.
     """
@@ -255,7 +265,10 @@ def resolve(document: Mapping[str, Any], report: Path) -> None:
         for test in run["testcases"]:
             reference = test.get(KEY)
             if reference:
-                codec.decode(_Reference, reference, f"{test['display_name']}: {KEY}")
+                place = f"{test['display_name']}: {KEY}"
+                reference = codec.decode(dict[str, str], reference, place)
+                if reference.keys() != {"path", "sha256"}:
+                    raise NetproofError(f"{place}: is no path and SHA-256")
                 path = report.parent / reference["path"]
                 record = read(path, reference["sha256"])
                 for key in ("unique_name", "system", "partition", "environ"):
@@ -265,10 +278,20 @@ def resolve(document: Mapping[str, Any], report: Path) -> None:
                             f" for {test.get(key)}"
                         )
                 test |= record["values"]
-                cases |= _cases(test, path)
+                with _of_records(path):
+                    cases |= _cases(test)
         for test in run["testcases"]:
             if test.get("netproof_complete") and _key(test) in cases:
                 test[MEASURED] = cases[_key(test)][MEASURED]
+
+
+@contextmanager
+def _of_records(path: Path) -> Iterator[None]:
+    """Raise NetproofError, with the path, for a record whose values are of another form."""
+    try:
+        yield
+    except (KeyError, TypeError, ValueError, AttributeError, IndexError) as error:
+        raise NetproofError(f"{path}: is no record: {error!r}") from error
 
 
 def document_of(folder: Path) -> dict[str, Any]:
@@ -292,11 +315,11 @@ def document_of(folder: Path) -> dict[str, Any]:
     for path in paths:
         record = read(path)
         test = {**_ended(record["test"]), **record["values"]}
-        if CASES not in test and ASKED in test:
-            test[CASES] = _not_seen(test, path)
         tests[test["unique_name"], test["partition"], test["environ"]] = test
-        for key, case in _cases(test, path).items():
-            cases[key] = (test, case)
+        with _of_records(path):
+            if CASES not in test and ASKED in test:
+                test[CASES] = _not_seen(test)
+            cases |= {key: (test, case) for key, case in _cases(test).items()}
     for test in tests.values():
         # What compares configurations is judged anew from the cases.
         if test.get("netproof_case"):
@@ -345,9 +368,8 @@ def document_of(folder: Path) -> dict[str, Any]:
 _CASE_KEYS = ("benchmark", "function", "ranks", "path", "direction")
 
 
-def _not_seen(test: Mapping[str, Any], path: Path) -> dict[str, Any]:
+def _not_seen(test: Mapping[str, Any]) -> dict[str, Any]:
     """The cases of a job that ended, or is under way, after ReFrame last looked."""
-    codec.decode(_Asked, test[ASKED], f"{path}: {ASKED}")
     folder, asked = Path(test["stagedir"]), test[ASKED]
     try:
         asked["shared"] |= of_plan(folder)
@@ -380,13 +402,12 @@ def _key(test: Mapping[str, Any]) -> tuple[Any, ...]:
     return (test["partition"], test["environ"], *(case.get(key) for key in _CASE_KEYS))
 
 
-def _cases(test: dict[str, Any], path: Path) -> dict[tuple[Any, ...], dict[str, Any]]:
+def _cases(test: dict[str, Any]) -> dict[tuple[Any, ...], dict[str, Any]]:
     """The cases of a job's record by what they are, with what all of them have alike."""
     test.pop(ASKED, None)
     values = test.pop(CASES, None)
     if not values:
         return {}
-    codec.decode(_Cases, values, f"{path}: {CASES}")
     found = {}
     for one in values["cases"]:
         if MEASURED in one:
@@ -395,30 +416,47 @@ def _cases(test: dict[str, Any], path: Path) -> dict[tuple[Any, ...], dict[str, 
     return found
 
 
-def read(path: Path, sha256: str | None = None) -> dict[str, Any]:
-    """Return a record, checked; NetproofError, with the path, where it is none or another's."""
+def read(path: Path, sha256: str | None = None, *, parts: bool = True) -> dict[str, Any]:
+    """Return a record, checked, with its ``parts``, else with the SHA-256 of each.
+
+    Raise NetproofError, with the path, where it is none or another's.
+    """
     trust.insist(path, "a record of the session", data=True)
-    try:
-        content = loading.read_bytes(path)
-    except OSError as error:
-        raise NetproofError(
-            f"{path}: cannot be read: {error.strerror}; the report refers to it, so keep the"
-            " session's folder next to the report"
-        ) from error
-    if sha256 is not None and hashlib.sha256(content).hexdigest() != sha256:
-        raise NetproofError(f"{path}: is not what the test left: its SHA-256 is another one")
-    try:
+    content = _content(
+        path, sha256, "the report refers to it, so keep the session's folder next to the report"
+    )
+    with _of_records(path):
         record = _unsealed(path, content)
-    except UnicodeDecodeError as error:
-        raise NetproofError(f"{path}: is no UTF-8 text: {error}") from error
     if not isinstance(record, dict) or record.get("format") != FORMAT:
         form = record.get("format") if isinstance(record, dict) else None
         raise NetproofError(
             f"{path}: is no record, or of format {form!r}, and this netproof reads {FORMAT}"
         )
     codec.decode(_Record, record, f"{path}: is no record")
-    try:
-        _unfold(record["values"], record["counter_names"])
-    except (IndexError, TypeError) as error:
-        raise NetproofError(f"{path}: counters without names: {error}") from error
+    for key, below in PARTS.items() if parts else ():
+        values = record["values"].get(key)
+        if values:
+            with _of_records(path):
+                several = [_read_part(path, one) for one in values[below]]
+                record["values"][key] = {**values, below: several}
     return record
+
+
+def _read_part(record: Path, sha256: str) -> Any:
+    path = _part_path(record, sha256)
+    content = _content(path, sha256, "its record refers to it, so keep the session's folder whole")
+    with _of_records(path):
+        part = json_reading.json_value(content.decode(), path)
+        _unfold(part["value"], part["counter_names"])
+        return part["value"]
+
+
+def _content(path: Path, sha256: str | None, remedy: str) -> bytes:
+    """Return a file's bytes; NetproofError where it is missing or has another SHA-256."""
+    try:
+        content = loading.read_bytes(path)
+    except OSError as error:
+        raise NetproofError(f"{path}: cannot be read: {error.strerror}; {remedy}") from error
+    if sha256 is not None and _sha256(content) != sha256:
+        raise NetproofError(f"{path}: is not what the test left: {_OTHER}")
+    return content

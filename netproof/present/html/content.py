@@ -11,7 +11,7 @@ from netproof.criteria import Level
 from netproof.errors import NetproofError
 from netproof.measurement.case import Case
 from netproof.present.html.html import file_name
-from netproof.verdict import group_rulings
+from netproof.verdict import engine
 from netproof.verdict.verdict import CaseVerdict, StoredResult, Verdict
 
 SPLIT_ABOVE = 300
@@ -136,10 +136,10 @@ def groups(verdict: Verdict) -> tuple[Group, ...]:
     several: dict[tuple, list[CaseVerdict]] = {}
     for judged in verdict.cases:
         partition = judged.case.partition if split else ""
-        several.setdefault((group_rulings.group(judged.case), partition), []).append(judged)
+        several.setdefault((engine.group(judged.case), partition), []).append(judged)
     stored: dict[tuple, list[StoredResult]] = {}
     for one in () if verdict.alongside is None else verdict.alongside.cases:
-        stored.setdefault(group_rulings.group(one.case), []).append(one)
+        stored.setdefault(engine.group(one.case), []).append(one)
     found: dict[str, Group] = {}
     for (key, partition), members in several.items():
         case = members[0].case

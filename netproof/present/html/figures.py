@@ -7,7 +7,6 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from netproof.benchmarks import registry
-from netproof.comparison.compared_case import Envelope
 from netproof.criteria import Level
 from netproof.measurement.case import Case
 from netproof.measurement.curve import Curve
@@ -209,18 +208,18 @@ def of_curves(
     return over_size(title, rows, flagged), looks
 
 
-def of_time(group: Group, least: Envelope | None, *, unlike_links: bool) -> ChartFigure:
+def of_time(
+    group: Group, least: Mapping[int, tuple[float, str]], *, unlike_links: bool
+) -> ChartFigure:
     """Return time over size of every configuration of a group, and the envelope of all.
 
-    ``unlike_links``: whether those of the envelope cross different links.
+    ``least``: the envelope, µs and its configuration by size; ``unlike_links``: whether those of
+    the envelope cross different links.
     """
-    envelope: Rows = []
-    if least is not None:
-        curve, fastest = least.curve, least.fastest
-        columns = zip(curve.sizes, curve.time_us, fastest, strict=True)
-        envelope = [
-            {"size_bytes": size, "time_us": time, "fastest": name} for size, time, name in columns
-        ]
+    envelope: Rows = [
+        {"size_bytes": size, "time_us": time, "fastest": name}
+        for size, (time, name) in least.items()
+    ]
     rows = [row for one in (*group.members, *group.stored) for row in case_points(one)]
     return over_size(
         group.title,

@@ -8,7 +8,7 @@ from functools import cached_property
 from typing import Any
 
 from netproof.benchmarks import registry
-from netproof.comparison.compared_case import Envelope, envelope_of_cases
+from netproof.comparison.compared_case import envelope_of_cases
 from netproof.comparison.comparison import Against
 from netproof.diagnosis.diagnosis import Diagnosis
 from netproof.experiments.literature import Study
@@ -17,7 +17,7 @@ from netproof.present.html.charts import ChartFigure, Looks
 from netproof.present.html.content import Group
 from netproof.present.html.html import file_name
 from netproof.session.provenance import OfSession
-from netproof.verdict import group_rulings
+from netproof.verdict import engine
 from netproof.verdict.judging import JudgedSession
 from netproof.verdict.power import CasePower
 from netproof.verdict.verdict import CaseVerdict
@@ -75,16 +75,16 @@ class Report:
         return {one.case.key(): group.link for group in self.groups for one in group.members}
 
     @cached_property
-    def _envelopes(self) -> dict[tuple, tuple[Envelope | None, bool]]:
+    def _envelopes(self) -> dict[tuple, tuple[dict[int, tuple[float, str]], bool]]:
         several: dict[tuple, dict[str, Any]] = {}
         for group in self.groups:
-            cases = several.setdefault(group_rulings.group(group.case), {})
+            cases = several.setdefault(engine.group(group.case), {})
             cases |= {content.label(one): one for one in (*group.members, *group.stored)}
         return {key: envelope_of_cases(cases, self.judged.matrix) for key, cases in several.items()}
 
     def figure(self, group: Group) -> ChartFigure:
         """Return time over size of a group."""
-        least, unlike_links = self._envelopes[group_rulings.group(group.case)]
+        least, unlike_links = self._envelopes[engine.group(group.case)]
         return figures.of_time(group, least, unlike_links=unlike_links)
 
     @cached_property

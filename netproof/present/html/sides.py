@@ -20,7 +20,7 @@ from netproof.present.html import content, curves
 from netproof.present.html.charts import ChartFigure, Looks
 from netproof.present.html.figures import over_size, points
 from netproof.present.html.html import file_name, render
-from netproof.verdict.group_rulings import group
+from netproof.verdict.engine import group
 
 _LOOKS = {Outcome.FASTER: "passed", Outcome.SLOWER: "warned"}
 
