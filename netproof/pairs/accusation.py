@@ -67,7 +67,10 @@ class Effect:
 
     def __str__(self) -> str:
         of = "time" if self.quantity is PairQuantity.LATENCY else self.quantity
-        shares = [f"{100 * share:.3g}" for share in (self.ratio, *self.interval)]
+        shares = [
+            f"{100 * share:,.0f}" if share >= 10 else f"{100 * share:.3g}"
+            for share in (self.ratio, *self.interval)
+        ]
         return f"{shares[0]} % of the others' {of}, {shares[1]} to {shares[2]} %"
 
 
