@@ -9,7 +9,7 @@ from netproof.criteria.counters import MORE
 from netproof.criteria.paths import PATH
 from netproof.diagnosis.evidence import Evidence, EvidenceSource, Place, PlaceKind, RedCase, Sign
 from netproof.measurement.disturbance import NodeLoad
-from netproof.measurement.readings import LandmarkSettings
+from netproof.measurement.readings import LATENCY_BELOW
 from netproof.session.node_facts import Node
 from netproof.session.rank_use import RankUse
 from netproof.site.hostlist import fold
@@ -26,10 +26,11 @@ LEAST_LAUNCHES = 3
 class PartitionView:
     """The verdict on one partition: cases, rounds of pairs, findings, totals, nodes.
 
-    ``measured``: cases with a curve; ``red``: failed cases; ``failed_jobs``: jobs that did not
-    finish or crashed too often, a sentence each; ``losing``: share of retransmitted segments per
-    node; ``loses_from``, ``loses_much_from``: shares that warn and fail; ``cleared``: nodes cleared
-    by rounds of pairs, in the quantities ``cleared_by``; ``evidence``: as it is gathered.
+    ``measured``: cases with a curve; ``passed``: cases, each with its nodes; ``red``: failed cases;
+    ``failed_jobs``: jobs that did not finish or crashed too often, a sentence each; ``losing``:
+    share of retransmitted segments per node; ``loses_from``, ``loses_much_from``: shares that warn
+    and fail; ``cleared``: nodes cleared by rounds of pairs, in the quantities ``cleared_by``;
+    ``evidence``: as it is gathered.
     """
 
     def __init__(self, judged: JudgedSession, partition: str) -> None:
@@ -42,7 +43,7 @@ class PartitionView:
         self.cases = [one for one in verdict.cases if one.case.partition == partition]
         self.ran = [one for one in self.cases if one.result is not None]
         self.measured = [one for one in self.ran if one.measured is not None]
-        self.passed = tuple(one.case for one in self.measured if one.passed)
+        self.passed = {one.case: self._ran_on(one) for one in self.measured if one.passed}
         self.pairs = [one for one in verdict.pairs if one.rounds.partition == partition]
         self.findings = [one for one in verdict.nodes if one.partition == partition]
         self.coverage = [one for one in verdict.coverage if one.partition == partition]
@@ -169,7 +170,7 @@ def _quantity(judged: CaseVerdict) -> PairQuantity:
     if judged.measured is None or judged.faults:
         return PairQuantity.RATE
     latency_us, rate_mb_s = judged.measured.landmarks.latency_us, judged.measured.line_rate_mb_s
-    short = LandmarkSettings().latency_below
+    short = LATENCY_BELOW
     if latency_us is not None and rate_mb_s is not None:
         short = max(short, latency_us * rate_mb_s)
     sizes: list[int | None] = []

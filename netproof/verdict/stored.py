@@ -519,7 +519,9 @@ def _digest(value: Any) -> str:
 
 
 def _plain(value: Any) -> Any:
-    return dataclasses.asdict(value) if dataclasses.is_dataclass(value) else str(value)
+    if not dataclasses.is_dataclass(value):
+        return str(value)
+    return {one.name: getattr(value, one.name) for one in dataclasses.fields(value)}
 
 
 def moment() -> str:

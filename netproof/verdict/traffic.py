@@ -189,6 +189,11 @@ def all_lose(several: Iterable[Seen]) -> tuple[Finding, ...]:
         if not lose or len(lose) < len(nodes):
             continue
         least, most = _percent(min(lose)), _percent(max(lose))
+        where = (
+            "all of them: look at the switch's buffers, its flow control and its drops"
+            if len(lose) > 2
+            else "them: look at their ports and cables, and at the switch's buffers and drops"
+        )
         found.append(
             Finding(
                 ALL_LOSE,
@@ -196,7 +201,7 @@ def all_lose(several: Iterable[Seen]) -> tuple[Finding, ...]:
                 f"pairs on {partition}",
                 f"all {len(lose)} nodes send {least if least == most else f'{least} to {most}'} of"
                 f" their segments again, bound {_percent(bounds.fail)}; packets are lost between"
-                " all of them: look at the switch's buffers, its flow control and its drops",
+                f" {where}",
                 value=min(lose),
                 bound=bounds.fail,
             )

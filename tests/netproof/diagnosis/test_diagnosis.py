@@ -697,6 +697,21 @@ def test_one_environment_alone_is_red_where_others_pass_the_same():
     assert culprit.consequences == 1
 
 
+def test_one_environment_that_ran_on_other_nodes_than_the_others_leaves_its_nodes_possible():
+    def cases(nodes: Sequence[str]) -> list[CaseVerdict]:
+        step = "mpi-between-oneway"
+        return [
+            judged_case(subject(step=step, on=NODES[:2]), "slow at 1024"),
+            judged_case(subject(step=step, environment="openmpi4", on=nodes)),
+        ]
+
+    culprit = only(**healthy(cases=cases(NODES[2:])))
+    assert culprit.cause is CauseName.ENVIRONMENT
+    assert culprit.alternatives == ("gige-[1-2]: these cases ran on other nodes with the others",)
+    assert culprit.distinguish_by.endswith("another environment, on the same nodes")
+    assert only(**healthy(cases=cases(NODES[:2]))).alternatives == ()
+
+
 def test_where_only_tcp_passes_it_may_be_the_switch_too():
     cases = [
         judged_case(subject(step="mpi-between-oneway"), "slow at 1024"),
