@@ -13,10 +13,10 @@ from functools import cache, cached_property
 from typing import TypeVar
 
 from netproof.errors import NetproofError
-from netproof.history import control, detection
 from netproof.history.accepted import Acceptance
-from netproof.history.changes import SETTINGS, Change, ChangeKind, DetectionSettings, Followed
+from netproof.history.changes import Change, ChangeKind, Followed, expected_false_alarms
 from netproof.history.culprits import NODE_MAPS, Culprits
+from netproof.history.followers import follow
 from netproof.history.selection import Selection
 from netproof.history.series import Nights, Pool, Series
 from netproof.measurement.case import Case
@@ -207,12 +207,12 @@ Group = TypeVar("Group", Event, Odd)
 
 
 @cache
-def least_nights(settings: DetectionSettings = SETTINGS) -> int:
+def least_nights() -> int:
     """Return the nights that a series needs before a change can show, by the detection."""
     for nights in itertools.count(2):
         for before in range(1, nights):
             doubled = [1.0] * before + [2.0] * (nights - before)
-            if detection.follow(doubled, settings).p_value < 1:
+            if follow(doubled).p_value < 1:
                 return nights
     raise AssertionError("the count has no end")
 
@@ -228,7 +228,6 @@ class HistoryVerdict:
     """
 
     nights: Nights
-    settings: DetectionSettings
     followed: Mapping[Series | Pool, Followed]
     shifts: tuple[Shift, ...]
     events: tuple[Event, ...]
@@ -249,7 +248,7 @@ class HistoryVerdict:
     @cached_property
     def tested(self) -> int:
         """Return the number of series and pools with enough nights to be tested."""
-        least = least_nights(self.settings)
+        least = least_nights()
         return sum(len(one.values) - one.values.count(None) >= least for one in self.followed)
 
     @property
@@ -261,15 +260,12 @@ class HistoryVerdict:
         sessions = f"{count} session{'s' if count > 1 else ''} of {self.system}"
         if not self.followed:
             return f"{sessions}: no case was measured whole in them, so there is nothing to follow"
-        return (
-            f"{sessions}: too few to judge, {least_nights(self.settings)} needed that measured the"
-            " same case"
-        )
+        return f"{sessions}: too few to judge, {least_nights()} needed that measured the same case"
 
     @property
     def false_alarms_a_month(self) -> float:
         """Return the expected number of false alarms in as many unchanged series."""
-        return control.expected_false_alarms(self.tested, NIGHTS_A_MONTH, self.settings)
+        return expected_false_alarms(self.tested, NIGHTS_A_MONTH)
 
     def sentences(self) -> tuple[str, ...]:
         """Return the message, the most important first, a line each."""
