@@ -30,8 +30,6 @@ from netproof.errors import NetproofError, shortened
 from netproof.experiments import load_plan
 from netproof.experiments.load_plan import Aggressor, Victim, VictimPlace, VictimTurn
 from netproof.experiments.tails import nearest_rank
-from netproof.localization.accused import AccusationSettings
-from netproof.localization.losses import Resent, port_losses
 from netproof.measurement.case import Case
 from netproof.measurement.curve import Curve
 from netproof.measurement.disturbance import disturbed
@@ -43,10 +41,12 @@ from netproof.measurement.interval import (
     pseudomedian,
     side,
 )
+from netproof.pairs.losses import Resent, port_losses
 from netproof.session import job_files, node_facts
 from netproof.session.job_files import StepRecord
 from netproof.session.labelled import MeasuredJob
 from netproof.session.measured import Launch
+from netproof.site.pair_settings import PairSettings
 from netproof.site.partition import Partition
 
 FOLDER = "load"
@@ -391,7 +391,7 @@ def findings(loaded: Loaded) -> LoadFindings:
     not_examined = [unknown] if unknown else []
     causes = losing
     if not any(cause.kind is CauseKind.SMALL_BUFFERS for cause in losing):
-        settings = partition.pair_settings().accusation()
+        settings = partition.pair_settings()
         slow, unknown = _slow_ports(alone, settings)
         not_examined += [*unknown, *_not_measured(alone, loaded.nodes)]
         apart = {node for cause in losing for node in cause.nodes}
@@ -478,7 +478,7 @@ def _losing(
 
 
 def _slow_ports(
-    alone: Sequence[VictimRun], settings: AccusationSettings
+    alone: Sequence[VictimRun], settings: PairSettings
 ) -> tuple[list[LoadCause], list[str]]:
     """Return nodes whose launches of large messages are all slower, by more than noise.
 

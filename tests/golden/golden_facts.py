@@ -42,11 +42,12 @@ from netproof.experiments.sweep import Sweep
 from netproof.history import followers
 from netproof.history import judging as nights
 from netproof.measurement.case import Case
+from netproof.pairs import verdict as pairs
 from netproof.session import job_files, pair_rounds
 from netproof.site import site
 from netproof.site.partition import Partition
 from netproof.store import Store
-from netproof.verdict import derive, files, judge, judging, pairs
+from netproof.verdict import derive, files, judge, judging
 from netproof.verdict.options import AlongsideOptions
 from netproof.verdict.references import ReferenceFile
 from netproof.verdict.subject import Subject
@@ -139,12 +140,12 @@ def finding(section: str, one: Any, level: str, *more: object) -> Fact:
     return section, word(one.criterion), *values, *(["against", against] if against else []), *more
 
 
-def rulings(section: str, several: Iterable) -> Iterator[Fact]:
+def findings(section: str, several: Iterable) -> Iterator[Fact]:
     for one in several:
-        more = [] if one.level is one.finding.level else ["finding", one.finding.level]
+        more = [] if one.level is one.own_level else ["finding", one.own_level]
         if (again := one.confirmation) is not None:
             more += ["repeated", again.level, again.flagged, "of", again.launches]
-        yield finding(section, one.finding, one.level, *more)
+        yield finding(section, one, one.level, *more)
 
 
 def figures(section: str, one: Any, launches: list) -> Iterator[Fact]:
@@ -203,7 +204,7 @@ def verdicts() -> Iterator[Fact]:
         for one in whole.cases:
             section = of_case(name, one.case)
             yield from facts(section, one, "level result.result faults again.launches")
-            yield from rulings(section, one.rulings)
+            yield from findings(section, one.findings)
             yield from () if one.measured is None else measured(section, one.measured)
     with tempfile.TemporaryDirectory() as folder:
         store = Store.create(Path(folder) / "store")
@@ -213,7 +214,7 @@ def verdicts() -> Iterator[Fact]:
         found = judging.judge_session(judged("sick").session, asked=asked).verdict.alongside
     for one in (*found.cases, *found.left_out):
         yield from facts(of_case("sick, stored", one.case), one, "days")
-        yield from rulings(of_case("sick, stored", one.case), one.rulings)
+        yield from findings(of_case("sick, stored", one.case), one.findings)
 
 
 COMPARED = (
@@ -277,8 +278,8 @@ def jobs() -> Iterator[Fact]:
             subjects[case.key()] = Subject.of_extras(one, made_sessions.extras(), {})
             yield from measured(of_case(folder.name, case), one)
         nothing = SimpleNamespace(results=())
-        for key, several in judge.rulings_along([*subjects.values()], nothing).items():
-            yield from rulings(of_case(folder.name, subjects[key].case), several)
+        for key, several in judge.findings_along([*subjects.values()], nothing).items():
+            yield from findings(of_case(folder.name, subjects[key].case), several)
 
 
 def testbed() -> Partition:
@@ -314,7 +315,7 @@ def rounds_of_pairs() -> Iterator[Fact]:
         yield from facts_of_each(section, says.accusations, "effects* alternatives", "kind name")
         yield from facts_of_each(section, found.alone, "recovery effects*", "pair")
         yield from facts_of_each(section, says.noise, noise, "quantity")
-    yield from facts("settings", settings.accusation(), ACCUSING)
+    yield from facts("settings", settings, ACCUSING)
     for folder, where, largest in (
         ("both-ways", ("testbed", "tree", "intelmpi"), 16384),
         ("stream", GIGE, 524288),

@@ -11,10 +11,11 @@ from itertools import permutations
 import numpy as np
 
 from netproof.errors import NetproofError
-from netproof.localization.accused import DEFAULTS, AccusationSettings, Judgement, State
-from netproof.localization.observations import LEAST_NODES, Pair, PairObservation, PairQuantity
-from netproof.localization.searching import LEAST_ROUNDS, Kind
-from netproof.localization.topology import Topology
+from netproof.pairs.accusation import Judgement, State
+from netproof.pairs.model import LEAST_NODES, Kind, Pair, PairObservation
+from netproof.pairs.search import LEAST_ROUNDS
+from netproof.pairs.topology import Topology
+from netproof.site.pair_settings import DEFAULTS, PairQuantity, PairSettings
 
 
 @dataclass(frozen=True)
@@ -377,7 +378,7 @@ def next_round(
     judgement: Judgement,
     *,
     topology: Topology | None = None,
-    settings: AccusationSettings = DEFAULTS,
+    settings: PairSettings = DEFAULTS,
     seed: int = 0,
     done: int | None = None,
 ) -> PairRound | None:
@@ -425,7 +426,7 @@ def next_round(
 def _of_paths(
     nodes: Sequence[str],
     topology: Topology,
-    settings: AccusationSettings,
+    settings: PairSettings,
     seed: int,
     done: int,
 ) -> PairRound | None:

@@ -14,18 +14,10 @@ from statistics import fmean
 
 import scipy
 
-from netproof.localization.accused import (
-    DEFAULTS,
-    Accusation,
-    AccusationSettings,
-    Effect,
-    Judgement,
-    State,
-    effect_of,
-)
-from netproof.localization.observations import Pair, PairObservation, PairQuantity
-from netproof.localization.searching import Kind
 from netproof.measurement.interval import CONFIDENCE
+from netproof.pairs.accusation import Accusation, Effect, Judgement, State, effect_of
+from netproof.pairs.model import Kind, Pair, PairObservation
+from netproof.site.pair_settings import DEFAULTS, PairQuantity, PairSettings
 
 
 class Recovery(StrEnum):
@@ -49,7 +41,7 @@ class Alone:
 def alone(
     observations: Sequence[PairObservation],
     judgement: Judgement,
-    settings: AccusationSettings = DEFAULTS,
+    settings: PairSettings = DEFAULTS,
 ) -> tuple[Alone, ...]:
     """Return, for each accused pair, node or group measured alone, whether it stays slow.
 
@@ -78,7 +70,7 @@ def _judged(
     about: Accusation,
     seen: Sequence[PairObservation],
     judgement: Judgement,
-    settings: AccusationSettings,
+    settings: PairSettings,
 ) -> Alone:
     effects: list[Effect] = []
     reasons: dict[Recovery, str] = {}
@@ -131,7 +123,7 @@ def _loss(
     mine: Sequence[float],
     controls: Sequence[float],
     groups: Sequence[Sequence[float]],
-    settings: AccusationSettings,
+    settings: PairSettings,
 ) -> tuple[Effect, float, float]:
     """Return the effect of slownesses against those of controls, and its least and most loss.
 
@@ -181,7 +173,7 @@ class SlowWay:
 def slow_ways(
     streams: Sequence[PairObservation],
     judgement: Judgement,
-    settings: AccusationSettings = DEFAULTS,
+    settings: PairSettings = DEFAULTS,
 ) -> tuple[SlowWay, ...]:
     """Return, for each accused node that is slow in one direction only, which it is.
 
@@ -221,7 +213,7 @@ def _slow_way(
     ways: Mapping[Way, list[float]],
     controls: list[float],
     bar: float,
-    settings: AccusationSettings,
+    settings: PairSettings,
 ) -> list[SlowWay]:
     groups = [controls, *ways.values()]
     slow, effects = [], {}

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from made_pairs import names, tree
 
 from netproof.errors import NetproofError
-from netproof.localization.rounds import (
+from netproof.pairs.rounds import (
     PairRound,
     longest_paths,
     random_round,
@@ -20,7 +20,7 @@ from netproof.localization.rounds import (
     suspects_round,
     tournament,
 )
-from netproof.localization.topology import Topology
+from netproof.pairs.topology import Topology
 
 
 def met(rounds):

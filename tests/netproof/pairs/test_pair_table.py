@@ -6,7 +6,8 @@ import math
 
 import pytest
 
-from netproof.localization.observations import PairObservation, PairQuantity, table_of
+from netproof.pairs.model import PairObservation, table_of
+from netproof.site.pair_settings import PairQuantity
 
 
 def test_a_table_has_what_can_be_compared():

@@ -10,11 +10,10 @@ from made_pairs import Cluster, healthy, names, slow_nodes, slow_on_the_way, slo
 from scipy.special import stdtr
 
 from netproof.errors import NetproofError
-from netproof.localization.accusation import MOST_JOINT_LOOKS, judge, nominal_levels, scale_factors
-from netproof.localization.accused import AccusationSettings, State
-from netproof.localization.observations import PairObservation, PairQuantity
-from netproof.localization.rounds import Mode, random_round, tournament
-from netproof.localization.searching import Kind
+from netproof.pairs.accusation import MOST_JOINT_LOOKS, State, judge, nominal_levels, scale_factors
+from netproof.pairs.model import Kind, PairObservation
+from netproof.pairs.rounds import Mode, random_round, tournament
+from netproof.site.pair_settings import PairQuantity, PairSettings
 
 
 def told(judgement):
@@ -188,7 +187,7 @@ def test_what_is_smaller_than_what_counts_is_cleared():
     judgement = cluster.run(names(32))
     assert judgement.accusations == ()
     assert judgement.nodes["n3"].state is State.CLEARED
-    strict = judge(cluster.all(random_rounds(32, 4)), names(32), None, AccusationSettings(0.02))
+    strict = judge(cluster.all(random_rounds(32, 4)), names(32), None, PairSettings(slower=0.02))
     assert told(strict) == [(Kind.NODE, "n3")]
 
 
@@ -261,7 +260,7 @@ def test_a_node_that_was_not_measured_is_undecided():
 def test_a_run_without_noise_is_held_to_the_resolution():
     judgement = Cluster(slow_nodes(0.5, "n3"), noise=0.0, drift=0.0).run(names(16))
     assert told(judgement) == [(Kind.NODE, "n3")]
-    assert judgement.noise[0].share == AccusationSettings().resolution
+    assert judgement.noise[0].share == PairSettings().resolution
 
 
 def test_names_are_unique_and_figures_are_sound():
@@ -273,10 +272,6 @@ def test_names_are_unique_and_figures_are_sound():
         PairObservation(0, ("a", "b"))
     with pytest.raises(NetproofError, match=r"rate_mb_s is 0.0, and has to be above 0"):
         PairObservation(3, ("a", "b"), 1.0, 0.0)
-    with pytest.raises(NetproofError, match="error is 1, and has to be between 0 and 1"):
-        AccusationSettings(error=1)
-    with pytest.raises(NetproofError, match="at least 2"):
-        AccusationSettings(rounds=1)
 
 
 def test_paths_find_an_uplink_by_the_topology():

@@ -10,11 +10,10 @@ import pytest
 from made_pairs import Cluster, healthy, names, slow_nodes, slow_on_the_way, slow_pair, tree
 
 from netproof.errors import NetproofError
-from netproof.localization.accusation import judge
-from netproof.localization.accused import AccusationSettings, State
-from netproof.localization.observations import LEAST_NODES, PairObservation, PairQuantity
-from netproof.localization.recovery import Recovery, alone
-from netproof.localization.rounds import (
+from netproof.pairs.accusation import State, judge
+from netproof.pairs.alone import Recovery, alone
+from netproof.pairs.model import LEAST_NODES, Kind, PairObservation
+from netproof.pairs.rounds import (
     MOST_BOTH_WAYS,
     Mode,
     PairRound,
@@ -24,8 +23,8 @@ from netproof.localization.rounds import (
     next_round,
     stream_rounds,
 )
-from netproof.localization.searching import Kind
-from netproof.localization.topology import Topology
+from netproof.pairs.topology import Topology
+from netproof.site.pair_settings import PairQuantity, PairSettings
 
 
 def first(mode=Mode.QUICK, count=8, **given):
@@ -40,7 +39,7 @@ def test_the_same_arguments_give_the_same_round_and_seeds_others():
 
 def test_full_is_the_tournament():
     cluster = Cluster(healthy)
-    judgement = cluster.run(names(6), mode=Mode.FULL, settings=AccusationSettings(rounds=5))
+    judgement = cluster.run(names(6), mode=Mode.FULL, settings=PairSettings(rounds=5))
     assert len({frozenset(seen.nodes) for seen in cluster.seen}) == 15
     assert judgement.rounds == 5
 
@@ -48,7 +47,7 @@ def test_full_is_the_tournament():
 def test_quick_ends_when_all_is_decided_or_the_limit_is_reached():
     quiet, loud = Cluster(healthy, noise=0.01), Cluster(healthy, noise=0.5)
     assert quiet.run(names(64)).rounds == 2
-    judgement = loud.run(names(16), settings=AccusationSettings(rounds=5))
+    judgement = loud.run(names(16), settings=PairSettings(rounds=5))
     assert judgement.rounds == 5
     assert not judgement.decided
 

@@ -10,8 +10,7 @@ import pytest
 
 from netproof import codec
 from netproof.errors import ParseError
-from netproof.measurement.counter_readings import counters, of_crash
-from netproof.measurement.counters import Counters
+from netproof.measurement.counters import Counters, counters, of_crash
 
 JOBS = Path(__file__).resolve().parents[2] / "data" / "jobs"
 TWO = ["gige-1", "gige-2"]

@@ -7,7 +7,7 @@ import itertools
 import numpy as np
 import pytest
 
-from netproof.localization.losses import Resent, port_losses
+from netproof.pairs.losses import Resent, port_losses
 
 SEGMENTS = 30_000
 

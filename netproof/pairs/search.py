@@ -15,9 +15,8 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from netproof.localization.effects import Fit, Kind, Posterior, Thing, fit
-from netproof.localization.observations import Floats, Ints, PairTable
-from netproof.localization.topology import UPLINK_OF, Topology
+from netproof.pairs.model import Fit, Floats, Ints, Kind, PairTable, Posterior, Thing, fit
+from netproof.pairs.topology import UPLINK_OF, Topology
 
 
 @dataclass(frozen=True)

@@ -19,13 +19,6 @@ from typing import Any
 from netproof.criteria import Finding, Level
 from netproof.criteria.interface import CountedLaunch
 from netproof.criteria.paths import path
-from netproof.localization import recovery
-from netproof.localization.accusation import judge as judge_observations
-from netproof.localization.accused import Judgement, State
-from netproof.localization.observations import LEAST_NODES, Pair, PairObservation, PairQuantity
-from netproof.localization.recovery import Alone, SlowWay, slow_ways
-from netproof.localization.rounds import Mode, tournament
-from netproof.localization.topology import Topology
 from netproof.measurement import interval
 from netproof.measurement.disturbance import (
     DisturbanceSettings,
@@ -36,11 +29,18 @@ from netproof.measurement.disturbance import (
 from netproof.measurement.interval import Interval, Side
 from netproof.measurement.links import Link
 from netproof.measurement.payload import Payload
+from netproof.pairs import alone as recovery
+from netproof.pairs.accusation import Judgement, State
+from netproof.pairs.accusation import judge as judge_observations
+from netproof.pairs.alone import Alone, SlowWay, slow_ways
+from netproof.pairs.model import LEAST_NODES, Pair, PairObservation
+from netproof.pairs.rounds import Mode, tournament
+from netproof.pairs.topology import Topology
 from netproof.session.pair_rounds import PairLaunch, PairRounds
 from netproof.session.session import Session
 from netproof.site.hostlist import fold
 from netproof.site.matrix import Matrix
-from netproof.site.pair_settings import PairSettings
+from netproof.site.pair_settings import PairQuantity, PairSettings
 from netproof.site.partition import Partition
 
 LEAST_PAIRS = 2
@@ -413,7 +413,7 @@ class PairsVerdict:
             if one.stream
             for pair in one.pairs
         ]
-        return slow_ways(several, self.judgement, settings.accusation())
+        return slow_ways(several, self.judgement, settings)
 
     def _in(self, state: State) -> tuple[str, ...]:
         return tuple(node for node, one in self.judgement.nodes.items() if one.state is state)
@@ -471,7 +471,7 @@ def judge(
 ) -> PairsVerdict:
     """Judge the rounds of a job; ``link``: of each node, without which bisections have no share."""
     _, settings = settings_of(rounds, settings)
-    accusing = settings.accusation()
+    accusing = settings
     seen = observations(rounds, settings, disturbance)
     judgement = judge_observations(seen, rounds.nodes, topology(rounds), accusing)
     alone = tuple(recovery.alone(seen, judgement, accusing))

@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 from made_pairs import Cluster, healthy, names, slow_nodes, slow_on_the_way, slow_pair, tree
 
-from netproof.localization.observations import PairObservation
-from netproof.localization.recovery import Way, slow_ways
-from netproof.localization.rounds import stream_rounds
+from netproof.pairs.alone import Way, slow_ways
+from netproof.pairs.model import PairObservation
+from netproof.pairs.rounds import stream_rounds
 
 NODES = names(8)
 

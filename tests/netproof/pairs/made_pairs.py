@@ -7,11 +7,11 @@ from collections.abc import Callable, Iterable
 
 import numpy as np
 
-from netproof.localization.accusation import judge
-from netproof.localization.accused import DEFAULTS, AccusationSettings, Judgement
-from netproof.localization.observations import PairObservation
-from netproof.localization.rounds import Mode, PairRound, next_round
-from netproof.localization.topology import Topology
+from netproof.pairs.accusation import Judgement, judge
+from netproof.pairs.model import PairObservation
+from netproof.pairs.rounds import Mode, PairRound, next_round
+from netproof.pairs.topology import Topology
+from netproof.site.pair_settings import DEFAULTS, PairSettings
 
 Slower = Callable[[str, str, int], float]
 """The share of its rate that a pair has in a round."""
@@ -83,7 +83,7 @@ class Cluster:
         *,
         mode: Mode = Mode.QUICK,
         topology: Topology | None = None,
-        settings: AccusationSettings = DEFAULTS,
+        settings: PairSettings = DEFAULTS,
         latency: bool = False,
     ) -> Judgement:
         """As the job does it: rounds until no more is needed."""

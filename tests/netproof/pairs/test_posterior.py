@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy.special import stdtr
 
-from netproof.localization.effects import NoiseShape, Posterior
+from netproof.pairs.model import NoiseShape, Posterior
 
 
 def test_a_posterior_of_normal_contrasts_is_normal():
