@@ -109,16 +109,11 @@ def _read(path: Path, system: str) -> Acceptance:
                 f"format: found {stated!r}, expected {FORMAT}, the only format known here"
             )
         found = codec.decode(Acceptance, values, "")
-    except NetproofError as error:
-        raise _damaged(path, str(error)) from error
-    except (OSError, ValueError) as error:
-        raise _damaged(path, repr(error)) from error
-    if found.system != system or not path.name.startswith(f"{found.session}-"):
-        raise _damaged(path, f"it is of session {found.session} of {found.system}")
+        if found.system != system or not path.name.startswith(f"{found.session}-"):
+            raise NetproofError(f"it is of session {found.session} of {found.system}")
+    except (NetproofError, OSError, ValueError) as error:
+        why = str(error) if isinstance(error, NetproofError) else repr(error)
+        raise NetproofError(
+            f"{path}: no acceptance can be read from it: {why}; remove it and accept again"
+        ) from error
     return found
-
-
-def _damaged(path: Path, why: str) -> NetproofError:
-    return NetproofError(
-        f"{path}: no acceptance can be read from it: {why}; remove it and accept again"
-    )

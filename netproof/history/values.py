@@ -12,7 +12,7 @@ import json
 import zipfile
 import zlib
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import asdict, dataclass, field, fields, replace
 from importlib.metadata import version
 from typing import Any
 
@@ -84,23 +84,23 @@ class NightValues:
         """Return some of its sessions, in this order; cases keep their places."""
         nights = [self.sessions.index(name) for name in sessions]
         new_night = {night: place for place, night in enumerate(nights)}
-        return NightValues(
-            list(sessions),
-            [self.marks[night] for night in nights],
-            self.baseline,
-            list(self.cases),
-            self.values[:, :, nights],
-            self.sizes[:, :, nights],
-            self.ranks_per_node[:, nights],
-            list(self.known_sizes),
-            {
-                (case, new_night[night]): why
-                for (case, night), why in self.inconclusive.items()
-                if night in new_night
-            },
-            [self.crashes[night] for night in nights],
-            [self.counted[night] for night in nights],
-            [self.said[night] for night in nights],
+        inconclusive = {
+            (case, new_night[night]): why
+            for (case, night), why in self.inconclusive.items()
+            if night in new_night
+        }
+        of_nights = {
+            name: [getattr(self, name)[night] for night in nights]
+            for name in ("marks", "crashes", "counted", "said")
+        }
+        return replace(
+            self,
+            sessions=list(sessions),
+            values=self.values[:, :, nights],
+            sizes=self.sizes[:, :, nights],
+            ranks_per_node=self.ranks_per_node[:, nights],
+            inconclusive=inconclusive,
+            **of_nights,
         )
 
     def add(
