@@ -15,7 +15,7 @@ from pathlib import Path
 from netproof import codec
 from netproof.errors import NetproofError
 from netproof.history.selection import Selection
-from netproof.history.series import Pool, Series
+from netproof.history.series import Series
 from netproof.intake import json_reading
 from netproof.store import Store, StoredSession
 
@@ -84,7 +84,7 @@ def load(store: Store, system: str) -> tuple[Acceptance, ...]:
 
 
 def nights(
-    acceptances: Sequence[Acceptance], sessions: Sequence[StoredSession], followed: Series | Pool
+    acceptances: Sequence[Acceptance], sessions: Sequence[StoredSession], followed: Series
 ) -> frozenset[int]:
     """Return which of ``sessions`` begin an intended level, by their place.
 
@@ -92,8 +92,7 @@ def nights(
     """
     found = set()
     for one in acceptances:
-        covered = one.covers.covers if isinstance(followed, Series) else one.covers.covers_pool
-        if one.first < sessions[0] or not covered(followed):
+        if one.first < sessions[0] or not one.covers.covers(followed):
             continue
         later = [night for night, stored in enumerate(sessions) if stored >= one.first]
         found.update(later[:1])

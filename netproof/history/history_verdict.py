@@ -18,8 +18,7 @@ from netproof.history.changes import Change, ChangeKind, Followed, expected_fals
 from netproof.history.culprits import NODE_MAPS, Culprits
 from netproof.history.followers import follow
 from netproof.history.selection import Selection
-from netproof.history.series import Nights, Pool, Series
-from netproof.measurement.case import Case
+from netproof.history.series import Nights, Series
 from netproof.store import StoredSession
 
 NOTHING_WORSE, WORSE, NOT_READ = 0, 1, 2
@@ -63,7 +62,7 @@ class SeriesState(StrEnum):
 class Shift:
     """One change of one series or pool, ``of``, with its state and direction."""
 
-    of: Series | Pool
+    of: Series
     change: Change
     state: SeriesState
 
@@ -73,22 +72,16 @@ class Shift:
         return (self.change.size > 0) == self.of.quantity.rising_is_worse
 
     @property
-    def cases(self) -> tuple[Case, ...]:
-        """Return the case, or the pooled ones."""
-        members = (self.of,) if isinstance(self.of, Series) else self.of.members
-        return tuple(member.case for member in members)
-
-    @property
     def what(self) -> str:
         """Return the name of what changed, without the configuration."""
-        if isinstance(self.of, Series):
-            return f"{self.of.case.what()}, {self.of.quantity.title}"
-        return f"{self.of.quantity.title}, {len(self.of.members)} cases pooled"
+        if self.of.members:
+            return f"{self.of.quantity.title}, {len(self.of.members)} cases pooled"
+        return f"{self.of.case.what()}, {self.of.quantity.title}"
 
     def __str__(self) -> str:
         """Return the change in words: name, size and confidence."""
         values = ""
-        if isinstance(self.of, Series):
+        if not self.of.members:
             unit = f" {self.of.quantity.unit}".rstrip()
             values = f" from {self.change.before:.4g} to {self.change.after:.4g}{unit},"
         drift = " by drifting" if self.change.kind is ChangeKind.DRIFT else ""
@@ -100,7 +93,7 @@ class Shift:
     @property
     def weight(self) -> tuple[bool, bool, float]:
         """Return a sort key: the worse, the pooled, the larger first."""
-        return not self.worse, isinstance(self.of, Series), -abs(math.log1p(self.change.size))
+        return not self.worse, not self.of.members, -abs(math.log1p(self.change.size))
 
 
 @dataclass(frozen=True)
@@ -161,12 +154,12 @@ class Event:
     @property
     def pooled(self) -> tuple[Shift, ...]:
         """Return the shifts of several series together."""
-        return tuple(shift for shift in self.shifts if isinstance(shift.of, Pool))
+        return tuple(shift for shift in self.shifts if shift.of.members)
 
     @property
     def single(self) -> tuple[Shift, ...]:
         """Return the shifts of one series each."""
-        return tuple(shift for shift in self.shifts if isinstance(shift.of, Series))
+        return tuple(shift for shift in self.shifts if not shift.of.members)
 
 
 @dataclass(frozen=True)
@@ -228,7 +221,7 @@ class HistoryVerdict:
     """
 
     nights: Nights
-    followed: Mapping[Series | Pool, Followed]
+    followed: Mapping[Series, Followed]
     shifts: tuple[Shift, ...]
     events: tuple[Event, ...]
     bad_nights: tuple[Odd, ...]
@@ -337,7 +330,7 @@ class HistoryVerdict:
                 f"no series of {self.system} fits: {selection}; 'netproof history .' lists what"
                 " is followed"
             )
-        pools = tuple(one for one in self.nights.pools if selection.covers_pool(one))
+        pools = tuple(one for one in self.nights.pools if selection.covers(one))
         cases = {one.case for one in kept}
         these = {*kept, *pools}
         shifts = tuple(shift for shift in self.shifts if shift.of in these)
@@ -384,7 +377,7 @@ def _kinds(unknown: Mapping[str, str]) -> Iterator[str]:
             yield f"{counts[kind]} {kind}"
 
 
-def part_of(several: Group, these: Collection[Series | Pool]) -> Group:
+def part_of(several: Group, these: Collection[Series]) -> Group:
     """Return an event or odd night with only its shifts of ``these``."""
     return dataclasses.replace(
         several, shifts=tuple(shift for shift in several.shifts if shift.of in these)

@@ -25,7 +25,7 @@ from netproof.history.history_verdict import (
     Shift,
 )
 from netproof.history.selection import Quantity
-from netproof.history.series import Nights, Pool, Series
+from netproof.history.series import Nights, Series
 from netproof.history.values import NightValues, StoredHistory
 from netproof.store import Store
 from netproof.store.columns import KEY
@@ -114,7 +114,7 @@ def _judged(
     return verdict, known if same else new
 
 
-def _shifts(nights: Nights, followed: Mapping[Series | Pool, Followed]) -> Iterator[Shift]:
+def _shifts(nights: Nights, followed: Mapping[Series, Followed]) -> Iterator[Shift]:
     out = controlled({one: found.p_value for one, found in followed.items()})
     odd = _odd(followed)
     means = {one.case.key(): one for one in nights.series if one.quantity is Quantity.MEAN}
@@ -137,9 +137,9 @@ def _shifts(nights: Nights, followed: Mapping[Series | Pool, Followed]) -> Itera
             yield Shift(one, change, state)
 
 
-def _odd(followed: Mapping[Series | Pool, Followed]) -> dict[int, frozenset[Series | Pool]]:
+def _odd(followed: Mapping[Series, Followed]) -> dict[int, frozenset[Series]]:
     """Return the series that stand out on each night that was bad for some."""
-    on: dict[int, dict[Series | Pool, float]] = defaultdict(dict)
+    on: dict[int, dict[Series, float]] = defaultdict(dict)
     for one, found in followed.items():
         for change in found.changes:
             if change.kind is ChangeKind.BAD_NIGHT:
@@ -150,14 +150,14 @@ def _odd(followed: Mapping[Series | Pool, Followed]) -> dict[int, frozenset[Seri
 
 
 def _of_baseline(
-    nights: Nights, means: Mapping[tuple, Series], one: Series | Pool, change: Change
+    nights: Nights, means: Mapping[tuple, Series], one: Series, change: Change
 ) -> bool:
     """Check whether a score moved with the baseline's times, and not with its own cases'.
 
     ``means``: the series of mean times, by the key of their case.
     """
     own, of_baseline = [], []
-    for case in Shift(one, change, SeriesState.OPEN).cases:
+    for case in one.cases:
         counterpart = dataclasses.replace(case, **dataclasses.asdict(nights.baseline))
         pair = [_moved(means.get(it.key()), change.index) for it in (case, counterpart)]
         if None not in pair:
@@ -178,10 +178,10 @@ def _moved(one: Series | None, night: int) -> float | None:
 def _events(
     archive: Archive,
     nights: Nights,
-    followed: Mapping[Series | Pool, Followed],
+    followed: Mapping[Series, Followed],
     shifts: Sequence[Shift],
 ) -> list[Event]:
-    by_place: dict[tuple[str, str], dict[Series | Pool, list[Shift]]] = defaultdict(
+    by_place: dict[tuple[str, str], dict[Series, list[Shift]]] = defaultdict(
         lambda: defaultdict(list)
     )
     for shift in shifts:
@@ -204,7 +204,7 @@ def _events(
 
 
 def _drifting(
-    followed: Mapping[Series | Pool, Followed], by_series: Mapping[Series | Pool, list[Shift]]
+    followed: Mapping[Series, Followed], by_series: Mapping[Series, list[Shift]]
 ) -> tuple[list[Shift], list[Shift]]:
     """Return a configuration's drifting series, each as one shift; and the shifts of others.
 
@@ -242,7 +242,7 @@ def _event(
     *,
     drift: bool,
 ) -> Event:
-    cases = list(dict.fromkeys(case for shift in shifts for case in shift.cases))
+    cases = list(dict.fromkeys(case for shift in shifts for case in shift.of.cases))
     measured = [
         index
         for index in range(len(nights.sessions))

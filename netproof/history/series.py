@@ -41,18 +41,25 @@ class Series:
 
     µs, MB/s or, of a score, a ratio; all above 0. ``inconclusive``: likewise, the values of
     sessions in which the case, or a score's baseline, was inconclusive; they are only shown.
-    Compared by identity.
+    ``members``: of several series of a configuration that ``pooled`` made one: it has no case, and
+    its values have no unit, relative to the level of each. Compared by identity.
     """
 
-    case: Case
+    case: Case | None
     quantity: Quantity
     values: tuple[float | None, ...]
-    inconclusive: tuple[float | None, ...]
+    inconclusive: tuple[float | None, ...] = ()
+    members: tuple[Series, ...] = ()
+
+    @property
+    def cases(self) -> tuple[Case, ...]:
+        """Return its case, or the pooled ones."""
+        return (self.case,) if self.case else tuple(member.case for member in self.members)
 
     @property
     def where(self) -> tuple[str, str]:
         """Return its configuration: partition and environment."""
-        return self.case.partition, self.case.environment
+        return self.cases[0].partition, self.cases[0].environment
 
 
 @dataclass(frozen=True)
@@ -68,25 +75,6 @@ class Inconclusive:
         case = self.case
         why = "; ".join(self.why)
         return f"{case.partition} {case.environment} {case.what()}: inconclusive: {why}"
-
-
-@dataclass(frozen=True, eq=False)
-class Pool:
-    """One quantity of several cases of a configuration, from ``pooled``.
-
-    ``values`` have no unit: they are relative to the level of each series. Compared by identity.
-    """
-
-    partition: str
-    environment: str
-    quantity: Quantity
-    members: tuple[Series, ...]
-    values: tuple[float | None, ...]
-
-    @property
-    def where(self) -> tuple[str, str]:
-        """Return its configuration: partition and environment."""
-        return self.partition, self.environment
 
 
 @dataclass(frozen=True)
@@ -163,7 +151,7 @@ class Nights:
     system: str
     sessions: tuple[StoredSession, ...]
     series: tuple[Series, ...]
-    pools: tuple[Pool, ...]
+    pools: tuple[Series, ...]
     baseline: ScoreBaseline | None
     left: int
     other_sizes: int
@@ -395,19 +383,16 @@ def _leave_other_sizes(
     return count
 
 
-def _pools(series: Sequence[Series]) -> tuple[Pool, ...]:
+def _pools(series: Sequence[Series]) -> tuple[Series, ...]:
     groups: dict[tuple[str, str, Quantity], list[Series]] = defaultdict(list)
     for one in series:
         groups[(*one.where, one.quantity)].append(one)
-    return tuple(
-        Pool(
-            *key,
-            tuple(members),
-            tuple(pooled([one.values for one in members], phase_of(*key))),
-        )
-        for key, members in groups.items()
-        if len(members) >= LEAST_POOLED
-    )
+    found = []
+    for key, members in groups.items():
+        if len(members) >= LEAST_POOLED:
+            values = pooled([one.values for one in members], phase_of(*key))
+            found.append(Series(None, key[-1], tuple(values), members=tuple(members)))
+    return tuple(found)
 
 
 POOL_STRIDE = 20

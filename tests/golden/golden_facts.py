@@ -406,7 +406,7 @@ def histories() -> Iterator[Fact]:
     yield from facts_of_each("nights", found.events, "night worse shifts", "partition environment")
     followed = {}
     for one in (*found.nights.series, *found.nights.pools):
-        where = of_case("nights", one.case) if hasattr(one, "case") else f"nights, pool {one.where}"
+        where = of_case("nights", one.case) if one.case else f"nights, pool {one.where}"
         followed[where, word(one.quantity)] = found.followed[one]
     for shift in found.shifts:
         yield "nights, states", word(shift.of.quantity), *shift.of.where, word(shift.state)
