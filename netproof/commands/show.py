@@ -18,9 +18,9 @@ from netproof.present.tables import TableColumn, benchmark_name, print_absences,
 from netproof.present.traffic import print_traffic, print_transports
 from netproof.present.wording import outcome
 from netproof.site.partition import ScoreBaseline
+from netproof.verdict.engine import group
 from netproof.verdict.exit_status import CANNOT_JUDGE, FAILED, PASSED
 from netproof.verdict.explain import Crossover, counts, cpu_rows, crossovers, failures
-from netproof.verdict.group_rulings import group
 from netproof.verdict.judging import JudgedSession
 from netproof.verdict.recurring import Recurring
 from netproof.verdict.verdict import CaseVerdict, StoredResult, Verdict

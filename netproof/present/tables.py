@@ -300,30 +300,34 @@ def _print_cases(verdict: Verdict, out: Console) -> None:
         for (heading, rank), cells in zip(heads, figures, strict=True)
     ]
     styles = ["dim" if isinstance(one, StoredResult) else "" for one in cases]
-    columns = [replace(column, cells=list(map(Text, column.cells, styles))) for column in columns]
-    columns.append(TableColumn("verdict", [_word(one) for one in cases], right=False))
-    needed = sum(column.width + _BETWEEN_CASES for column in columns) - _BETWEEN_CASES + 2
+    words = [_word(one) for one in cases]
+    last = TableColumn("verdict", words, right=False)
+    needed = sum(column.width + _BETWEEN_CASES for column in (*columns, last)) - _BETWEEN_CASES + 2
     if needed > out.width and out.is_terminal:
-        print_table(fitting(columns, out.width), out)
+        styled = [replace(one, cells=list(map(Text, one.cells, styles))) for one in columns]
+        print_table(fitting([*styled, last], out.width), out)
         return
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
-    widths = [column.width for column in columns]
-    for column, wide in zip(columns, widths, strict=True):
+    widths = [column.width for column in (*columns, last)]
+    for column, wide in zip((*columns, last), widths, strict=True):
         side = "right" if column.right else "left"
         table.add_column(column.heading, justify=side, no_wrap=True, width=wide)
     width, out.width = out.width, max(out.width, needed)
     *head, end = out.render_lines(table, pad=False)
     segments = [segment for line in head for segment in (*line, Segment.line())]
     # Rich takes seconds to lay thousands of rows out.
-    for cells in zip(*(column.cells for column in columns), strict=True):
-        between = " "
-        for column, wide, cell in zip(columns, widths, cells, strict=True):
-            room = " " * (wide - len(cell))
-            left, right = (room, "") if column.right else ("", room)
-            style = out.get_style(cell.style) if cell.style else None
-            segments += [Segment(between + left), Segment(cell.plain, style), Segment(right)]
-            between = " " * _BETWEEN_CASES
-        segments += [Segment(" "), Segment.line()]
+    padded = [
+        [cell.rjust(wide) if column.right else cell.ljust(wide) for cell in column.cells]
+        for column, wide in zip(columns, widths[:-1], strict=True)
+    ]
+    between = " " * _BETWEEN_CASES
+    for style, word, *cells in zip(styles, words, *padded, strict=True):
+        segments += [
+            Segment(f" {between.join(cells)}{between}", out.get_style(style) if style else None),
+            Segment(word.plain, out.get_style(word.style)),
+            Segment(" " * (widths[-1] - len(word) + 1)),
+            Segment.line(),
+        ]
     out.print(Segments([*segments, *end, Segment.line()]))
     out.width = width
 

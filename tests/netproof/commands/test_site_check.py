@@ -151,8 +151,8 @@ def test_all_that_is_wrong_with_the_dictionary_is_told_at_once(folders):
     place = f"WRONG {path}: partition example:nexus-fc: "
     assert status == 2
     assert f"{place}extras['swich']: unknown here; did you mean 'switch'? the keys are " in said
-    assert f"{place}extras['switch']: missing, expected the switch's name on site (text)" in said
-    assert f"{place}extras['mtu']: 100 is no MTU in bytes: 576 to 65535" in said
+    assert f"{place}extras['switch']: missing, expected the switch's name on site (text" in said
+    assert f"{place}extras['mtu']: found 100, expected MTU in bytes (576 to 65535)" in said
     assert said.splitlines()[-1] == "example: 3 things are wrong"
 
 
