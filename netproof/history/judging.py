@@ -28,7 +28,7 @@ from netproof.history.selection import Quantity
 from netproof.history.series import Nights, Series
 from netproof.history.values import NightValues, StoredHistory
 from netproof.store import Store
-from netproof.store.columns import KEY
+from netproof.store.tables import KEY
 
 AROUND = 10
 """Nights on either side of a change that show whether it is the baseline's."""

@@ -24,7 +24,7 @@ from netproof.measurement.case import Case
 from netproof.measurement.interval import MAD_OF_NORMAL
 from netproof.site.partition import ScoreBaseline
 from netproof.store import Store, StoredSession, questions
-from netproof.store.columns import KEY
+from netproof.store.tables import KEY
 
 T = TypeVar("T")
 
