@@ -11,6 +11,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 
 from netproof.criteria import Finding, Level
@@ -34,23 +35,22 @@ OF_PEAKS = ("MPI loss at the peak",)
 
 
 @dataclass(frozen=True)
-class RecurringWarning:
-    """A warning that earlier sessions had too."""
-
-    judged: CaseVerdict
-    finding: Finding
-
-
-@dataclass(frozen=True)
 class Recurring:
-    """Recurring warnings of a session; ``sessions``: how many had them, the least of any."""
+    """Recurring warnings of a session, each with its case.
+
+    ``sessions``: how many had them, the least of any.
+    """
 
     sessions: int
-    warnings: tuple[RecurringWarning, ...]
+    warnings: tuple[tuple[Case, Finding], ...]
+
+    @cached_property
+    def _identities(self) -> set[int]:
+        return {id(finding) for _, finding in self.warnings}
 
     def has(self, finding: Finding) -> bool:
         """Check whether the finding is one of them."""
-        return any(one.finding is finding for one in self.warnings)
+        return id(finding) in self._identities
 
 
 NOTHING = Recurring(0, ())
@@ -139,7 +139,7 @@ def recurring(
         if len(having) < LEAST:
             continue
         if all(any(_same(finding, other) for other in several) for several in having):
-            found.append(RecurringWarning(judged, finding))
+            found.append((judged.case, finding))
             fewest = min(fewest, len(having))
     return Recurring(fewest, tuple(found)) if found else NOTHING
 
@@ -170,14 +170,13 @@ def _same(mine: Finding, its: Finding) -> bool:
 
 def sentence(found: Recurring) -> str:
     """Return one line: how many warnings, of which criteria, where, and their values."""
-    together: dict[tuple[str, str], list[RecurringWarning]] = {}
-    for one in found.warnings:
-        key = (one.finding.criterion, one.judged.case.what())
-        together.setdefault(key, []).append(one)
+    together: dict[tuple[str, str], list[tuple[Case, Finding]]] = {}
+    for case, finding in found.warnings:
+        together.setdefault((finding.criterion, case.what()), []).append((case, finding))
     count = len(found.warnings)
     parts = [
-        f"{criterion}, {_places([one.judged.case for one in several])}, {what}"
-        f" ({_values([one.finding for one in several])})"
+        f"{criterion}, {_places([case for case, _ in several])}, {what}"
+        f" ({_values([finding for _, finding in several])})"
         for (criterion, what), several in together.items()
     ]
     return (

@@ -96,8 +96,8 @@ def without(stored: Session, **changes) -> Session:
 def test_a_warning_of_each_of_the_last_sessions_is_folded(cases, matrix, healthy):
     found = recurring(cases, matrix, [healthy] * 12)
     assert found.sessions == 10
-    (one,) = found.warnings
-    assert (one.finding.criterion, one.finding.size) == ("inversion", 8)
+    ((_, finding),) = found.warnings
+    assert (finding.criterion, finding.size) == ("inversion", 8)
     assert recurring(cases, matrix, [healthy] * 3).sessions == 3
 
 
@@ -120,7 +120,7 @@ def test_between_peaks_the_size_is_chance(matrix, healthy):
     stored = with_criteria(healthy, bounds | SPREAD_SHOWN)
     far = moved(judge(matrix, stored).cases, 4096)
     found = recurring(far, matrix, [stored] * 3)
-    assert {one.finding.criterion for one in found.warnings} == {"MPI loss at the peak"}
+    assert {finding.criterion for _, finding in found.warnings} == {"MPI loss at the peak"}
     assert len(found.warnings) == 4
 
 
