@@ -96,7 +96,7 @@ def _cases(path: Path) -> Iterator[tuple[Curve, ...]]:
     for result in sessions.load(path).results:
         if result.case is None or not result.measured:
             continue
-        launches = result.measurement.launches
+        launches = result.measured.launches
         if len(launches) >= LEAST_LAUNCHES:
             yield tuple(one.curve for one in launches)
 

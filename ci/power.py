@@ -90,13 +90,13 @@ def _planted(result: CheckResult, plant: Plant) -> CheckResult:
     case = result.case
     if case is None or not result.measured or not plant.concerns(case):
         return result
-    measured = result.measurement
+    measured = result.measured
     changed = plant.into(measured)
     if all(
         new.curve == old.curve for new, old in zip(changed.launches, measured.launches, strict=True)
     ):
         return result
-    return dataclasses.replace(result, measured={**result.measured, **changed.as_json()})
+    return dataclasses.replace(result, measured=changed)
 
 
 def red(verdict: Verdict) -> dict[tuple, CaseVerdict]:

@@ -32,7 +32,7 @@ from netproof.measurement.curve import Curve
 from netproof.measurement.interval import Interval, of_ratio
 from netproof.measurement.landmark_table import LANDMARKS, RATES, Better
 from netproof.measurement.landmarks import ASYMPTOTIC, landmarks
-from netproof.measurement.readings import LandmarkSettings
+from netproof.measurement.readings import LATENCY_BELOW
 from netproof.session.measured import Measured
 from netproof.session.session import CheckResult
 from netproof.site.matrix import Matrix
@@ -208,7 +208,7 @@ def _resampled(
     short = [
         number
         for number, (size, time) in enumerate(zip(curve.sizes, curve.time_us, strict=True))
-        if (1 <= size < LandmarkSettings.latency_below or curve.sizes == (0,)) and time > 0
+        if (1 <= size < LATENCY_BELOW or curve.sizes == (0,)) and time > 0
     ]
     times = np.array([launch.curve.time_us for launch in launches])[:, short]
     rates = np.array([launch.curve.bandwidth_mb_s or () for launch in launches])
@@ -307,8 +307,8 @@ def compared_case(one: CheckResult, other: CheckResult, first: str, second: str)
 
     Raise NetproofError where a measurement cannot be read.
     """
-    before, after = one.measurement, other.measurement
-    extras = [result.measured["partition_extras"] for result in (one, other)]
+    before, after = one.measured, other.measured
+    extras = [result.extras["partition_extras"] for result in (one, other)]
     # The line rate takes no part in a score.
     settings = Settings.of_site(extras[1].get("criteria", {}), line_rate_from_bytes=0).score
     curves = [[launch.curve for launch in side.launches] for side in (before, after)]

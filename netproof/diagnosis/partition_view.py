@@ -9,7 +9,7 @@ from netproof.criteria.counters import MORE
 from netproof.criteria.paths import PATH
 from netproof.diagnosis.evidence import Evidence, EvidenceSource, Place, PlaceKind, RedCase, Sign
 from netproof.measurement.disturbance import NodeLoad
-from netproof.measurement.readings import LandmarkSettings
+from netproof.measurement.readings import LATENCY_BELOW
 from netproof.session.node_facts import Node
 from netproof.session.rank_use import RankUse
 from netproof.site.hostlist import fold
@@ -170,7 +170,7 @@ def _quantity(judged: CaseVerdict) -> PairQuantity:
     if judged.measured is None or judged.faults:
         return PairQuantity.RATE
     latency_us, rate_mb_s = judged.measured.landmarks.latency_us, judged.measured.line_rate_mb_s
-    short = LandmarkSettings().latency_below
+    short = LATENCY_BELOW
     if latency_us is not None and rate_mb_s is not None:
         short = max(short, latency_us * rate_mb_s)
     sizes: list[int | None] = []

@@ -592,5 +592,5 @@ def rounds_of(session: Session) -> tuple[tuple[PairRounds, Mapping[str, Any]], .
     for result in session.with_pairs:
         rounds = result.rounds
         # A test that ReFrame ran again stands as it ended.
-        found[rounds.partition, rounds.environment] = rounds, result.pairs["partition_extras"]
+        found[rounds.partition, rounds.environment] = rounds, result.extras["partition_extras"]
     return tuple(found.values())

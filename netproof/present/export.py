@@ -174,7 +174,7 @@ def _netpipe(store: Store, stored: StoredSession) -> tuple[dict[str, str], int]:
             continue
         stem = _stem(case)
         bidirectional = case.direction == "bidirectional"
-        measured = result.measurement
+        measured = result.measured
         curves = {f"{stem}.np": measured.curve} | {
             f"{stem}.{launch.number}.np": launch.curve for launch in measured.launches
         }

@@ -6,6 +6,7 @@ configurations are compared over all jobs of a run.
 
 from __future__ import annotations
 
+import dataclasses
 import itertools
 import shlex
 from collections.abc import Iterable, Sequence
@@ -18,6 +19,7 @@ from reframe.core.exceptions import SanityError
 from reframe.core.runtime import runtime
 from reframe.utility.sanity import make_performance_function
 
+from netproof import codec
 from netproof.benchmarks import netpipe, registry
 from netproof.criteria import Finding, Level
 from netproof.measurement.case import Case
@@ -31,7 +33,6 @@ from netproof.run.jobs import (
 )
 from netproof.run.mixins import Launched, OnPartition, RecordedTest, Referenced
 from netproof.run.system_here import baseline_of_system, rank_counts
-from netproof.session import reference_findings
 from netproof.session.job_files import Incomplete
 from netproof.site.partition import fewest_ranks_feature, ranks_feature
 from netproof.site.site_file import JUDGE_ENVIRONMENT
@@ -146,7 +147,8 @@ class Check(JudgeOfJob, Referenced, RecordedTest):
         findings = engine.references(subject, limits.of_references(bounds))
         self.write_record(
             netproof_references=[
-                reference_findings.as_json(name, finding) for name, finding in findings.items()
+                codec.encode(dataclasses.replace(finding, variable=name))
+                for name, finding in findings.items()
             ]
         )
         # This includes entries whose failure is expected, which are not judged here.

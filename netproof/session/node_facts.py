@@ -168,7 +168,7 @@ def unconnected(folder: Path, nodes: Sequence[str]) -> set[frozenset[str]]:
     for node in nodes:
         path = folder / PATH_FILES.replace("*", node)
         try:
-            values = _values_of(path, PATH_HEADER, ("node", *_OF_THE_PATH), _Numbers())
+            values = _values_of(path, PATH_HEADER, ("node", *_OF_THE_PATH))
         except ProvenanceError:
             # Whoever reads the nodes' files says so.
             continue
@@ -216,7 +216,7 @@ def nodes_of_job(folder: Path, jobid: str) -> tuple[str, ...]:
 def clock_window(path: Path) -> tuple[float, float] | str:
     """Both moments of a job's ``CLOCK_FILE`` in seconds, or why they are not known."""
     try:
-        values = _values_of(path, CLOCK_HEADER, ("from", "to"), _Numbers(seconds=("from", "to")))
+        values = _values_of(path, CLOCK_HEADER, ("from", "to"))
     except ProvenanceError as error:
         return str(error)
     if not {"from", "to"} <= values.keys():
@@ -243,9 +243,8 @@ def with_path(node: Node, folder: Path, count: int) -> Node:
         values: dict[str, Any] = {}
         why = "the job has one node"
     else:
-        numbers = _Numbers(whole=_OF_PACKETS[1:])
         try:
-            values = _values_of(path, PATH_HEADER, ("node", *_OF_THE_PATH), numbers)
+            values = _values_of(path, PATH_HEADER, ("node", *_OF_THE_PATH))
             why = f"{path}: does not say"
         except ProvenanceError as error:
             values, why = {}, f"{error}; see path.*.err next to it"
@@ -255,16 +254,8 @@ def with_path(node: Node, folder: Path, count: int) -> Node:
     return dataclasses.replace(node, **found, absent={**node.absent, **reasons})
 
 
-@dataclass(frozen=True)
-class _Numbers:
-    """Keys of a file whose values are numbers."""
-
-    whole: Sequence[str] = ()
-    seconds: Sequence[str] = ()
-
-
-def _values_of(path: Path, header: str, plain: Sequence[str], numbers: _Numbers) -> dict[str, Any]:
-    """What a file of a job says: ``plain`` keys, and those of groups as mappings.
+def _values_of(path: Path, header: str, plain: Sequence[str]) -> dict[str, Any]:
+    """Return what a file of a job says: ``plain`` keys, and those of groups as mappings.
 
     What a prolog or a wrapper printed before the header is skipped. Raises ProvenanceError, with
     the line, where it is cut short or has another line.
@@ -296,9 +287,9 @@ def _values_of(path: Path, header: str, plain: Sequence[str], numbers: _Numbers)
             raise ProvenanceError(
                 f"{path}:{number}: {shortened(repr(line))} is the second of its key"
             )
-        if place is values and key in numbers.whole:
+        if place is values and key in WHOLE_NUMBERS:
             place[key] = _whole(path, number, value)
-        elif place is values and key in numbers.seconds:
+        elif place is values and key in (*SECONDS, "from", "to"):
             place[key] = _seconds(path, number, value)
         else:
             place[key] = value
@@ -317,7 +308,7 @@ def read_node(path: Path) -> Node:
     """A node from what ``run/shell/node.sh`` printed; ProvenanceError, with the line, if cut."""
     later = (*_OF_THE_STEP, *_OF_THE_PATH)
     plain = [name for name in NAMES if name not in MAPS and name not in later]
-    values = _values_of(path, NODE_HEADER, plain, _Numbers(WHOLE_NUMBERS, SECONDS))
+    values = _values_of(path, NODE_HEADER, plain)
     for key in (*IDENTITY, "clock_s"):
         if key not in values:
             raise ProvenanceError(f"{path}: {key} is missing")

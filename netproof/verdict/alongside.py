@@ -155,7 +155,7 @@ def _of_site(result: CheckResult, configuration: dict[str, Any], system: str) ->
         (configuration["environments"], result.environment, "environment", ENVIRONMENT_KEYS),
     ):
         now = next(entry for entry in entries if entry["name"] == name)["extras"]
-        then = result.measured[f"{what}_extras"]
+        then = result.extras[f"{what}_extras"]
         for key in keys:
             if key in then and key in now and _plain(then[key]) != _plain(now[key]):
                 was, is_now = _shown(then[key]), _shown(now[key])

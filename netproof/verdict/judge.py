@@ -13,7 +13,7 @@ from netproof.criteria.registry import BY_FINDING
 from netproof.errors import NetproofError
 from netproof.measurement.case import Case
 from netproof.pairs import verdict as pairs
-from netproof.session import again, reference_findings
+from netproof.session import again
 from netproof.session.again import MeasuredAgain
 from netproof.session.left import Left
 from netproof.session.measured import Measured
@@ -168,7 +168,7 @@ def _as_measured(matrix: Matrix, ran: Mapping[tuple, CheckResult]) -> dict[str, 
     """Return the partitions with the links that were declared when they were measured."""
     found = dict(matrix.partitions)
     for result in ran.values():
-        extras = result.measured["partition_extras"] if result.measured else {}
+        extras = result.extras.get("partition_extras", {})
         if result.partition in found and {"interface", "link_mbit_s", "mtu"} <= extras.keys():
             then = {key: extras[key] for key in ("interface", "link_mbit_s", "mtu")}
             found[result.partition] = matrix.partitions[result.partition].model_copy(update=then)
@@ -198,7 +198,7 @@ def complete(result: CheckResult) -> Measured | None:
     """Return the measurement of a case; None where it was not complete."""
     if not result.measured or result.contradiction is not None:
         return None
-    return result.measurement
+    return result.measured
 
 
 def skipped_of(session: Session, matrix: Matrix) -> tuple[SkippedCase, ...]:
@@ -210,9 +210,9 @@ def skipped_of(session: Session, matrix: Matrix) -> tuple[SkippedCase, ...]:
 def skipped_by(session: Session) -> dict[tuple, Left]:
     """Return why a session skipped cases, by the case's key."""
     return {
-        key: Left.from_json(result.left)
+        key: result.skipped
         for key, result in _last_results(session).items()
-        if result.left and result.result == "skip"
+        if result.skipped and result.result == "skip"
     }
 
 
@@ -222,8 +222,8 @@ def subject(result: CheckResult, matrix: Matrix, measured_on: str = "") -> Subje
     The link is the one that it was measured over. ``measured_on``: the day, if another session than
     the judged one measured it.
     """
-    measured = result.measurement
-    extras, environment = result.measured["partition_extras"], result.measured["environment_extras"]
+    measured = result.measured
+    extras, environment = result.extras["partition_extras"], result.extras["environment_extras"]
     as_it_was = Subject.of_extras(measured, extras, environment, measured_on)
     here = matrix.partitions.get(measured.case.partition)
     if here is None:
@@ -241,7 +241,7 @@ def findings_along(
 
 def measured_again(session: Session) -> Mapping[tuple, MeasuredAgain]:
     """Return the repeats at single sizes of a session's cases, by their keys."""
-    return again.by_case(one for result in session.results for one in result.repeats)
+    return again.by_case(one for result in session.results for one in result.again or ())
 
 
 def _vanished(matrix: Matrix, earlier: Sequence[Session]) -> list[str]:
@@ -279,7 +279,7 @@ def of_references(result: CheckResult) -> tuple[Finding, ...]:
     """Return the run's findings on a case's references; empty where it made none."""
     return tuple(
         one.ruled(Level.FAIL if one.level is Level.UNDEFINED else one.level)
-        for one in map(reference_findings.from_json, result.references or ())
+        for one in result.references or ()
     )
 
 
@@ -290,12 +290,12 @@ def beyond_cases(session: Session) -> list[FailedTest]:
     """
     failed = []
     for result in session.results:
-        judges = result.kind in ("curves", "configurations") or result.pairs is not None
+        judges = result.kind in ("curves", "configurations") or result.rounds is not None
         waits = judges or result.kind in ("further", "compared further", "pairs")
         if (
             result.case is not None
             or result.result in GOOD_RESULTS
-            or (result.left and result.result == "skip")
+            or (result.skipped and result.result == "skip")
             or (waits and result.result == "fail_deps")
             or (judges and result.phase == "sanity")
         ):
@@ -307,8 +307,8 @@ def beyond_cases(session: Session) -> list[FailedTest]:
 
 def reason_of(result: CheckResult) -> str:
     """Return why a test did not pass or was skipped, in the words of ReFrame or of the run."""
-    if result.result == "skip" and result.left:
-        return f"was left: {result.left['why']}"
+    if result.result == "skip" and result.skipped:
+        return f"was left: {result.skipped.why}"
     if result.result == "skip":
         return f"was skipped: {result.reason or 'the reason is in what ReFrame printed'}"
     if result.result == "fail_deps":
@@ -325,7 +325,7 @@ def _absent_fabrics(session: Session) -> list[str]:
             f"{result.environment} has no {fabric}: {reason}"
             for result in session.results
             if result.case is not None and result.measured
-            for fabric, reason in result.measured["environment_extras"]
+            for fabric, reason in result.extras["environment_extras"]
             .get("built", {})
             .get("absent", {})
             .items()
@@ -476,8 +476,8 @@ def unsettled_of(session: Session) -> dict[tuple, Unsettled]:
 def _own_subject(session: Session, result: CheckResult) -> Subject:
     where = f"{session.path}: {result.case}"
     try:
-        extras, others = result.measured["partition_extras"], result.measured["environment_extras"]
-        own = Subject.of_extras(result.measurement, extras, others)
+        extras, others = result.extras["partition_extras"], result.extras["environment_extras"]
+        own = Subject.of_extras(result.measured, extras, others)
     except (KeyError, TypeError, AttributeError, ValueError) as error:
         raise NetproofError(f"{where}: cannot be judged: {error!r}") from error
     if own.case != result.case:
@@ -487,7 +487,7 @@ def _own_subject(session: Session, result: CheckResult) -> Subject:
 
 def _own_baseline(results: Iterable[CheckResult]) -> ScoreBaseline | None:
     for result in results:
-        environment = result.measured["partition_extras"].get("baseline")
+        environment = result.extras["partition_extras"].get("baseline")
         if environment:
             return ScoreBaseline(result.partition, environment)
     return None

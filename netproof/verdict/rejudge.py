@@ -70,7 +70,7 @@ def concerns(result: CheckResult) -> bool:
     if result.references is None:
         # Without findings there is only ReFrame's message.
         return MISSED in result.reason
-    return any(values.get("level") in AGAINST for values in result.references)
+    return any(one.level in AGAINST for one in result.references)
 
 
 def said(result: CheckResult) -> str:
@@ -79,7 +79,7 @@ def said(result: CheckResult) -> str:
         return PASSED
     if result.result == "xfail":
         return FAILED_AS_EXPECTED
-    levels = {values.get("level") for values in result.references or ()}
+    levels = {one.level for one in result.references or ()}
     decided = levels & {Level.FAIL.value, Level.UNDEFINED.value}
     return INCONCLUSIVE if Level.INCONCLUSIVE.value in levels and not decided else FAILED
 

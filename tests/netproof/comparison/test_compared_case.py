@@ -7,7 +7,7 @@ import itertools
 
 import numpy as np
 import pytest
-from made_sides import of, with_results, with_times
+from made_sides import of, with_launches, with_results, with_times
 
 from netproof.comparison import compared_case
 from netproof.comparison.compared_case import Outcome, Range
@@ -57,12 +57,12 @@ def test_equal_noise_seldom_makes_a_difference_and_hardly_ever_a_range(healthy):
     random = np.random.default_rng(1)
 
     def noisy(result):
-        base = np.array(result.measurement.curve.time_us)
+        base = np.array(result.measured.curve.time_us)
         launches = []
-        for launch in result.measured["launches"]:
+        for launch in result.measured.as_json()["launches"]:
             times = base * np.exp(0.1 * random.standard_normal(len(base)))
             launches.append({**launch, "curve": {**launch["curve"], "time_us": times.tolist()}})
-        return dataclasses.replace(result, measured={**result.measured, "launches": launches})
+        return with_launches(result, launches)
 
     cases = [
         case
@@ -84,8 +84,8 @@ def test_equal_noise_seldom_makes_a_difference_and_hardly_ever_a_range(healthy):
 @pytest.mark.slow
 def test_two_launches_are_not_enough_to_say_where(healthy):
     def of_two(result):
-        shortened = {**result.measured, "launches": result.measured["launches"][:2]}
-        return dataclasses.replace(result, measured=shortened)
+        two = result.measured.launches[:2]
+        return dataclasses.replace(result, measured=result.measured.with_launches(two))
 
     slower = with_results(healthy, lambda result: of_two(with_times(result, lambda size: 3)))
     case = of(compare(*sides(healthy, slower)), "NetPIPE mpi between oneway")
@@ -112,8 +112,8 @@ def test_an_interval_of_a_landmark_is_that_of_the_launches(healthy):
 
 def test_an_interval_of_a_landmark_takes_two_launches_of_both_sides(healthy):
     def of_one(result):
-        shortened = {**result.measured, "launches": result.measured["launches"][:1]}
-        return dataclasses.replace(result, measured=shortened)
+        one = result.measured.launches[:1]
+        return dataclasses.replace(result, measured=result.measured.with_launches(one))
 
     for case in compare(*sides(healthy, with_results(healthy, of_one))).cases:
         latency = case.landmarks["latency_us"]

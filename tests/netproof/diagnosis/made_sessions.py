@@ -46,7 +46,7 @@ BUSY = DisturbanceSettings(others=1.0, steal=1.0)
 def extras() -> dict[str, Any]:
     """Settings of the partition that the jobs were recorded on."""
     report = session.load(DATA / "sessions" / "faulty.json")
-    kept = next(result.measured for result in report.results if result.measured)
+    kept = next(result.extras for result in report.results if result.measured)
     changed = {
         "criteria": {"disturbance": {"others": 1.0, "steal": 1.0}},
         "max_message_bytes": 524288,

@@ -42,7 +42,7 @@ BUSY = NodeLoad("gige-1", "m", 2, 1.0, 0.8, 0.4, 0.0, 0.0, 0.5, 0.0)
 
 def cases(name: str) -> list[Measured]:
     stored = session.load(SESSIONS / name)
-    return [Measured.from_json(result.measured) for result in stored.results if result.measured]
+    return [result.measured for result in stored.results if result.measured]
 
 
 def asked(measured: Measured, limits: dict[str, Limits] | None = None, **criteria) -> RepeatCase:
@@ -265,7 +265,7 @@ class TestSettled:
     def flagged(self, sick) -> tuple[RepeatCase, MeasuredAgain]:
         """A flagged case and what was measured again of it in the same run: all show it again."""
         stored = session.load(SESSIONS / "sick.json")
-        several = [MeasuredAgain.from_json(v) for r in stored.results for v in r.again or ()]
+        several = [one for r in stored.results for one in r.again or ()]
         for measured in sick:
             one = asked(measured)
             for again in several:

@@ -19,7 +19,6 @@ from netproof.measurement.curve import Curve
 from netproof.measurement.disturbance import NodeLoad
 from netproof.session import session
 from netproof.session.again import MeasuredAgain
-from netproof.session.measured import Measured
 from netproof.session.session import Session
 from netproof.verdict import confirmations, engine, judge
 from netproof.verdict.engine import Subject
@@ -63,9 +62,9 @@ def between(curve: Curve, sizes: tuple[int, ...]) -> Curve:
 
 
 def subject_of(result, how=healthy, refine=ON, known=None) -> Subject:
-    measured = Measured.from_json(result.measured)
+    measured = result.measured
     launches = [dataclasses.replace(one, curve=slower(one.curve, how)) for one in measured.launches]
-    extras = {**result.measured["partition_extras"], "criteria": {}}
+    extras = {**result.extras["partition_extras"], "criteria": {}}
     if refine:
         extras["criteria"]["refine"] = refine
     return Subject.of_extras(measured.with_launches(launches), extras, {"known": known or {}})
@@ -74,7 +73,7 @@ def subject_of(result, how=healthy, refine=ON, known=None) -> Subject:
 def again_of(subject: Subject, result, how=healthy, count=3, **changes) -> MeasuredAgain:
     """The recorded launches at closer sizes, ``how`` much slower there."""
     sizes = tuple(sorted({*itertools.chain(*confirmations.closer_sizes(subject))}))
-    recorded = [one.curve for one in Measured.from_json(result.measured).launches]
+    recorded = [one.curve for one in result.measured.launches]
     launches = [slower(between(one, sizes), how) for one in (recorded * count)[:count]]
     values = {"faults": (), "nodes": ("gige-1", "gige-2"), "jobid": "7", "made": count}
     return MeasuredAgain(subject.case, tuple(launches), **{**values, **changes})
@@ -131,15 +130,17 @@ def test_a_healthy_curve_is_looked_at_closer_and_nothing_is_said(result):
 
 def test_a_stored_session_says_the_same_as_its_run(spiked, result):
     again = again_of(spiked, result, spike)
-    measured = spiked.measured.as_json() | {
+    extras = {
         "partition_extras": {
-            **result.measured["partition_extras"],
+            **result.extras["partition_extras"],
             "criteria": {"refine": ON},
         },
         "environment_extras": {},
     }
     stored = session.load(SESSIONS / "healthy.json")
-    results = (dataclasses.replace(result, measured=measured, again=(again.as_json(),)),)
+    results = (
+        dataclasses.replace(result, measured=spiked.measured, extras=extras, again=(again,)),
+    )
     stored = dataclasses.replace(stored, results=results)
     assert isinstance(stored, Session)
     (case,) = judge.unsettled_of(stored).values()
@@ -154,9 +155,9 @@ def test_a_stored_session_says_the_same_as_its_run(spiked, result):
 def test_nothing_changes_where_the_site_refines_nothing(name):
     stored = session.load(SESSIONS / name)
     kept = {
-        values["case"]["function"] + values["case"]["environment"]: MeasuredAgain.from_json(values)
+        again.case.function + again.case.environment: again
         for one in stored.results
-        for values in one.again or ()
+        for again in one.again or ()
     }
     for one in cases(name):
         subject = subject_of(one, refine=None)

@@ -19,7 +19,6 @@ from netproof.measurement.links import Crossing, Link
 from netproof.measurement.transports import Transport
 from netproof.session import again, session
 from netproof.session.again import MeasuredAgain
-from netproof.session.measured import Measured
 from netproof.site.partition import ScoreBaseline
 from netproof.verdict import confirmations, engine
 from netproof.verdict.engine import Subject
@@ -35,7 +34,7 @@ MPICH = ScoreBaseline("gige", "mpich")
 def sick() -> dict[str, Subject]:
     """NetPIPE between two nodes of a switch with a small buffer, by environment and protocol."""
     stored = session.load(SESSIONS / "sick.json")
-    cases = [Measured.from_json(result.measured) for result in stored.results if result.measured]
+    cases = [result.measured for result in stored.results if result.measured]
     return {
         f"{measured.case.environment} {measured.case.function}": Subject(
             measured, "gige", TESTBED, {}
@@ -48,11 +47,7 @@ def sick() -> dict[str, Subject]:
 def measured_again() -> dict[tuple, MeasuredAgain]:
     """Return their repeats at single sizes in the same run."""
     stored = session.load(SESSIONS / "sick.json")
-    return again.by_case(
-        MeasuredAgain.from_json(values)
-        for result in stored.results
-        for values in result.again or ()
-    )
+    return again.by_case(one for result in stored.results for one in result.again or ())
 
 
 def floors(subjects) -> dict:
@@ -350,9 +345,9 @@ class TestAcross:
         results = [one for one in stored.results if one.measured and one.case.path == "between"]
         links = {}
         for one in results:
-            extras = {**one.measured["partition_extras"], "rdma": "infiniband"}
-            environment = {**one.measured["environment_extras"], "mpi_over_tcp": False}
-            measured = Measured.from_json(one.measured)
+            extras = {**one.extras["partition_extras"], "rdma": "infiniband"}
+            environment = {**one.extras["environment_extras"], "mpi_over_tcp": False}
+            measured = one.measured
             links[one.case.function] = Subject.of_extras(measured, extras, environment).link
         assert links["mpi"] == Link(1000, 4096, Transport.INFINIBAND)
         # NPtcp goes over TCP in any case.

@@ -15,6 +15,7 @@ from made_few import among
 from rich.console import Console
 from typer.testing import CliRunner
 
+from netproof import codec
 from netproof.commands.cli import app
 from netproof.commands.stores import faults
 from netproof.errors import NetproofError
@@ -240,11 +241,11 @@ def test_rounds_of_pairs_are_kept_with_what_they_accuse(
     done = ingest(store, report)
     assert not done.not_judged
     read, as_reported = questions.load(store, done.stored), session.load(report)
-    of_pairs = [result.pairs for result in as_reported.results if result.pairs]
+    of_pairs = [result.rounds for result in as_reported.results if result.rounds]
     assert of_pairs
-    assert [result.pairs for result in read.results if result.pairs] == of_pairs
-    for one in (read, as_reported):
-        assert [result.transport for result in one.results if result.transport] == [SAID]
+    assert [result.rounds for result in read.results if result.rounds] == of_pairs
+    for several in (read, as_reported):
+        assert [codec.encode(one.transport) for one in several.results if one.transport] == [SAID]
     by_store = insist_on_the_same(read)
     insist_on_equal(by_store.verdict, judging.judge_session(as_reported).verdict)
     (judged,) = by_store.verdict.pairs
