@@ -22,7 +22,7 @@ from netproof.verdict.engine import group
 from netproof.verdict.exit_status import CANNOT_JUDGE, FAILED, PASSED
 from netproof.verdict.explain import Crossover, counts, cpu_rows, crossovers, failures
 from netproof.verdict.judging import JudgedSession
-from netproof.verdict.recurring import Recurring
+from netproof.verdict.stored import Recurring
 from netproof.verdict.verdict import CaseVerdict, StoredResult, Verdict
 
 MARKS = {Level.FAIL: "✗", Level.INCONCLUSIVE: "?", Level.WARN: "!", Level.PASS: " "}

@@ -20,11 +20,10 @@ from netproof.measurement.case import Case
 from netproof.measurement.units import mbit_s
 from netproof.present.characters import visible
 from netproof.present.terminal import console, say
-from netproof.present.wording import not_available, outcome
+from netproof.present.wording import not_available, outcome, recurring_sentence
 from netproof.session.slurm_nodes import labelled
 from netproof.verdict.explain import counts, failures
-from netproof.verdict.recurring import NOTHING, Recurring
-from netproof.verdict.recurring import sentence as recurring_sentence
+from netproof.verdict.stored import NOTHING, Recurring
 from netproof.verdict.verdict import CaseVerdict, StoredResult, Verdict, sentences_of_skipped
 
 MOST_DIFFERENCES = 10

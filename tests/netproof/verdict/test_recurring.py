@@ -19,7 +19,7 @@ from netproof.site.matrix import Matrix
 from netproof.store import Store
 from netproof.verdict.judge import judge
 from netproof.verdict.judging import ingest
-from netproof.verdict.recurring import NOTHING, recurring
+from netproof.verdict.stored import NOTHING, recurring
 
 ROOT = Path(__file__).resolve().parents[3]
 HEALTHY = ROOT / "tests" / "data" / "sessions" / "healthy.json"
@@ -150,6 +150,7 @@ class TestCommand:
                 "    for _part in _system['partitions']:\n"
                 "        _part['extras']['criteria'] = {'launch_spread': {'warn': None}}\n"
             )
+        monkeypatch.setenv("RFM_REFERENCE_PREFIX", str(ROOT / "reference-values"))
         monkeypatch.setenv("RFM_REPORT_FILE", str(tmp_path / "run-{sessionid}.json"))
 
         def write(number: int) -> Path:

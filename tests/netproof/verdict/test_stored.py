@@ -28,7 +28,7 @@ from netproof.site.partition import Partition
 from netproof.store import Store, StoredSession, checksums, questions
 from netproof.store.folder import VERDICT
 from netproof.verdict import judge as judging_anew
-from netproof.verdict import judging
+from netproof.verdict import judging, rejudge
 from netproof.verdict import stored as stored_verdicts
 from netproof.verdict.explain import counts
 from netproof.verdict.judging import ingest
@@ -249,7 +249,7 @@ def test_rounds_of_pairs_are_kept_with_what_they_accuse(
     by_store = insist_on_the_same(read)
     insist_on_equal(by_store.verdict, judging.judge_session(as_reported).verdict)
     (judged,) = by_store.verdict.pairs
-    assert judged.rounds == PairRounds.from_json(of_pairs[0])
+    assert judged.rounds == of_pairs[0]
     if status is not None:
         assert by_store.verdict.status == status
         assert any("fast-ethernet" in fault for fault in by_store.verdict.faults)
@@ -422,7 +422,7 @@ def test_what_the_site_says_otherwise_is_named(store, monkeypatch, extras, named
 
 def test_another_netproof_is_reported(store, monkeypatch):
     read = questions.load(store, stored(store))
-    monkeypatch.setattr(stored_verdicts, "JUDGED_BY", stored_verdicts.JUDGED_BY + 1)
+    monkeypatch.setattr(rejudge, "JUDGED_BY", rejudge.JUDGED_BY + 1)
     (difference,) = judging.judge_session(read).stored.differs
     assert "judged it, and this is" in difference
 
