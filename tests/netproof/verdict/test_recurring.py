@@ -23,7 +23,7 @@ from netproof.verdict.stored import NOTHING, recurring
 
 ROOT = Path(__file__).resolve().parents[3]
 HEALTHY = ROOT / "tests" / "data" / "sessions" / "healthy.json"
-FOLDED = "1 warning as in the last 3 sessions: inversion, fast-ethernet, mpich, NetPIPE mpi"
+FOLDED = "2 warnings as in the last 3 sessions: inversion, fast-ethernet, mpich, NetPIPE mpi"
 WARNED = "WARN testbed:fast-ethernet mpich NetPIPE mpi between oneway (switch fast-ethernet)"
 
 
@@ -180,8 +180,9 @@ class TestCommand:
             assert WARNED not in said
         document = json.loads(self.said("verdict", newest, "--json"))
         assert document["recurring"]["sessions"] == 3
-        (one,) = document["recurring"]["warnings"]
+        one, other = document["recurring"]["warnings"]
         assert (one["criterion"], one["size_bytes"], one["function"]) == ("inversion", 8, "mpi")
+        assert other["criterion"] == "dip"
         # It stays a warning.
         levels = [
             found["level"]
