@@ -98,7 +98,7 @@ def concerns(result: CheckResult) -> bool:
     return any(one.level in AGAINST for one in result.references)
 
 
-def said(result: CheckResult) -> str:
+def answer_of_run(result: CheckResult) -> str:
     """Return the answer of the run's own references, as ``Rejudged.answer``."""
     if result.result == "pass":
         return PASSED
@@ -151,7 +151,7 @@ def differences(several: Sequence[tuple[CheckResult, Rejudged]]) -> list[str]:
     """Return where today's answer is not the run's, a sentence for each pair of answers."""
     together: dict[tuple[str, str], list[str]] = {}
     for result, now in several:
-        answers = (now.answer, said(result))
+        answers = (now.answer, answer_of_run(result))
         if answers[0] != answers[1]:
             together.setdefault(answers, []).append(str(result.case))
     return [
