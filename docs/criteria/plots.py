@@ -29,7 +29,7 @@ from drawing import (
 )
 
 from netproof import criteria
-from netproof.benchmarks import netpipe_reading
+from netproof.benchmarks import netpipe
 from netproof.criteria import Bounds, Finding
 from netproof.criteria.launches import CPU_COST
 from netproof.criteria.launches import cpu_cost as find_cpu_cost
@@ -147,9 +147,7 @@ def landmark() -> None:
     """The landmarks of a curve, its eager limit marked, and one without a limit."""
     sides = []
     loopback = HERE.parents[1] / "tests" / "data" / "curves" / "open-mpi-4.1-tcp-loopback.np"
-    eager = netpipe_reading.read_file(
-        loopback.read_text(), str(loopback), bidirectional=False
-    ).curve()
+    eager = netpipe.read_file(loopback.read_text(), str(loopback), bidirectional=False).curve()
     for label, curve in (("Open MPI in a node", eager), ("gige, TCP", recorded("gige-tcp-1"))):
         found = landmarks(curve, None)
         limit = found.eager_limit

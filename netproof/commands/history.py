@@ -17,7 +17,7 @@ from netproof.history.selection import Selection
 from netproof.present import documents, tables
 from netproof.present.history import document, print_overview, print_series, since_when
 from netproof.present.tables import say
-from netproof.session.labels import label_of
+from netproof.session.session import label_of
 from netproof.store import Store
 from netproof.verdict.exit_status import CANNOT_JUDGE, PASSED
 

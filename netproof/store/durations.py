@@ -13,7 +13,7 @@ from netproof.measurement.case import Case
 from netproof.site.jobs import PlannedJob, domain_of, job_of, jobs
 from netproof.site.matrix import Matrix
 from netproof.store import Store, questions
-from netproof.store.columns import KEY
+from netproof.store.tables import KEY
 
 SESSIONS = 60
 """How many of a system's newest sessions are looked into."""

@@ -336,13 +336,13 @@ def read(store: Store, stored: StoredSession) -> StoredVerdict | None:
     Raise NetproofError, which names the file, where it is damaged, of another format, or on
     another session.
     """
-    from netproof.store import checksums
+    from netproof.store import folder as store_folder
     from netproof.store.folder import VERDICT
     from netproof.store.ingest import report_sha256
 
     if not store.has_verdict(stored):
         return None
-    content = checksums.verify(store.path(stored), VERDICT)
+    content = store_folder.verify(store.path(stored), VERDICT)
     with _naming(store, stored):
         head, *cases = packed.unpacked(content, VERDICT, MOST_BYTES)
         if not isinstance(head, dict) or type(head.get("format")) is not int:
@@ -388,8 +388,7 @@ def insist_on_session(verdict: Verdict, session: Session, place: Path) -> None:
 @contextmanager
 def _naming(store: Store, stored: StoredSession) -> Iterator[None]:
     """Let errors name the file of a stored verdict."""
-    from netproof.store.checksums import Damaged
-    from netproof.store.folder import VERDICT
+    from netproof.store.folder import VERDICT, Damaged
 
     try:
         yield
@@ -438,8 +437,6 @@ LEAST = 3
 """Fewest sessions that make a warning recurring."""
 NEAR = 2.0
 """Sizes within this factor are the same: a finding can move by a step of the grid."""
-OF_PEAKS = ("MPI loss at the peak",)
-"""Criteria on peaks, at any size: on a curve's plateau the size of the peak is random."""
 
 
 @dataclass(frozen=True)
@@ -568,7 +565,8 @@ def _warnings(session: Session, matrix: Matrix, keys: set[tuple], needed: set[tu
 def _same(mine: Finding, its: Finding) -> bool:
     if mine.criterion != its.criterion:
         return False
-    if mine.criterion in OF_PEAKS:
+    of = BY_FINDING.get(mine.criterion)
+    if of is not None and mine.criterion in of.of_peaks:
         return True
     if mine.size is None or its.size is None:
         return mine.size == its.size
