@@ -24,13 +24,18 @@ from netproof.present.tables import (
     width_of,
 )
 from netproof.present.terminal import say
-from netproof.present.wording import counted, not_available, outcome, size_in_words
+from netproof.present.wording import (
+    counted,
+    not_available,
+    outcome,
+    recurring_sentence,
+    size_in_words,
+)
 from netproof.session.slurm_nodes import labelled
 from netproof.verdict.exit_status import CANNOT_JUDGE, FAILED, PASSED
 from netproof.verdict.explain import Failure, counts, excess, failures, listed
 from netproof.verdict.judging import JudgedSession
-from netproof.verdict.recurring import NOTHING, Recurring
-from netproof.verdict.recurring import sentence as recurring_sentence
+from netproof.verdict.stored import NOTHING, Recurring
 from netproof.verdict.verdict import CaseVerdict, StoredResult, Verdict, sentences_of_skipped
 
 MOST_DIFFERENCES = 10

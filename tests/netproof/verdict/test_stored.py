@@ -30,7 +30,7 @@ from netproof.store import Store, StoredSession, questions
 from netproof.store import folder as store_folder
 from netproof.store.folder import VERDICT
 from netproof.verdict import judge as judging_anew
-from netproof.verdict import judging
+from netproof.verdict import judging, rejudge
 from netproof.verdict import stored as stored_verdicts
 from netproof.verdict.explain import counts
 from netproof.verdict.judging import ingest
@@ -424,7 +424,7 @@ def test_what_the_site_says_otherwise_is_named(store, monkeypatch, extras, named
 
 def test_another_netproof_is_reported(store, monkeypatch):
     read = questions.load(store, stored(store))
-    monkeypatch.setattr(stored_verdicts, "JUDGED_BY", stored_verdicts.JUDGED_BY + 1)
+    monkeypatch.setattr(rejudge, "JUDGED_BY", rejudge.JUDGED_BY + 1)
     (difference,) = judging.judge_session(read).stored.differs
     assert "judged it, and this is" in difference
 
