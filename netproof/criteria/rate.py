@@ -314,6 +314,7 @@ CRITERIA = (
         {AT_THE_PEAK: "mpi_loss", AT_A_SIZE: "mpi_loss_at_size"},
         _losses,
         of_launches=True,
+        of_peaks=(AT_THE_PEAK,),
         others=lambda operation: (TCP,) if operation == MPI else (),
         rests_on=lambda operation, finding: (TCP,),
     ),

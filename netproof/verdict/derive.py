@@ -360,7 +360,7 @@ def derived(
         here = [several.get(key) for several in results]
         reason = unfit(sessions, here)
         for stored, open_questions in zip(sessions, unsettled, strict=True):
-            if not reason and key in open_questions and (why := open_questions[key].all):
+            if not reason and key in open_questions and (why := open_questions[key][0]):
                 more = f"; and {len(why) - 1} more" if len(why) > 1 else ""
                 reason = f"inconclusive in {stored.path.name}: {why[0]}{more}"
         if reason:

@@ -239,7 +239,7 @@ def _why_unsettled(read: session.Session) -> dict[tuple, tuple[str, ...]]:
     A session may have settings of another netproof: its figures are stored all the same.
     """
     try:
-        return {key: one.why_no_value for key, one in unsettled_of(read).items()}
+        return {key: () if usable else why for key, (why, usable) in unsettled_of(read).items()}
     except NetproofError:
         return {}
 

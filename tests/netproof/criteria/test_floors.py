@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from netproof.criteria import Level, floor
-from netproof.criteria.slower import FLOOR
+from netproof.criteria import Level
+from netproof.criteria.slower import FLOOR, floor
 from netproof.measurement.curve import Curve
 
 SIZES = (4, 64, 1024, 16384)
