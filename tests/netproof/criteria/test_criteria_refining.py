@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from netproof.benchmarks import netpipe_reading
+from netproof.benchmarks import netpipe
 from netproof.benchmarks.message_sizes import ListedSizes
 from netproof.criteria import (
     Bend,
@@ -27,9 +27,9 @@ from netproof.measurement.curve import Curve
 DOUBLING = tuple(2**n for n in range(23))
 GRIDS = (
     DOUBLING,
-    netpipe_reading.sizes(1, 2**22, 0),
-    netpipe_reading.sizes(1, 2**22, 1),
-    netpipe_reading.sizes(1, 2**22, 3),
+    netpipe.sizes(1, 2**22, 0),
+    netpipe.sizes(1, 2**22, 1),
+    netpipe.sizes(1, 2**22, 3),
     ListedSizes(per_octave=4).sizes(1, 2**22),
     ListedSizes(per_octave=16, also=(3000, 100_000)).sizes(4, 2**22),
 )
