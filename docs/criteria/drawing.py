@@ -1,4 +1,4 @@
-"""Parts of the plots of docs/criteria.md: recorded curves, charts of them, panels."""
+"""Parts of the plots of docs/criteria/: recorded curves, charts of them, panels."""
 
 from __future__ import annotations
 

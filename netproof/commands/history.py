@@ -105,7 +105,7 @@ def accept(
         return _refused("not accepted", str(error))
     say(out, f"accepted: {acceptance}")
     count = len(covered.nights.series)
-    least = history_verdict.least_nights(verdict.settings)
+    least = history_verdict.least_nights()
     say(
         out,
         f"{count} series of {covered.system} start again with session {first.name}; each takes"

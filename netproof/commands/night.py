@@ -35,8 +35,15 @@ from netproof.session import left, session
 from netproof.session.left import Left
 from netproof.session.session import Session
 from netproof.site import module_path, shipped, site, slurm
-from netproof.site.jobs import PlannedJob, domain_of, jobs, nodes_of
-from netproof.site.matrix import Matrix, matrix, partitions_in
+from netproof.site.matrix import (
+    Matrix,
+    PlannedJob,
+    domain_of,
+    jobs,
+    matrix,
+    nodes_of,
+    partitions_in,
+)
 from netproof.site.module_path import LOGIN_SHELL
 from netproof.store import Store, durations
 from netproof.store.durations import Expected, Past

@@ -48,6 +48,7 @@ def ingest(
 
 def _print_ingested(done: Ingested, out: Console) -> None:
     from netproof.present import tables
+    from netproof.present.verdict import print_differences
 
     came = "ingested" if done.new else "there already"
     tables.say(
@@ -57,7 +58,7 @@ def _print_ingested(done: Ingested, out: Console) -> None:
     )
     if not done.new:
         return
-    tables.print_differences(done.differences, out)
+    print_differences(done.differences, out)
     if "nodes" in done.unknown:
         tables.say(out, f"nodes not known: {done.unknown['nodes']}", "yellow")
     if done.not_judged:

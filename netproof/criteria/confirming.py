@@ -60,7 +60,7 @@ class ConfirmSettings:
 
 
 def dense_sizes(flagged: Finding, settings: ConfirmSettings = ConfirmSettings()) -> tuple[int, ...]:
-    """Return the sizes in bytes at which a flagged size is measured again (criterion 7).
+    """Return the sizes in bytes at which a flagged size is measured again.
 
     From half to twice the flagged size, evenly spaced in their logarithms, with its neighbours and
     the sizes that it was compared with. Raises NetproofError for a finding without a size.
@@ -113,7 +113,7 @@ def confirm(
     bounds: Bounds,
     settings: ConfirmSettings = ConfirmSettings(),
 ) -> Confirmation:
-    """Check whether launches measured again around a flagged size show it again (criterion 7).
+    """Check whether launches measured again around a flagged size show it again.
 
     ``launches``: curves over ``dense_sizes`` or more; ``bounds``: those of the finding. More than
     half of the usable launches confirm, each at any size from half to twice the flagged one. Raises

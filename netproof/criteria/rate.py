@@ -295,7 +295,6 @@ def _losses(case: CaseCurves, settings: Any) -> tuple[Finding, ...]:
 
 CRITERIA = (
     Criterion(
-        8,
         {"line_rate": LineRateSettings()},
         {"line rate": "line_rate"},
         _line_rates,
@@ -304,7 +303,6 @@ CRITERIA = (
         note="{count} {have} no share of the line rate: {cases}: {why}",
     ),
     Criterion(
-        9,
         {
             "mpi_loss": MPI_LOSS,
             "mpi_loss_inside": SHOWN,

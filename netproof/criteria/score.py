@@ -173,4 +173,4 @@ def _scores(compared: Comparison) -> Iterator[Finding]:
         yield finding
 
 
-CRITERIA = (Criterion(2, {"score": SCORE}, {"score": "score"}, compare=_scores, of_baseline=True),)
+CRITERIA = (Criterion({"score": SCORE}, {"score": "score"}, compare=_scores, of_baseline=True),)

@@ -346,7 +346,6 @@ def _dips(case: CaseCurves, settings: Any) -> tuple[Finding, ...]:
 
 CRITERIA = (
     Criterion(
-        3,
         {"inversion": INVERSION},
         {"inversion": "inversion"},
         _inversions,
@@ -354,7 +353,6 @@ CRITERIA = (
         sentence="a message took {} times as long as a larger one",
     ),
     Criterion(
-        4,
         {"jump": JUMP},
         {"jump": "jump"},
         _of_first(jump, "jump"),
@@ -362,13 +360,11 @@ CRITERIA = (
         sentence="time grew {} times more than the size from the one before",
     ),
     Criterion(
-        5,
         {"roughness": ROUGHNESS},
         {"roughness": "roughness"},
         _of_first(roughness, "roughness"),
     ),
     Criterion(
-        6,
         {"dropout": DROPOUT},
         {"dropout": "dropout"},
         _dropouts,
@@ -376,5 +372,5 @@ CRITERIA = (
         at_sizes=dropout_at_sizes,
         sentence="the bandwidth is {} of what both sides reach",
     ),
-    Criterion(23, {"dip": DIP}, {"dip": "dip"}, _dips, of_launches=True),
+    Criterion({"dip": DIP}, {"dip": "dip"}, _dips, of_launches=True),
 )

@@ -414,14 +414,12 @@ def _floors(compared: Comparison) -> Iterator[Finding]:
 
 CRITERIA = (
     Criterion(
-        1,
         {"envelope": ENVELOPE},
         {"envelope": "envelope"},
         compare=_envelopes,
         note="{count} {have} no envelope, since no other configuration measured the same: {cases}",
     ),
     Criterion(
-        20,
         {"floor": FLOOR, "floor_inside": FLOOR_INSIDE},
         {"floor": "floor"},
         compare=_floors,

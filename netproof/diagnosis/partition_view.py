@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from netproof.criteria import Finding, Level
-from netproof.criteria.counters import MORE
-from netproof.criteria.paths import PATH
+from netproof.criteria.counters import MORE, PATH
 from netproof.diagnosis.evidence import Evidence, EvidenceSource, Place, PlaceKind, RedCase, Sign
 from netproof.measurement.disturbance import NodeLoad
 from netproof.measurement.readings import LATENCY_BELOW

@@ -416,7 +416,7 @@ def nightly(
 
     Columns: ``session``, those of the key, ``ranks_per_node``, the landmarks of ``NIGHTLY``;
     ``mean_us``, the geometric mean over the sizes that a score is over, in µs, and ``mean_sizes``,
-    their count and ends in a list; ``score`` against the ``baseline``, the value of criterion 2
+    their count and ends in a list; ``score`` against the ``baseline``, its value
     without its interval, and ``score_sizes``, those that both have; ``cpu_s_per_gb`` of the node
     that paid most; ``inconclusive`` as in the table. Null is what a case does not have, and what
     was not measured. In order of ``sessions``, which are of one system and in order of their names.

@@ -141,7 +141,7 @@ FEW_LAUNCHES = 3
 OCTAVE = (-0.5, 1.0)
 """Least tolerance of a size, below and above: sizes move in steps of the measured grid."""
 SHARE_LIMIT = 102.0
-"""Per cent of the line rate above which a bandwidth is an error of measurement (criterion 8)."""
+"""Per cent of the line rate above which a bandwidth is an error of measurement."""
 VALUE_DIGITS = 5
 BOUND_DECIMALS = 4
 WIDEST = 2.0

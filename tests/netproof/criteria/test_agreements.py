@@ -1,4 +1,4 @@
-"""Criterion 18: benchmarks that send the same message between the same two ranks agree."""
+"""Agreement: benchmarks that send the same message between the same two ranks agree."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The curves that docs/criteria.md shows are judged as it says."""
+"""The curves that docs/criteria/ shows are judged as it says."""
 
 from dataclasses import replace
 from pathlib import Path

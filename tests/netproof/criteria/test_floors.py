@@ -1,4 +1,4 @@
-"""Criterion 20: a configuration scored against the other environments of its partition."""
+"""Floor: a configuration scored against the other environments of its partition."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Criterion 19: a collective grows with its ranks as its work does, and never shrinks."""
+"""Growth and monotony: a collective grows with its ranks as its work does, and never shrinks."""
 
 from __future__ import annotations
 

@@ -20,8 +20,9 @@ from netproof.commands.cli import app
 from netproof.commands.stores import faults
 from netproof.errors import NetproofError
 from netproof.measurement.counters import CARRIER, INTERFACE, Counters, CounterSource, NodeCounters
-from netproof.present import documents, tables
+from netproof.present import documents
 from netproof.present.traffic import print_traffic
+from netproof.present.verdict import print_verdict
 from netproof.session import packed, pair_rounds, session
 from netproof.session.pair_rounds import PairCurve, PairLaunch, PairRounds
 from netproof.site.partition import Partition
@@ -103,7 +104,7 @@ def never_judged(monkeypatch) -> None:
 def printed(judged: judging.JudgedSession) -> str:
     """Return the printed lines of a verdict."""
     out = Console(file=io.StringIO(), width=200)
-    tables.print_verdict(
+    print_verdict(
         judged.verdict,
         out,
         recurring=judged.recurring,
