@@ -11,7 +11,7 @@ from netproof.criteria import Level
 from netproof.present.html import content
 from netproof.present.html.charts import ChartFigure, Looks
 from netproof.present.html.content import CaseState, Group
-from netproof.present.html.html import chart, file_name, render
+from netproof.present.html.html import chart, render
 from netproof.present.html.material import MAIN, Report
 from netproof.present.tables import EVERY, DataTable
 from netproof.verdict.verdict import CaseVerdict
@@ -161,16 +161,9 @@ def _digits(value: float, digits: int) -> str:
     return f"{float(f'{value:.{digits}g}'):.15g}"
 
 
-def netpipe_view(report: Report, partition: str = "") -> dict[str, Any]:
-    """Return inter-node throughput and signature, one way; NetPIPE's page has the others.
-
-    ``partition``: the only one, or empty for all.
-    """
-    keys = [key for key in report.netpipe if key[:2] == MAIN_NETPIPE and partition in ("", key[2])]
-    page = next((one.page for one in report.groups if registry.of(one.case).by_protocol), "")
-    if partition:
-        page = f"{file_name('netpipe', partition)}.html"
-    return {"page": page, "pairs": [pair(report, key) for key in keys]}
+def netpipe_view(report: Report) -> list[list[dict[str, Any]]]:
+    """Return inter-node throughput and signature, one way; NetPIPE's page has the others."""
+    return [pair(report, key) for key in report.netpipe if key[:2] == MAIN_NETPIPE]
 
 
 def pair(report: Report, key: tuple[str, str, str]) -> list[dict[str, Any]]:
