@@ -135,7 +135,7 @@ def _data(figure: ChartFigure) -> DataTable:
             return "–"
         time = _digits(one["time_us"], 4)
         if rates:
-            return f"{_digits(one['bandwidth_mbit_s'], 4)} in {time}"
+            return _digits(one["bandwidth_mbit_s"], 4)
         text = f"{time} ± {_digits(one['mad_us'], 2)}" if one["launches"] > 1 else time
         if one["time_min_us"] is None:
             return text
@@ -150,7 +150,7 @@ def _data(figure: ChartFigure) -> DataTable:
         head.append("envelope")
         for row, size in zip(rows, sorted({size for size, _ in at}), strict=True):
             row.append(_digits(least[size], 4) if size in least else "–")
-    caption = "Mbit/s each way in µs" if rates else "µs, median over launches ± MAD"
+    caption = "Mbit/s each way" if rates else "µs, median over launches ± MAD"
     if not rates and of_ranks:
         caption += " of the slowest rank's time (the fastest rank's, the mean of the ranks)"
     return DataTable(head, rows, EVERY, caption)
