@@ -29,7 +29,7 @@ from netproof.site.partition import ScoreBaseline
 from netproof.verdict.engine import group
 from netproof.verdict.explain import Crossover, cpu_rows, crossovers, failures
 from netproof.verdict.judging import JudgedSession
-from netproof.verdict.recurring import Recurring
+from netproof.verdict.stored import Recurring
 from netproof.verdict.verdict import CaseVerdict, StoredResult, Verdict
 
 MARKS = {Level.FAIL: "✗", Level.INCONCLUSIVE: "?", Level.WARN: "!", Level.PASS: " "}

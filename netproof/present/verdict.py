@@ -24,13 +24,18 @@ from netproof.present.tables import (
     width_of,
 )
 from netproof.present.terminal import say
-from netproof.present.wording import counted, not_available, outcome, size_in_words
+from netproof.present.wording import (
+    counted,
+    not_available,
+    outcome,
+    recurring_sentence,
+    size_in_words,
+)
 from netproof.session.slurm_nodes import labelled
 from netproof.verdict.exit_status import CANNOT_JUDGE, FAILED, PASSED
 from netproof.verdict.explain import Failure, counts, excess, failures, listed
 from netproof.verdict.judging import JudgedSession
-from netproof.verdict.recurring import NOTHING, Recurring
-from netproof.verdict.recurring import sentence as recurring_sentence
+from netproof.verdict.stored import NOTHING, Recurring
 from netproof.verdict.verdict import CaseVerdict, StoredResult, Verdict, sentences_of_skipped
 
 MOST_DIFFERENCES = 10
@@ -174,9 +179,9 @@ def print_alongside(verdict: Verdict, out: Console) -> None:
     """Print stored results alongside the session: configurations, sessions, dates, marks."""
     if verdict.alongside is None:
         return
-    for together in verdict.alongside.together():
-        word = "left out" if together.left_out else "compared with"
-        say(out, f"{word}: {together}", "yellow" if together.cases[0].marks else "")
+    for together, cases, left_out in verdict.alongside.together():
+        word = "left out" if left_out else "compared with"
+        say(out, f"{word}: {together}", "yellow" if cases[0].marks else "")
     if not verdict.alongside.cases:
         where = verdict.alongside.store
         say(out, f"compared with nothing: {where} has nothing that fits", "yellow")
