@@ -17,7 +17,7 @@ from netproof.history.selection import Selection
 from netproof.present import documents, tables
 from netproof.present.history import document, print_overview, print_series, since_when
 from netproof.present.tables import say
-from netproof.session.labels import label_of
+from netproof.session.session import label_of
 from netproof.store import Store
 from netproof.verdict.exit_status import CANNOT_JUDGE, PASSED
 
@@ -105,7 +105,7 @@ def accept(
         return _refused("not accepted", str(error))
     say(out, f"accepted: {acceptance}")
     count = len(covered.nights.series)
-    least = history_verdict.least_nights(verdict.settings)
+    least = history_verdict.least_nights()
     say(
         out,
         f"{count} series of {covered.system} start again with session {first.name}; each takes"

@@ -62,7 +62,7 @@ def nightly(
     the rest.
     """
     from netproof.commands.night import NightPlan, run
-    from netproof.session.labels import label_of
+    from netproof.session.session import label_of
     from netproof.verdict import judging
 
     for given in label or ():

@@ -54,15 +54,21 @@ def verdict(
         ),
     ] = False,
     power: PowerOption = False,
+    whole: Annotated[
+        bool, typer.Option("--all", help="Print every case with its figures, each reason and note.")
+    ] = False,
     as_json: JsonOption = False,
 ) -> int:
     """Print the verdict on a session. Exit 0: passed, 1: failed, 2: cannot be judged."""
     asked = alongside(alongside_stored, store, max_age, leave_out_marked)
     if again and asked is not None:
         raise typer.BadParameter("--again and --alongside-stored do not go together")
+    from netproof.diagnosis import diagnosis
     from netproof.present import documents, tables
     from netproof.present.power import of_case, print_power
+    from netproof.present.verdict import print_brief, print_verdict
     from netproof.verdict import judging
+    from netproof.verdict.exit_status import PASSED
 
     with tables.working("judging the session"):
         judged = judging.judge_session(
@@ -86,14 +92,18 @@ def verdict(
         documents.write(document, sys.stdout)
         return judged.verdict.status
     out = tables.console()
-    tables.print_verdict(
-        judged.verdict,
-        out,
-        recurring=judged.recurring,
-        differences=judged.beyond_nodes,
-        unread=judged.unread,
-    )
-    tables.say(out, f"session {judged.session.path}")
+    if whole:
+        print_verdict(
+            judged.verdict,
+            out,
+            recurring=judged.recurring,
+            differences=judged.beyond_nodes,
+            unread=judged.unread,
+        )
+        tables.say(out, f"session {judged.session.path}")
+    else:
+        unsettled = judged.verdict.status != PASSED and diagnosis.partitions_of(judged)
+        print_brief(judged, diagnosis.diagnose(judged) if unsettled else (), out)
     if again:
         _print_changed(judged, out)
     if power:

@@ -48,6 +48,7 @@ def ingest(
 
 def _print_ingested(done: Ingested, out: Console) -> None:
     from netproof.present import tables
+    from netproof.present.verdict import print_differences
 
     came = "ingested" if done.new else "there already"
     tables.say(
@@ -57,7 +58,7 @@ def _print_ingested(done: Ingested, out: Console) -> None:
     )
     if not done.new:
         return
-    tables.print_differences(done.differences, out)
+    print_differences(done.differences, out)
     if "nodes" in done.unknown:
         tables.say(out, f"nodes not known: {done.unknown['nodes']}", "yellow")
     if done.not_judged:
@@ -108,16 +109,17 @@ def check(
 
 def faults(store: Store, stored: StoredSession) -> tuple[str, ...]:
     """Return what is damaged of a session: its files by checksum, and against each other."""
-    from netproof.store import checksums, questions
+    from netproof.store import folder as store_folder
+    from netproof.store import questions
     from netproof.store.folder import VERDICT
     from netproof.verdict import stored as verdicts
 
     folder = store.path(stored)
     try:
-        found = checksums.faults(folder, store.files(stored))
+        found = store_folder.faults(folder, store.files(stored))
     except OSError as error:
         return (f"{folder}: cannot be read: {error.strerror}",)
-    except checksums.Damaged as error:
+    except store_folder.Damaged as error:
         return (str(error),)
     if not found:
         try:

@@ -69,11 +69,11 @@ def of_judged(judged: JudgedSession) -> dict[str, Any]:
             "sessions": recurring.sessions,
             "warnings": [
                 {
-                    **of_case(one.judged.case),
-                    "criterion": one.finding.criterion,
-                    "size_bytes": one.finding.size,
+                    **of_case(case),
+                    "criterion": finding.criterion,
+                    "size_bytes": finding.size,
                 }
-                for one in recurring.warnings
+                for case, finding in recurring.warnings
             ],
         },
         "launches": sum(one.launches for one in verdict.launched),
@@ -230,8 +230,8 @@ def _crossover(crossover: Crossover) -> dict[str, Any]:
 
 def _alongside(alongside: Alongside) -> dict[str, Any]:
     sessions = []
-    for one in alongside.together():
-        first = one.cases[0]
+    for _, cases, left_out in alongside.together():
+        first = cases[0]
         sessions.append(
             {
                 "partition": first.case.partition,
@@ -240,14 +240,14 @@ def _alongside(alongside: Alongside) -> dict[str, Any]:
                 "started": first.started.isoformat(),
                 "days_before": first.days,
                 "marks": first.marks,
-                "left_out": one.left_out,
+                "left_out": left_out,
                 "cases": [
                     {
                         **of_case(case.case),
                         "score": _score(case.score()),
                         "measured": of_measured(case.measured),
                     }
-                    for case in one.cases
+                    for case in cases
                 ],
             }
         )

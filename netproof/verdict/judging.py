@@ -22,14 +22,15 @@ from netproof.verdict import power, rejudge, stored
 from netproof.verdict.alongside import alongside
 from netproof.verdict.judge import judge, unsettled_of
 from netproof.verdict.options import SESSIONS, AlongsideOptions
-from netproof.verdict.recurring import (
+from netproof.verdict.rejudge import ChangedCase, StoredBounds
+from netproof.verdict.stored import (
     NOTHING,
     Recurring,
+    StoredVerdict,
     earlier_reports,
     recurring,
     sessions_before,
 )
-from netproof.verdict.stored import ChangedCase, StoredBounds, StoredVerdict
 from netproof.verdict.verdict import Verdict
 
 if TYPE_CHECKING:
@@ -178,7 +179,7 @@ def judge_session(
     then, now = found[1], judged.verdict
     changed = ChangedVerdict(
         when,
-        stored.changed(then, now),
+        rejudge.changed(then, now),
         tuple(one for one in then.faults if one not in now.faults),
         tuple(one for one in now.faults if one not in then.faults),
     )
@@ -239,7 +240,7 @@ def _why_unsettled(read: session.Session) -> dict[tuple, tuple[str, ...]]:
     A session may have settings of another netproof: its figures are stored all the same.
     """
     try:
-        return {key: one.why_no_value for key, one in unsettled_of(read).items()}
+        return {key: () if usable else why for key, (why, usable) in unsettled_of(read).items()}
     except NetproofError:
         return {}
 
@@ -257,14 +258,15 @@ def _stored_verdict(
         return stored.on_session(read, *Store.holding(read.path)), ""
     if store is None:
         return None, ""
-    from netproof.store import Store, rows
+    from netproof.store import Store
+    from netproof.store import ingest as ingesting
     from netproof.store.folder import MARKER
     from netproof.store.ingest import report_sha256
 
     if not os.path.exists(store / MARKER):
         return None, ""
     try:
-        place = rows.place(read)
+        place = ingesting.place(read)
     except NetproofError:
         # No store has such a session.
         return None, ""
