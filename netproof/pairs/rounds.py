@@ -410,7 +410,10 @@ def next_round(
     if done >= LEAST_ROUNDS and (judgement.suspects or judgement.suspected_pairs):
         cleared = {name for name, node in judgement.nodes.items() if node.state is State.CLEARED}
         suspects, again = judgement.suspects, judgement.suspected_pairs
-        return suspects_round(nodes, suspects, cleared, before, random, again=again)
+        found = suspects_round(nodes, suspects, cleared, before, random, again=again)
+        # A pair apart may be all that is left beside suspects; one pair is compared with none.
+        if not any(frozenset(pair) in apart for pair in found.pairs):
+            return found
     if unmet:
         wanted = set(map(frozenset, unmet))
         order = np.random.default_rng([seed]).permutation(len(nodes))

@@ -60,6 +60,20 @@ def test_of_few_nodes_every_pair_meets_in_as_many_rounds_as_that_takes(count):
     assert len({frozenset(seen.nodes) for seen in cluster.seen}) == count * (count - 1) // 2
 
 
+def test_suspects_do_not_leave_a_pair_that_cannot_be_measured():
+    apart = {frozenset(("n0", "n2"))}
+    cluster = Cluster(slow_nodes(0.8, "n1"), noise=0.05)
+    for done in range(12):
+        judgement = judge(cluster.seen, names(4))
+        step = next_round(Mode.QUICK, names(4), cluster.seen, judgement, done=done, apart=apart)
+        if step is None:
+            break
+        there = [pair for pair in step.pairs if frozenset(pair) not in apart]
+        assert len(there) == 2 or step.why == "every pair once"
+        cluster.measure(PlannedLaunch(0, tuple(there)))
+    assert done > 3
+
+
 @pytest.mark.parametrize("seed", range(4))
 def test_one_pair_of_six_nodes_that_is_slow_is_named(seed):
     """In its rounds one row of three is far, so that the mean of the round is far as well."""
