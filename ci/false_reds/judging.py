@@ -1,4 +1,4 @@
-"""Result of a run by ``netproof verdict --json``."""
+"""Result of a run by ``netproof verdict --format json``."""
 
 from __future__ import annotations
 

@@ -9,8 +9,9 @@ import typer
 from netproof.commands import (
     compare,
     entry,
-    experiments,
     files,
+    history,
+    measure,
     nightly,
     references,
     sessions,
@@ -19,7 +20,6 @@ from netproof.commands import (
     studies,
     tuning,
 )
-from netproof.commands.verbs import history
 
 app = typer.Typer(
     help="Acceptance testing for cluster interconnects.",
@@ -39,65 +39,61 @@ def _netproof(
     """Acceptance testing for cluster interconnects."""
 
 
-site_app = typer.Typer(
-    help="Check a site's configuration, and show what will run.",
-    no_args_is_help=True,
-    rich_markup_mode=None,
-)
-
-references_app = typer.Typer(
-    help="Derive references from sessions, and show what each bound risks.",
-    no_args_is_help=True,
-    rich_markup_mode=None,
-)
-
-store_app = typer.Typer(
-    help="Check the store as a whole.", no_args_is_help=True, rich_markup_mode=None
-)
-
-history_app = typer.Typer(
-    cls=history.HistoryVerbs,
-    help="Follow every case over the sessions of a store. It shows what changed, since"
-    " when, and what else changed then."
-    "\n\nWithout a command it is 'show', which has the options: 'netproof history show --help'.",
-    rich_markup_mode=None,
-)
-
 # In the order in which help lists them.
 VERBS = {
-    "parse": files.parse,
-    "init": sites.init,
-    "judge": files.judge,
-    "verdict": sessions.verdict,
-    "diagnose": sessions.diagnose,
-    "tune": tuning.tune,
-    "load": experiments.load,
-    "tails": experiments.tails,
-    "gpcnet": experiments.gpcnet,
+    "site": (
+        "Write, check and show a site's configuration.",
+        {"init": sites.init, "check": sites.check, "show": sites.show},
+    ),
+    "references": (
+        "Derive references from sessions, and show what each bound risks.",
+        {"derive": references.derive, "risk": references.risk},
+    ),
     "nightly": nightly.nightly,
-    "show": sessions.show,
-    "compare": compare.compare,
-    "ingest": stores.ingest,
-    "export": stores.export,
-    "literature": studies.literature,
-    "study": studies.study,
+    "measure": (
+        "Measure what is no acceptance, or read what was measured: no verdict reads it.",
+        {
+            "tune": tuning.tune,
+            "algorithms": tuning.algorithms,
+            "load": measure.load,
+            "tails": measure.tails,
+            "gpcnet": measure.gpcnet,
+            "study": studies.study,
+        },
+    ),
+    "verdict": sessions.verdict,
     "report": sessions.report,
-}
-GROUPS = {
-    "site": (site_app, {"check": sites.check, "show": sites.show}),
-    "references": (references_app, {"derive": references.derive, "risk": references.risk}),
-    "store": (store_app, {"check": stores.check}),
+    "compare": compare.compare,
     "history": (
-        history_app,
-        {"show": history.history_show, "accept": history.history_accept},
+        "Follow every case over the sessions of a store. It shows what changed, since"
+        " when, and what else changed then."
+        "\n\nWithout a command it is 'show', which has the options: 'netproof history show"
+        " --help'.",
+        {"show": history.show, "accept": history.accept},
+    ),
+    "diagnose": sessions.diagnose,
+    "judge": files.judge,
+    "store": (
+        "Put sessions into a store, take them out, and check it as a whole.",
+        {"add": stores.add, "export": stores.export, "check": stores.check},
     ),
 }
-for name, function in VERBS.items():
-    app.command(name)(function)
-for name, (group, verbs) in GROUPS.items():
-    app.add_typer(group, name=name)
-    for verb, function in verbs.items():
-        group.command(verb)(function)
+
+
+def _add(parent: typer.Typer, name: str, function: object) -> None:
+    if not isinstance(function, tuple):
+        parent.command(name)(function)
+        return
+    text, verbs = function
+    kind = {"cls": history.HistoryVerbs} if name == "history" else {"no_args_is_help": True}
+    group = typer.Typer(help=text, rich_markup_mode=None, **kind)
+    for verb, below in verbs.items():
+        _add(group, verb, below)
+    parent.add_typer(group, name=name)
+
+
+for _name, _function in VERBS.items():
+    _add(app, _name, _function)
 
 
 def main() -> None:

@@ -13,7 +13,14 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from netproof.commands.options import JsonOption, SessionStoreOption, verb
+from netproof.commands.options import (
+    Form,
+    FormatOption,
+    PageOption,
+    SessionStoreOption,
+    insist_on_reports,
+    verb,
+)
 from netproof.errors import NetproofError
 
 if TYPE_CHECKING:
@@ -62,16 +69,15 @@ def compare(
             " label=KEY over the store.",
         ),
     ] = None,
-    folder: Annotated[
-        Path | None, typer.Option("--out", help="Folder to write a page on it into, too.")
-    ] = None,
-    as_json: JsonOption = False,
+    folder: PageOption = None,
+    form: FormatOption = Form.TEXT,
 ) -> int:
     """Compare sessions, partitions or environments. Exit 0: shown, 2: cannot be compared."""
     if by is not None:
         if second is not None or label is not None:
             raise typer.BadParameter("takes one session, and no --label", param_hint="--by")
-        return _by_dimension(by, first, store, partition, environment, folder, as_json)
+        return _by_dimension(by, first, store, partition, environment, folder, form)
+    insist_on_reports([name for name in (first, second) if name is not None], store)
     from netproof.comparison import comparison
     from netproof.present import documents, tables
     from netproof.present.compared import document, print_comparison
@@ -82,7 +88,7 @@ def compare(
     compared = comparison.compare(*pair, lambda cases: tables.tracked(cases, "comparing"))
     title = f"{compared.second.name} against {compared.first.name}"
     page = _page(title, [compared], folder)
-    if as_json:
+    if form is Form.JSON:
         documents.write(document(compared), sys.stdout)
     else:
         print_comparison(compared, tables.console())
@@ -132,7 +138,7 @@ def _by_dimension(
     partitions: Pair | None,
     environments: Pair | None,
     folder: Path | None,
-    as_json: bool,
+    form: Form,
 ) -> int:
     """Compare along one dimension; ``partitions``, ``environments``: fixed, the same value twice.
 
@@ -144,7 +150,7 @@ def _by_dimension(
         sessions = _values(by, name, store, partitions, environments)
         comparisons, failed = _against_first(by, sessions, partitions, environments)
     page = _page(f"By {by}: {', '.join(sessions)}", comparisons, folder, every=True)
-    if as_json:
+    if form is Form.JSON:
         document = {
             "format": documents.FORMAT,
             "by": by,

@@ -1,4 +1,4 @@
-"""The verbs on output files of benchmarks, from any harness: ``parse`` and ``judge``."""
+"""The verb ``judge``, on output files of benchmarks from any harness."""
 
 from __future__ import annotations
 
@@ -8,43 +8,17 @@ from typing import Annotated, Any
 
 import typer
 
-from netproof.commands.options import (
-    BidirectionalOption,
-    JsonOption,
-    OutputsArgument,
-    refused,
-    verb,
-)
+from netproof.commands.options import Form, FormatOption, PageOption, refused, verb
 from netproof.errors import NetproofError
 from netproof.measurement.transports import Transport
 
 
-@verb("")
-def parse(files: OutputsArgument, bidirectional: BidirectionalOption = False) -> int:
-    """Print the contents of benchmark outputs as JSON. Exit 0: all read, 2: a file is faulty."""
-    import json
-
-    from netproof.benchmarks.outputs import read, text_of
-
-    entries: list[dict[str, Any]] = []
-    faults: list[str] = []
-    for path in files:
-        try:
-            output = read(text_of(path), str(path), bidirectional=bidirectional)
-        except NetproofError as fault:
-            faults.append(str(fault))
-            continue
-        # A file with a failed measurement is printed all the same.
-        entries.append(output.document(faults))
-    sys.stdout.write(json.dumps(entries, indent=1, allow_nan=False) + "\n")
-    for sentence in faults:
-        sys.stderr.write(f"netproof: {sentence}\n")
-    return 2 if faults else 0
-
-
 @verb("cannot judge")
 def judge(
-    files: OutputsArgument,
+    files: Annotated[list[Path], typer.Argument(help="Output of a benchmark, IMB for instance.")],
+    parse: Annotated[
+        bool, typer.Option("--parse", help="Judge nothing, and print the contents as JSON.")
+    ] = False,
     pattern: Annotated[
         str | None,
         typer.Option(
@@ -74,14 +48,17 @@ def judge(
     transport: Annotated[
         Transport, typer.Option("--transport", help="With --link: what carries MPI.")
     ] = Transport.TCP,
-    bidirectional: BidirectionalOption = False,
-    folder: Annotated[
-        Path | None,
-        typer.Option("--report", metavar="FOLDER", help="Also write a page with charts."),
-    ] = None,
-    as_json: JsonOption = False,
+    bidirectional: Annotated[
+        bool, typer.Option("--bidirectional", help="NetPIPE was run with -2.")
+    ] = False,
+    folder: PageOption = None,
+    form: FormatOption = Form.TEXT,
 ) -> int:
     """Judge output files from any harness. Exit 0: passed, 1: failed, 2: cannot be judged."""
+    if parse:
+        if pattern or names or baseline or link or folder or form is Form.JSON:
+            raise typer.BadParameter("--parse judges nothing: only --bidirectional goes with it")
+        return _parse(files, bidirectional)
     from netproof.present import documents, judged_files, tables
     from netproof.verdict import files as outputs
 
@@ -116,10 +93,32 @@ def judge(
             )
         except NetproofError as error:
             return refused("no report", error)
-    if as_json:
+    if form is Form.JSON:
         documents.write(judged_files.document(judged), sys.stdout)
     else:
         judged_files.print_files(judged, tables.console(), compared=named is not None)
         if page is not None:
             tables.say(tables.console(), f"report {page}")
     return judged.status
+
+
+def _parse(files: list[Path], bidirectional: bool) -> int:
+    """Print the contents of benchmark outputs as JSON; return 2 if a file is faulty."""
+    import json
+
+    from netproof.benchmarks.outputs import read, text_of
+
+    entries: list[dict[str, Any]] = []
+    faults: list[str] = []
+    for path in files:
+        try:
+            output = read(text_of(path), str(path), bidirectional=bidirectional)
+        except NetproofError as fault:
+            faults.append(str(fault))
+            continue
+        # A file with a failed measurement is printed all the same.
+        entries.append(output.document(faults))
+    sys.stdout.write(json.dumps(entries, indent=1, allow_nan=False) + "\n")
+    for sentence in faults:
+        sys.stderr.write(f"netproof: {sentence}\n")
+    return 2 if faults else 0

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import Annotated
 
@@ -13,13 +14,20 @@ from netproof.errors import NetproofError
 
 @verb("")
 def nightly(
-    system: Annotated[
-        str, typer.Option(envvar="RFM_SYSTEM", help="SYSTEM or SYSTEM:PARTITION, as for reframe.")
-    ],
     store: StoreOption,
-    report: Annotated[
+    arguments: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="[SYSTEM[:PARTITION]] [-- OPTION...]",
+            help="What to measure, or RFM_SYSTEM; options of reframe, after --.",
+            show_default=False,
+        ),
+    ] = None,
+    pages: Annotated[
         Path | None,
         typer.Option(
+            "--to",
+            metavar="FOLDER",
             envvar="NETPROOF_PAGES",
             help="Folder of the reports; by default nightly/ where sessions have theirs.",
         ),
@@ -51,16 +59,17 @@ def nightly(
             metavar="MINUTES", min=0.1, help="How long slurmctld may be silent meanwhile."
         ),
     ] = 10,
-    arguments: Annotated[
-        list[str] | None,
-        typer.Argument(metavar="[-- OPTION...]", help="Options of reframe, after --."),
-    ] = None,
 ) -> int:
     """Measure, judge, report and notify people, for one night.
 
     Exit 0: passed, 1: something failed or got worse, 2: it could not be judged. docs/nightly.md has
     the rest.
     """
+    further = list(arguments or ())
+    named = bool(further) and not further[0].startswith("-")
+    system = further.pop(0) if named else os.environ.get("RFM_SYSTEM")
+    if not system:
+        raise typer.BadParameter("say what to measure: SYSTEM[:PARTITION], or in RFM_SYSTEM")
     from netproof.commands.night import NightPlan, run
     from netproof.session.labels import label_of
     from netproof.verdict import judging
@@ -78,7 +87,7 @@ def nightly(
         NightPlan(
             system=system,
             store=store.resolve(),
-            reports=(report or judging.reports_folder() / "nightly").resolve(),
+            reports=(pages or judging.reports_folder() / "nightly").resolve(),
             junit=junit.resolve() if junit else None,
             hook=hook,
             budget_min=budget,
@@ -86,6 +95,6 @@ def nightly(
             full=full,
             least_free_mb=least_free,
             patience_min=patience,
-            arguments=arguments or (),
+            arguments=further,
         )
     )

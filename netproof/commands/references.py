@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from netproof.commands.options import JsonOption, SystemOption, verb
+from netproof.commands.options import Form, FormatOption, subjects, verb
 from netproof.errors import NetproofError
 
 if TYPE_CHECKING:
@@ -18,13 +18,18 @@ if TYPE_CHECKING:
     from netproof.verdict.derive import DerivedCase
     from netproof.verdict.references import ReferenceFile
 
-SessionsArgument = Annotated[list[Path], typer.Argument(help="Session reports, at least three.")]
+SessionsArgument = Annotated[
+    list[str],
+    typer.Argument(
+        metavar="SESSION... [SYSTEM[:PARTITION]]",
+        help="Session reports, at least three; the system, where they have results of several.",
+    ),
+]
 
 
 @verb("cannot derive references")
 def derive(
-    sessions: SessionsArgument,
-    system: SystemOption = None,
+    arguments: SessionsArgument,
     write: Annotated[
         bool, typer.Option("--write", help="Write the file and do not just show the difference.")
     ] = False,
@@ -54,6 +59,7 @@ def derive(
     ] = False,
 ) -> int:
     """Derive references and show what changes. Exit 0: derived, 2: not, or not all of them."""
+    sessions, system = subjects(arguments, most=None)
     from netproof.intake import writing
     from netproof.present import tables
     from netproof.verdict import derive as deriving
@@ -150,8 +156,7 @@ def _style(line: str) -> str:
 
 @verb("no risks")
 def risk(
-    sessions: SessionsArgument,
-    system: SystemOption = None,
+    arguments: SessionsArgument,
     margin: Annotated[
         float,
         typer.Option(
@@ -161,15 +166,16 @@ def risk(
             help="Share by which a network is worse that must not pass.",
         ),
     ] = 0.1,
-    as_json: JsonOption = False,
+    form: FormatOption = Form.TEXT,
 ) -> int:
     """Print what buyer and seller risk by each bound. Exit 0: all of it, 2: not, or not all."""
+    sessions, system = subjects(arguments, most=None)
     from netproof.present import documents, risks, tables
     from netproof.verdict.risk import risks_of_sessions
 
     with tables.working(f"simulating acceptances by {len(sessions)} sessions"):
         found, without = risks_of_sessions(*_loaded(sessions, system), margin)
-    if as_json:
+    if form is Form.JSON:
         document = {
             "format": documents.FORMAT,
             "margin": margin,

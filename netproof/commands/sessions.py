@@ -1,4 +1,4 @@
-"""The verbs on a session: ``verdict``, ``show``, ``report`` and ``diagnose``."""
+"""The verbs on a session: ``verdict``, ``report`` and ``diagnose``."""
 
 from __future__ import annotations
 
@@ -13,16 +13,17 @@ import typer
 from netproof.commands.options import (
     AlongsideOption,
     FoldOption,
+    Form,
+    FormatOption,
     FullOption,
-    JsonOption,
     LeaveOutOption,
     MaxAgeOption,
-    OutOption,
     PowerOption,
-    SessionArgument,
+    SessionArguments,
     SessionStoreOption,
-    SystemOption,
+    ToOption,
     alongside,
+    session_and_system,
     verb,
 )
 from netproof.errors import NetproofError
@@ -38,10 +39,13 @@ PAIRS = "pairs.py"
 
 @verb("cannot judge")
 def verdict(
-    session: SessionArgument = None,
+    arguments: SessionArguments = None,
     store: SessionStoreOption = None,
-    system: SystemOption = None,
     full: FullOption = False,
+    everything: Annotated[
+        bool,
+        typer.Option("--all", help="Also show scores, landmarks and curves of every case."),
+    ] = False,
     alongside_stored: AlongsideOption = False,
     max_age: MaxAgeOption = MAX_AGE_DAYS,
     leave_out_marked: LeaveOutOption = False,
@@ -54,19 +58,21 @@ def verdict(
         ),
     ] = False,
     power: PowerOption = False,
-    as_json: JsonOption = False,
+    form: FormatOption = Form.TEXT,
 ) -> int:
     """Print the verdict on a session. Exit 0: passed, 1: failed, 2: cannot be judged."""
     asked = alongside(alongside_stored, store, max_age, leave_out_marked)
     if again and asked is not None:
         raise typer.BadParameter("--again and --alongside-stored do not go together")
+    session, system = session_and_system(arguments, store)
     from netproof.present import documents, tables
     from netproof.present.power import of_case, print_power
     from netproof.verdict import judging
 
+    as_json = form is Form.JSON
     with tables.working("judging the session"):
         judged = judging.judge_session(
-            judging.find(session, store, lazily=not (as_json or power)),
+            judging.find(session, store, lazily=not (as_json or power or everything)),
             system=system,
             full=full,
             asked=asked,
@@ -86,14 +92,19 @@ def verdict(
         documents.write(document, sys.stdout)
         return judged.verdict.status
     out = tables.console()
-    tables.print_verdict(
-        judged.verdict,
-        out,
-        recurring=judged.recurring,
-        differences=judged.beyond_nodes,
-        unread=judged.unread,
-    )
-    tables.say(out, f"session {judged.session.path}")
+    if everything:
+        from netproof.commands.show import print_session
+
+        print_session(judged, out)
+    else:
+        tables.print_verdict(
+            judged.verdict,
+            out,
+            recurring=judged.recurring,
+            differences=judged.beyond_nodes,
+            unread=judged.unread,
+        )
+        tables.say(out, f"session {judged.session.path}")
     if again:
         _print_changed(judged, out)
     if power:
@@ -129,44 +140,15 @@ def _print_changed(judged: JudgedSession, out: Console) -> None:
         say(out, f"CHANGED {sentence}", "yellow")
 
 
-@verb("cannot show")
-def show(
-    session: SessionArgument = None,
-    store: SessionStoreOption = None,
-    system: SystemOption = None,
-    full: FullOption = False,
-    alongside_stored: AlongsideOption = False,
-    max_age: MaxAgeOption = MAX_AGE_DAYS,
-    leave_out_marked: LeaveOutOption = False,
-    as_json: JsonOption = False,
-) -> int:
-    """Show verdict, scores, landmarks and curves. Exit 0: shown, 2: cannot be shown."""
-    asked = alongside(alongside_stored, store, max_age, leave_out_marked)
-    from netproof.commands.show import print_session
-    from netproof.present import documents, tables
-    from netproof.verdict import judging
-
-    with tables.working("judging the session"):
-        judged = judging.judge_session(
-            judging.find(session, store), system=system, full=full, asked=asked, store=store
-        )
-    if as_json:
-        documents.write(documents.of_judged(judged), sys.stdout)
-    else:
-        print_session(judged, tables.console())
-    return 0
-
-
 @verb("no report")
 def report(
-    session: SessionArgument = None,
+    arguments: SessionArguments = None,
     store: SessionStoreOption = None,
-    system: SystemOption = None,
     full: FullOption = False,
     alongside_stored: AlongsideOption = False,
     max_age: MaxAgeOption = MAX_AGE_DAYS,
     leave_out_marked: LeaveOutOption = False,
-    folder: OutOption = None,
+    folder: ToOption = None,
     formats: Annotated[
         str, typer.Option("--format", help="Any of html,png,svg,pdf,csv, with commas.")
     ] = "html",
@@ -182,6 +164,7 @@ def report(
 ) -> int:
     """Write pages and charts on a session. Exit 0: written, 2: cannot be written."""
     asked = alongside(alongside_stored, store, max_age, leave_out_marked)
+    session, system = session_and_system(arguments, store)
     from netproof.commands import report as pages
     from netproof.present import tables
     from netproof.verdict import judging
@@ -228,9 +211,8 @@ def _command(
     power: bool,
 ) -> str:
     """Return the command that writes the report again, which the page shows."""
-    parts = ["netproof", "report", str(name)]
+    parts = ["netproof", "report", str(name), *([system] if system else [])]
     parts += ["--store", str(store)] if store and (asked or not name.is_file()) else []
-    parts += ["--system", system] if system else []
     parts += ["--full"] if full else []
     if asked:
         parts += ["--alongside-stored", "--max-age", f"{asked.max_age_days:g}"]
@@ -243,16 +225,13 @@ def _command(
 
 @verb("cannot diagnose")
 def diagnose(
-    partition: Annotated[
-        str | None, typer.Argument(help="Only this partition; all that were measured if left out.")
-    ] = None,
-    session: Annotated[
-        Path | None,
-        typer.Option(
-            "--session",
-            metavar="NAME|PATH",
-            help="Session report, or a session's name in the store; else the newest report.",
-            readable=False,
+    arguments: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="[SESSION] [SYSTEM[:PARTITION]]",
+            help="Session report, or a session's name in the store; the newest report if left out."
+            " SYSTEM:PARTITION: only this partition; all that were measured if left out.",
+            show_default=False,
         ),
     ] = None,
     store: Annotated[
@@ -273,59 +252,61 @@ def diagnose(
     measure: Annotated[
         bool, typer.Option("--measure", help="First measure all nodes of the partition in pairs.")
     ] = False,
-    system: SystemOption = None,
-    as_json: JsonOption = False,
+    form: FormatOption = Form.TEXT,
 ) -> int:
     """Say what is wrong, where, since when. Exit 0: nothing, 1: something, 2: unknown."""
+    session, system = session_and_system(arguments, store)
+    name, _, partition = (system or "").partition(":")
     if measure and session is not None:
-        raise typer.BadParameter("--measure makes a session of its own: leave --session out")
-    if measure and partition is None:
-        raise typer.BadParameter("--measure takes a PARTITION")
+        raise typer.BadParameter("--measure makes a session of its own: leave SESSION out")
+    if measure and not partition:
+        raise typer.BadParameter("--measure takes SYSTEM:PARTITION")
     from netproof.diagnosis import diagnosis
     from netproof.present import diagnosis as shown
     from netproof.present import documents, tables
     from netproof.verdict import judging
 
     if measure:
-        session = _measured_pairs(partition, system)
+        session = _measured_pairs(name, partition)
     # ci/activate names the folder of a store that only the first session makes.
     by_default = store is not None and os.environ.get("NETPROOF_STORE") == str(store)
     known = None if by_default and not store.exists() else store
     with tables.working("judging the session"):
-        judged = judging.judge_session(judging.find(session, store), system=system, fold=0)
+        found = judging.find(session, store)
+        measured = {one.case.partition for one in found.results if one.case is not None}
+        # What else the session measured is compared with the partition.
+        expected = system if measured <= {partition} else name or None
+        judged = judging.judge_session(found, system=expected, fold=0)
         earlier = diagnosis.sessions_before(judged, known, back)
-        found = diagnosis.diagnose(judged, partition, earlier)
-    if as_json:
-        documents.write(shown.document(judged, found), sys.stdout)
+        diagnoses = diagnosis.diagnose(judged, partition or None, earlier)
+    if form is Form.JSON:
+        documents.write(shown.document(judged, diagnoses), sys.stdout)
     else:
         out = tables.console()
-        for one in found:
+        for one in diagnoses:
             shown.print_diagnosis(one, out)
         tables.say(out, f"session {judged.session.path}")
-    return diagnosis.status(found)
+    return diagnosis.status(diagnoses)
 
 
-def _measured_pairs(partition: str, system: str | None) -> Path:
+def _measured_pairs(system: str, partition: str) -> Path:
     """Measure rounds of pairs on a partition with ReFrame, and return the report's path.
 
     Raise NetproofError without ReFrame, configuration or report.
     """
-    from netproof.commands.experiments import run_reframe
+    from netproof.commands.measure import run_reframe
     from netproof.session import session as sessions
     from netproof.site import shipped, site
     from netproof.site.matrix import matrix
     from netproof.verdict import judging
 
-    name = (system or os.environ.get("RFM_SYSTEM") or "").partition(":")[0]
-    if not name:
-        raise NetproofError("--measure takes a system: name it with --system or in RFM_SYSTEM")
     # An unknown partition is refused before anything is measured.
-    matrix(site.gather(judging.site_folder()), name, [partition])
+    matrix(site.gather(judging.site_folder()), system, [partition])
     folder = judging.reports_folder()
     folder.mkdir(parents=True, exist_ok=True)
     there = set(sessions.reports(folder))
     checks = shipped.folder("checks") / PAIRS
-    ended = run_reframe(["--system", f"{name}:{partition}", "-c", str(checks)], "measuring")
+    ended = run_reframe(["--system", f"{system}:{partition}", "-c", str(checks)], "measuring")
     new = [path for path in sessions.reports(folder) if path not in there]
     if not new:
         raise NetproofError(

@@ -1,4 +1,4 @@
-"""The verbs on a site's files: ``init``, ``site check`` and ``site show``."""
+"""The verbs on a site's files: ``site init``, ``site check`` and ``site show``."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Annotated
 
 import typer
 
-from netproof.commands.options import FullOption, JsonOption, SessionStoreOption, verb
+from netproof.commands.options import Form, FormatOption, FullOption, SessionStoreOption, verb
 from netproof.errors import NetproofError
 
 SiteArgument = Annotated[
@@ -54,7 +54,7 @@ unset netproof_programs netproof_program netproof_site
 
 @verb("")
 def init(
-    system: Annotated[str, typer.Option("--system", help="Name of your system.")],
+    system: Annotated[str, typer.Argument(help="Name of your system.")],
     folder: Annotated[
         Path, typer.Argument(help="Folder to write to; made if need be.", readable=False)
     ] = Path("."),
@@ -64,7 +64,7 @@ def init(
 
     if not _SYSTEM.fullmatch(system) or system == "settings":
         raise NetproofError(
-            f"--system {system}: give the name that ReFrame will have: letters, digits, _ and -"
+            f"{system}: give the name that ReFrame will have: letters, digits, _ and -"
         )
     files = first_files(system)
     there = [name for name in files if (folder / name).exists()]
@@ -120,7 +120,7 @@ def first_files(system: str) -> dict[str, str]:
 
 @verb("cannot check")
 def check(
-    system: SiteArgument = None, full: FullOption = False, as_json: JsonOption = False
+    system: SiteArgument = None, full: FullOption = False, form: FormatOption = Form.TEXT
 ) -> int:
     """Check the site configuration. Exit 0: no problems, 2: problems, or it cannot be checked."""
     from netproof.commands import site_check
@@ -128,7 +128,7 @@ def check(
 
     with tables.working("checking"):
         checked = site_check.check(system, full=full)
-    if as_json:
+    if form is Form.JSON:
         documents.write(site_check.document(checked), sys.stdout)
     else:
         site_check.print_checked(checked, tables.console())
@@ -140,7 +140,7 @@ def show(
     system: SiteArgument = None,
     store: SessionStoreOption = None,
     full: FullOption = False,
-    as_json: JsonOption = False,
+    form: FormatOption = Form.TEXT,
 ) -> int:
     """Show what will run and how long it should take. Exit 0: shown, 2: cannot be shown."""
     from netproof.commands import site_show
@@ -148,7 +148,7 @@ def show(
 
     with tables.working("looking at past sessions"):
         found = site_show.shown(system, store, full=full)
-    if as_json:
+    if form is Form.JSON:
         documents.write(site_show.document(found), sys.stdout)
     else:
         site_show.print_matrix(found, tables.console())

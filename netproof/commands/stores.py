@@ -1,4 +1,4 @@
-"""The verbs on a store as a whole: ``ingest``, ``export`` and ``store check``."""
+"""The verbs on a store: ``store add``, ``store export`` and ``store check``."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from netproof.commands.options import FullOption, StoreOption, SystemOption, verb
+from netproof.commands.options import FullOption, StoreOption, subjects, verb
 from netproof.errors import NetproofError
 from netproof.present.formats import Format
 
@@ -19,13 +19,21 @@ if TYPE_CHECKING:
 
 
 @verb("")
-def ingest(
-    reports: Annotated[list[Path], typer.Argument(help="Session reports.", readable=False)],
+def add(
+    arguments: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="SESSION... [SYSTEM[:PARTITION]]",
+            help="Session reports; what of the system is expected of them.",
+        ),
+    ],
     store: StoreOption,
-    system: SystemOption = None,
     full: FullOption = False,
 ) -> int:
     """Judge and store reports. Exit 0: all are stored, 2: some are refused, or no store exists."""
+    reports, system = subjects(arguments, most=None)
+    if not reports:
+        raise typer.BadParameter("name a session's report")
     from netproof.present import tables
     from netproof.store import Store
     from netproof.verdict import judging
@@ -35,9 +43,9 @@ def ingest(
     refused = 0
     for number, report in enumerate(reports, 1):
         try:
-            with tables.working(f"ingesting {report}, {number} of {len(reports)}"):
+            with tables.working(f"storing {report}, {number} of {len(reports)}"):
                 done = judging.ingest(opened, report, system=system, full=full)
-            _print_ingested(done, out)
+            _print_stored(done, out)
         except NetproofError as error:
             refused += 1
             tables.say(err, f"refused {error}", "red")
@@ -46,10 +54,10 @@ def ingest(
     return 2 if refused else 0
 
 
-def _print_ingested(done: Ingested, out: Console) -> None:
+def _print_stored(done: Ingested, out: Console) -> None:
     from netproof.present import tables
 
-    came = "ingested" if done.new else "there already"
+    came = "stored" if done.new else "there already"
     tables.say(
         out,
         f"{came}: session {done.stored.name} of {done.stored.system}, {done.measured} of"
@@ -80,14 +88,7 @@ def export(
 
 
 @verb("")
-def check(
-    store: Annotated[
-        Path,
-        typer.Argument(
-            envvar="NETPROOF_STORE", help="Folder of the store.", metavar="STORE", readable=False
-        ),
-    ],
-) -> int:
+def check(store: StoreOption) -> int:
     """Read the whole store and name what is damaged. Exit 0: nothing is, 2: something is."""
     from netproof.present import tables
     from netproof.store import Store

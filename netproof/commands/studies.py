@@ -1,4 +1,4 @@
-"""The verbs on earlier studies: ``literature`` shows their figures, ``study`` redoes one."""
+"""The verb ``measure study``: list earlier studies with their figures, or redo one."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from netproof.commands import tuning
-from netproof.commands.experiments import new_report, run_reframe, split
-from netproof.commands.options import OutOption, SessionArgument, SessionStoreOption, verb
+from netproof.commands.measure import new_report, run_reframe, split
+from netproof.commands.options import SessionStoreOption, ToOption, session_and_system, verb
 from netproof.errors import NetproofError
 
 if TYPE_CHECKING:
@@ -23,35 +23,27 @@ FOLDER = "studies"
 """Folder of reports of studies in the folder of reports: no verdict reads it."""
 
 ROUNDS = 5
-"""Launches of each value of a sweep, as in `netproof tune`."""
-
-
-@verb("")
-def literature(
-    study: Annotated[str | None, typer.Argument(help="Name of a study; all if left out.")] = None,
-    report: Annotated[
-        Path | None, typer.Option("--session", help="Session report to show alongside the studies.")
-    ] = None,
-) -> int:
-    """Show the figures of earlier studies. Exit 0: shown, 2: cannot be shown."""
-    from netproof.present import tables
-    from netproof.present.studies import TABLES_WIDTH, show
-    from netproof.session import session
-
-    out = tables.console()
-    out.width = max(out.width, TABLES_WIDTH)
-    stored = None
-    if report is not None:
-        with tables.working(f"reading {report}"):
-            stored = session.load(report)
-    show(study, out, stored=stored)
-    return 0
+"""Launches of each value of a sweep, as in `netproof measure tune`."""
 
 
 @verb("no study")
 def study(
-    name: Annotated[str, typer.Argument(help="Name of a study: see netproof literature.")],
-    session: SessionArgument = None,
+    name: Annotated[str | None, typer.Argument(help="Name of a study.", show_default=False)] = None,
+    arguments: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="[SESSION|SYSTEM:PARTITION]",
+            help="Session report, or a session's name in the store; the newest report if left out."
+            " SYSTEM:PARTITION: first measure there what the study did.",
+            show_default=False,
+        ),
+    ] = None,
+    listing: Annotated[
+        bool,
+        typer.Option(
+            "--list", help="Show the figures of the study, or of all, next to the session's."
+        ),
+    ] = False,
     store: SessionStoreOption = None,
     sweeps: Annotated[
         list[Path] | None,
@@ -62,24 +54,22 @@ def study(
             readable=False,
         ),
     ] = None,
-    folder: OutOption = None,
-    where: Annotated[
-        str | None,
-        typer.Option(
-            "--measure",
-            metavar="SYSTEM:PARTITION",
-            help="Measure what the study did first, on this partition.",
-        ),
-    ] = None,
     environment: Annotated[
-        str | None, typer.Option("--environment", "-p", help="With --measure: of the sweeps.")
+        str | None, typer.Option("--environment", "-p", help="Where it is measured: of the sweeps.")
     ] = None,
+    folder: ToOption = None,
 ) -> int:
-    """Write a page that redoes an earlier study. Exit 0: written, 2: cannot be written."""
+    """Write a page that redoes an earlier study, or list studies."""
+    if listing:
+        session, found = session_and_system([*([name] if name else []), *(arguments or ())])
+        return _list(found, session)
+    if name is None:
+        raise typer.BadParameter("name a study: netproof measure study --list has them")
+    session, where = session_and_system(arguments, store)
     if where is not None and (session is not None or sweeps):
-        raise typer.BadParameter("--measure takes neither a session nor --sweep")
+        raise typer.BadParameter("SYSTEM:PARTITION measures: leave SESSION and --sweep out")
     if where is None and environment is not None:
-        raise typer.BadParameter("--environment goes with --measure")
+        raise typer.BadParameter("--environment goes with SYSTEM:PARTITION")
     from netproof.studies import literature
 
     redone = literature.load(name)
@@ -102,8 +92,8 @@ def study(
         title = parameters.found(one, ("value",)).title
         not_swept.setdefault(
             one,
-            f"{title}: no sweep of it was measured; `netproof tune {one} --system"
-            " SYSTEM:PARTITION -p ENVIRONMENT` measures one",
+            f"{title}: no sweep of it was measured; `netproof measure tune SYSTEM:PARTITION"
+            f" {one} -p ENVIRONMENT` measures one",
         )
     with tables.working("judging the session"):
         gathered = assemble(judging.judge_session(found, system=where, store=store))
@@ -120,6 +110,22 @@ def study(
         if parameter not in swept:
             tables.say(out, f"not swept: {why}")
     tables.say(out, f"page {page}")
+    return 0
+
+
+def _list(study: str | None, report: Path | None) -> int:
+    """Show the figures of one study or of all, alongside those of a session."""
+    from netproof.present import tables
+    from netproof.present.studies import TABLES_WIDTH, show
+    from netproof.session import session
+
+    out = tables.console()
+    out.width = max(out.width, TABLES_WIDTH)
+    stored = None
+    if report is not None:
+        with tables.working(f"reading {report}"):
+            stored = session.load(report)
+    show(study, out, stored=stored)
     return 0
 
 

@@ -32,7 +32,7 @@ MOST_SHIFTS = 4
 """Changes of an event that a sentence names; the worst are first."""
 
 MOST_DIFFERENCES = 8
-"""Other changes that a sentence names; ``--json`` has all of them."""
+"""Other changes that a sentence names; ``--format json`` has all of them."""
 
 ACCEPT_BETTER = "accept it, so that losing it again shows"
 
@@ -338,8 +338,8 @@ class HistoryVerdict:
         kept = tuple(one for one in self.nights.series if selection.covers(one))
         if not kept:
             raise NetproofError(
-                f"no series of {self.system} fits: {selection}; 'netproof history .' lists what"
-                " is followed"
+                f"no series of {self.system} fits: {selection}; 'netproof history --case .' lists"
+                " what is followed"
             )
         pools = tuple(one for one in self.nights.pools if selection.covers_pool(one))
         cases = {one.case for one in kept}

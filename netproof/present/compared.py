@@ -50,7 +50,7 @@ def node_diffs(compared: Comparison) -> list[str]:
         for what, (first, second) in list(found.items())[:_MOST_OF_NODES]
     ]
     if len(found) > _MOST_OF_NODES:
-        sentences.append(f"nodes: and {len(found) - _MOST_OF_NODES} more, which --json has")
+        sentences.append(f"nodes: and {len(found) - _MOST_OF_NODES} more, which --format json has")
     return sentences
 
 

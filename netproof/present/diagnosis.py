@@ -49,7 +49,7 @@ def lines(diagnosis: Diagnosis) -> list[tuple[str, str]]:
         if len(made) <= LINES:
             return made
     left = len(made) - LINES + 1
-    return [*made[: LINES - 1], (f"and {counted(left, 'more line')}: --json has all", "dim")]
+    return [*made[: LINES - 1], (f"and {counted(left, 'more line')}: --format json has all", "dim")]
 
 
 def headline(diagnosis: Diagnosis) -> str:

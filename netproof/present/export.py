@@ -1,4 +1,4 @@
-"""``netproof export``: a stored session as CSV, JSON, or NetPIPE files with gnuplot scripts."""
+"""``netproof store export``: a session as CSV, JSON, or NetPIPE files with gnuplot scripts."""
 
 from __future__ import annotations
 

@@ -300,7 +300,7 @@ class PartitionExtras(_OfBenchmarks):
     tuning_hook: _Words = Field(
         [],
         description="command, word by word, that reads and sets what takes root on the node where"
-        " it runs, for `netproof tune`: followed by `get NAME`, or by `set NAME VALUE`",
+        " it runs, for `netproof measure tune`: followed by `get NAME`, or by `set NAME VALUE`",
     )
     rails: Annotated[
         tuple, _obeying(_rails), WrapValidator(_of_list), Field(validate_default=True)
@@ -361,7 +361,8 @@ class PartitionExtras(_OfBenchmarks):
         {}, description="what differs from the defaults of rounds of pairs: setting to value"
     )
     load: Annotated[dict, _obeying(_of_site(LoadSettings.of_site))] = Field(
-        {}, description="what differs from the defaults of `netproof load`: setting to value"
+        {},
+        description="what differs from the defaults of `netproof measure load`: setting to value",
     )
     baseline: str = Field(
         "",

@@ -104,7 +104,7 @@ class Store:
             found = json_reading.json_file(marker)["format"]
         except FileNotFoundError:
             raise NetproofError(
-                f"{self.folder}: is no store, it has no {MARKER}; 'netproof ingest' makes one"
+                f"{self.folder}: is no store, it has no {MARKER}; 'netproof store add' makes one"
             ) from None
         except NotADirectoryError:
             raise _a_file(self.folder) from None
@@ -266,7 +266,7 @@ class Store:
         if not found:
             of = f" of system {system}" if system else ""
             raise NetproofError(
-                f"{self.folder}: holds no session{of}; 'netproof ingest REPORT' brings one"
+                f"{self.folder}: holds no session{of}; 'netproof store add REPORT' brings one"
             )
         return max(found)
 
@@ -366,7 +366,7 @@ def _rename(incoming: Path, target: Path) -> bool:
     return True
 
 
-def _failure(folder: Path, error: OSError, command: str = "ingest") -> NetproofError:
+def _failure(folder: Path, error: OSError, command: str = "add") -> NetproofError:
     if error.errno in _FULL:
         return NetproofError(
             f"{folder}: the file system is full ({error.strerror}); what the store had is"

@@ -55,7 +55,7 @@ def ingest(
         document = session.document_of(report)
         read = session.of_document(report, document)
         if _sha256(report) != sha256:
-            raise NetproofError(f"{report}: changes while it is read; ingest it again")
+            raise NetproofError(f"{report}: changes while it is read; add it again")
         stored = rows.place(read)
         tables = rows.tables(read, document, sha256, left_open(read))
         others = {SESSION: packed.of_document(document)}

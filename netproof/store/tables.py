@@ -219,7 +219,7 @@ TABLES: dict[str, StoreTable] = {
                 MAP_TYPE, "provenance that could not be had, each with the reason"
             ),
             **_SLURM,
-            "report": StoreColumn(TEXT_TYPE, "path of the report when it was ingested"),
+            "report": StoreColumn(TEXT_TYPE, "path of the report when it was stored"),
             "report_sha256": StoreColumn(TEXT_TYPE, "SHA-256 of the report"),
         },
     ),

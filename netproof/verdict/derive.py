@@ -127,7 +127,7 @@ def system_of(sessions: Sequence[Session]) -> str:
     if len(systems) != 1:
         found = ", ".join(sorted(systems)) or "none"
         raise NetproofError(
-            f"the sessions hold results of {len(systems)} systems ({found}); name one with --system"
+            f"the sessions hold results of {len(systems)} systems ({found}); name one: SYSTEM"
         )
     return systems.pop()
 

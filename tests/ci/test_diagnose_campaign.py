@@ -88,7 +88,7 @@ def accused(cause: CauseName, place: Place, detail: str = "", *, alike: str = ""
 
 
 def said(*culprits: Culprit, switch: str = "gige", incomplete: tuple[str, ...] = ()) -> str:
-    """Output of ``netproof diagnose --json`` on them."""
+    """Output of ``netproof diagnose --format json`` on them."""
     found = Diagnosis(switch, culprits, 4, 4, 0, frozenset(), (), incomplete, incomplete)
     document = {"format": documents.FORMAT, "session": "run-0.json"}
     document["partitions"] = [of_diagnosis(found)]
@@ -511,12 +511,12 @@ def test_reports_are_judged_again_and_what_was_found_stays(fake, tmp_path, monke
     asked = []
 
     def answered(command, folder, name, **_):
-        asked.append((command[1], folder.name, name))
+        asked.append((command[2], folder.name, name))
         return subprocess.CompletedProcess(command, 0, "", "no diagnosis")
 
     monkeypatch.setattr(making, "answered", answered)
     _, again = making.read_judged_again(tmp_path)
-    assert asked == [(MTU.switch, MTU.folder, "diagnosis-again")]
+    assert asked == [(f"testbed:{MTU.switch}", MTU.folder, "diagnosis-again")]
     assert [one.judged.found for one in again] == [
         *(Found.NOT_JUDGED, Found.MISSED, Found.NOT_JUDGED)
     ]

@@ -25,7 +25,7 @@ def faults(run, tmp_path):
         path.write_text(path.read_text().replace(old, new))
         ran = run(
             tmp_path,
-            *("netproof", "site", "check", "testbed:gige", "--json"),
+            *("netproof", "site", "check", "testbed:gige", "--format=json"),
             RFM_CONFIG_PATH=str(tmp_path / "site-config"),
         )
         document = json.loads(ran.stdout)

@@ -78,7 +78,10 @@ def called(capsys, monkeypatch):
         ("raise GeneratorExit", "GeneratorExit; this is"),
         ("raise ValueError('a\\n\\x1b[1mb' + 'c' * 10**8)", "characters more)"),
         ("open('/nonexistent/x')", "/nonexistent/x: No such file or directory"),
-        ("from netproof.errors import NetproofError; raise NetproofError('no')", "cannot show: no"),
+        (
+            "from netproof.errors import NetproofError; raise NetproofError('no')",
+            "cannot judge: no",
+        ),
     ],
 )
 def test_whatever_nobody_foresaw_is_2_and_one_sentence(called, monkeypatch, raised, said):
@@ -86,7 +89,7 @@ def test_whatever_nobody_foresaw_is_2_and_one_sentence(called, monkeypatch, rais
     # Python 3.13 before 3.13.8 counts no call by default or * arguments against its limit of depth.
     exec(f"def deeper(): deeper()\ndef stop(*arguments, **named): {raised}", made)
     monkeypatch.setattr(judging, "find", made["stop"])
-    ran = called("show", PASSED)
+    ran = called("verdict", "--all", PASSED)
     assert (ran.returncode, ran.stdout) == (2, "")
     assert ran.stderr.startswith("netproof: ")
     assert ran.stderr.count("\n") == 1
@@ -94,20 +97,22 @@ def test_whatever_nobody_foresaw_is_2_and_one_sentence(called, monkeypatch, rais
     assert len(ran.stderr) < 600
     assert "Traceback" not in ran.stderr
     assert "\x1b" not in ran.stderr
-    shown = called("show", PASSED, "--debug")
+    shown = called("verdict", "--all", PASSED, "--debug")
     assert shown.returncode == 2
     assert "Traceback" in shown.stderr
 
 
 @pytest.mark.slow
 def test_an_interrupt_is_130():
-    ran = netproof("show", PASSED, program=INTERRUPTED)
+    ran = netproof("verdict", "--all", PASSED, program=INTERRUPTED)
     assert ran.returncode == 128 + signal.SIGINT
     assert ran.stdout == ""
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("arguments", [["verdict"], ["verdict", "--json"], ["show"]])
+@pytest.mark.parametrize(
+    "arguments", [["verdict"], ["verdict", "--format=json"], ["verdict", "--all"]]
+)
 def test_where_nobody_reads_any_more_there_is_no_verdict(arguments):
     reading, writing = os.pipe()
     os.close(reading)
@@ -117,7 +122,7 @@ def test_where_nobody_reads_any_more_there_is_no_verdict(arguments):
     assert ran.stderr == "netproof: the output cannot be written: Broken pipe\n"
 
 
-@pytest.mark.parametrize("arguments", ["verdict", "verdict --json", "parse", "nope"])
+@pytest.mark.parametrize("arguments", ["verdict", "verdict --format=json", "judge --parse", "nope"])
 def test_with_closed_standard_output_there_is_no_verdict(arguments):
     ran = subprocess.run(
         ["/bin/sh", "-c", f'exec "$0" -c "$1" {arguments} "$2" >&-', sys.executable, MAIN, PASSED],
@@ -133,10 +138,10 @@ def test_with_closed_standard_output_there_is_no_verdict(arguments):
 @pytest.mark.parametrize("encoding", ["latin-1", "ascii", "cp437"])
 def test_a_terminal_without_a_character_shows_what_it_is(called, encoding):
     environment = {**os.environ, "PYTHONIOENCODING": encoding}
-    ran = netproof("show", PASSED, env=environment, text=False)
-    assert ran.returncode == 0, ran.stderr
-    document = called("show", PASSED, "--json")
-    ran = netproof("show", PASSED, "--json", env=environment, text=False)
+    ran = netproof("verdict", "--all", PASSED, env=environment, text=False)
+    assert ran.returncode == 1, ran.stderr
+    document = called("verdict", "--all", PASSED, "--format=json")
+    ran = netproof("verdict", "--all", PASSED, "--format=json", env=environment, text=False)
     assert json.loads(ran.stdout.decode(encoding)) == json.loads(document.stdout)
 
 
@@ -145,7 +150,7 @@ def test_json_is_printed_whole_or_not_at_all(called, monkeypatch):
     of_judged = documents.of_judged
     endless = {"z": float("nan")}
     monkeypatch.setattr(documents, "of_judged", lambda judged: of_judged(judged) | endless)
-    ran = called("show", PASSED, "--json")
+    ran = called("verdict", "--all", PASSED, "--format=json")
     assert (ran.returncode, ran.stdout) == (2, "")
     assert "not JSON compliant" in ran.stderr
 
@@ -186,8 +191,8 @@ def test_a_value_of_the_wrong_kind_in_a_report_is_named_with_its_place(
     place[where[-1]] = value
     path = tmp_path / "run-1.json"
     path.write_text(json.dumps(document))
-    for command in ("verdict", "show"):
-        ran = called(command, str(path))
+    for arguments in ((), ("--all",)):
+        ran = called("verdict", *arguments, str(path))
         assert (ran.returncode, ran.stdout) == (2, ""), ran.stderr
         assert "found" in ran.stderr
         assert "expected" in ran.stderr
@@ -202,7 +207,7 @@ def test_the_nightly_ends_alike():
         "def stop(plan): raise RuntimeError('odd')\n"
         "night.run = stop\n" + MAIN
     )
-    where = ("--store", "/nonexistent", "--report", "/nonexistent")
-    ran = netproof("nightly", "--system", "testbed", *where, program=program)
+    where = ("--store", "/nonexistent", "--to", "/nonexistent")
+    ran = netproof("nightly", "testbed", *where, program=program)
     assert ran.returncode == 2
     assert ran.stderr.startswith("netproof: RuntimeError: odd; this is a defect in netproof")

@@ -27,7 +27,7 @@ def judge(*arguments: str | Path) -> tuple[int, str]:
 
 
 def document(*arguments: str | Path) -> tuple[int, dict]:
-    ran = CliRunner().invoke(app, ["judge", *map(str, arguments), "--json"])
+    ran = CliRunner().invoke(app, ["judge", *map(str, arguments), "--format=json"])
     return ran.exit_code, json.loads(ran.stdout)
 
 

@@ -81,7 +81,7 @@ def checked(*arguments: str) -> tuple[int, str, str]:
 
 
 def faults(*arguments: str) -> list[dict[str, str]]:
-    status, said, why = checked(*arguments, "--json")
+    status, said, why = checked(*arguments, "--format=json")
     assert status == 2, said + why
     return json.loads(said)["faults"]
 
@@ -129,7 +129,7 @@ def third_of_testbed(folders: Path, monkeypatch) -> None:
 def test_another_switch_is_one_more_dictionary_and_nothing_else(
     folders, with_reframe, system, monkeypatch
 ):
-    before = json.loads(checked(system, "--json")[1])["right"][0]
+    before = json.loads(checked(system, "--format=json")[1])["right"][0]
     if system == "example":
         changed(folders / "site-config" / "example.py", END_OF_PARTITIONS, THIRD_OF_EXAMPLE)
     else:

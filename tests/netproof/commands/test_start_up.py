@@ -31,15 +31,15 @@ print(*sys.modules)
             (verb, JUDGING | CHARTS | TABLES)
             for verb in (
                 "verdict nosuch.json",
-                "show nosuch.json",
+                "verdict --all nosuch.json",
                 "report nosuch.json",
-                "diagnose --session nosuch.json",
+                "diagnose nosuch.json",
                 "compare nosuch.json",
                 "references derive nosuch.json",
                 "references risk nosuch.json",
             )
         ),
-        ("study nosuch", CHARTS | TABLES | SCIPY),
+        ("measure study nosuch", CHARTS | TABLES | SCIPY),
         ("site check nosuch", CHARTS | TABLES | SCIPY),
         ("judge nosuch", CHARTS | TABLES | SCIPY),
     ],

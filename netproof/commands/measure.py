@@ -1,4 +1,6 @@
-"""The verbs that measure something of their own, or read the report of it: load, tails, gpcnet.
+"""The verbs ``measure load``, ``tails`` and ``gpcnet``, and what those of tuning share with them.
+
+Each measures something of its own, or reads the report of an earlier session.
 
 They are no acceptance: their reports are in folders that no verdict reads.
 """
@@ -18,11 +20,11 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 import typer
 
 from netproof.commands.options import (
-    EarlierReportOption,
     EnvironmentOption,
-    JsonOption,
+    Form,
+    FormatOption,
     PageOption,
-    WhereOption,
+    session_and_system,
     verb,
 )
 from netproof.errors import NetproofError
@@ -32,6 +34,14 @@ if TYPE_CHECKING:
 
     from netproof.site.matrix import Matrix
     from netproof.site.partition import Partition
+
+WhereArgument = Annotated[
+    str,
+    typer.Argument(
+        metavar="SYSTEM:PARTITION|SESSION",
+        help="Where to measure; or the report of an earlier session, which is read.",
+    ),
+]
 
 REFRAME = "reframe"
 STDERR = 2
@@ -142,7 +152,7 @@ def split(where: str) -> tuple[str, str]:
     """Return system and partition of ``SYSTEM:PARTITION``. Raise NetproofError for other forms."""
     system, _, partition = where.partition(":")
     if not partition:
-        raise NetproofError(f"--system {where}: name a partition too, SYSTEM:PARTITION")
+        raise NetproofError(f"{where}: name a partition too, SYSTEM:PARTITION")
     return system, partition
 
 
@@ -161,7 +171,7 @@ def show(
     presenter: Any,
     print_one: Callable[[Any, Any, Console], None],
     folder: Path | None,
-    as_json: bool,
+    form: Form,
 ) -> None:
     """Print what was measured and its figures: each by ``print_one``, or all as a document.
 
@@ -178,7 +188,7 @@ def show(
         name = presenter.__name__.rpartition(".")[2]
         pages = importlib.import_module(f"netproof.present.html.{name}")
         written = write_page(folder, lambda scripts: pages.page(several, scripts))
-    if as_json:
+    if form is Form.JSON:
         documents.write(presenter.document(several), sys.stdout)
         return
     out = tables.console()
@@ -189,17 +199,20 @@ def show(
         tables.say(out, f"page {written}")
 
 
-def _insist_on_one(where: str | None, report: Path | None, environment: str | None) -> None:
-    """Raise typer.BadParameter unless there is a place and what to measure with, or a report."""
-    if (where is None) is (report is None):
-        raise typer.BadParameter("give --system SYSTEM:PARTITION to measure, or --report to read")
+def place_or_report(subject: str, environment: str | None) -> tuple[str | None, Path | None]:
+    """Return where to measure, or the report to read instead.
+
+    Raise typer.BadParameter for a place without an environment.
+    """
+    report, where = session_and_system([subject])
     if where is not None and environment is None:
         raise typer.BadParameter("say with what: --environment")
+    return where, report
 
 
 @verb("load is inconclusive")
 def load(
-    where: WhereOption = None,
+    subject: WhereArgument,
     environment: EnvironmentOption = None,
     victims: Annotated[
         str,
@@ -221,12 +234,11 @@ def load(
     rounds: Annotated[
         int, typer.Option("--rounds", min=3, help="How often each is measured alone and alongside.")
     ] = 6,
-    report: EarlierReportOption = None,
-    html: PageOption = None,
-    as_json: JsonOption = False,
+    page: PageOption = None,
+    form: FormatOption = Form.TEXT,
 ) -> int:
     """Measure two nodes alone and alongside others that congest, say what that costs."""
-    _insist_on_one(where, report, environment)
+    where, report = place_or_report(subject, environment)
     if 0 < nodes < 4:
         raise typer.BadParameter("--nodes: give 4 at least, or 0 for all")
     from netproof.congestion import causes
@@ -236,7 +248,7 @@ def load(
     if report is None:
         report = _measured_load(Where.of(where, environment), victims, aggressors, nodes, rounds)
     several = [(one, causes.findings(one)) for one in Loaded.of_report(report)]
-    show(several, report, presenter, presenter.print_load, html, as_json)
+    show(several, report, presenter, presenter.print_load, page, form)
     if any(found.beyond() for _, found in several):
         return BEYOND
     return UNDECIDED if any(found.undecided() for _, found in several) else SHOWN
@@ -267,7 +279,7 @@ def _measured_load(where: Where, victims: str, aggressors: str, nodes: int, roun
 
 @verb("tails are inconclusive")
 def tails(
-    where: WhereOption = None,
+    subject: WhereArgument,
     environment: EnvironmentOption = None,
     seconds: Annotated[
         float, typer.Option("--seconds", min=1, help="For how long, as near as can be foreseen.")
@@ -275,12 +287,11 @@ def tails(
     size: Annotated[
         int, typer.Option("--bytes", metavar="N", min=1, help="Size of the messages.")
     ] = 8,
-    report: EarlierReportOption = None,
-    html: PageOption = None,
-    as_json: JsonOption = False,
+    page: PageOption = None,
+    form: FormatOption = Form.TEXT,
 ) -> int:
     """Time every call of a long PingPong between two nodes, name its pauses and when they were."""
-    _insist_on_one(where, report, environment)
+    where, report = place_or_report(subject, environment)
     from netproof.congestion import percentiles
     from netproof.congestion.tails import FOLDER, Tail
     from netproof.present import tails as presenter
@@ -297,7 +308,7 @@ def tails(
         what = f"single calls of {size} bytes for {seconds:g} s"
         report = place.measure("load.py", settings, FOLDER, place.partition, what)
     several = [(one, percentiles.figures(one)) for one in Tail.of_report(report)]
-    show(several, report, presenter, presenter.print_tail, html, as_json)
+    show(several, report, presenter, presenter.print_tail, page, form)
     if any(found.beyond for _, found in several):
         return BEYOND
     return UNDECIDED if any(found.undecided for _, found in several) else SHOWN
@@ -305,7 +316,7 @@ def tails(
 
 @verb("GPCNeT is inconclusive")
 def gpcnet(
-    where: WhereOption = None,
+    subject: WhereArgument,
     environment: EnvironmentOption = None,
     rounds: Annotated[
         int, typer.Option("--rounds", min=3, help="How often to run it, some minutes each.")
@@ -313,11 +324,10 @@ def gpcnet(
     nodes: Annotated[
         int, typer.Option("--nodes", min=0, help="Use so many nodes, 10 at least; 0 for all.")
     ] = 0,
-    report: EarlierReportOption = None,
-    as_json: JsonOption = False,
+    form: FormatOption = Form.TEXT,
 ) -> int:
     """Run GPCNeT on all nodes of a partition, say what its congestors cost its tests."""
-    _insist_on_one(where, report, environment)
+    where, report = place_or_report(subject, environment)
     if 0 < nodes < 10:
         raise typer.BadParameter("--nodes: give 10 at least, or 0 for all")
     from netproof.congestion.gpcnet import GpcnetRuns, impacts
@@ -326,7 +336,7 @@ def gpcnet(
     if report is None:
         report = _measured_gpcnet(Where.of(where, environment), rounds, nodes)
     several = [(one, impacts(one)) for one in GpcnetRuns.of_report(report)]
-    show(several, report, presenter, presenter.print_gpcnet, None, as_json)
+    show(several, report, presenter, presenter.print_gpcnet, None, form)
     if any(found.beyond() for _, found in several):
         return BEYOND
     return UNDECIDED if any(found.undecided() for _, found in several) else SHOWN
@@ -353,7 +363,7 @@ def _measured_gpcnet(where: Where, rounds: int, nodes: int) -> Path:
     if most < LEAST_NODES:
         raise NetproofError(
             f"{where.option} has {most} nodes, and GPCNeT takes {LEAST_NODES}: two for its tests,"
-            " eight for its congestors; netproof load takes 4"
+            " eight for its congestors; netproof measure load takes 4"
         )
     settings = {"gpcnet_rounds": rounds, "gpcnet_nodes": nodes}
     what = f"GPCNeT {rounds} times, some minutes each"
