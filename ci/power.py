@@ -114,7 +114,7 @@ def criteria_of(several: Iterable[CaseVerdict], level: Level = Level.FAIL) -> Co
     return Counter(
         name
         for one in several
-        for name in {ruling.finding.criterion for ruling in one.rulings if ruling.level is level}
+        for name in {finding.criterion for finding in one.findings if finding.level is level}
     )
 
 
@@ -218,8 +218,8 @@ def print_false(recorded: Sequence[Recorded], out: Console) -> None:
     levels: dict[str, Counter[str]] = defaultdict(Counter)
     for one in recorded:
         for judged in one.verdict.cases:
-            for ruling in judged.rulings:
-                levels[ruling.finding.criterion][ruling.level.value] += 1
+            for finding in judged.findings:
+                levels[finding.criterion][finding.level.value] += 1
     order = [Level.FAIL, Level.INCONCLUSIVE, Level.WARN, Level.PASS]
     rows = [
         (name, *(str(counted[level.value]) for level in order))

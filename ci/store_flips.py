@@ -136,7 +136,10 @@ def run_sessions(
     made = scale_sessions.make(folder / "made", recorded, 1, references)
     records = next(made.report.parent.glob("session-*"))
     alone = shutil.copytree(records, folder / "alone" / records.name)
-    files = {made.report: [made.report, *records.iterdir()], alone: [*alone.iterdir()]}
+    own, others = (
+        [path for path in place.rglob("*") if path.is_file()] for place in (records, alone)
+    )
+    files = {made.report: [made.report, *own], alone: others}
     with mock.patch.dict(os.environ, made.environment()):
         return _damaged_sessions(files, random.Random(seed), tries)
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 NO_REPORT = "is not there; ReFrame leaves no report where no test ran, and prints why"
 
 MOST_SHOWN = 300
@@ -21,6 +23,11 @@ def without_middle(text: str) -> str:
         return text
     more = len(text) - 2 * MOST_SHOWN
     return f"{text[:MOST_SHOWN]}… ({more} characters more) …{text[-MOST_SHOWN:]}"
+
+
+def line_of(found: re.Match[str]) -> int:
+    """Return the number, from 1, of the line in which a match begins."""
+    return found.string.count("\n", 0, found.start()) + 1
 
 
 class NetproofError(Exception):

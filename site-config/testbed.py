@@ -53,29 +53,19 @@ _from_spack = spack.attempted()
 
 
 def _criteria(fast, largest):
-    # A link whose messages end early is slow, and it is its own time from shorter ones on.
-    def at_least(size):
-        return {"least_size": min(size, largest // 8)}
-
-    # Below some KiB a time is that of the two cores below, which take turns between tasks: 80 µs
-    # for a rank that sleeps. From there on it is that of the link.
-    from_the_link = at_least(4096)
     return {
-        "envelope": from_the_link,
+        # Below some KiB a time is that of the two cores below, which take turns between tasks: 80
+        # µs for a rank that sleeps. From there on it is that of the link. A link whose messages end
+        # early is slow, and its times are its own from shorter ones on.
+        "curves": {"least_size": min(4096, largest // 8)},
         # Another program on a core doubles what launches read at some sizes: twice of it warns.
-        "inversion": {**from_the_link, "warn": 4},
-        "jump": from_the_link,
+        "inversion": {"warn": 4},
         # Below, Intel MPI's Bcast takes 3 to 23 times as long as its Sendrecv. Above, libraries
         # choose a Reduce_scatter that takes 3 times as long as Allreduce, and keep the others.
-        "guideline": {**at_least(8192), "warn": 4, "fail": 5},
-        "guideline_messages": {**at_least(8192), "warn": None, "fail": 3},
-        "agreement": from_the_link,
+        "guideline": {"least_size": min(8192, largest // 8), "warn": 4, "fail": 5},
+        "guideline_messages": {"warn": None, "fail": 3},
         # Where ranks share two CPUs, one library takes twice as long as another for collectives.
-        "floor": {**from_the_link, "warn": None},
-        # Four ranks that poll share two CPUs, whatever the network does with their short messages.
-        "growth": from_the_link,
-        "monotony": from_the_link,
-        "launch_spread": from_the_link,
+        "floor": {"warn": None},
         # Shorter messages pass above the rate, and would be the better side of every valley.
         "dropout": {"least_size": min(131072 if fast else 32768, largest // 4), "warn": 0.25},
         # Both ways at once, the two cores do the work of four network cards; MPI pays for it.
@@ -83,7 +73,6 @@ def _criteria(fast, largest):
         # Frames of one link pass through both cores and overtake each other: TCP takes some for
         # lost and sends them again, of which receivers report only a part as received twice.
         "retransmission": {"warn": 0.02, "fail": 0.05},
-        "direction": {"warn": 0.02},
     }
 
 

@@ -83,7 +83,7 @@ def _site_texts() -> dict[str, str]:
     """Return a site's file written out in full, and a small one."""
     whole = _stated_site((ROOT / "site-config" / "example.py").read_text())
     more = {
-        "criteria": {"inversion": {"warn": 2.0, "fail": 10.0}, "jump": {"least_size": 64}},
+        "criteria": {"inversion": {"warn": 2.0, "fail": 10.0}, "curves": {"least_size": 64}},
         "retired": {"gone-gcc": "its compiler is gone"},
         "imb_arguments": ["-time", "0.1"],
         "contention_domain": "core",
@@ -150,7 +150,7 @@ def _wrong_site(configuration: dict[str, Any], draw: random.Random) -> None:
     endless = draw.choice(("(([a-z ]+)+)+!", "(a|a)*b", "(x?){60}", ".*.*.*.*.*.*!"))
     kind = draw.randrange(10)
     if kind == 0:
-        criterion, key = draw.choice((("jump", "least_size"), ("confirm", "launches")))
+        criterion, key = draw.choice((("curves", "least_size"), ("confirm", "most_launches")))
         extras["criteria"] = {criterion: {key: odd}}
     elif kind == 1:
         key = draw.choice(("warn", "fail"))

@@ -19,7 +19,7 @@ from netproof.diagnosis.diagnosis import (
     DiagnosisOutcome,
 )
 from netproof.diagnosis.evidence import CauseName, PlaceKind
-from netproof.localization.topology import UPLINK_OF
+from netproof.pairs.topology import UPLINK_OF
 from netproof.present import documents
 
 

@@ -19,12 +19,13 @@ from typing import Any
 
 import numpy as np
 
+from netproof.pairs import verdict as pairs
 from netproof.run import pair_deciding
 from netproof.run.answering import QUESTION_FILE
-from netproof.session import pair_plans
+from netproof.session import pair_rounds
 from netproof.session.job_files import LAUNCHES_FILE, LAUNCHES_HEADER
 from netproof.session.node_facts import JOB_NODES_FILE, JOB_NODES_HEADER
-from netproof.verdict import pairs, traffic
+from netproof.verdict import traffic
 
 JOBS = Path(__file__).resolve().parents[2] / "tests" / "data" / "jobs"
 JOBID = "7"
@@ -61,7 +62,7 @@ class Job:
 
     def launch(self, number: int) -> None:
         """Make the launch that was decided on."""
-        asked = (self.folder / pair_plans.NEXT_FILE).read_text().split()
+        asked = (self.folder / pair_rounds.NEXT_FILE).read_text().split()
         groups = range(len(asked) // 2)
         slow = np.array([self.slow in asked[2 * group : 2 * group + 2] for group in groups])
         rows = []
@@ -105,11 +106,11 @@ def measured(
         timed("decide, full", pair_deciding.decide, folder, made, JOBID)
         job.launch(made + 1)
         known, partition = timed("read a launch", pair_deciding.read, folder, JOBID, fresh=False)
-        planned = pair_plans.read_planned(folder)
+        planned = pair_rounds.read_planned(folder)
         for mode in ("quick", "paths"):
             job.ask(mode)
             timed(f"decide, {mode}", pair_deciding.decide, folder, made + 1, JOBID)
-            pair_plans.write_planned(folder, planned)
+            pair_rounds.write_planned(folder, planned)
         job.ask("full")
     assert len(known.launches) == rounds, known.faults
     settings = partition.pair_settings(), partition.settings().disturbance

@@ -14,6 +14,7 @@ import json
 import math
 import os
 import re
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -23,6 +24,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from netproof.criteria.settings import set_by_sites
 from netproof.session import records
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -163,9 +165,7 @@ def _copied(values: dict[str, Any], partitions: set[str], copy: int, **form: Any
 def _earlier(folder: Path, days: int, begun: str, info: dict[str, Any]) -> None:
     """Make the same session so many days before, of the same records."""
     place = folder / f"earlier-{days}" / begun
-    place.mkdir(parents=True)
-    for path in (folder / "reports" / begun).iterdir():
-        os.link(path, place / path.name)
+    shutil.copytree(folder / "reports" / begun, place, copy_function=os.link)
     text = (folder / "reports" / "run-1.json").read_text()
     text = text.replace(info["uuid"], f"{days:08}{info['uuid'][8:]}")
     for key in ("time_start_unix", "time_end_unix"):
@@ -201,6 +201,11 @@ def _site(folder: Path, recorded: Recorded, copies: int) -> None:
             own = _named(name, recorded.partitions, copy)
             left = ("environs", "scheduler", "launcher", "twin", "pace", "tuning_hook")
             more = {key: value for key, value in extras.items() if key not in left}
+            more["criteria"] = {
+                name: {key: one for key, one in values.items() if key in set_by_sites(name)}
+                for name, values in extras["criteria"].items()
+                if set_by_sites(name)
+            }
             more |= {"contention_domain": own, "baseline": ""}
             several.append(
                 {

@@ -16,10 +16,9 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from netproof.localization.observations import PairTable
-from netproof.localization.rounds import tournament
-from netproof.localization.searching import Kind
-from netproof.localization.topology import UPLINK_OF, Topology
+from netproof.pairs.model import Kind, PairTable
+from netproof.pairs.rounds import tournament
+from netproof.pairs.topology import UPLINK_OF, Topology
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]

@@ -9,13 +9,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from ci.pair_power.rounds import DRIFT, ROUNDS, Fault, first_rounds, leaves_of, noise, rounds_of
-from netproof.localization.accusation import judge, judge_table
-from netproof.localization.accused import AccusationSettings, QuantityVerdict
-from netproof.localization.observations import PairObservation, PairQuantity
-from netproof.localization.rounds import Mode, next_round
-from netproof.localization.searching import Kind
+from netproof.pairs.accusation import QuantityVerdict, judge, judge_table
+from netproof.pairs.model import Kind, PairObservation
+from netproof.pairs.rounds import Mode, next_round
+from netproof.site.pair_settings import PairQuantity, PairSettings
 
-SETTINGS = AccusationSettings(rounds=ROUNDS)
+SETTINGS = PairSettings(rounds=ROUNDS)
 
 
 @dataclass

@@ -29,8 +29,7 @@ from netproof.criteria.registry import BY_FINDING
 from netproof.criteria.settings import Settings
 from netproof.criteria.slower import FLOOR
 from netproof.measurement.case import Case
-from netproof.measurement.counter_readings import counters
-from netproof.measurement.counters import Counters
+from netproof.measurement.counters import Counters, counters
 from netproof.measurement.curve import Curve
 from netproof.measurement.launches import median_curve
 from netproof.measurement.payload import Payload

@@ -241,22 +241,21 @@ def load(
     where, report = place_or_report(subject, environment)
     if 0 < nodes < 4:
         raise typer.BadParameter("--nodes: give 4 at least, or 0 for all")
-    from netproof.congestion import causes
-    from netproof.congestion.loaded import Loaded
+    from netproof.experiments.load import Loaded, findings
     from netproof.present import load as presenter
 
     if report is None:
         report = _measured_load(Where.of(where, environment), victims, aggressors, nodes, rounds)
-    several = [(one, causes.findings(one)) for one in Loaded.of_report(report)]
+    several = [(one, findings(one)) for one in Loaded.of_report(report)]
     show(several, report, presenter, presenter.print_load, page, form)
-    if any(found.beyond() for _, found in several):
+    if any(found.beyond for _, found in several):
         return BEYOND
-    return UNDECIDED if any(found.undecided() for _, found in several) else SHOWN
+    return UNDECIDED if any(found.undecided for _, found in several) else SHOWN
 
 
 def _measured_load(where: Where, victims: str, aggressors: str, nodes: int, rounds: int) -> Path:
-    from netproof.congestion.loaded import FOLDER
-    from netproof.congestion.planning import LEAST_NODES, Aggressor, Victim, chosen
+    from netproof.experiments.load import FOLDER
+    from netproof.experiments.load_plan import LEAST_NODES, Aggressor, Victim, chosen
 
     measured, congesting = chosen(Victim, victims), chosen(Aggressor, aggressors)
     where.insist_on_pairs()
@@ -292,8 +291,7 @@ def tails(
 ) -> int:
     """Time every call of a long PingPong between two nodes, name its pauses and when they were."""
     where, report = place_or_report(subject, environment)
-    from netproof.congestion import percentiles
-    from netproof.congestion.tails import FOLDER, Tail
+    from netproof.experiments.tails import FOLDER, Tail, figures
     from netproof.present import tails as presenter
 
     if report is None:
@@ -307,7 +305,7 @@ def tails(
         settings = {"tails_seconds": f"{seconds:g}", "tails_bytes": size}
         what = f"single calls of {size} bytes for {seconds:g} s"
         report = place.measure("load.py", settings, FOLDER, place.partition, what)
-    several = [(one, percentiles.figures(one)) for one in Tail.of_report(report)]
+    several = [(one, figures(one)) for one in Tail.of_report(report)]
     show(several, report, presenter, presenter.print_tail, page, form)
     if any(found.beyond for _, found in several):
         return BEYOND
@@ -330,20 +328,20 @@ def gpcnet(
     where, report = place_or_report(subject, environment)
     if 0 < nodes < 10:
         raise typer.BadParameter("--nodes: give 10 at least, or 0 for all")
-    from netproof.congestion.gpcnet import GpcnetRuns, impacts
+    from netproof.experiments.gpcnet import GpcnetRuns, findings
     from netproof.present import gpcnet as presenter
 
     if report is None:
         report = _measured_gpcnet(Where.of(where, environment), rounds, nodes)
-    several = [(one, impacts(one)) for one in GpcnetRuns.of_report(report)]
+    several = [(one, findings(one)) for one in GpcnetRuns.of_report(report)]
     show(several, report, presenter, presenter.print_gpcnet, None, form)
-    if any(found.beyond() for _, found in several):
+    if any(found.beyond for _, found in several):
         return BEYOND
-    return UNDECIDED if any(found.undecided() for _, found in several) else SHOWN
+    return UNDECIDED if any(found.undecided for _, found in several) else SHOWN
 
 
 def _measured_gpcnet(where: Where, rounds: int, nodes: int) -> Path:
-    from netproof.congestion.gpcnet import FEATURE, FOLDER, LEAST_NODES, PROGRAM
+    from netproof.experiments.gpcnet import FEATURE, FOLDER, LEAST_NODES, PROGRAM
     from netproof.site.matrix import partitions_in
 
     environments = partitions_in(where.configuration, where.system)[where.partition]["environs"]

@@ -15,6 +15,8 @@ import vl_convert
 from netproof.comparison.comparison import alone
 from netproof.diagnosis import diagnosis
 from netproof.errors import NetproofError
+from netproof.experiments import literature
+from netproof.experiments.literature import SessionAlongsideStudy, Study
 from netproof.present import tables
 from netproof.present.export import csv_cell
 from netproof.present.html import content, figures, pair_map
@@ -26,9 +28,6 @@ from netproof.present.html.material import MAIN, Report
 from netproof.present.html.page import pages
 from netproof.present.html.pair_map import PairMap
 from netproof.session.provenance import OfSession
-from netproof.studies import literature
-from netproof.studies.session_figures import SessionAlongsideStudy
-from netproof.studies.study import Study
 from netproof.verdict import judging
 from netproof.verdict.judging import JudgedSession
 

@@ -107,9 +107,8 @@ def _print_outcome(verdict: Verdict, recurring: Recurring, out: Console) -> None
 
 def _briefly(judged: CaseVerdict, recurring: Recurring) -> str:
     flags = []
-    for ruling in judged.rulings:
-        if ruling.level is Level.WARN and not recurring.has(ruling):
-            finding = ruling.finding
+    for finding in judged.findings:
+        if finding.level is Level.WARN and not recurring.has(finding):
             value = "undefined" if finding.value is None else f"{finding.value:.3g}"
             at = "" if finding.size is None else f" at {finding.size} bytes"
             flags.append(f"{finding.criterion} {value}{at}")
@@ -330,7 +329,7 @@ def _curves(row: Sequence[CaseVerdict | StoredResult], width: int) -> tuple[list
             continue
         line = Text(sparkline(at, over, scale, min if rates else max))
         for level in (Level.WARN, Level.FAIL):
-            flagged = {r.finding.size for r in one.rulings if r.level is level} - {None}
+            flagged = {found.size for found in one.findings if found.level is level} - {None}
             for number, sizes in enumerate(over):
                 if flagged.intersection(sizes):
                     line.stylize(_STYLES[level], number, number + 1)

@@ -14,10 +14,10 @@ from netproof.commands.options import SessionStoreOption, ToOption, session_and_
 from netproof.errors import NetproofError
 
 if TYPE_CHECKING:
+    from netproof.experiments.gains import SweepTable
+    from netproof.experiments.literature import Study
+    from netproof.experiments.sweep import Sweep
     from netproof.session.session import Session
-    from netproof.studies.study import Study
-    from netproof.tuning.gains import Tuned
-    from netproof.tuning.sweep import Sweep
 
 FOLDER = "studies"
 """Folder of reports of studies in the folder of reports: no verdict reads it."""
@@ -70,15 +70,15 @@ def study(
         raise typer.BadParameter("SYSTEM:PARTITION measures: leave SESSION and --sweep out")
     if where is None and environment is not None:
         raise typer.BadParameter("--environment goes with SYSTEM:PARTITION")
-    from netproof.studies import literature
+    from netproof.experiments import literature
 
     redone = literature.load(name)
     if not redone.page:
         raise NetproofError(f"{name}: its file has no page, which says what to show")
     from netproof.commands.report import alongside, assemble, write_page
+    from netproof.experiments import parameters
     from netproof.present import tables
     from netproof.present.html import study_page
-    from netproof.tuning import parameters
     from netproof.verdict import judging
 
     not_swept: dict[str, str] = {}
@@ -131,19 +131,19 @@ def _list(study: str | None, report: Path | None) -> int:
 
 def _results(
     study: Study, found: Session, reports: Sequence[Path], not_swept: dict[str, str]
-) -> list[tuple[Sweep, Tuned]]:
+) -> list[tuple[Sweep, SweepTable]]:
     """Return the page's sweeps with their results: of these reports, or the newest.
 
     Adds to ``not_swept`` why the newest of a setting has no result.
     """
+    from netproof.experiments import restoring, sweep
     from netproof.session.labelled import folder_of
-    from netproof.tuning import restoring, sweep
     from netproof.verdict import judging
 
     if reports:
         return [one for path in reports for one in tuning.results_in(path)]
     folder = folder_of(judging.reports_folder(), restoring.FOLDER)
-    results: list[tuple[Sweep, Tuned]] = []
+    results: list[tuple[Sweep, SweepTable]] = []
     for system in sorted({result.system for result in found.results}):
         several, faults = sweep.newest(folder, system, study.sweeps)
         results += several
@@ -183,11 +183,11 @@ def _measured(study: Study, where: str) -> Path:
 
 def _swept(
     study: Study, where: str, environment: str | None, not_swept: dict[str, str]
-) -> list[tuple[Sweep, Tuned]]:
+) -> list[tuple[Sweep, SweepTable]]:
     """Measure the study's sweeps now; add to ``not_swept`` why one has no result."""
-    from netproof.tuning.parameters import BY_NAME, MPI, TCP
+    from netproof.experiments.parameters import BY_NAME, MPI, TCP
 
-    found: list[tuple[Sweep, Tuned]] = []
+    found: list[tuple[Sweep, SweepTable]] = []
     for name in study.sweeps:
         parameter = BY_NAME[name]
         protocol = TCP if parameter.over_tcp is not None or parameter.by_hook else MPI

@@ -21,10 +21,8 @@ from netproof.commands.options import (
 from netproof.errors import NetproofError
 
 if TYPE_CHECKING:
-    from netproof.tuning.algorithm_sweep import AlgorithmSweep
-    from netproof.tuning.gains import Tuned, Winners
-    from netproof.tuning.restoring import NotRestored
-    from netproof.tuning.sweep import Sweep
+    from netproof.experiments.gains import SweepTable
+    from netproof.experiments.sweep import Sweep
 
 
 ValuesOption = Annotated[
@@ -112,35 +110,25 @@ def algorithms(
 def _show(report: Path, page: Path | None, form: Form) -> None:
     """Print the sweeps of a report, of a setting or of algorithms."""
     from netproof.present import algorithms, tuning
-    from netproof.tuning import algorithm_sweep
 
-    if algorithm_sweep.is_in(report):
-        show(winners_in(report), report, algorithms, algorithms.print_winners, page, form)
+    results = results_in(report)
+    if results[0][0].library:
+        show(results, report, algorithms, algorithms.print_winners, page, form)
     else:
-        show(results_in(report), report, tuning, tuning.print_sweep, page, form)
+        show(results, report, tuning, tuning.print_sweep, page, form)
+    return 0
 
 
-def results_in(report: Path) -> list[tuple[Sweep, Tuned]]:
-    """Return the sweeps of a report with their results. Raise NetproofError without one."""
-    from netproof.tuning.sweep import Sweep
+def results_in(report: Path) -> list[tuple[Sweep, SweepTable]]:
+    """Return the sweeps of a report with their results, the fewest ranks first.
 
-    several = Sweep.of_report(report)
-    try:
-        return [(one, one.tuned()) for one in several]
-    except NetproofError as error:
-        raise NetproofError(f"{report}: {error}") from None
-
-
-def winners_in(report: Path) -> list[tuple[AlgorithmSweep, Winners]]:
-    """Return the sweeps of algorithms of a report, the fewest ranks first, with their tables.
-
-    Raise NetproofError, with the report's path, where one has no table.
+    Raise NetproofError, with the report's path, without one, and where one has no result.
     """
-    from netproof.tuning.algorithm_sweep import AlgorithmSweep
+    from netproof.experiments.sweep import Sweep
 
-    several = sorted(AlgorithmSweep.of_report(report), key=lambda one: one.sweep.case.ranks)
+    several = sorted(Sweep.of_report(report), key=lambda sweep: sweep.case.ranks)
     try:
-        return [(one, one.winners()) for one in several]
+        return [(sweep, sweep.table()) for sweep in several]
     except NetproofError as error:
         raise NetproofError(f"{report}: {error}") from None
 
@@ -158,18 +146,18 @@ def _restore(option: str) -> int:
     return 0
 
 
-def _restored(where: Where) -> tuple[NotRestored, ...]:
+def _restored(where: Where) -> tuple[tuple[str, str, str], ...]:
     """Restore what an earlier sweep left changed on a partition; NetproofError if not possible."""
+    from netproof.experiments import restoring
     from netproof.present import tables
     from netproof.site.matrix import partitions_in
-    from netproof.tuning import restoring
     from netproof.verdict import judging
 
     access = partitions_in(where.configuration, where.system)[where.partition]["access"]
     record = restoring.record_of(judging.reports_folder(), where.system, where.partition)
     restored = restoring.restore(record, where.settings.tuning_hook, access)
-    for one in restored:
-        said = f"{one.node}: {one.name} is {one.value} again, as before a sweep that did not end"
+    for node, name, value in restored:
+        said = f"{node}: {name} is {value} again, as before a sweep that did not end"
         tables.say(tables.console(stderr=True), said)
     return restored
 
@@ -189,8 +177,8 @@ def measured_setting(
     where ReFrame leaves no report.
     """
     from netproof.benchmarks import netpipe, registry
+    from netproof.experiments import parameters, restoring, sweep
     from netproof.site.matrix import environments_in
-    from netproof.tuning import parameters, restoring, sweep
 
     for given, known in ((protocol, netpipe.PROTOCOLS), (path, netpipe.PATHS)):
         if given not in known:
@@ -238,10 +226,9 @@ def measured_algorithms(
     Raise NetproofError as ``measured_setting``.
     """
     from netproof.benchmarks import imb, registry
+    from netproof.experiments import algorithms, restoring, sweep
     from netproof.site.matrix import environments_in
     from netproof.site.partition import absences
-    from netproof.tuning import algorithms, restoring, sweep
-    from netproof.tuning.algorithm_sweep import PARAMETER
 
     benchmark = imb.BENCHMARK.name
     where = Where.of(option, environment, full=True)
@@ -250,7 +237,7 @@ def measured_algorithms(
     there = sorted({case.environment for case in cases if case.benchmark == benchmark})
     why = absences(named.get(environment, {}).get("extras", {})).get(benchmark)
     where.insist(there, registry.named(benchmark).label, f", whose site says: {why}" if why else "")
-    choice = algorithms.choice(named[environment]["extras"]["mpi"], function, values)
+    names = algorithms.choice(named[environment]["extras"]["mpi"], function, values)
     counts = sorted({one.ranks for one in cases if one.function == function})
     if ranks is not None and ranks not in counts:
         raise NetproofError(
@@ -264,6 +251,6 @@ def measured_algorithms(
         **({"swept_algorithms": ",".join(values)} if values else {}),
     }
     jobs = 1 if ranks is not None else len(counts)
-    what = f"{jobs * len(sweep.turns(choice.values, rounds, 1))} launches"
-    subject = f"{PARAMETER}-{function}"
+    what = f"{jobs * len(sweep.turns(tuple(names), rounds, 1))} launches"
+    subject = f"{sweep.ALGORITHM}-{function}"
     return where.measure("algorithms.py", settings, restoring.FOLDER, subject, what)

@@ -20,10 +20,10 @@ from netproof.criteria import (
     Envelope,
     Finding,
     Level,
-    ScoreSettings,
     percentile_interval,
     resampled_medians,
 )
+from netproof.criteria.score import SEED
 from netproof.criteria.settings import Settings
 from netproof.criteria.slower import ENVELOPE
 from netproof.errors import NetproofError
@@ -144,7 +144,6 @@ def landmark_ratios(
     first: Measured,
     second: Measured,
     peaks_from: tuple[int, int],
-    settings: ScoreSettings,
 ) -> dict[str, LandmarkRatio]:
     """Return every landmark of two cases by name, with ratio and difference where comparable.
 
@@ -153,9 +152,9 @@ def landmark_ratios(
     """
     resampled: tuple[Mapping[str, np.ndarray], ...] = ({}, {})
     if min(len(first.launches), len(second.launches)) > 1:
-        random = np.random.default_rng(settings.random_seed)
+        random = np.random.default_rng(SEED)
         resampled = tuple(
-            _resampled(one, peak_from, settings, random)
+            _resampled(one, peak_from, random)
             for one, peak_from in zip((first, second), peaks_from, strict=True)
         )
     found = {}
@@ -170,8 +169,8 @@ def landmark_ratios(
             interval = _of_asymptotic(first, second, name)
         elif name in resampled[0] and name in resampled[1]:
             ones, others = resampled[0][name], resampled[1][name]
-            interval = percentile_interval(ones / others if smaller else others / ones, settings)
-            difference_interval = percentile_interval(others - ones, settings)
+            interval = percentile_interval(ones / others if smaller else others / ones)
+            difference_interval = percentile_interval(others - ones)
         ratio = one / other if smaller else other / one
         found[name] = LandmarkRatio(one, other, ratio, interval, other - one, difference_interval)
     return found
@@ -197,7 +196,7 @@ def _of_asymptotic(first: Measured, second: Measured, name: str) -> Interval | N
 
 
 def _resampled(
-    measured: Measured, peak_from: int, settings: ScoreSettings, random: np.random.Generator
+    measured: Measured, peak_from: int, random: np.random.Generator
 ) -> dict[str, np.ndarray]:
     """Return the case's landmarks above 0 in bootstrap samples of its launches."""
     curve, launches = measured.curve, measured.launches
@@ -214,7 +213,7 @@ def _resampled(
     ]
     times = np.array([launch.curve.time_us for launch in launches])[:, short]
     rates = np.array([launch.curve.bandwidth_mb_s or () for launch in launches])
-    medians = resampled_medians(np.hstack([times, rates]), settings, random)
+    medians = resampled_medians(np.hstack([times, rates]), random)
     found = {}
     if short:
         found["latency_us"] = np.median(medians[:, : len(short)], axis=1)
@@ -321,7 +320,6 @@ def compared_case(one: CheckResult, other: CheckResult, first: str, second: str)
             said["line_rate_from_bytes"] if side.line_rate_mb_s else 0
             for side, said in zip((before, after), extras, strict=True)
         ),
-        settings,
     )
     where = f"{second} {after.case.what()}"
     sizeless = before.curve.sizes == after.curve.sizes == (0,)

@@ -7,7 +7,6 @@ curves and settings and returns findings. For a curve that it cannot judge it re
 
 from netproof.criteria.confirming import (
     Bend,
-    Confirmation,
     ConfirmSettings,
     Region,
     closer_sizes,
@@ -20,20 +19,12 @@ from netproof.criteria.confirming import (
     regions,
 )
 from netproof.criteria.consistency import agreement, growth, monotony
-from netproof.criteria.findings import READABLE, Bounds, CommonSizes, Finding, Level
+from netproof.criteria.findings import READABLE, Bounds, CommonSizes, Confirmation, Finding, Level
 from netproof.criteria.launches import crash_share
 from netproof.criteria.rate import loss
+from netproof.criteria.score import percentile_interval, resampled_medians, score
 from netproof.criteria.shape import rounded_to_zero
-from netproof.criteria.slower import (
-    Envelope,
-    ScoreSettings,
-    above_envelope,
-    envelope,
-    floor,
-    percentile_interval,
-    resampled_medians,
-    score,
-)
+from netproof.criteria.slower import Envelope, above_envelope, envelope, floor
 
 __all__ = [
     "READABLE",
@@ -46,7 +37,6 @@ __all__ = [
     "Finding",
     "Level",
     "Region",
-    "ScoreSettings",
     "above_envelope",
     "agreement",
     "closer_sizes",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from bisect import bisect_left, bisect_right
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 
 from netproof.criteria.findings import (
@@ -13,6 +13,7 @@ from netproof.criteria.findings import (
     AtSize,
     Bounds,
     CannotJudgeError,
+    Confirmation,
     Finding,
     Level,
     sizes_in_words,
@@ -56,30 +57,6 @@ class ConfirmSettings:
             )
         if self.most_bytes is not None and self.most_bytes < 8:
             raise NetproofError(f"{self}: messages of 8 bytes at least have to be allowed")
-
-
-@dataclass(frozen=True)
-class Confirmation:
-    """Result of measuring a flagged size again: what ``flagged`` of ``launches`` usable ones show.
-
-    ``level``: ``SHOWN`` where the flag is unconfirmed, ``UNDEFINED`` with too few launches.
-    """
-
-    finding: Finding
-    level: Level
-    flagged: int
-    launches: int
-    reason: str
-
-    @property
-    def why(self) -> str:
-        """Flagged configuration, and the reason."""
-        return f"{self.finding.where}: {self.reason}"
-
-    @property
-    def confirmed(self) -> bool:
-        """Whether the flag counts."""
-        return self.level in FLAGGED
 
 
 def dense_sizes(flagged: Finding, settings: ConfirmSettings = ConfirmSettings()) -> tuple[int, ...]:
@@ -168,7 +145,7 @@ def confirm(
         level = Level.FAIL if 2 * levels.count(Level.FAIL) > len(levels) else Level.WARN
         verdict = f"confirmed: {counted}"
     reason = f"{flagged.criterion} at {flagged.size} bytes {verdict}{unused}"
-    return Confirmation(flagged, level, again, len(levels), reason)
+    return Confirmation(level, again, len(levels), reason)
 
 
 def _again(criterion: str) -> Criterion:
@@ -334,13 +311,13 @@ def found_closer(
     bounds: Mapping[str, Bounds],
     *,
     where: str,
-) -> Confirmation | None:
+) -> Finding | None:
     """Return the worst finding that most launches show at the same size of a region, or None.
 
     ``grid``: the sizes of the curve; ``bounds``: by the name of the finding. A criterion sees no
     size outside the region. A lasting fault shows at the same size, and a passing one does not.
     """
-    worst: list[tuple[bool, float, Confirmation]] = []
+    worst: list[tuple[bool, float, Finding]] = []
     for name, held in bounds.items():
         for found, flagged in _by_majority(name, held, region, launches):
             level, bound = held.level(found.value)
@@ -354,8 +331,8 @@ def found_closer(
             finding = held.finding(
                 name, where, found.value, reason, size=found.size, compared_sizes=found.compared
             )
-            shown = Confirmation(finding, level, flagged, len(launches), "")
-            worst.append((level is Level.FAIL, beyond, shown))
+            shown = Confirmation(level, flagged, len(launches))
+            worst.append((level is Level.FAIL, beyond, replace(finding, confirmation=shown)))
     return max(worst, key=lambda one: one[:2])[2] if worst else None
 
 

@@ -1,4 +1,4 @@
-"""Figures that have to agree: guidelines (17), benchmarks (18), collectives on more ranks (19).
+"""Consistency: guidelines, agreement of benchmarks, growth and monotony over ranks.
 
 Guidelines are those of Träff, Gropp and Thakur, "Self-consistent MPI performance guidelines", IEEE
 TPDS 21 (2010): a collective takes no longer than calls of the same library that do its work. No
@@ -22,7 +22,6 @@ from typing import Any
 
 from netproof.criteria.findings import (
     Above,
-    AboveByLaunches,
     CannotJudgeError,
     Finding,
     Level,
@@ -44,11 +43,14 @@ Libraries break guidelines by small factors in many places, since they choose an
 tables. An order of magnitude is no choice any more.
 """
 
-AGREEMENT = AboveByLaunches(None, 2.0)
+AGREEMENT = Above(None, 2.0)
 """Multiples of another benchmark's time."""
 
-GROWTH = AboveByLaunches(4.0, 10.0)
-"""Multiples of what the ranks explain."""
+GROWTH = Above(4.0, 10.0)
+"""Multiples of what the ranks explain, and of the time on more ranks."""
+
+LAUNCHES = 3
+"""Launches of both sides that agreement and growth take: they are of different jobs."""
 
 BY_CALLS, BY_MESSAGES = "guideline", "guideline of messages"
 """Names of findings: a collective compared with others, and with single messages."""
@@ -76,7 +78,7 @@ def ratios(
     own: Companion,
     other: Companion,
     label: str,
-    settings: AboveByLaunches,
+    settings: Above,
     explained: float = 1.0,
 ) -> list[Ratio]:
     """Return the ratio of times at each common size, divided by what is ``explained`` of it.
@@ -96,7 +98,7 @@ def ratios(
             [one.time_us[one.sizes.index(size)] for one in side.launches if size in one.sizes]
             for side in (own, other)
         ]
-        if min(map(len, times)) >= settings.launches:
+        if min(map(len, times)) >= LAUNCHES:
             interval = intervals.of_ratio(*times)
         if interval is not None:
             interval = (interval[0] / explained, interval[1] / explained)
@@ -138,8 +140,8 @@ def _finding(
     )
 
 
-def _spoken(ratio: Ratio, settings: AboveByLaunches) -> str:
-    missing = f"no interval, which takes {settings.launches} launches of both"
+def _spoken(ratio: Ratio) -> str:
+    missing = f"no interval, which takes {LAUNCHES} launches of both"
     return interval_in_words(ratio.interval) or missing
 
 
@@ -149,7 +151,7 @@ def agreement(
     others: Mapping[str, Companion],
     *,
     where: str,
-    settings: AboveByLaunches = AGREEMENT,
+    settings: Above = AGREEMENT,
 ) -> Finding | None:
     """Return the largest ratio of a benchmark's time to another's for the same message.
 
@@ -179,7 +181,7 @@ def agreement(
         settings,
         lambda worst: (
             f"a message of {worst.size} bytes took {worst.times_us[0]:.4g} µs, {worst.value:.3g}"
-            f" times ({_spoken(worst, settings)}) the {worst.times_us[1]:.4g} µs of {worst.label},"
+            f" times ({_spoken(worst)}) the {worst.times_us[1]:.4g} µs of {worst.label},"
             " which sends the same"
         ),
         _DISAGREE,
@@ -191,7 +193,7 @@ def _over_sizes(
     other: Companion,
     compared: Sequence[Ratio],
     where: str,
-    settings: AboveByLaunches,
+    settings: Above,
 ) -> Iterator[Finding]:
     """Yield the finding on the median ratio of two benchmarks over all sizes, if it is flagged.
 
@@ -211,14 +213,14 @@ def _over_sizes(
         ]
 
     sizes, interval = common_sizes(times_us), None
-    few = min(len(own.launches), len(other.launches)) < settings.launches
+    few = min(len(own.launches), len(other.launches)) < LAUNCHES
     if few:
         values = [mine / theirs for mine, theirs in times_us.values()]
         ratio = median(values)
         if len(values) >= intervals.FEWEST_RANKED:
             interval = intervals.of_median(values)
         over = "sizes"
-        advice = f"measure it again: to be sure takes {settings.launches} launches of both"
+        advice = f"measure it again: to be sure takes {LAUNCHES} launches of both"
     else:
         mine, theirs = middles(own.launches), middles(other.launches)
         ratio, interval = median(mine) / median(theirs), intervals.of_ratio(mine, theirs)
@@ -249,7 +251,7 @@ def growth(
     where: str,
     against: str,
     explained: float,
-    settings: AboveByLaunches = GROWTH,
+    settings: Above = GROWTH,
 ) -> Finding:
     """Return how much a collective's time grows on more ranks, over what the ranks explain.
 
@@ -262,7 +264,7 @@ def growth(
         return (
             f"{worst.size} bytes took {mine:.4g} µs, {mine / theirs:.3g} times the {theirs:.4g} µs"
             f" of {against}; its ranks explain {explained:.3g} times, which leaves"
-            f" {worst.value:.3g} times ({_spoken(worst, settings)})"
+            f" {worst.value:.3g} times ({_spoken(worst)})"
         )
 
     advice = (
@@ -280,7 +282,7 @@ def monotony(
     *,
     where: str,
     against: str,
-    settings: AboveByLaunches = GROWTH,
+    settings: Above = GROWTH,
 ) -> Finding:
     """Return the largest ratio of a collective's time to that on ``more`` ranks, of all sizes.
 
@@ -291,7 +293,7 @@ def monotony(
         mine, theirs = worst.times_us
         return (
             f"{worst.size} bytes took {mine:.4g} µs, {worst.value:.3g} times"
-            f" ({_spoken(worst, settings)}) the {theirs:.4g} µs of {against}, which has more to do"
+            f" ({_spoken(worst)}) the {theirs:.4g} µs of {against}, which has more to do"
         )
 
     advice = "look at the nodes of that job, and at which algorithm the library takes on few ranks"
@@ -303,7 +305,7 @@ def _on_other_ranks(
     own: Companion,
     other: Companion,
     against: str,
-    settings: AboveByLaunches,
+    settings: Above,
     explained: float = 1.0,
 ) -> list[Ratio]:
     compared = ratios(own, other, against, settings, explained)
@@ -534,7 +536,7 @@ CRITERIA = (
     Criterion(18, {"agreement": AGREEMENT}, {"agreement": "agreement"}),
     Criterion(
         19,
-        {"growth": GROWTH, "monotony": GROWTH},
-        {"growth": "growth", "monotony": "monotony"},
+        {"growth": GROWTH},
+        {"growth": "growth", "monotony": "growth"},
     ),
 )

@@ -1,10 +1,10 @@
-"""Counters of the network (15): carrier changes, errors, drops and retransmissions."""
+"""Counters of the network: carrier changes, errors, drops and retransmissions."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, ClassVar
 
 from netproof.criteria.findings import FLAGGED, Above, Finding, Level, undefined
 from netproof.criteria.interface import CaseCurves, CountedLaunch, Criterion
@@ -51,7 +51,7 @@ _INTERFACE_PACKETS = ("rx_packets", "tx_packets")
 class CountedSettings(Above):
     """Bounds of a share of packets; ``least``: fewer of them are no share.
 
-    ``not_known``: 1 fails a case whose counters are not known, 0 does not.
+    ``not_known``: 1 fails a case whose counters are not known, 0 does not; one setting for all.
     """
 
     least: int = 1
@@ -75,8 +75,8 @@ class RetransmissionSettings(CountedSettings):
     warn: float | None = 1e-3
     fail: float | None = 1e-2
     least: int = 20
-    beyond: float = 1e-3
-    times: float = 3.0
+    beyond: ClassVar[float] = 1e-3
+    times: ClassVar[float] = 3.0
 
 
 CARRIER_CHANGES = CountedSettings(None, 0.0)

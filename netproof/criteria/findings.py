@@ -51,6 +51,24 @@ class CommonSizes:
 
 
 @dataclass(frozen=True)
+class Confirmation:
+    """Result of measuring a flagged size again: what ``flagged`` of ``launches`` usable ones show.
+
+    ``level``: ``SHOWN`` where the flag is unconfirmed, ``UNDEFINED`` with too few launches.
+    """
+
+    level: Level
+    flagged: int
+    launches: int
+    reason: str = ""
+
+    @property
+    def confirmed(self) -> bool:
+        """Whether the flag counts."""
+        return self.level in FLAGGED
+
+
+@dataclass(frozen=True)
 class Finding:
     """Result of a criterion for a configuration, ``where``, with its reason in a sentence.
 
@@ -59,6 +77,10 @@ class Finding:
     ``common``: where two curves met; ``against``: the configuration compared with; ``disturbed``:
     what else the nodes did; ``node``, ``interface``: whose counters; ``why_undefined``: the reason
     alone, reported for many cases at once; ``variable``: of a reference.
+
+    The verdict's level may differ from the criterion's own, ``before``. ``confirmation``: what
+    repeats showed, None without any; ``others``: further sizes in bytes with the same finding and
+    none of their own; ``known``: why the site expects it, or empty.
     """
 
     criterion: str
@@ -77,11 +99,35 @@ class Finding:
     interface: str | None = None
     why_undefined: str = ""
     variable: str = ""
+    before: Level | None = None
+    confirmation: Confirmation | None = None
+    others: tuple[int, ...] = ()
+    known: str = ""
 
     @property
     def why(self) -> str:
         """Configuration and reason."""
         return f"{self.where}: {self.reason}"
+
+    @property
+    def own_level(self) -> Level:
+        """Level by the criterion alone, before repeats and known flaws."""
+        return self.before or self.level
+
+    @property
+    def forgiven(self) -> bool:
+        """Whether a flag does not count, since it was not confirmed or is known."""
+        return self.level is Level.SHOWN and bool(self.confirmation or self.known)
+
+    def sizes(self) -> tuple[int, ...]:
+        """Return all its sizes in bytes, increasing."""
+        own = () if self.size is None else (self.size,)
+        return tuple(sorted({*own, *self.others}))
+
+    def ruled(self, level: Level, more: str = "", **known: Any) -> Finding:
+        """Return it with the verdict's level and more of a reason; ``known``: further fields."""
+        before = None if level is self.own_level else self.own_level
+        return replace(self, level=level, reason=self.reason + more, before=before, **known)
 
 
 def at_sizes(findings: Sequence[Finding]) -> str:

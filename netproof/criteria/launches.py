@@ -1,10 +1,9 @@
-"""Launches as a whole: CPU cost (11), how far they lie apart (13), how many crash (14)."""
+"""Launches as a whole: how far they lie apart, how many crash, and what CPU time they cost."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any
 
@@ -39,15 +38,11 @@ ratio does not show which of the launches is the network.
 """
 
 
-@dataclass(frozen=True)
-class CrashSettings(Above):
-    """``warn`` and ``fail`` above this share of a configuration's launches that crashed.
+CRASHES = Above(None, 0.02)
+"""Shares of a configuration's launches that crashed."""
 
-    ``least``: the fewest crashes that are flagged; one of 40 is no rate.
-    """
-
-    fail: float | None = 0.02
-    least: int = 2
+FEWEST_CRASHES = 2
+"""Crashes that are flagged, at least; one of 40 is no rate."""
 
 
 @undefined_if_unreadable("CPU cost", several=True)
@@ -59,7 +54,7 @@ def cpu_cost(
     settings: Bounds = CPU_COST,
     notes: Mapping[str, str] = MappingProxyType({}),
 ) -> tuple[Finding, ...]:
-    """Return the CPU seconds per second of benchmark, a finding for each node (criterion 11).
+    """Return the CPU seconds per second of benchmark, a finding for each node.
 
     1 is one core all the time; ``notes``: what else is known of a node, by its name. After the
     network-adapter page. Raises NetproofError for seconds that are negative or no number.
@@ -112,16 +107,14 @@ def launch_spread(
     )
 
 
-def crash_share(
-    crashed: int, launches: int, *, where: str, settings: CrashSettings = CrashSettings()
-) -> Finding:
+def crash_share(crashed: int, launches: int, *, where: str, settings: Above = CRASHES) -> Finding:
     """Return the share of a configuration's attempted launches that crashed before a figure."""
     if not 0 <= crashed <= launches:
         raise NetproofError(f"{where}: {crashed} of {launches} launches cannot have crashed")
     if launches == 0:
         return undefined("crashes", where, "nothing was launched")
     value = crashed / launches
-    level, bound = settings.level(value) if crashed >= settings.least else (Level.PASS, None)
+    level, bound = settings.level(value) if crashed >= FEWEST_CRASHES else (Level.PASS, None)
     held = f", above {100 * bound:.3g} % is flagged" if level in FLAGGED else ""
     reason = f"{crashed} of {launches} launches crashed ({100 * value:.2g} %{held})"
     return Finding("crashes", level, where, reason, value=value, bound=bound)
@@ -149,5 +142,5 @@ CRITERIA = (
         _spreads,
         of_launches=True,
     ),
-    Criterion(14, {"crash": CrashSettings()}, {"crashes": "crash"}),
+    Criterion(14, {"crash": CRASHES}, {"crashes": "crash"}),
 )

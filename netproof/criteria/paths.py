@@ -1,4 +1,4 @@
-"""The way of traffic: over the interface under test (16), and with losses one way only (21).
+"""The way of traffic: over the interface under test, and with losses one way only.
 
 A message there and back is timed as a whole: no benchmark here separates the two ways, since no
 two nodes share a clock. Retransmissions do: what a node sent again was lost on the way from it.
@@ -12,9 +12,16 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from netproof.criteria.counters import LOOPBACK, CountedSettings, Share, ports_of, sent_again
+from netproof.criteria.counters import (
+    LOOPBACK,
+    CountedSettings,
+    RetransmissionSettings,
+    Share,
+    ports_of,
+    sent_again,
+)
 from netproof.criteria.findings import (
-    FLAGGED,
+    Above,
     CannotJudgeError,
     Finding,
     Level,
@@ -22,7 +29,6 @@ from netproof.criteria.findings import (
     undefined_if_unreadable,
 )
 from netproof.criteria.interface import CaseCurves, CountedLaunch, Criterion
-from netproof.errors import NetproofError
 from netproof.measurement.counters import (
     INFINIBAND,
     INTERFACE,
@@ -44,25 +50,6 @@ class PathSettings(CountedSettings):
     """Bounds below which the share of the payload on the interfaces under test is flagged."""
 
     reached = operator.lt
-
-
-@dataclass(frozen=True)
-class DirectionSettings(CountedSettings):
-    """``warn`` and ``fail`` above this difference of the shares that both ways lose.
-
-    It is flagged where the worse way lost ``least`` segments and ``times``, 1 or more, the other's
-    share. By default nothing fails: retransmissions have bounds of their own.
-    """
-
-    warn: float | None = 1e-3
-    least: int = 20
-    times: float = 3.0
-
-    def __post_init__(self) -> None:
-        """Check the values as the class describes."""
-        super().__post_init__()
-        if not self.times >= 1:
-            raise NetproofError(f"times={self.times}: it is 1 or more")
 
 
 @dataclass(frozen=True)
@@ -216,13 +203,15 @@ def directions(
     rails: Sequence[str],
     *,
     where: str,
-    settings: DirectionSettings = DirectionSettings(),
+    settings: RetransmissionSettings,
 ) -> Finding | None:
-    """Return how much more one way between two nodes loses than the other (criterion 21).
+    """Return how much more one way between two nodes loses than the other.
 
     The difference of the shares of segments sent again, over the undisturbed launches if any; its
     ``node`` sends on the worse way. None for other than two nodes, where both do not send alike,
-    and where a port of RDMA retransmits by itself.
+    and where a port of RDMA retransmits by itself. It warns
+    where a retransmission would, from as many on, and where the worse way lost several times the
+    share of the other; how much may be lost at all is for retransmissions to say.
     """
     counted = [launch for launch in launches if launch.undisturbed] or list(launches)
     seen = [one for launch in counted for one in launch.counters.nodes]
@@ -241,13 +230,11 @@ def directions(
         return None
     better, worse = sorted(ways, key=lambda way: way.value)
     value = worse.value - better.value
-    level, bound = settings.level(value)
-    flagged = level in FLAGGED
+    level, bound = Above(settings.warn).level(value)
     apart = (worse.count or 0) >= settings.least and worse.value >= settings.times * better.value
-    if flagged and not apart:
-        level, flagged = Level.PASS, False
-    elif level is Level.FAIL and not any(launch.undisturbed for launch in launches):
-        level = Level.WARN
+    flagged = level is Level.WARN and apart
+    if level is Level.WARN and not apart:
+        level = Level.PASS
     advice = ""
     if flagged:
         advice = (
@@ -294,17 +281,11 @@ def _paths(case: CaseCurves, settings: Any) -> tuple[Finding, ...]:
 def _directions(case: CaseCurves, settings: Any) -> tuple[Finding, ...]:
     if not case.counted or not case.rails or case.inside:
         return ()
-    found = directions(case.counted, case.rails, where=case.where, settings=settings.direction)
+    found = directions(case.counted, case.rails, where=case.where, settings=settings.retransmission)
     return () if found is None else (found,)
 
 
 CRITERIA = (
     Criterion(16, {"path": PathSettings(None, 0.95)}, {PATH: "path"}, _paths, of_counters=True),
-    Criterion(
-        21,
-        {"direction": DirectionSettings()},
-        {"directions": "direction"},
-        _directions,
-        of_counters=True,
-    ),
+    Criterion(21, {}, {"directions": "retransmission"}, _directions, of_counters=True),
 )

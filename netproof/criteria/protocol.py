@@ -1,4 +1,4 @@
-"""A rendezvous for short messages (criterion 22).
+"""Protocol: a rendezvous for short messages.
 
 A message up to the eager limit is sent at once. A longer one is announced, and sent when the
 receiver has answered: two latencies more, so three instead of one. All libraries in common use send
@@ -9,7 +9,6 @@ long messages have their usual rate.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from statistics import median
 from typing import Any, NamedTuple
 
@@ -24,7 +23,6 @@ from netproof.criteria.findings import (
     undefined_if_unreadable,
 )
 from netproof.criteria.interface import CaseCurves, Criterion
-from netproof.errors import NetproofError
 from netproof.measurement import interval as intervals
 from netproof.measurement.curve import Curve
 
@@ -32,25 +30,11 @@ NEAR = 8
 """Largest factor between a step and the sizes that are compared below and above it."""
 FEWEST = 3
 """Fewest sizes that are compared on either side."""
+EXPECTED_FROM = 2048
+"""Size in bytes from which on a rendezvous is expected, as of all libraries in use."""
 
-
-@dataclass(frozen=True)
-class EarlyRendezvousSettings(Bounds):
-    """``warn`` and ``fail`` from so many latencies on; a rendezvous takes three instead of one.
-
-    ``below``: size in bytes from which on a rendezvous is expected.
-    """
-
-    fail: float | None = 2.5
-    below: int = 2048
-
-    def __post_init__(self) -> None:
-        """Check the values as the class describes."""
-        super().__post_init__()
-        if self.below <= FEWEST * self.least_size:
-            raise NetproofError(
-                f"below={self.below} leaves no size from least_size={self.least_size} on"
-            )
+EARLY_RENDEZVOUS = Bounds(None, 2.5)
+"""Latencies from which on a step is flagged; a rendezvous takes three instead of one."""
 
 
 class _Step(NamedTuple):
@@ -69,7 +53,7 @@ def early_rendezvous(
     launches: Sequence[Curve],
     *,
     where: str,
-    settings: EarlyRendezvousSettings = EarlyRendezvousSettings(),
+    settings: Bounds = EARLY_RENDEZVOUS,
 ) -> Finding:
     """Return the largest step up in the time of short messages, as 1 plus its latencies.
 
@@ -78,10 +62,10 @@ def early_rendezvous(
     what bytes take by the chord of the curve. ``launches``: whose median ``curve`` is.
     """
     sizes = tuple(times_of(curve, settings))
-    steps = {step: _height(curve, step) for step in _steps(curve, sizes, settings)}
+    steps = {step: _height(curve, step) for step in _steps(curve, sizes)}
     if not steps:
         reason = (
-            f"not judged, which takes {FEWEST} sizes up to one below {settings.below} bytes and"
+            f"not judged, which takes {FEWEST} sizes up to one below {EXPECTED_FROM} bytes and"
             f" {FEWEST} longer ones whose bytes take less than a latency"
         )
         return Finding("early rendezvous", Level.SHOWN, where, reason)
@@ -94,7 +78,7 @@ def early_rendezvous(
         steps[step],
         f"from {step.below} to {step.above} bytes the time of a message goes from one latency to"
         f" {steps[step]:.3g}{in_brackets(interval_in_words(interval))}, without what its bytes"
-        f" take, and stays; the largest such step below {settings.below} bytes",
+        f" take, and stays; the largest such step below {EXPECTED_FROM} bytes",
         "look at the library's eager limit: up to it a message is sent without asking first",
         interval=interval,
         size=step.above,
@@ -102,12 +86,10 @@ def early_rendezvous(
     )
 
 
-def _steps(
-    curve: Curve, sizes: Sequence[int], settings: EarlyRendezvousSettings
-) -> Iterator[_Step]:
+def _steps(curve: Curve, sizes: Sequence[int]) -> Iterator[_Step]:
     """Yield the steps that can be judged; ``sizes``: those of the curve that are not skipped."""
     for place, below in enumerate(sizes[:-1]):
-        if below >= settings.below:
+        if below >= EXPECTED_FROM:
             return
         shorter = tuple(one for one in sizes[: place + 1] if below <= NEAR * one)
         shortest = tuple(one for one in sizes[: place + 1] if one <= NEAR * sizes[0])
@@ -153,7 +135,7 @@ def _judge(case: CaseCurves, settings: Any) -> tuple[Finding, ...]:
 CRITERIA = (
     Criterion(
         22,
-        {"early_rendezvous": EarlyRendezvousSettings()},
+        {"early_rendezvous": EARLY_RENDEZVOUS},
         {"early rendezvous": "early_rendezvous"},
         _judge,
         of_launches=True,

@@ -1,4 +1,4 @@
-"""Bandwidth: the share of the line rate (8), and what MPI loses of TCP's (9)."""
+"""Rate: the share of the line rate, and what MPI loses of TCP's bandwidth."""
 
 from __future__ import annotations
 
@@ -108,7 +108,7 @@ def line_rate(
     where: str,
     settings: LineRateSettings = LineRateSettings(),
 ) -> Finding:
-    """Return the asymptotic bandwidth's share of the line rate (criterion 8).
+    """Return the asymptotic bandwidth's share of the line rate.
 
     ``found``: the landmarks of a curve; ``line_rate_mb_s``: of the link. A share above 1.02 is an
     error of measurement. Raises NetproofError for a line rate that is not positive.
@@ -174,7 +174,7 @@ def mpi_loss(
     at_a_size: Bounds = SHOWN,
     launches: tuple[Sequence[Curve], Sequence[Curve]] = ((), ()),
 ) -> tuple[Finding, Finding]:
-    """Return MPI's loss of TCP's bandwidth, at the peaks and at the worst size (criterion 9).
+    """Return MPI's loss of TCP's bandwidth, at the peaks and at the worst size.
 
     Both curves are from the same two nodes in the same job; ``launches``: whose medians they are.
     ``settings`` holds for the peaks, which may lie at different sizes, ``at_a_size`` for the

@@ -2,10 +2,20 @@
 
 from __future__ import annotations
 
-from netproof.criteria import consistency, counters, launches, paths, protocol, rate, shape, slower
+from netproof.criteria import (
+    consistency,
+    counters,
+    launches,
+    paths,
+    protocol,
+    rate,
+    score,
+    shape,
+    slower,
+)
 from netproof.criteria.interface import Criterion
 
-FAMILIES = (slower, shape, rate, launches, counters, paths, consistency, protocol)
+FAMILIES = (slower, score, shape, rate, launches, counters, paths, consistency, protocol)
 
 CRITERIA: tuple[Criterion, ...] = tuple(
     sorted((one for family in FAMILIES for one in family.CRITERIA), key=lambda one: one.number)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import make_dataclass
 from functools import cache
 from typing import Any, get_type_hints
@@ -12,7 +12,8 @@ from typing import Any, get_type_hints
 from pydantic import ValidationError, create_model
 
 from netproof.criteria.confirming import ConfirmSettings, RefineSettings
-from netproof.criteria.rate import MPI_LOSS
+from netproof.criteria.counters import CountedSettings
+from netproof.criteria.findings import Bounds
 from netproof.criteria.registry import CRITERIA
 from netproof.errors import NetproofError
 from netproof.intake.models import Written, faults
@@ -21,10 +22,52 @@ from netproof.measurement.disturbance import DisturbanceSettings
 _DEFAULTS = {
     name: default for criterion in CRITERIA for name, default in criterion.settings.items()
 } | {
+    "curves": Bounds(),
+    "counters": CountedSettings(),
     "confirm": ConfirmSettings(),
     "disturbance": DisturbanceSettings(),
     "refine": RefineSettings(),
 }
+
+_SET_BY_SITES: dict[str, tuple[str, ...]] = {
+    **{"curves": ("least_size",), "counters": ("not_known",), "confirm": ("most_launches",)},
+    **{"disturbance": ("others", "steal"), "refine": ("slopes",)},
+    **{"line_rate": ("fail", "warn_below", "fail_below"), "agreement": ("fail",)},
+    "envelope": ("fail",),
+    # Messages of an emulated link that pass above its rate are the better side of any valley.
+    **{"dropout": ("warn", "fail", "least_size"), "guideline": ("warn", "fail", "least_size")},
+    **{"launch_spread": ("warn",), "carrier_change": ("fail",), "path": ("fail",)},
+    **{"crash": ("fail",), "early_rendezvous": ("fail",), "mpi_loss_at_size": ("fail",)},
+    # Figures, and what is only shown within a node.
+    **{"roughness": (), "cpu_cost": ()},
+    **{"floor_inside": (), "mpi_loss_inside": (), "mpi_loss_at_size_inside": ()},
+}
+"""The settings that a site may change: ``warn`` and ``fail`` of a criterion that is not here."""
+
+_ALL_SIZES = (
+    *("score", "roughness", "early_rendezvous"),
+    *("floor_inside", "mpi_loss_inside", "mpi_loss_at_size", "mpi_loss_at_size_inside"),
+)
+"""Criteria that ``least_size`` of ``curves`` does not concern."""
+
+_GONE_KEYS = {
+    "monotony": "the bounds of 'growth' hold for it as well",
+    "direction": "'warn' of 'retransmission' holds for it as well",
+    "roughness": "it is a figure, of which nothing is asserted",
+    "cpu_cost": "it is a figure, of which nothing is asserted",
+    "floor_inside": "within a node the floor is shown, and nothing is asserted",
+    "mpi_loss_inside": "within a node the loss is shown, and nothing is asserted",
+    "mpi_loss_at_size_inside": "within a node the loss is shown, and nothing is asserted",
+}
+_GONE = {
+    "least_size": 'one for all criteria along curves: "curves": {"least_size": …}',
+    "not_known": 'one for all counters: "counters": {"not_known": …}',
+}
+_CONSTANTS = (
+    *("least", "resamples", "confidence", "random_seed", "launches", "below", "beyond", "times"),
+    *("pace", "sizes", "most", "step", "element_bytes", "least_bytes", "most_bytes"),
+)
+"""Names of settings that are constants of the method now."""
 
 _Fields = make_dataclass(
     "_Fields",
@@ -36,8 +79,9 @@ _Fields = make_dataclass(
 class Settings(_Fields):
     """The settings of every criterion by its keys, as a site may change them for a partition.
 
-    ``confirm``, ``refine`` and ``disturbance`` are no criteria: how often to repeat, where to
-    measure at closer sizes, and from where on a launch counts as disturbed.
+    No criteria are ``curves`` and ``counters``, which hold for all along a curve and of counters;
+    ``confirm``, ``refine`` and ``disturbance``: how often to repeat, where to measure at closer
+    sizes, and from where on a launch counts as disturbed.
     """
 
     @classmethod
@@ -46,19 +90,25 @@ class Settings(_Fields):
     ) -> Settings:
         """Return the defaults with a partition's ``changes``: criterion to setting to value.
 
-        ``line_rate_from_bytes``: the least size of the loss of MPI. Raises NetproofError.
+        ``line_rate_from_bytes``: the least size of the loss of MPI. Sessions may
+        have settings that a site can no longer set: a least size holds, others are passed over.
+        Raises NetproofError.
         """
         # A session has few partitions, and each of its cases asks.
         return _of_site(json.dumps(changes, default=repr), line_rate_from_bytes)
 
     def _with(self, name: str, values: Mapping[str, Any]) -> Settings:
-        known = [field.name for field in dataclasses.fields(self)]
-        if name not in known:
+        known = [name for name in _DEFAULTS if set_by_sites(name)]
+        if name not in known and name not in _GONE_KEYS:
             raise NetproofError(f"{name!r} is no criterion; those are {', '.join(known)}")
         if not isinstance(values, dict):
             raise NetproofError(f"{name!r} is {values!r}, and has to be a dictionary of settings")
-        old = getattr(self, name)
-        model = _model(type(old))
+        old = getattr(self, name, None)
+        if old is None:
+            return self
+        fields = {field.name for field in dataclasses.fields(old)}
+        values = {key: one for key, one in values.items() if key in fields or not _gone(name, key)}
+        model = _model(type(old), tuple(sorted({*set_by_sites(name), *values} & fields)))
         try:
             model.model_validate(values)
         except ValidationError as error:
@@ -70,22 +120,65 @@ class Settings(_Fields):
             raise NetproofError(f"{name!r}: {error}") from error
 
 
+def set_by_sites(name: str) -> tuple[str, ...]:
+    """Return the settings of a key that a site may change."""
+    return _SET_BY_SITES.get(name, ("warn", "fail"))
+
+
+def gone(changes: Mapping[str, Mapping[str, Any]]) -> Iterator[str]:
+    """Yield each setting of a site that is gone, with what holds in its place."""
+    for name, values in changes.items():
+        if name in _GONE_KEYS:
+            yield f"{name!r} is gone: {_GONE_KEYS[name]}"
+            continue
+        for key in values:
+            changes_nothing = getattr(_DEFAULTS.get(name), key, key) == values[key]
+            if not changes_nothing and (reason := _gone(name, key)):
+                yield f"{name!r}: {key!r} is gone: {reason}"
+
+
+def _gone(name: str, key: str) -> str:
+    """Return what holds in place of a setting that is gone; empty for any other."""
+    if key in set_by_sites(name):
+        return ""
+    if key in ("warn", "fail"):
+        return "a site sets no such bound of it"
+    return _GONE.get(key, "it is a constant of the method" if key in _CONSTANTS else "")
+
+
 @cache
 def _of_site(changes: str, line_rate_from_bytes: int) -> Settings:
-    least_size = max(line_rate_from_bytes, MPI_LOSS.least_size)
-    settings = Settings(mpi_loss=dataclasses.replace(MPI_LOSS, least_size=least_size))
-    for name, values in json.loads(changes).items():
-        settings = settings._with(name, values)
+    asked = json.loads(changes)
+    settings = Settings()
+    for name in ("curves", "counters"):
+        if name in asked:
+            settings = settings._with(name, asked[name])
+    shared = {}
+    for name, default in _DEFAULTS.items():
+        if isinstance(default, CountedSettings):
+            values = {"not_known": settings.counters.not_known}
+        elif isinstance(default, Bounds) and name not in _ALL_SIZES:
+            peaks = line_rate_from_bytes if name == "mpi_loss" else 0
+            least = max(settings.curves.least_size, peaks)
+            if name == "guideline_messages":
+                least = asked.get("guideline", {}).get("least_size", least)
+            values = {"least_size": least}
+        else:
+            continue
+        shared[name] = dataclasses.replace(default, **values)
+    settings = dataclasses.replace(settings, **shared)
+    for name, values in asked.items():
+        if name not in ("curves", "counters"):
+            settings = settings._with(name, values)
     return settings
 
 
 @cache
-def _model(settings: type) -> type[Written]:
-    """Return the model of these settings in a site's file, all optional.
+def _model(settings: type, names: tuple[str, ...]) -> type[Written]:
+    """Return the model of these settings of those names in a site's file, all optional.
 
     NaN and infinity are refused as bounds; None means no bound.
     """
     kinds = get_type_hints(settings)
-    names = [field.name for field in dataclasses.fields(settings)]
     known = {name: (kinds[name], getattr(settings, name)) for name in names}
     return create_model(settings.__name__, __base__=Written, **known)

@@ -1,8 +1,7 @@
-"""How slow a configuration is next to others: envelope (1), score (2), floor (20).
+"""Slower than others: the envelope at each size, and the floor over all sizes.
 
-A score is relative to one configuration, and asserts nothing by itself: where that one is slow, all
-others look fast. The floor scores each environment of a partition against each other one. They send
-over one link, so that neither its rate nor any machine's number is needed.
+The floor scores each environment of a partition against each other one. They send over one link, so
+that neither its rate nor any machine's number is needed.
 """
 
 from __future__ import annotations
@@ -29,18 +28,16 @@ from netproof.criteria.findings import (
     in_brackets,
     in_common,
     interval_in_words,
-    sizes_in_words,
     times_of,
     times_of_each,
     undefined,
     undefined_if_unreadable,
 )
 from netproof.criteria.interface import Criterion
-from netproof.errors import NetproofError
+from netproof.criteria.score import NO_INTERVAL
 from netproof.measurement import interval as intervals
 from netproof.measurement import links
 from netproof.measurement.curve import Curve
-from netproof.measurement.launches import median_curve
 from netproof.measurement.links import Crossing
 
 ENVELOPE = Above(None, 10.0)
@@ -55,29 +52,6 @@ where hardly a size is sound, so a quarter fails.
 
 FLOOR_INSIDE = Below()
 """Within a node, where libraries copy once or twice, nothing is asserted."""
-
-NO_INTERVAL = "no interval, which takes two launches of both"
-
-
-@dataclass(frozen=True)
-class ScoreSettings(Below):
-    """Scores below ``warn`` or ``fail`` are flagged; by default nothing is asserted.
-
-    ``resamples`` bootstrap samples over the launches give the interval of ``confidence``.
-    """
-
-    resamples: int = 2000
-    confidence: float = 0.95
-    random_seed: int = 20060701
-
-    def __post_init__(self) -> None:
-        """Check the values as the class describes."""
-        super().__post_init__()
-        if self.resamples < 100 or not 0 < self.confidence < 1:
-            raise NetproofError(
-                f"resamples={self.resamples}, confidence={self.confidence}: an interval takes 100"
-                " resamples or more and a confidence between 0 and 1"
-            )
 
 
 @dataclass(frozen=True)
@@ -169,7 +143,7 @@ def above_envelope(
     pairs: Mapping[tuple[str, str], Sequence[tuple[Curve, Curve]]] | None = None,
     only: str | None = None,
 ) -> tuple[Finding, ...]:
-    """Return how many times as long as any other each configuration takes (criterion 1).
+    """Return how many times as long as any other each configuration takes.
 
     At each size t over the least that another would take over this configuration's link: its time,
     and what the slower link adds to it (``links.explained_us``). Each size that is flagged or
@@ -325,97 +299,6 @@ def _of_envelope(compared: _Compared, common: CommonSizes, settings: Above) -> F
     )
 
 
-@undefined_if_unreadable("score")
-def score(
-    launches: Sequence[Curve],
-    baseline_launches: Sequence[Curve],
-    *,
-    where: str,
-    baseline: str,
-    red_sizes: Sequence[int] = (),
-    settings: ScoreSettings = ScoreSettings(),
-) -> Finding:
-    """Return the geometric mean over the common sizes of t_baseline / t (criterion 2).
-
-    Above 1 is faster. The curves are the medians of the launches; the ``interval`` is the
-    percentile bootstrap over the launches of both. ``red_sizes``: those that ``above_envelope``
-    failed. Raises NetproofError where launches of one case differ in their sizes.
-    """
-    if not launches:
-        raise CannotJudgeError("it has no launch")
-    if not baseline_launches:
-        raise CannotJudgeError(f"the baseline {baseline} did not run")
-    for label, several in ((where, launches), (baseline, baseline_launches)):
-        times_of_each(several, settings, of=f" of {label}")
-    case_times = times_of(median_curve(launches), settings)
-    baseline_times = times_of(median_curve(baseline_launches), settings)
-    sizes = in_common((case_times, baseline_times))
-    if not sizes:
-        raise CannotJudgeError(f"it has no size in common with the baseline {baseline}")
-    logs = [math.log(baseline_times[size] / case_times[size]) for size in sizes]
-    value = math.exp(math.fsum(logs) / len(logs))
-    interval, spoken = None, NO_INTERVAL
-    if len(launches) > 1 and len(baseline_launches) > 1:
-        interval = _bootstrap(launches, baseline_launches, sizes, settings)
-        spoken = f"{settings.confidence:.0%} interval {interval[0]:.3g} to {interval[1]:.3g}"
-    mark = f"; red at {sizes_in_words(red_sizes)}" if red_sizes else ""
-    common = common_sizes(sizes)
-    return settings.finding(
-        "score",
-        where,
-        value,
-        f"{value:.3g} times as fast as {baseline} {common} ({spoken}){mark}",
-        interval=interval,
-        common=common,
-        against=baseline,
-    )
-
-
-def _bootstrap(
-    launches: Sequence[Curve],
-    baseline_launches: Sequence[Curve],
-    sizes: Sequence[int],
-    settings: ScoreSettings,
-) -> tuple[float, float]:
-    random = np.random.default_rng(settings.random_seed)
-
-    def resampled_logs(several: Sequence[Curve]) -> np.ndarray:
-        columns = [several[0].sizes.index(size) for size in sizes]
-        times = np.array([curve.time_us for curve in several])[:, columns]
-        return np.log(resampled_medians(times, settings, random)).mean(axis=1)
-
-    scores = np.exp(resampled_logs(baseline_launches) - resampled_logs(launches))
-    return percentile_interval(scores, settings)
-
-
-_FEW = 6
-"""Launches of which there are fewer different samples, 462, than are drawn."""
-
-
-def resampled_medians(
-    launches: np.ndarray, settings: ScoreSettings, random: np.random.Generator
-) -> np.ndarray:
-    """Return the medians over the launches in bootstrap samples, in shape (resamples, sizes).
-
-    ``launches``: a row for each launch, a column for each size.
-    """
-    drawn = random.integers(0, len(launches), (settings.resamples, len(launches)))
-    if len(launches) > _FEW:
-        return np.median(launches[drawn], axis=1)
-    # Most samples of few launches are the same ones in another order.
-    drawn.sort(axis=1)
-    codes = drawn @ len(launches) ** np.arange(len(launches))
-    _, firsts, which = np.unique(codes, return_index=True, return_inverse=True)
-    return np.median(launches[drawn[firsts]], axis=1)[which]
-
-
-def percentile_interval(values: np.ndarray, settings: ScoreSettings) -> tuple[float, float]:
-    """Return the interval of the settings' confidence from the values of bootstrap samples."""
-    outside = (1 - settings.confidence) / 2
-    low, high = np.quantile(values, [outside, 1 - outside])
-    return float(low), float(high)
-
-
 @undefined_if_unreadable("floor")
 def floor(
     launches: Sequence[Curve],
@@ -426,7 +309,7 @@ def floor(
     pairs: Mapping[str, Sequence[tuple[Curve, Curve]]] | None = None,
     weighed: Callable[[Finding], Finding] = lambda finding: finding,
 ) -> Finding | None:
-    """Return the lowest score of a case against other environments of its partition (criterion 20).
+    """Return the lowest score of a case against other environments of its partition.
 
     ``others``: their launches, by label; ``pairs``: interleaved launches of both, which alone are
     compared if there are two. It fails where the whole interval against any other is below the
@@ -494,6 +377,5 @@ def _against(
 
 CRITERIA = (
     Criterion(1, {"envelope": ENVELOPE}, {"envelope": "envelope"}),
-    Criterion(2, {"score": ScoreSettings()}, {"score": "score"}),
     Criterion(20, {"floor": FLOOR, "floor_inside": FLOOR_INSIDE}, {"floor": "floor"}),
 )

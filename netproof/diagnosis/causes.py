@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from netproof.diagnosis import rules
 from netproof.diagnosis.evidence import CauseName, Culprit, PlaceKind, RedCase, Sign
 from netproof.diagnosis.partition_view import PartitionView
-from netproof.localization.searching import Kind
+from netproof.pairs.model import Kind
 from netproof.site.hostlist import fold
 
 

@@ -10,12 +10,12 @@ from netproof.criteria import Level
 from netproof.criteria.paths import PATH
 from netproof.diagnosis.evidence import EvidenceSource, Sign
 from netproof.diagnosis.partition_view import PartitionView, count_of
-from netproof.localization.observations import PairQuantity
 from netproof.measurement import interval
 from netproof.measurement.disturbance import disturbed
 from netproof.session.node_differences import OF_ITS_OWN
 from netproof.session.node_facts import GROUPS, Node, named
 from netproof.site.hostlist import fold
+from netproof.site.pair_settings import PairQuantity
 from netproof.verdict.coverage import Coverage
 from netproof.verdict.nodes import NodeFindingKind
 
@@ -66,7 +66,7 @@ def not_known(view: PartitionView) -> Iterator[str]:
     yield from dict.fromkeys(
         f"the path of messages: {finding.why_undefined or finding.reason}"
         for finding in view.paths()
-        if finding.level is Level.UNDEFINED
+        if finding.own_level is Level.UNDEFINED
     )
     if not view.described:
         yield "whether nodes are alike: the session does not describe them"

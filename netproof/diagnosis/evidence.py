@@ -6,11 +6,11 @@ from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 
-from netproof.localization.accused import Effect
-from netproof.localization.observations import PairQuantity
-from netproof.localization.recovery import Recovery
-from netproof.localization.searching import Kind
 from netproof.measurement.case import Case
+from netproof.pairs.accusation import Effect
+from netproof.pairs.alone import Recovery
+from netproof.pairs.model import Kind
+from netproof.site.pair_settings import PairQuantity
 
 
 class EvidenceSource(StrEnum):

@@ -13,15 +13,15 @@ from netproof.criteria.counters import DAMAGE
 from netproof.criteria.paths import PATH
 from netproof.diagnosis.evidence import Evidence, EvidenceSource, Place, PlaceKind, Sign, Sure
 from netproof.diagnosis.partition_view import LEAST_LAUNCHES, PartitionView, count_of
-from netproof.localization.accused import Accusation
-from netproof.localization.observations import PairQuantity
-from netproof.localization.recovery import Recovery
-from netproof.localization.searching import Kind
 from netproof.measurement.disturbance import disturbed
 from netproof.measurement.interval import Side
+from netproof.pairs.accusation import Accusation
+from netproof.pairs.alone import Recovery
+from netproof.pairs.model import Kind
+from netproof.pairs.verdict import PairsVerdict
 from netproof.session.node_facts import NOT_BUSY, Node
+from netproof.site.pair_settings import PairQuantity
 from netproof.verdict.nodes import UP, NodeFinding, NodeFindingKind
-from netproof.verdict.pairs import PairsVerdict
 
 LINK_FACTS = ("link_mbit_s", "duplex")
 """Facts of a node about the speed of its link."""
@@ -117,7 +117,7 @@ def _of_counters(view: PartitionView) -> Iterator[Evidence]:
     damaged: dict[tuple[str, str], Finding] = {}
     for name in DAMAGE:
         for finding in view.findings_of(name):
-            if finding.level is Level.FAIL and finding.node is not None:
+            if finding.own_level is Level.FAIL and finding.node is not None:
                 damaged.setdefault((name, finding.node), finding)
     for (_, node), finding in damaged.items():
         place = Place(PlaceKind.NODE, node, (node,), finding.interface or "")
@@ -150,9 +150,8 @@ def _of_paths(view: PartitionView) -> Iterator[Evidence]:
     """Yield environments whose messages took another network, grouped by interface."""
     went: dict[str, dict[str, list[Finding]]] = defaultdict(lambda: defaultdict(list))
     for one in view.ran:
-        for ruling in one.rulings:
-            finding = ruling.finding
-            if finding.criterion == PATH and ruling.level is Level.FAIL:
+        for finding in one.findings:
+            if finding.criterion == PATH and finding.level is Level.FAIL:
                 went[finding.interface or ""][one.case.environment].append(finding)
     rounds = {one.rounds.environment: one.path for one in view.pairs if one.path is not None}
     for environment, finding in rounds.items():
@@ -259,7 +258,7 @@ def _waits(view: PartitionView) -> dict[str, tuple[float, float]]:
 
 def _of_pairs(view: PartitionView) -> Iterator[Evidence]:
     """Yield the accusations by rounds of pairs, and lone pairs below the bisection asked for."""
-    error = view.pair_settings.accusation().error
+    error = view.pair_settings.error
     why = f"at most {1000 * error:.3g} in 1,000 healthy runs accuse anyone"
     for one in view.pairs:
         for accusation in one.judgement.accusations:
@@ -309,7 +308,7 @@ def _of_directions(view: PartitionView, found: Sequence[Evidence]) -> list[Evide
     the mean of both directions: at shares ``both`` of the rate and ``known`` in one direction, the
     other has 1 / (2 / both - 1 / known).
     """
-    fine = 1 - view.pair_settings.accusation().slower
+    fine = 1 - view.pair_settings.slower
     directions = list(_of_rounds(view, found))
     asked = frozenset[str]().union(*(one.streamed() for one in view.pairs))
     for one in found:

@@ -7,12 +7,12 @@ from collections.abc import Iterator, Sequence
 from netproof.criteria import Finding, Level
 from netproof.criteria.paths import PATH
 from netproof.diagnosis.evidence import Evidence, EvidenceSource, Place, PlaceKind, RedCase, Sign
-from netproof.localization.observations import PairQuantity
 from netproof.measurement.disturbance import NodeLoad
 from netproof.measurement.readings import LandmarkSettings
 from netproof.session.node_facts import Node
 from netproof.session.rank_use import RankUse
 from netproof.site.hostlist import fold
+from netproof.site.pair_settings import PairQuantity
 from netproof.verdict.judging import JudgedSession
 from netproof.verdict.limits import size_of
 from netproof.verdict.traffic import ALL_LOSE, LOSES, LOST_ONCE
@@ -119,9 +119,7 @@ class PartitionView:
     def findings_of(self, criterion: str) -> Iterator[Finding]:
         """Yield the findings of a criterion on all cases."""
         for one in self.ran:
-            for ruling in one.rulings:
-                if ruling.finding.criterion == criterion:
-                    yield ruling.finding
+            yield from (found for found in one.findings if found.criterion == criterion)
 
     def paths(self) -> list[Finding]:
         """Return the findings on the path of messages, of cases and of rounds of pairs."""
@@ -140,7 +138,7 @@ class PartitionView:
                 yield launch.loads, launch.ranks
 
     def _red(self, judged: CaseVerdict) -> RedCase:
-        fails = [ruling.reason for ruling in judged.rulings if ruling.level is Level.FAIL]
+        fails = [one.reason for one in judged.findings if one.level is Level.FAIL]
         measured = judged.measured is not None
         return RedCase(
             judged.case,
@@ -173,10 +171,10 @@ def _quantity(judged: CaseVerdict) -> PairQuantity:
     if latency_us is not None and rate_mb_s is not None:
         short = max(short, latency_us * rate_mb_s)
     sizes: list[int | None] = []
-    for ruling in judged.rulings:
-        if ruling.level is Level.FAIL:
-            variable = ruling.finding.variable
-            sizes += [size_of(variable)] if variable else ruling.sizes() or [None]
+    for finding in judged.findings:
+        if finding.level is Level.FAIL:
+            variable = finding.variable
+            sizes += [size_of(variable)] if variable else finding.sizes() or [None]
     of_latency = all(size is not None and size < short for size in sizes)
     return PairQuantity.LATENCY if of_latency else PairQuantity.RATE
 

@@ -18,12 +18,12 @@ from netproof.diagnosis.evidence import (
     Sure,
 )
 from netproof.diagnosis.partition_view import PartitionView, count_of
-from netproof.localization.accused import Effect
-from netproof.localization.observations import PairQuantity
-from netproof.localization.recovery import Recovery
-from netproof.localization.searching import Kind
 from netproof.measurement.case import Case
+from netproof.pairs.accusation import Effect
+from netproof.pairs.alone import Recovery
+from netproof.pairs.model import Kind
 from netproof.site.hostlist import fold
+from netproof.site.pair_settings import PairQuantity
 
 DISTINGUISHES_PORTS = "run a collective on all nodes: 'reframe -c checks/imb.py -r'"
 

@@ -1,7 +1,7 @@
 """Read external files within limits.
 
 Nothing is refused for being a large site: 10,000 cases, or 9,000 nodes. ReFrame's report has up to
-2 KB per test case, 20 MB. A record has 3 KB per node and launch: ten launches on 9,000 nodes are
+2 KB per test case, 20 MB. A case has 3 KB per node and launch: ten launches on 9,000 nodes are
 270 MB. References have up to 100 values per case, 1,000,000. Limits are twice that, so that a
 malicious or damaged file costs seconds and not a night. JSON is refused by its file's size, and if
 its values are denser than any record's; YAML, which costs 100 times as much CPU, by its own size.

@@ -8,8 +8,11 @@ of a token bucket, is part of t₀ and not of r∞.
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import combinations
+from statistics import NormalDist, median
 
 import numpy as np
 import scipy
@@ -18,6 +21,9 @@ from netproof.measurement.interval import CONFIDENCE, Interval, of_median
 
 TOP = 8
 """Sizes from the largest over this on make r∞."""
+
+_NORMAL = NormalDist().inv_cdf((1 + CONFIDENCE) / 2)
+"""Standard errors from the middle of an interval to its end."""
 
 _STEEPEST = 50.0
 """Limit on the difference of halves, in slopes of the line: more makes no difference."""
@@ -52,12 +58,12 @@ def theil_sen(sizes: Sequence[int], time_us: Sequence[float]) -> Hockney | None:
     """
     if len(sizes) < 2:
         return None
-    x, y = np.asarray(sizes, float), np.asarray(time_us, float)
-    slope = _slope(x, y)
+    slope = _slope(sizes, time_us)
     # The rate of a subnormal slope is infinite.
     if slope <= 0 or math.isinf(1 / slope):
         return None
-    return Hockney(1 / slope, float(np.median(y - slope * x)))
+    starts = [time - slope * size for size, time in zip(sizes, time_us, strict=True)]
+    return Hockney(1 / slope, median(starts))
 
 
 def r_interval(sizes: Sequence[int], launches: Sequence[Sequence[float]]) -> Interval | None:
@@ -70,11 +76,9 @@ def r_interval(sizes: Sequence[int], launches: Sequence[Sequence[float]]) -> Int
     for 95 %, and give their whole range. The upper end is infinite where time may not grow at all.
     None where several launches have no interval, and where time falls.
     """
-    x = np.asarray(sizes, float)
     if len(launches) == 1:
-        _, _, low, high = scipy.stats.theilslopes(launches[0], x, alpha=CONFIDENCE)
-        return _rates(float(low), float(high))
-    slopes = [_slope(x, np.asarray(time_us, float)) for time_us in launches]
+        return _rates(*_sen(sizes, launches[0]))
+    slopes = [_slope(sizes, time_us) for time_us in launches]
     if min(slopes) > 0:
         return of_median([1 / slope for slope in slopes])
     steepest = max(map(abs, slopes))
@@ -100,15 +104,16 @@ def bend(sizes: Sequence[int], launches: Sequence[Sequence[float]]) -> Interval 
     two lines, weighted for a noise in proportion to the time. None where there is no interval: one
     launch with fewer than five sizes, or a time that does not grow.
     """
-    x = np.asarray(sizes, float)
-    times = np.asarray(launches, float)
-    slope = _slope(x, np.median(times, axis=0))
+    slope = _slope(sizes, [median(times) for times in zip(*launches, strict=True)])
     if slope <= 0:
         return None
-    half = len(x) // 2
-    if len(times) == 1:
-        return _bend_of_one(x, times[0], slope)
-    differences = [(_slope(x[half:], y[half:]) - _slope(x[:half], y[:half])) / slope for y in times]
+    half = len(sizes) // 2
+    if len(launches) == 1:
+        return _bend_of_one(np.asarray(sizes, float), np.asarray(launches[0], float), slope)
+    differences = [
+        (_slope(sizes[half:], times[half:]) - _slope(sizes[:half], times[:half])) / slope
+        for times in launches
+    ]
     # The interval of medians expects ratios, and the differences are logarithms.
     found = of_median([math.exp(min(max(one, -_STEEPEST), _STEEPEST)) for one in differences])
     return None if found is None else (math.log(found[0]), math.log(found[1]))
@@ -134,7 +139,24 @@ def _bend_of_one(x: np.ndarray, y: np.ndarray, slope: float) -> Interval | None:
     return middle - wide / slope, middle + wide / slope
 
 
-def _slope(x: np.ndarray, y: np.ndarray) -> float:
+def _slope(sizes: Sequence[int], time_us: Sequence[float]) -> float:
     """Return the median slope of all pairs."""
-    one, other = np.triu_indices(len(x), 1)
-    return float(np.median((y[other] - y[one]) / (x[other] - x[one])))
+    return median(_slopes(sizes, time_us))
+
+
+def _slopes(sizes: Sequence[int], time_us: Sequence[float]) -> list[float]:
+    points = zip(sizes, time_us, strict=True)
+    return [
+        (time - before) / (size - less) for (less, before), (size, time) in combinations(points, 2)
+    ]
+
+
+def _sen(sizes: Sequence[int], time_us: Sequence[float]) -> Interval:
+    """Return Sen's 95 % interval of the slope; equal times narrow it."""
+    slopes, count = sorted(_slopes(sizes, time_us)), len(sizes)
+    several = (count, *(-equal for equal in Counter(time_us).values() if equal > 1))
+    variance = sum(k * (abs(k) - 1) * (2 * abs(k) + 5) for k in several) / 18
+    ranks = _NORMAL * math.sqrt(variance)
+    low = max(round((len(slopes) - ranks) / 2) - 1, 0)
+    high = min(round((len(slopes) + ranks) / 2), len(slopes) - 1)
+    return slopes[low], slopes[high]

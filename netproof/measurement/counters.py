@@ -7,11 +7,16 @@ sysfs-class-infiniband for ports. Every source is read whole, by the names that 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import re
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, lru_cache
+from itertools import compress, count
+from operator import ne, not_
+from pathlib import Path
+from typing import NamedTuple
 
-from netproof.errors import NetproofError
+from netproof.errors import NetproofError, ParseError, line_of, shortened
 
 INTERFACE, TCP, SOFTNET, DRIVER, INFINIBAND = "interface", "tcp", "softnet", "driver", "infiniband"
 """Kinds of sources."""
@@ -120,5 +125,366 @@ class Counters:
         return "the kernel has no such counter"
 
 
-Readings = dict[str, dict[str, str]]
-"""Name of a source to counter to the kernel's word for it."""
+class _Reading(NamedTuple):
+    """The kernel's words for the counters of a source; layer and interfaces of its port."""
+
+    names: tuple[str, ...]
+    words: list[str]
+    of: tuple[str, ...] = ("",)
+
+
+Readings = dict[str, _Reading]
+"""Readings by the name of their source."""
+
+
+_LINE = re.compile(
+    r"netproof counters on ([^\t\n]*)(?:\t([0-9]+)\t([^\t\n]*)\t(.*)\tend$)?", re.MULTILINE
+)
+_LAST = "last"
+"""Source name of a node's last line."""
+_SOFTNET = ("processed", "dropped", "time_squeeze")
+_GAUGE = "Tcp.CurrEstab"
+_BITS = {
+    4: ("local_link_integrity_errors", "excessive_buffer_overrun_errors"),
+    8: (
+        *("link_error_recovery", "link_downed"),
+        *("port_xmit_constraint_errors", "port_rcv_constraint_errors"),
+    ),
+    16: (
+        *("symbol_error", "port_rcv_errors", "port_rcv_remote_physical_errors"),
+        *("port_rcv_switch_relay_errors", "port_xmit_discards", "VL15_dropped"),
+    ),
+    32: (
+        *("port_xmit_data", "port_rcv_data", "port_xmit_packets", "port_rcv_packets"),
+        "port_xmit_wait",
+    ),
+}
+"""Widths in which InfiniBand's PortCounters stop at their end, drivers/infiniband/core/sysfs.c."""
+_ENDS = {f"counters/{name}": 2**bits - 1 for bits, names in _BITS.items() for name in names}
+
+
+def counters(errors: Path, text: str, nodes: Collection[str]) -> Counters | None:
+    """Read each node's counters from ``text``, a step's standard error at ``errors``.
+
+    ``nodes``: of the ranks. None where the job recorded none. Raise ParseError for damaged or
+    missing lines, and where only some nodes have counters.
+    """
+    said = _lines(errors, text)
+    if not said:
+        return None
+    if sorted(said) != sorted(nodes):
+        raise ParseError(
+            str(errors),
+            0,
+            "",
+            f"counters of {', '.join(sorted(said))} are there, and ranks ran on"
+            f" {', '.join(sorted(nodes))}",
+        )
+    return _counters(errors, said)
+
+
+def of_crash(errors: Path) -> Counters | None:
+    """Read the counters of a crashed step, of those nodes that reported them.
+
+    ``errors``: its standard error. None where no node did, and where it cannot be read.
+    """
+    try:
+        said = _lines(errors, errors.read_text(errors="replace"))
+        whole = {node: lines for node, lines in said.items() if lines[-1][0] == _LAST}
+        return _counters(errors, whole) if whole else None
+    except (ParseError, OSError):
+        return None
+
+
+def _lines(errors: Path, text: str) -> dict[str, list[tuple[str, str]]]:
+    """Return each node's lines as source and fields; ParseError for damaged lines."""
+    said: dict[str, list[tuple[str, str]]] = {}
+    for found in _LINE.finditer(text):
+        node, number, what, fields = found.groups()
+        lines = said.setdefault(node, [])
+        if number == str(len(lines) + 1) and not (lines and lines[-1][0] == _LAST):
+            lines.append((what, fields))
+            continue
+        reason = f"line {len(lines) + 1} of {node} was to follow"
+        if number is None:
+            reason = "it is not whole"
+        elif lines and lines[-1][0] == _LAST:
+            reason = f"{node} has said its last already"
+        line = text[found.start() :].partition("\n")[0]
+        raise ParseError(
+            str(errors), line_of(found), shortened(line), f"is no line of counters: {reason}"
+        )
+    return said
+
+
+def _counters(errors: Path, said: Mapping[str, Sequence[tuple[str, str]]]) -> Counters:
+    names: dict[tuple[str, ...], int] = {}
+    read = []
+    for node in sorted(said):
+        try:
+            read.append(_node(node, said[node], names))
+        except (ValueError, IndexError) as error:
+            raise ParseError(
+                str(errors), 0, "", f"the counters of {node} cannot be read: {error}"
+            ) from error
+    return Counters(tuple(read), tuple(names))
+
+
+def _node(
+    node: str, lines: Sequence[tuple[str, str]], names: dict[tuple[str, ...], int]
+) -> NodeCounters:
+    if lines[-1][0] != _LAST:
+        raise ValueError("the last line is missing")
+    before, after = _texts(lines[:-1])
+    since = _carriers(before.pop(SINCE, ""))
+    absent: dict[str, str] = {}
+    sources = []
+    for kind, reader in (
+        (INTERFACE, _interfaces),
+        (TCP, _protocols),
+        (SOFTNET, _softnet),
+        (DRIVER, _drivers),
+        (INFINIBAND, _ports),
+    ):
+        was, now = reader(before, absent), reader(after, absent)
+        if kind == INTERFACE:
+            _begin_earlier(was, since)
+        for name in dict.fromkeys((*was, *now)):
+            if name not in was or name not in now:
+                when = "before" if name not in was else "after"
+                absent[f"{kind} {name}".strip()] = f"was not there {when} the launch"
+                continue
+            sources.append(_source(kind, name, was[name], now[name], names))
+    return NodeCounters(node, tuple(sources), absent, int(lines[-1][1]) / 1e6)
+
+
+def _texts(lines: Sequence[tuple[str, str]]) -> tuple[dict[str, str], dict[str, str]]:
+    """Return each source's text before and after, by its name in ``counters.sh``."""
+    joined: list[list[str]] = []
+    for what, text in lines:
+        if what != "more":
+            joined.append([what, text])
+        elif joined:
+            joined[-1][1] += text
+        else:
+            raise ValueError("the first line goes on with nothing")
+    before: dict[str, str] = {}
+    after: dict[str, str] = {}
+    same: list[str] = []
+    for what, text in joined:
+        moment, _, key = what.partition(" ")
+        if moment == "since" and key == "carriers":
+            moment, key = "before", SINCE
+        if moment == "same" and not key:
+            same += [one for one in text.split("\t") if one]
+            continue
+        place = {"before": before, "after": after}.get(moment)
+        if place is None or not key or key in place:
+            raise ValueError(f"{what!r} is no reading, or the second")
+        place[key] = text
+    for key in same:
+        if key not in before or key in after:
+            raise ValueError(f"{key!r} is the same as nothing")
+        after[key] = before[key]
+    return before, after
+
+
+def _source(
+    kind: str, name: str, was: _Reading, now: _Reading, names: dict[tuple[str, ...], int]
+) -> CounterSource:
+    counted: dict[str, int] = {}
+    absent: dict[str, str] = {}
+    limits: set[str] = set()
+    if was.names == now.names and kind != INFINIBAND and "".join(was.words).isascii():
+        # Most of the hundreds that a node has are counts that did not change: C finds the others.
+        places = set(compress(count(), map(ne, was.words, now.words)))
+        places.update(compress(count(), map(not_, map(str.isdigit, was.words))))
+        looked_at = [(was.names[at], was.words[at], now.words[at]) for at in sorted(places)]
+    else:
+        earlier, later = (dict(zip(one.names, one.words, strict=True)) for one in (was, now))
+        looked_at = [(one, earlier.get(one), later.get(one)) for one in earlier | later]
+    for counter, before, after in looked_at:
+        if before is None or after is None:
+            when = "before" if before is None else "after"
+            absent[counter] = f"was not there {when} the launch"
+        elif _is_count(before) and _is_count(after):
+            added = int(after) - int(before)
+            if kind == INFINIBAND and int(after) == _ENDS.get(counter):
+                absent[counter] = f"stands at its end, {after}"
+            elif added < 0:
+                absent[counter] = f"went from {before} to {after}: it was reset, or passed its end"
+            elif added:
+                counted[counter] = added
+        elif before == after and _is_count(before.removeprefix("-")):
+            # A limit of -1, which means no limit.
+            limits.add(counter)
+        else:
+            reason = after if not _is_count(after) else before
+            # A reason has blanks, the kernel's words have none.
+            why = reason if " " in reason else f"is {shortened(reason)!r} and no count"
+            absent[counter] = "cannot be read" if reason == "-" else why
+    read = _without(was.names, frozenset(limits.union(absent)))
+    layer, *interfaces = now.of
+    place = names.setdefault(read, len(names))
+    return CounterSource(kind, name, counted, place, absent, layer, tuple(interfaces))
+
+
+@lru_cache(maxsize=64)
+def _without(names: tuple[str, ...], unread: frozenset[str]) -> tuple[str, ...]:
+    return tuple([name for name in names if name not in unread]) if unread else names
+
+
+def _is_count(word: str) -> bool:
+    return word.isascii() and word.isdigit()
+
+
+def _interfaces(texts: Mapping[str, str], absent: dict[str, str]) -> Readings:
+    """Read /proc/net/dev by its own header, and carrier changes where /sys agrees with it."""
+    printed, printed_again = texts.get("devices", ""), texts.get("devices-again", "")
+    found = _devices(printed)
+    again = found if printed_again == printed else _devices(printed_again)
+    if not found:
+        absent[INTERFACE] = "/proc/net/dev cannot be read"
+        return {}
+    shown = _carriers(texts.get("carriers", ""))
+    changes = {name: _carrier(name, shown.get(name), found, again) for name in found}
+    for name, reading in found.items():
+        reading.words[-1] = changes[name]
+        if len(shown.get(name, ())) > 3:
+            found[name] = reading._replace(of=("", *shown[name][3:]))
+    return found
+
+
+def _carriers(text: str) -> dict[str, tuple[str, ...]]:
+    """Return by interface what /sys shows: received and sent bytes, carrier changes, lower ones."""
+    found = {}
+    for entry in text.split("\t"):
+        name, *counts = entry.split(" ")
+        if entry and len(counts) < 3:
+            raise ValueError(f"{shortened(entry)!r} is not an interface, two counts and a third")
+        if entry:
+            found[name] = tuple(counts)
+    return found
+
+
+def _begin_earlier(was: Readings, since: Mapping[str, tuple[str, ...]]) -> None:
+    """Count changes of carriers from the node's previous reading in the same job."""
+    for name, reading in was.items():
+        changes = since[name][2] if name in since else ""
+        known = _is_count(changes) and _is_count(reading.words[-1])
+        if known and int(changes) <= int(reading.words[-1]):
+            reading.words[-1] = changes
+
+
+def _carrier(name: str, shown: Sequence[str] | None, before: Readings, after: Readings) -> str:
+    """Return the carrier's changes, or why they are not known."""
+    if shown is None or not (_is_count(shown[0]) and _is_count(shown[1])) or name not in after:
+        return f"/sys/class/net/{name} cannot be read"
+    for column, bytes_shown in (("rx_bytes", shown[0]), ("tx_bytes", shown[1])):
+        place = before[name].names.index(column)
+        least, most = before[name].words[place], after[name].words[place]
+        if not int(least) <= int(bytes_shown) <= int(most):
+            return f"/sys/class/net/{name} counts other bytes than /proc/net/dev"
+    return shown[2]
+
+
+def _devices(text: str) -> Readings:
+    """Read /proc/net/dev, with a last word for the carrier's changes."""
+    lines = text.split("\t")
+    if len(lines) < 3:
+        return {}
+    columns = _columns(lines[1])
+    found = {}
+    for line in lines[2:]:
+        name, _, values = line.rpartition(":")
+        found[name.strip()] = _reading(columns, [*values.split(), ""])
+    return found
+
+
+def _reading(names: tuple[str, ...], words: list[str]) -> _Reading:
+    if len(names) != len(words):
+        raise ValueError(f"{len(names)} counters have {len(words)} values")
+    return _Reading(names, words)
+
+
+# Nodes of a kernel have the same headers.
+@lru_cache(maxsize=16)
+def _columns(header: str) -> tuple[str, ...]:
+    """Return the names of the columns of /proc/net/dev, and of the carrier's changes."""
+    _, received, sent = header.split("|")
+    columns = [f"rx_{name}" for name in received.split()] + [f"tx_{name}" for name in sent.split()]
+    return (*columns, CARRIER)
+
+
+@lru_cache(maxsize=64)
+def _headers(text: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Return each line's first word of /proc/net/snmp or netstat, and all counters' names."""
+    lines = [line.split() or [""] for line in text.split("\t")]
+    names = (f"{first.removesuffix(':')}.{word}" for first, *words in lines for word in words)
+    return tuple(first for first, *_ in lines), tuple(names)
+
+
+def _protocols(texts: Mapping[str, str], absent: dict[str, str]) -> Readings:
+    """Return ``Tcp.RetransSegs`` and all others of /proc/net/snmp and netstat."""
+    names: tuple[str, ...] = ()
+    words: list[str] = []
+    for file in ("snmp", "netstat"):
+        heads = texts.get(f"{file}-names", "")
+        if not heads.strip("\t"):
+            absent[f"{TCP} {file}"] = f"/proc/net/{file} cannot be read"
+            continue
+        labels, listed = _headers(heads)
+        lines = [line.partition(" ") for line in texts.get(file, "").split("\t")]
+        if labels != tuple([first for first, _, _ in lines]):
+            raise ValueError(f"/proc/net/{file}: its lines do not follow those of their names")
+        values = " ".join([counts for _, _, counts in lines]).split()
+        names, words = names + listed, words + _reading(listed, values).words
+    if _GAUGE in names:
+        place = names.index(_GAUGE)
+        names = names[:place] + names[place + 1 :]
+        del words[place]
+    return {"": _Reading(names, words)} if names else {}
+
+
+def _softnet(texts: Mapping[str, str], absent: dict[str, str]) -> Readings:
+    if not texts.get("softnet"):
+        absent[SOFTNET] = "/proc/net/softnet_stat cannot be read"
+        return {}
+    return {"": _reading(_SOFTNET, texts["softnet"].split())}
+
+
+def _drivers(texts: Mapping[str, str], absent: dict[str, str]) -> Readings:
+    found = {}
+    for name, (head, *lines) in _named(texts, DRIVER):
+        if head != "NIC statistics:":
+            absent[f"{DRIVER} {name}"] = f"ethtool -S: {shortened(head)}"
+            continue
+        found[name] = _listed(lines)
+    if not found and not any(key.startswith(DRIVER) for key in absent):
+        absent[DRIVER] = "not asked for, see the partition's driver_counters"
+    return found
+
+
+def _ports(texts: Mapping[str, str], absent: dict[str, str]) -> Readings:
+    return {
+        name: _listed(lines)._replace(of=tuple(head.split(" ")))
+        for name, (head, *lines) in _named(texts, INFINIBAND)
+    }
+
+
+def _named(texts: Mapping[str, str], kind: str) -> Iterator[tuple[str, list[str]]]:
+    for key, text in texts.items():
+        found, _, name = key.partition(" ")
+        if found == kind and name:
+            yield name, text.removeprefix("\t").split("\t")
+
+
+def _listed(lines: Sequence[str]) -> _Reading:
+    """Read lines ``name: count``; the name of a driver's counter may contain anything."""
+    found = {}
+    for line in lines:
+        name, colon, value = line.rpartition(":")
+        if not colon:
+            raise ValueError(f"{shortened(line)!r} is no name and count")
+        found[name] = value.strip()
+    return _Reading(tuple(found), list(found.values()))

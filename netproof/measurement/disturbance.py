@@ -8,8 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from netproof.errors import NetproofError, ParseError
-from netproof.intake.numbering import numbered
+from netproof.errors import NetproofError, ParseError, line_of
 
 TICK_S = 0.01
 """Resolution of /proc/stat: USER_HZ, 100 per second on every architecture that Slurm runs on."""
@@ -143,10 +142,7 @@ def loads(
     ``cpu_s``: user and system CPU seconds of each node's ranks. Empty where the job recorded none.
     Raise ParseError for a damaged line, and where some nodes have no line or one has two.
     """
-    lines = [
-        _read_load(errors, number, found[0], found[1], found[2])
-        for number, found in numbered(_LOAD, text)
-    ]
+    lines = [_read_load(errors, found) for found in _LOAD.finditer(text)]
     if not lines:
         return ()
     nodes = [line.node for line in lines]
@@ -172,7 +168,7 @@ def scheduled(errors: Path, text: str) -> dict[int, Scheduled]:
     Raise ParseError for a damaged line, and a rank that has two.
     """
     ranks: dict[int, Scheduled] = {}
-    for number, found in numbered(_SCHEDULED, text):
+    for found in _SCHEDULED.finditer(text):
         fields = found[2].split("\t")
         try:
             first, voluntary, involuntary, waited, last = fields
@@ -190,9 +186,8 @@ def scheduled(errors: Path, text: str) -> dict[int, Scheduled]:
                 tuple(absent.items()),
             )
         except ValueError as error:
-            raise ParseError(
-                str(errors), number, found[0], f"is not how a rank was scheduled: {error}"
-            ) from error
+            reason = f"is not how a rank was scheduled: {error}"
+            raise ParseError(str(errors), line_of(found), found[0], reason) from error
     return ranks
 
 
@@ -218,9 +213,10 @@ class _Line:
     absent: dict[str, str]
 
 
-def _read_load(errors: Path, number: int, line: str, node: str, rest: str) -> _Line:
+def _read_load(errors: Path, found: re.Match[str]) -> _Line:
+    node = found[1]
     try:
-        fields = rest.split("\t")
+        fields = found[2].split("\t")
         if len(fields) != 12 or fields[0] or fields[-1] != "end" or not node:
             raise ValueError("it is not whole")
         absent: dict[str, str] = {}
@@ -235,7 +231,8 @@ def _read_load(errors: Path, number: int, line: str, node: str, rest: str) -> _L
             absent,
         )
     except ValueError as error:
-        raise ParseError(str(errors), number, line, f"is no load of a node: {error}") from error
+        reason = f"is no load of a node: {error}"
+        raise ParseError(str(errors), line_of(found), found[0], reason) from error
 
 
 def _counted(fields: Sequence[str], absent: dict[str, str]) -> _Counted:
@@ -245,13 +242,12 @@ def _counted(fields: Sequence[str], absent: dict[str, str]) -> _Counted:
     if known is None:
         absent["network_share"] = absent["steal_share"] = absent["others_share"]
     else:
-        ticks = [_whole(word) for word in known.split(" ")]
+        ticks = known.split(" ")
+        if not (known.isascii() and all(map(str.isdigit, ticks))):
+            raise ValueError(f"{known!r} is no list of counts")
         if len(ticks) < len(_COLUMNS):
             raise ValueError(f"/proc/stat has {len(ticks)} columns, and {len(_COLUMNS)} are read")
-        columns = {
-            name: count * TICK_S
-            for name, count in zip(_COLUMNS, ticks[: len(_COLUMNS)], strict=True)
-        }
+        columns = {name: int(ticks[place]) * TICK_S for place, name in enumerate(_COLUMNS)}
     pressure = [
         None if count is None else count / _US_PER_S
         for count in (

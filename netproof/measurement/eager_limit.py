@@ -42,16 +42,15 @@ def eager_limit(curve: Curve, settings: LandmarkSettings = SETTINGS) -> EagerLim
     latency = latency_us(curve, settings, {})
     if latency is None:
         return None
-    found = None
-    for below in range(len(curve.sizes) - 1):
+    found, largest = None, 0.0
+    for below, (time, above) in enumerate(pairwise(curve.time_us)):
+        least = max(settings.eager_step_latencies * latency, settings.eager_step_share * time)
+        # A step is never more than the difference of the times.
+        if above - time < least or above - time <= largest:
+            continue
         limit = _step(curve, below, settings)
-        if (
-            limit is not None
-            and limit.step_us >= settings.eager_step_latencies * latency
-            and limit.step_us >= settings.eager_step_share * limit.time_below_us
-            and (found is None or limit.step_us > found.step_us)
-        ):
-            found = limit
+        if limit is not None and limit.step_us >= least and limit.step_us > largest:
+            found, largest = limit, limit.step_us
     return found
 
 

@@ -14,8 +14,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from netproof.errors import ParseError
-from netproof.intake.numbering import numbered
+from netproof.errors import ParseError, line_of
 
 _BEGUN = re.compile(r"netproof pace on .*")
 _WHOLE = re.compile(r"netproof pace on [^\t]+\t([^\t]+)\tend")
@@ -39,18 +38,18 @@ def paces(errors: Path, text: str, environment: str) -> tuple[Pace, ...]:
 
     Raise ParseError for a damaged line, and for more than ``HALVES``.
     """
-    lines = list(numbered(_BEGUN, text))
+    lines = list(_BEGUN.finditer(text))
     if len(lines) > HALVES:
-        number, found = lines[-1]
         reason = f"is a pace more than {HALVES} of one launch"
-        raise ParseError(str(errors), number, found[0], reason)
-    return tuple(_read(errors, number, found[0], environment) for number, found in lines)
+        raise ParseError(str(errors), line_of(lines[-1]), lines[-1][0], reason)
+    return tuple(_read(errors, found, environment) for found in lines)
 
 
-def _read(errors: Path, number: int, line: str, environment: str) -> Pace:
-    whole = _WHOLE.fullmatch(line)
+def _read(errors: Path, found: re.Match[str], environment: str) -> Pace:
+    whole = _WHOLE.fullmatch(found[0])
     if whole is None:
-        raise ParseError(str(errors), number, line, "is no pace of a node: it is not whole")
+        reason = "is no pace of a node: it is not whole"
+        raise ParseError(str(errors), line_of(found), found[0], reason)
     if whole[1].startswith(_ABSENT):
         return Pace(environment, None, whole[1].removeprefix(_ABSENT))
     try:
@@ -58,7 +57,8 @@ def _read(errors: Path, number: int, line: str, environment: str) -> Pace:
     except ValueError:
         ns = math.nan
     if not 0 < ns < math.inf:
-        raise ParseError(str(errors), number, line, "is no pace of a node: it is no time in ns")
+        reason = "is no pace of a node: it is no time in ns"
+        raise ParseError(str(errors), line_of(found), found[0], reason)
     return Pace(environment, ns)
 
 

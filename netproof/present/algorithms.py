@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import groupby
 from typing import Any
 
 from rich.console import Console
 
+from netproof.experiments.gains import SweepRow, SweepTable
+from netproof.experiments.sweep import Sweep
 from netproof.present.tables import DataTable, benchmark_name, print_answer
 from netproof.present.tuning import gain_in_words, percent, setting
 from netproof.present.wording import counted, size_in_words
-from netproof.tuning.algorithm_sweep import AlgorithmSweep
-from netproof.tuning.gains import SizeWinner, Winners
 
 OWN = "the library's own"
 
@@ -21,13 +21,13 @@ MOST_AS_GOOD = 3
 """Other algorithms of a row that a terminal and a page name; ``--format json`` has all."""
 
 
-def name_of(swept: AlgorithmSweep, value: str) -> str:
+def name_of(swept: Sweep, value: str) -> str:
     """Return an algorithm's name: ``4 ring`` where a number chooses it, else its value."""
     name = swept.names.get(value, "")
     return f"{value} {name}" if name else value
 
 
-def winner_in_words(swept: AlgorithmSweep, row: SizeWinner) -> str:
+def winner_in_words(swept: Sweep, row: SweepRow) -> str:
     """Return the fastest algorithm of a row, or why no algorithm is."""
     if row.winner is not None:
         return name_of(swept, row.winner)
@@ -36,7 +36,7 @@ def winner_in_words(swept: AlgorithmSweep, row: SizeWinner) -> str:
     return "no change" if row.none else "statistically tied"
 
 
-def as_good_in_words(swept: AlgorithmSweep, row: SizeWinner) -> str:
+def as_good_in_words(swept: Sweep, row: SweepRow) -> str:
     """Return the algorithms that are statistically tied with the fastest, the closest first."""
     several = sorted(row.as_good.items(), key=lambda one: one[1])
     listed = [
@@ -47,7 +47,7 @@ def as_good_in_words(swept: AlgorithmSweep, row: SizeWinner) -> str:
     return ", ".join([*listed, *([f"{more} more"] if more else [])]) or "-"
 
 
-def conclusion(swept: AlgorithmSweep, table: Winners) -> str:
+def conclusion(swept: Sweep, table: SweepTable) -> str:
     """Return which algorithm is fastest from which size to which, as a sentence."""
     parts = []
     for winner, group in groupby(table.rows, key=lambda row: row.winner):
@@ -58,11 +58,11 @@ def conclusion(swept: AlgorithmSweep, table: Winners) -> str:
         low, high = percent(min(gains)), percent(max(gains))
         by = low if low == high else f"{low.removesuffix(' %')} to {high}"
         where = ""
-        if rows[0].size:
-            first, last = size_in_words(rows[0].size), size_in_words(rows[-1].size)
+        if rows[0].at:
+            first, last = size_in_words(rows[0].at), size_in_words(rows[-1].at)
             where = f" at {first}" if len(rows) == 1 else f" from {first} to {last}"
         parts.append(f"{name_of(swept, winner)}{where} ({by})")
-    title = f"{swept.sweep.title} on {swept.sweep.case.ranks} ranks"
+    title = f"{swept.title} on {swept.case.ranks} ranks"
     if not parts:
         return f"{title}: leave it to the library: no algorithm is faster for sure"
     lost = sum(row.winner is None for row in table.rows)
@@ -70,14 +70,13 @@ def conclusion(swept: AlgorithmSweep, table: Winners) -> str:
     return f"{title}: {', '.join(parts)}{rest}"
 
 
-def answer(swept: AlgorithmSweep, table: Winners) -> dict[str, Any]:
+def answer(swept: Sweep, table: SweepTable) -> dict[str, Any]:
     """Return what terminal and page show: conclusion, settings, a row a size, remarks."""
     won = list(dict.fromkeys(row.winner for row in table.rows if row.winner is not None))
-    remarks = [f"Not taken, {name_of(swept, one.value)}: {one.said}" for one in swept.refused]
+    remarks = [f"Not taken, {name_of(swept, value)}: {why}" for value, why in swept.refused.items()]
     remarks += [
-        f"In some calls the library took its own choice instead of {name_of(swept, one.value)}:"
-        f" {one.said}"
-        for one in swept.fell_back
+        f"In some calls the library took its own choice instead of {name_of(swept, value)}: {line}"
+        for value, line in swept.fell_back.items()
     ]
     remarks += [
         f"{name_of(swept, value)} is left out: {counted(count, 'round')} of it"
@@ -90,17 +89,17 @@ def answer(swept: AlgorithmSweep, table: Winners) -> dict[str, Any]:
         f" {table.drift:.2f} times the first."
     )
     if table.disturbed:
-        count = len(swept.sweep.launches)
+        count = len(swept.launches)
         remarks.append(f"{table.disturbed} of {count} launches were disturbed and are left out.")
     return {
         "conclusion": [conclusion(swept, table)],
         "style": "green" if won else "",
-        "settings": {f"set {name_of(swept, one)} by": setting(swept.sweep, one) for one in won},
+        "settings": {f"set {name_of(swept, one)} by": setting(swept, one) for one in won},
         "table": DataTable(
             ("message", "fastest", "than the library's own choice", "statistically tied with it"),
             [
                 (
-                    size_in_words(row.size) if row.size else "-",
+                    size_in_words(row.at) if row.at else "-",
                     winner_in_words(swept, row),
                     "-" if row.gain is None else gain_in_words(row.gain),
                     as_good_in_words(swept, row),
@@ -113,25 +112,29 @@ def answer(swept: AlgorithmSweep, table: Winners) -> dict[str, Any]:
     }
 
 
-def print_winners(swept: AlgorithmSweep, table: Winners, out: Console) -> None:
+def print_winners(swept: Sweep, table: SweepTable, out: Console) -> None:
     """Print the conclusion, a line for each size, and the algorithms not taken."""
-    case = swept.sweep.case
+    case = swept.case
     where = f"{case.system}:{case.partition} {case.environment} {benchmark_name(case)}"
     print_answer(f"{where}, {case.ranks} ranks", answer(swept, table), out)
 
 
-def document(several: Sequence[tuple[AlgorithmSweep, Winners]]) -> dict[str, Any]:
+def document(several: Sequence[tuple[Sweep, SweepTable]]) -> dict[str, Any]:
     """Return plain values for ``json``: each sweep with its table."""
     return {"sweeps": [_document(swept, table) for swept, table in several]}
 
 
-def _document(swept: AlgorithmSweep, table: Winners) -> dict[str, Any]:
+def _remarks(remarks: Mapping[str, str]) -> list[dict[str, str]]:
+    return [{"value": value, "said": remark} for value, remark in remarks.items()]
+
+
+def _document(swept: Sweep, table: SweepTable) -> dict[str, Any]:
     return {
-        "case": str(swept.sweep.case),
-        "parameter": swept.sweep.parameter,
+        "case": str(swept.case),
+        "parameter": swept.parameter,
         "library": swept.library,
-        "function": swept.sweep.case.function,
-        "ranks": swept.sweep.case.ranks,
+        "function": swept.case.function,
+        "ranks": swept.case.ranks,
         "rounds": table.rounds,
         "drift": table.drift,
         "disturbed": table.disturbed,
@@ -140,16 +143,16 @@ def _document(swept: AlgorithmSweep, table: Winners) -> dict[str, Any]:
             {
                 "value": value,
                 "name": swept.names.get(value) or value,
-                "set": setting(swept.sweep, value),
+                "set": setting(swept, value),
             }
             for value in table.values
         ],
-        "refused": [{"value": one.value, "said": one.said} for one in swept.refused],
-        "fell_back": [{"value": one.value, "said": one.said} for one in swept.fell_back],
+        "refused": _remarks(swept.refused),
+        "fell_back": _remarks(swept.fell_back),
         "left_out": table.disturbed_values,
         "sizes": [
             {
-                "bytes": row.size,
+                "bytes": row.at,
                 "winner": row.winner,
                 "sentence": winner_in_words(swept, row),
                 "as_good": row.as_good,

@@ -18,7 +18,6 @@ from netproof.session.measured import Measured
 from netproof.verdict.exit_status import CANNOT_JUDGE, FAILED, PASSED
 from netproof.verdict.explain import Crossover, crossovers, red_criteria, red_sizes
 from netproof.verdict.judging import JudgedSession
-from netproof.verdict.subject import Ruling
 from netproof.verdict.verdict import Alongside, CaseVerdict, by_reason
 
 FORMAT = 2
@@ -70,8 +69,8 @@ def of_judged(judged: JudgedSession) -> dict[str, Any]:
             "warnings": [
                 {
                     **of_case(one.judged.case),
-                    "criterion": one.ruling.finding.criterion,
-                    "size_bytes": one.ruling.finding.size,
+                    "criterion": one.finding.criterion,
+                    "size_bytes": one.finding.size,
                 }
                 for one in recurring.warnings
             ],
@@ -278,7 +277,7 @@ def _case(judged: CaseVerdict) -> dict[str, Any]:
         "failed_job": judged.failed_job,
         "score": _score(judged.score()),
         "measured": judged.measured and of_measured(judged.measured),
-        "findings": list(map(_ruling, judged.rulings)),
+        "findings": list(map(_finding, judged.findings)),
         "again": again
         and {
             "nodes": again.nodes,
@@ -290,14 +289,13 @@ def _case(judged: CaseVerdict) -> dict[str, Any]:
     }
 
 
-def _ruling(ruling: Ruling) -> dict[str, Any]:
-    finding, confirmation = ruling.finding, ruling.confirmation
+def _finding(finding: Finding) -> dict[str, Any]:
     return {
         "criterion": finding.criterion,
-        "level": ruling.level,
-        "why": ruling.why,
+        "level": finding.level,
+        "why": finding.why,
         "size_bytes": finding.size,
-        "sizes_bytes": ruling.sizes(),
+        "sizes_bytes": finding.sizes(),
         "compared_bytes": finding.compared_sizes,
         "value": finding.value,
         "bound": finding.bound,
@@ -305,5 +303,5 @@ def _ruling(ruling: Ruling) -> dict[str, Any]:
         "against": finding.against,
         "node": finding.node,
         "interface": finding.interface,
-        "confirmed": confirmation and confirmation.confirmed,
+        "confirmed": finding.confirmation and finding.confirmation.confirmed,
     }

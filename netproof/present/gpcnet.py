@@ -2,51 +2,53 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Sequence
 from typing import Any
 
 from rich.console import Console
 
-from netproof.congestion.gpcnet import TIME, GpcnetImpacts, GpcnetRuns
-from netproof.present.load import factor_in_words, worst
+from netproof.experiments.gpcnet import TIME, GpcnetRuns
+from netproof.experiments.load import LoadFindings, Statistic
+from netproof.present.load import factor_document, factor_in_words, worst
 from netproof.present.tables import DataTable, print_answer
 from netproof.present.wording import counted
 
 
-def print_gpcnet(runs: GpcnetRuns, found: GpcnetImpacts, out: Console) -> None:
+def print_gpcnet(runs: GpcnetRuns, found: LoadFindings, out: Console) -> None:
     """Print the worst factor of a mean, a line for each test, and which rounds do not count."""
     means = [
-        (value, f"{one.name} is {value:.3g} times worse alongside the congestors")
+        (value, f"{one.victim} is {value:.3g} times worse alongside the congestors")
         for one in found.impacts
-        if (value := one.mean.value) is not None
+        if (value := one.factors[Statistic.MEAN].value) is not None
     ]
     remarks = []
     outputs = [one.output for one in runs.rounds if one.output is not None]
     if outputs:
+        rounds = counted(len(runs.rounds), "round")
         remarks.append(
             f"GPCNeT {outputs[0].version} on {len(runs.nodes)} nodes, {outputs[0].nodes_of_tests}"
-            f" of them for its tests; {counted(len(runs.rounds), 'round')}, {found.rounds} of them"
+            f" of them for its tests; {rounds}, {_usable(found)} of them"
             " usable. A factor is the median over rounds, with its 95 % interval."
         )
     whys = [
-        f"{one.name}: {factor.why}"
+        f"{one.victim}: {factor.why}"
         for one in found.impacts
-        for factor in (one.mean, one.tail)
+        for factor in one.factors.values()
         if factor.why
     ]
     remarks += [f"Not known: {why}." for why in dict.fromkeys(whys)]
     remarks += [f"Does not count: {why}." for why in found.refused]
     rows = []
     for one in found.impacts:
-        means_of_test = f"{one.alone:.4g} → {one.alongside:.4g}"
+        mean = one.factors[Statistic.MEAN]
+        means_of_test = f"{mean.alone:.4g} → {mean.alongside:.4g}"
         unit = "µs" if one.unit == TIME else one.unit
-        factors = (factor_in_words(one.mean), factor_in_words(one.tail))
-        rows.append((one.name, *factors, f"{means_of_test} {unit}"))
+        factors = map(factor_in_words, one.factors.values())
+        rows.append((one.victim, *factors, f"{means_of_test} {unit}"))
     head = ("test", "mean", "99th percentile", "mean, alone → alongside")
     answer = {
         "conclusion": [worst(found, means)],
-        "style": "red" if found.beyond() else "yellow" if found.undecided() else "",
+        "style": "red" if found.beyond else "yellow" if found.undecided else "",
         "settings": {},
         "table": DataTable(head, rows) if rows else None,
         "remarks": remarks,
@@ -54,7 +56,11 @@ def print_gpcnet(runs: GpcnetRuns, found: GpcnetImpacts, out: Console) -> None:
     print_answer(f"{runs.system}:{runs.partition} {runs.environment}, GPCNeT", answer, out)
 
 
-def document(several: Sequence[tuple[GpcnetRuns, GpcnetImpacts]]) -> dict[str, Any]:
+def _usable(found: LoadFindings) -> int:
+    return found.impacts[0].rounds if found.impacts else 0
+
+
+def document(several: Sequence[tuple[GpcnetRuns, LoadFindings]]) -> dict[str, Any]:
     """Return plain values for ``json``: each session with its factors."""
     return {
         "gpcnet": [
@@ -63,11 +69,21 @@ def document(several: Sequence[tuple[GpcnetRuns, GpcnetImpacts]]) -> dict[str, A
                 "partition": runs.partition,
                 "environment": runs.environment,
                 "nodes": runs.nodes,
-                "rounds": found.rounds,
+                "rounds": _usable(found),
                 "refused": found.refused,
-                "beyond": found.beyond(),
-                "undecided": found.undecided(),
-                "tests": [dataclasses.asdict(one) for one in found.impacts],
+                "beyond": found.beyond,
+                "undecided": found.undecided,
+                "tests": [
+                    {
+                        "name": one.victim,
+                        "unit": one.unit,
+                        "alone": one.factors[Statistic.MEAN].alone,
+                        "alongside": one.factors[Statistic.MEAN].alongside,
+                        "mean": factor_document(one.factors[Statistic.MEAN]),
+                        "tail": factor_document(one.factors[Statistic.TAIL]),
+                    }
+                    for one in found.impacts
+                ],
             }
             for runs, found in several
         ]

@@ -8,10 +8,15 @@ from typing import Any
 
 from rich.console import Console
 
-from netproof.congestion.causes import CauseKind, LoadCause, LoadFindings
-from netproof.congestion.factors import BoundedFactor, Factor, Impact, Impacts, Statistic
-from netproof.congestion.gpcnet import GpcnetImpacts
-from netproof.congestion.loaded import Loaded
+from netproof.experiments.load import (
+    CauseKind,
+    Factor,
+    Impact,
+    LoadCause,
+    Loaded,
+    LoadFindings,
+    Statistic,
+)
 from netproof.measurement.interval import Side
 from netproof.present.tables import DataTable, print_answer
 from netproof.present.wording import counted, with_time_unit
@@ -20,7 +25,7 @@ MOST_REFUSED = 10
 """Rejected rounds that are named; ``--format json`` has all of them."""
 
 
-def factor_in_words(factor: BoundedFactor) -> str:
+def factor_in_words(factor: Factor) -> str:
     """Return a factor with interval and side of its bound: ``4.4 (4.1 to 4.6), above 1.5``."""
     if factor.value is None or factor.interval is None:
         return "not known"
@@ -35,9 +40,14 @@ def factor_in_words(factor: BoundedFactor) -> str:
 
 def time_in_words(factor: Factor) -> str:
     """Return the times alone and alongside: ``14.1 ms → 61.9 ms``."""
-    if factor.alone_us is None or factor.beside_us is None:
+    if factor.alone is None or factor.alongside is None:
         return "-"
-    return f"{with_time_unit(factor.alone_us)} → {with_time_unit(factor.beside_us)}"
+    return f"{with_time_unit(factor.alone)} → {with_time_unit(factor.alongside)}"
+
+
+def factor_document(factor: Factor) -> dict[str, Any]:
+    """Return plain values of a factor, without its figures."""
+    return {name: getattr(factor, name) for name in ("value", "interval", "most", "side", "why")}
 
 
 def cause_in_words(cause: LoadCause) -> str:
@@ -66,14 +76,14 @@ def cause_in_words(cause: LoadCause) -> str:
             )
 
 
-def worst(found: Impacts | GpcnetImpacts, means: Sequence[tuple[float, str]]) -> str:
+def worst(found: LoadFindings, means: Sequence[tuple[float, str]]) -> str:
     """Return the worst factor of a mean, of each with its sentence, with the bounds' result."""
     if not means:
         return "nothing is known: too few rounds count"
     _, sentence = max(means, key=lambda mean: mean[0])
-    if found.beyond():
+    if found.beyond:
         return f"above the bound: {sentence}"
-    return f"undecided: {sentence}" if found.undecided() else f"at worst {sentence}"
+    return f"undecided: {sentence}" if found.undecided else f"at worst {sentence}"
 
 
 def conclusion(findings: LoadFindings) -> list[str]:
@@ -83,15 +93,15 @@ def conclusion(findings: LoadFindings) -> list[str]:
             value,
             f"{one.victim} takes {value:.3g} times as long alongside {one.aggressor}, {one.place}",
         )
-        for one in findings.impacts.impacts
+        for one in findings.impacts
         if (value := one.factors[Statistic.MEAN].value) is not None
     ]
-    return [worst(findings.impacts, means), *map(cause_in_words, findings.causes)]
+    return [worst(findings, means), *map(cause_in_words, findings.causes)]
 
 
 def answer(loaded: Loaded, findings: LoadFindings) -> dict[str, Any]:
     """Return what terminal and page show: conclusion, a row a factor, remarks."""
-    impacts = findings.impacts.impacts
+    impacts = findings.impacts
     head = ("measured", "alongside", "where", *Statistic, "mean time", "rounds")
     rounds = max((run.turn.round for run in loaded.runs), default=0)
     remarks = [
@@ -109,10 +119,10 @@ def answer(loaded: Loaded, findings: LoadFindings) -> dict[str, Any]:
     remarks += [f"Does not count: {why}." for why in refused[:MOST_REFUSED]]
     if len(refused) > MOST_REFUSED:
         remarks.append(f"{len(refused) - MOST_REFUSED} other rounds do not count either.")
-    unsure = findings.undecided() or findings.causes
+    unsure = findings.undecided or findings.causes
     return {
         "conclusion": conclusion(findings),
-        "style": "red" if findings.beyond() else "yellow" if unsure else "",
+        "style": "red" if findings.beyond else "yellow" if unsure else "",
         "settings": {},
         "table": DataTable((*head, "waiting for a CPU"), list(map(_row, impacts))),
         "remarks": remarks,
@@ -146,8 +156,8 @@ def document(several: Sequence[tuple[Loaded, LoadFindings]]) -> dict[str, Any]:
                 "partition": loaded.partition,
                 "environment": loaded.environment,
                 "nodes": loaded.nodes,
-                "beyond": findings.beyond(),
-                "undecided": findings.undecided(),
+                "beyond": findings.beyond,
+                "undecided": findings.undecided,
                 "causes": [dataclasses.asdict(one) for one in findings.causes],
                 "not_examined": findings.not_examined,
                 "factors": [
@@ -158,9 +168,16 @@ def document(several: Sequence[tuple[Loaded, LoadFindings]]) -> dict[str, Any]:
                         "rounds": one.rounds,
                         "refused": one.refused,
                         "waiting_for_cpu": one.waited,
-                        **{name: dataclasses.asdict(each) for name, each in one.factors.items()},
+                        **{
+                            name: {
+                                **factor_document(each),
+                                "alone_us": each.alone,
+                                "beside_us": each.alongside,
+                            }
+                            for name, each in one.factors.items()
+                        },
                     }
-                    for one in findings.impacts.impacts
+                    for one in findings.impacts
                 ],
             }
             for loaded, findings in several

@@ -10,13 +10,23 @@ from rich.table import Table
 from rich.text import Text
 
 from netproof.criteria import loss
+from netproof.experiments.literature import (
+    ABSENT,
+    DIRECTORY,
+    RATE_KIB,
+    RELATIONS,
+    Adapters,
+    SessionAlongsideStudy,
+    Study,
+    StudyRun,
+    load,
+    named,
+    names,
+)
 from netproof.measurement.units import line_rate_share, mb_s, mbit_s
 from netproof.present.characters import visible
 from netproof.present.tables import EVERY, DataTable, say
 from netproof.session.session import Session
-from netproof.studies.literature import DIRECTORY, load, names
-from netproof.studies.session_figures import ABSENT, SessionAlongsideStudy, named
-from netproof.studies.study import RATE_KIB, RELATIONS, Adapters, Study, StudyRun
 
 TABLES_WIDTH = 132
 """Columns of the widest table; on a narrower terminal lines wrap, and no number is cut."""

@@ -331,18 +331,18 @@ def _print_cases(verdict: Verdict, out: Console) -> None:
 def _print_flags(verdict: Verdict, recurring: Recurring, out: Console) -> None:
     """Print flags that did not fail, notes first, with both curves of repeated measurements."""
     for judged in verdict.cases:
-        for ruling in judged.rulings:
-            if ruling.forgiven:
-                say(out, f"note: {ruling.why}")
-        if {ruling.level for ruling in judged.flags()} <= {Level.SHOWN}:
+        for finding in judged.findings:
+            if finding.forgiven:
+                say(out, f"note: {finding.why}")
+        if {finding.level for finding in judged.flags()} <= {Level.SHOWN}:
             _print_both_curves(judged, out)
     print_recurring(recurring, out)
     for judged in verdict.cases:
-        for ruling in judged.rulings:
-            if ruling.level is Level.WARN and not recurring.has(ruling):
-                say(out, f"WARN {ruling.why}", "yellow")
+        for finding in judged.findings:
+            if finding.level is Level.WARN and not recurring.has(finding):
+                say(out, f"WARN {finding.why}", "yellow")
         # The curves of a failure come with it.
-        levels = {ruling.level for ruling in judged.flags()}
+        levels = {finding.level for finding in judged.flags()}
         if not levels <= {Level.SHOWN} and Level.FAIL not in levels:
             _print_both_curves(judged, out)
 
@@ -354,7 +354,7 @@ def _print_both_curves(judged: CaseVerdict, out: Console) -> None:
         return
     first, repeats = repeated
     curves = [dict(zip(one.sizes, one.time_us, strict=True)) for one in (first, *repeats)]
-    flagged = [ruling.finding.size for ruling in judged.flags()]
+    flagged = [finding.size for finding in judged.flags()]
     again = (f"again {number} µs" for number in range(1, len(curves)))
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
     for heading in ("  bytes", "first µs", *again):

@@ -10,9 +10,8 @@ from typing import Any
 
 from rich.console import Console
 
-from netproof.congestion.percentiles import BOUNDED, Percentile, TailFigures
-from netproof.congestion.tails import Tail
-from netproof.measurement.interval import Side
+from netproof.experiments.tails import BOUNDED, Tail, TailFigures
+from netproof.measurement.interval import Interval, Side
 from netproof.present.documents import of_interval
 from netproof.present.tables import EVERY, DataTable, print_answer
 from netproof.present.wording import counted, with_time_unit
@@ -31,9 +30,10 @@ def conclusion(found: TailFigures) -> str:
     middle, bounded = found.percentiles.get(50.0), found.percentiles.get(BOUNDED)
     if middle is None or bounded is None:
         return f"too few calls for percentiles: {found.calls}"
+    median_us, value_us = middle[0], bounded[0]
     figures = (
-        f"median {with_time_unit(middle.value_us)}, 99.9th percentile"
-        f" {with_time_unit(bounded.value_us)}, {bounded.value_us / middle.value_us:.3g} times it"
+        f"median {with_time_unit(median_us)}, 99.9th percentile"
+        f" {with_time_unit(value_us)}, {value_us / median_us:.3g} times it"
     )
     if found.most is None:
         return figures
@@ -48,11 +48,14 @@ def answer(tail: Tail, found: TailFigures) -> dict[str, Any]:
     middle = found.percentiles.get(50.0)
 
     def row(what: str, value_us: float, interval: str) -> tuple[str, ...]:
-        times = "-" if middle is None else f"{value_us / middle.value_us:.3g}"
+        times = "-" if middle is None else f"{value_us / middle[0]:.3g}"
         return what, with_time_unit(value_us), interval, times
 
     head = ("in 100 calls", "at most", "95 % interval", "times the median")
-    rows = [row(f"{at:g}", one.value_us, _interval(one)) for at, one in found.percentiles.items()]
+    rows = [
+        row(f"{at:g}", value_us, _interval(interval))
+        for at, (value_us, interval) in found.percentiles.items()
+    ]
     rows.append(row("the longest", found.longest_us, "-"))
     return {
         "conclusion": [conclusion(found)],
@@ -63,8 +66,8 @@ def answer(tail: Tail, found: TailFigures) -> dict[str, Any]:
     }
 
 
-def _interval(one: Percentile) -> str:
-    low, high = one.interval_us
+def _interval(interval_us: Interval) -> str:
+    low, high = interval_us
     upper = "more than was seen" if math.isinf(high) else with_time_unit(high)
     return f"{with_time_unit(low)} to {upper}"
 
@@ -125,8 +128,8 @@ def document(several: Sequence[tuple[Tail, TailFigures]]) -> dict[str, Any]:
                 "mean_us": found.mean_us,
                 "longest_us": found.longest_us,
                 "percentiles": [
-                    {**dataclasses.asdict(one), "interval_us": of_interval(one.interval_us)}
-                    for one in found.percentiles.values()
+                    {"level": at, "value_us": value_us, "interval_us": of_interval(interval)}
+                    for at, (value_us, interval) in found.percentiles.items()
                 ],
                 "pauses": [dataclasses.asdict(one) for one in found.pauses],
                 "paused_share": found.paused_share,

@@ -8,12 +8,12 @@ from typing import Any
 
 from rich.console import Console
 
+from netproof.experiments.gains import LONG_SHARE, SHORT_UP_TO, Gain, MessageRange, SweepTable
+from netproof.experiments.parameters import BY_NAME, are_sizes
+from netproof.experiments.sweep import Sweep
 from netproof.measurement.eager_limit import EagerLimit
 from netproof.present.tables import DataTable, benchmark_name, print_answer
 from netproof.present.wording import counted, size_in_words
-from netproof.tuning.gains import LONG_SHARE, SHORT_UP_TO, Gain, MessageRange, Tuned
-from netproof.tuning.parameters import BY_NAME, are_sizes
-from netproof.tuning.sweep import Sweep
 
 
 def value_in_words(sweep: Sweep, value: str) -> str:
@@ -42,18 +42,17 @@ def gain_in_words(gain: Gain) -> str:
     return text if gain.sure or gain.costs else f"{text}, not sure"
 
 
-def recommendation(sweep: Sweep, tuned: Tuned) -> str:
+def recommendation(sweep: Sweep, tuned: SweepTable) -> str:
     """Return what to set, its gain and cost, and what is as good; or that nothing is worth it."""
-    best = tuned.recommended
+    best = tuned.best
     if best is None:
         return f"{sweep.title}: leave it as it is: no value is faster for sure"
-    value = value_in_words(sweep, best.value)
+    value, gains = value_in_words(sweep, best.winner), tuned.gains_of(best.winner)
     parts = [
-        f"{sweep.title} {value}: {gain_in_words(best.gain)} for {best.best_in} messages",
-        *(f"{gain_in_words(gain)} for {kind} ones" for kind, gain in best.costs.items()),
+        f"{sweep.title} {value}: {gain_in_words(best.gain)} for {best.at} messages",
+        *(f"{gain_in_words(gain)} for {kind} ones" for kind, gain in gains.items() if gain.costs),
     ]
-    (own,) = (one for one in tuned.gains if one.value == best.value)
-    same = [kind for kind, gain in own.ranges.items() if gain.none]
+    same = [kind for kind, gain in gains.items() if gain.none]
     if same:
         parts.append(f"no change for {' and '.join(same)} ones")
     text = ", ".join(parts)
@@ -81,34 +80,30 @@ def _seen(found: EagerLimit | None) -> str:
     return "none" if found is None else f"{found.size_below} to {found.size_above} B"
 
 
-def answer(sweep: Sweep, tuned: Tuned) -> dict[str, Any]:
+def answer(sweep: Sweep, tuned: SweepTable) -> dict[str, Any]:
     """Return what terminal and page show: conclusion, how to set it, a row a value, remarks."""
-    best, seen = tuned.recommended, sweep.eager_limits()
+    best, seen = tuned.best, sweep.eager_limits()
     sizes = {
         MessageRange.SHORT: f"up to {SHORT_UP_TO} B",
         MessageRange.MEDIUM: "between",
         MessageRange.LONG: f"from 1/{LONG_SHARE} of the largest",
     }
-    kinds = [kind for kind in MessageRange if any(kind in one.ranges for one in tuned.gains)]
-    head = [sweep.title, *(f"{kind} ({sizes[kind]})" for kind in kinds)]
+    head = [sweep.title, *(f"{row.at} ({sizes[row.at]})" for row in tuned.rows)]
     rows = [
-        [
-            value_in_words(sweep, one.value),
-            *(gain_in_words(one.ranges[kind]) if kind in one.ranges else "-" for kind in kinds),
-        ]
-        for one in tuned.gains
+        [value_in_words(sweep, value), *map(gain_in_words, tuned.gains_of(value).values())]
+        for value in tuned.values
     ]
     remarks = []
     if seen is not None:
         head.append("step seen")
-        for row, one in zip(rows, tuned.gains, strict=True):
-            row.append(_seen(seen[one.value]))
+        for row, value in zip(rows, tuned.values, strict=True):
+            row.append(_seen(seen[value]))
         remarks.append(f"With the default: step seen {_seen(seen[None])}.")
     remarks.append(
-        f"{tuned.rounds} rounds of {counted(len(tuned.gains), 'value')}, each alongside the"
+        f"{tuned.rounds} rounds of {counted(len(tuned.values), 'value')}, each alongside the"
         f" default at the same time; the last default took {tuned.drift:.2f} times the first."
     )
-    if sweep.already in [one.value for one in tuned.gains]:
+    if sweep.already in tuned.values:
         value = value_in_words(sweep, sweep.already)
         remarks.append(f"All nodes have {value} already: it is the default by name.")
     if tuned.disturbed:
@@ -117,26 +112,30 @@ def answer(sweep: Sweep, tuned: Tuned) -> dict[str, Any]:
     return {
         "conclusion": [recommendation(sweep, tuned)],
         "style": "green" if best else "",
-        "settings": {"set it by": setting(sweep, best.value)} if best else {},
-        "table": DataTable(head, rows, (0, len(kinds) + 1)),
+        "settings": {"set it by": setting(sweep, best.winner)} if best else {},
+        "table": DataTable(head, rows, (0, len(tuned.rows) + 1)),
         "remarks": remarks,
     }
 
 
-def print_sweep(sweep: Sweep, tuned: Tuned, out: Console) -> None:
+def print_sweep(sweep: Sweep, tuned: SweepTable, out: Console) -> None:
     """Print the recommendation, and a line for each value."""
     case = sweep.case
     where = f"{case.system}:{case.partition} {case.environment} {benchmark_name(case)}"
     print_answer(where, answer(sweep, tuned), out)
 
 
-def document(several: Sequence[tuple[Sweep, Tuned]]) -> dict[str, Any]:
+def document(several: Sequence[tuple[Sweep, SweepTable]]) -> dict[str, Any]:
     """Return plain values for ``json``: each sweep with its result."""
     return {"sweeps": [_document(sweep, tuned) for sweep, tuned in several]}
 
 
-def _document(sweep: Sweep, tuned: Tuned) -> dict[str, Any]:
-    best, seen = tuned.recommended, sweep.eager_limits()
+def _document(sweep: Sweep, tuned: SweepTable) -> dict[str, Any]:
+    best, seen = tuned.best, sweep.eager_limits()
+
+    def plain(value: str) -> dict[str, Any]:
+        return {kind: dataclasses.asdict(gain) for kind, gain in tuned.gains_of(value).items()}
+
     return {
         "case": str(sweep.case),
         "parameter": sweep.parameter,
@@ -152,21 +151,25 @@ def _document(sweep: Sweep, tuned: Tuned) -> dict[str, Any]:
         ],
         "values": [
             {
-                "value": one.value,
-                "set": setting(sweep, one.value),
-                "ranges": {kind: dataclasses.asdict(gain) for kind, gain in one.ranges.items()},
-                "by_size": list(one.by_size.items()),
+                "value": value,
+                "set": setting(sweep, value),
+                "ranges": plain(value),
+                "by_size": list(by_size.items()),
             }
-            for one in tuned.gains
+            for value, by_size in tuned.by_size.items()
         ],
         "recommended": None
         if best is None
         else {
-            "value": best.value,
-            "set": setting(sweep, best.value),
-            "for": best.best_in,
+            "value": best.winner,
+            "set": setting(sweep, best.winner),
+            "for": best.at,
             "gain": dataclasses.asdict(best.gain),
-            "costs": {kind: dataclasses.asdict(gain) for kind, gain in best.costs.items()},
+            "costs": {
+                kind: plain(best.winner)[kind]
+                for kind, gain in tuned.gains_of(best.winner).items()
+                if gain.costs
+            },
             "as_good": best.as_good,
             "sentence": recommendation(sweep, tuned),
         },

@@ -6,6 +6,7 @@ configurations are compared over all jobs of a run.
 
 from __future__ import annotations
 
+import itertools
 import shlex
 from collections.abc import Iterable, Sequence
 from pathlib import Path
@@ -18,7 +19,7 @@ from reframe.core.runtime import runtime
 from reframe.utility.sanity import make_performance_function
 
 from netproof.benchmarks import netpipe, registry
-from netproof.criteria import Level
+from netproof.criteria import Finding, Level
 from netproof.measurement.case import Case
 from netproof.run.jobs import (
     Reader,
@@ -35,7 +36,7 @@ from netproof.session.job_files import Incomplete
 from netproof.site.partition import fewest_ranks_feature, ranks_feature
 from netproof.site.site_file import JUDGE_ENVIRONMENT
 from netproof.verdict import case_rulings, group_rulings, limits
-from netproof.verdict.subject import Ruling, Subject
+from netproof.verdict.subject import Subject
 
 
 class Judge(rfm.RunOnlyRegressionTest, Launched, Reader):
@@ -134,8 +135,10 @@ class Check(JudgeOfJob, Referenced, RecordedTest):
         for name, (value, unit) in limits.variables(self.measured).items():
             # The time at each size is in the job's record.
             if value is not None and (name in bounds or not name.startswith(limits.TIME_AT)):
+                # More digits than any benchmark prints are a tenth of ReFrame's report.
+                shown = float(f"{value:.7g}")
                 self.perf_variables[name] = make_performance_function(
-                    lambda value=value: value, unit
+                    lambda value=shown: value, unit
                 )
         subject = Subject.of_extras(
             self.measured, self.current_partition.extras, self.current_environ.extras
@@ -243,22 +246,16 @@ class Curves(JudgeOfJob):
         if not subjects:
             raise SanityError("no case is complete, so there is no curve to judge")
         measured_again = repeats.measured_again()
-        rulings = [
-            ruling
-            for several in case_rulings.rulings(subjects, measured_again).values()
-            for ruling in several
-        ]
-        for one in case_rulings.launched(subjects, measured_again):
-            rulings.append(Ruling(one.finding, one.finding.level, one.finding.reason))
-        return hold(rulings)
+        along = case_rulings.findings_along(subjects, measured_again)
+        launched = case_rulings.launched(subjects, measured_again)
+        findings = itertools.chain(*along.values(), (one.finding for one in launched))
+        return hold([*findings])
 
 
-def hold(rulings: Sequence[Ruling]) -> bool:
-    """Return True, or raise SanityError with a line for each failed or inconclusive ruling."""
-    failed = [ruling.why for ruling in rulings if ruling.level is Level.FAIL]
-    failed += [
-        f"inconclusive: {ruling.why}" for ruling in rulings if ruling.level is Level.INCONCLUSIVE
-    ]
+def hold(findings: Sequence[Finding]) -> bool:
+    """Return True, or raise SanityError with a line for each failed or inconclusive finding."""
+    failed = [one.why for one in findings if one.level is Level.FAIL]
+    failed += [f"inconclusive: {one.why}" for one in findings if one.level is Level.INCONCLUSIVE]
     if failed:
         raise SanityError("\n".join(failed))
     return True
@@ -323,8 +320,8 @@ class Configurations(Judge):
         ]
         if not subjects:
             raise SanityError("no case is complete, so there is nothing to compare")
-        rulings = group_rulings.across(subjects, baseline_of_system())
-        return hold([ruling for several in rulings.values() for ruling in several])
+        findings = group_rulings.across(subjects, baseline_of_system())
+        return hold([*itertools.chain(*findings.values())])
 
 
 class NetpipeConfigurations(Configurations):

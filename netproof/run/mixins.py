@@ -22,19 +22,33 @@ from netproof.session import records
 from netproof.site.partition import Partition
 from netproof.verdict import references
 
+NOT_LOGGED = frozenset(
+    (
+        *("build_locally", "build_time_limit", "descr", "env_vars", "exclusive_access"),
+        *("executable", "executable_opts", "extra_resources", "functions", "keep_files"),
+        *("local", "maintainers", "max_pending_time", "modules", "num_cpus_per_task"),
+        *("num_gpus_per_node", "num_tasks_per_core", "num_tasks_per_node"),
+        *("num_tasks_per_socket", "postbuild_cmds", "postrun_cmds", "prebuild_cmds"),
+        *("prefix", "prerun_cmds", "readonly_files", "short_name", "sourcepath"),
+        *("sourcesdir", "strict_check", "time_limit", "use_multithreading"),
+        *("valid_prog_environs", "valid_systems", "variants"),
+    )
+)
+"""Attributes that are empty, or the same in every run: a third of a test in ReFrame's report."""
+
 
 class OnPartition(rfm.RegressionTestPlugin):
-    """A test on a site's partition, whose log leaves out the attributes that ReFrame deprecated.
+    """A test on a site's partition; its log and report have only what differs between runs.
 
-    ReFrame reads all attributes for each message. Before it suppresses a deprecation warning, it
-    looks up the source of every stack frame, which is most of its work between jobs.
+    ReFrame reads all attributes for each message. Before it suppresses the warning of a deprecated
+    one, it looks up the source of every stack frame, which is most of its work between jobs.
     """
 
     @classmethod
     def loggable_attrs(cls) -> list[tuple[str, str | None]]:
         """Return attributes and their names in the log, as ReFrame's metaclass does."""
-        deprecated = {name for name, one in cls.var_space.items() if one.is_deprecated()}
-        return [one for one in type(cls).loggable_attrs(cls) if one[0] not in deprecated]
+        out = {name for name, one in cls.var_space.items() if one.is_deprecated()} | NOT_LOGGED
+        return [one for one in type(cls).loggable_attrs(cls) if one[0] not in out]
 
     def site_partition(self) -> Partition:
         """Return what the site says of the partition."""
@@ -103,7 +117,7 @@ class RecordedTest(rfm.RegressionTestPlugin):
         try:
             if self.netproof_record:
                 path = folder.parent / self.netproof_record["path"]
-                values = {**records.read(path)["values"], **values}
+                values = {**records.read(path, parts=False)["values"], **values}
             else:
                 # A test that is run again is another object, and has a record of its own.
                 path = records.new_path(folder, test)

@@ -15,21 +15,21 @@ from pathlib import Path
 from typing import Any
 
 from netproof.intake import json_reading
-from netproof.localization.accusation import judge
-from netproof.localization.rounds import (
+from netproof.pairs import verdict as pairs
+from netproof.pairs.accusation import judge
+from netproof.pairs.rounds import (
     MOST_BOTH_WAYS,
     both_ways_round,
     confirming_rounds,
     next_round,
     stream_rounds,
 )
-from netproof.localization.searching import LEAST_ROUNDS
+from netproof.pairs.search import LEAST_ROUNDS
 from netproof.run.answering import CLOSED_FILE, QUESTION_FILE, answer
-from netproof.session import node_facts, pair_plans, pair_rounds
-from netproof.session.pair_plans import SUBJECT, Planned, PlannedLaunch
-from netproof.session.pair_rounds import PairLaunch, PairRounds
+from netproof.session import node_facts, pair_rounds
+from netproof.session.pair_rounds import SUBJECT, PairLaunch, PairRounds, Planned, PlannedLaunch
 from netproof.site.partition import Partition
-from netproof.verdict import pairs, traffic
+from netproof.verdict import traffic
 
 MOST_ALONE = 60
 """Most rounds of one pair; suspects are measured in the order of suspicion."""
@@ -102,13 +102,13 @@ def read(folder: Path, jobid: str, *, fresh: bool = True) -> tuple[PairRounds, P
 
 def decide(folder: Path, made: int, jobid: str) -> None:
     """Write the next launch of the job in ``folder`` after ``made`` launches, or close it."""
-    planned = pair_plans.read_planned(folder)
+    planned = pair_rounds.read_planned(folder)
     if made >= len(planned.launches) and not planned.last:
         rounds, partition = read(folder, jobid, fresh=False)
         planned = _more(planned, rounds, partition)
-        pair_plans.write_planned(folder, planned)
+        pair_rounds.write_planned(folder, planned)
     if made < len(planned.launches):
-        pair_plans.write_next(folder, planned.launches[made])
+        pair_rounds.write_next(folder, planned.launches[made])
     else:
         (folder / CLOSED_FILE).write_text(f"{SUBJECT}\n")
 
@@ -117,7 +117,7 @@ def _more(planned: Planned, rounds: PairRounds, partition: Partition) -> Planned
     """Return the plan with the next round, or with the last ones, of suspects alone."""
     disturbance = partition.settings().disturbance
     mode, settings = pairs.settings_of(rounds, partition.pair_settings())
-    accusing, switches = settings.accusation(), pairs.topology(rounds)
+    accusing, switches = settings, pairs.topology(rounds)
     seen = pairs.observations(rounds, settings, disturbance)
     judgement = judge(seen, rounds.nodes, switches, accusing)
     done = max((one.round for one in planned.launches), default=0)

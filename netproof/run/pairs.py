@@ -10,18 +10,18 @@ from reframe.core.builtins import parameter, run_after, run_before, sanity_funct
 from reframe.core.exceptions import ReframeError, SanityError
 
 from netproof.benchmarks.registry import OF_PAIRS
-from netproof.localization.rounds import Mode
 from netproof.measurement.case import Case
+from netproof.pairs import verdict as pairs
+from netproof.pairs.rounds import Mode
 from netproof.run import pair_deciding
 from netproof.run.answering import CLOSED_FILE
+from netproof.run.experiments import JobRead
 from netproof.run.jobs import Job, name_of
 from netproof.run.mixins import OnPartition
-from netproof.run.on_demand import JobRead
 from netproof.run.system_here import count_usable, pair_places, tree
 from netproof.run.waiting import TakesFewer
-from netproof.session import job_scripts, pair_plans, plan, records
+from netproof.session import job_scripts, pair_rounds, plan, records
 from netproof.site.partition import makes_pairs
-from netproof.verdict import pairs
 
 
 class InPairs(OnPartition):
@@ -52,7 +52,7 @@ class PairLaunches(TakesFewer, Job, InPairs):
     num_tasks_per_node = 1
     keep_files = [
         *Job.keep_files,
-        *(f"{pair_plans.SUBJECT}.*", pair_plans.PLANNED_FILE, "decide.out"),
+        *(f"{pair_rounds.SUBJECT}.*", pair_rounds.PLANNED_FILE, "decide.out"),
     ]
     tags = {"pairs"}
 
@@ -109,11 +109,11 @@ class PairLaunches(TakesFewer, Job, InPairs):
         launches = -(-pairs_of_all // (settings.together or pairs_of_all))
         most = max(settings.rounds, self.num_tasks) * launches + pair_deciding.MOST_AT_THE_END
         decider = job_scripts.decider("netproof.run.pair_deciding", stage)
-        text = pair_plans.script(most, partition, srun, decider)
+        text = pair_rounds.script(most, partition, srun, decider)
         largest = partition.max_message_bytes
         sizes = {
-            pair_plans.SUBJECT: pair_plans.sizes(largest),
-            pair_plans.STREAM_SUBJECT: pair_plans.sizes(largest, stream=True),
+            pair_rounds.SUBJECT: pair_rounds.sizes(largest),
+            pair_rounds.STREAM_SUBJECT: pair_rounds.sizes(largest, stream=True),
         }
         self.write_files(text, plan.size_files(sizes), [])
 

@@ -25,10 +25,10 @@ from netproof.verdict import case_rulings, group_rulings, limits
 from netproof.verdict.case_rulings import Job
 from netproof.verdict.group_rulings import pairs_needed
 from netproof.verdict.limits import Limits
-from netproof.verdict.subject import Ruling, Subject, never_calm
+from netproof.verdict.subject import Subject, never_calm
 
 AGAINST = (Level.FAIL, Level.INCONCLUSIVE)
-"""Levels of rulings whose cases are measured again."""
+"""Levels of findings whose cases are measured again."""
 
 ROUNDS_OF_PAIRS = 3
 """Ratio of interleaved rounds to the repeat launches that a site allows.
@@ -226,10 +226,10 @@ def undecided(asked: Sequence[RepeatCase]) -> list[RepeatCase]:
         if one.launches and not enough:
             whole.add(one.key)
             continue
-        for name, ruling in _of_whole(one, subjects):
-            if ruling.level not in AGAINST:
+        for name, finding in _of_whole(one, subjects):
+            if finding.level not in AGAINST:
                 continue
-            sides = (subject, *case_rulings.rests_on(subject, ruling.finding, subjects))
+            sides = (subject, *case_rulings.rests_on(subject, finding, subjects))
             in_vain = any(map(never_calm, sides)) or (
                 name == "twin_share" and limits.twin_too_slow(subject.measured)
             )
@@ -256,10 +256,10 @@ def _comparison_is_open(one: RepeatCase) -> bool:
         return False
     if count and (one.elsewhere or not enough):
         return True
-    rulings = _comparing(subject, one.peers, one.baseline)
+    findings = _comparing(subject, one.peers, one.baseline)
     if not count:
-        return _any_against(rulings)
-    levels = {ruling.level for ruling in rulings if ruling.finding.where == str(subject)}
+        return _any_against(findings)
+    levels = {finding.level for finding in findings if finding.where == str(subject)}
     return Level.INCONCLUSIVE in levels and Level.FAIL not in levels
 
 
@@ -292,40 +292,34 @@ def failed(one: RepeatCase, job: Job, *, ended: bool = False) -> bool:
     repeats = sum(launch.further for launch in subject.measured.launches)
     # More launches may define an undefined value.
     return repeats >= subject.settings.confirm.launches and any(
-        ruling.level is Level.FAIL and ruling.finding.level is Level.FAIL
-        for _, ruling in _of_whole(one, job)
+        finding.level is Level.FAIL and finding.own_level is Level.FAIL
+        for _, finding in _of_whole(one, job)
     )
 
 
-def _of_whole(one: RepeatCase, job: Job) -> list[tuple[str, Ruling]]:
-    """Return the rulings by all launches of whole curves, each with its reference's name or ''."""
+def _of_whole(one: RepeatCase, job: Job) -> list[tuple[str, Finding]]:
+    """Return the findings by all launches of whole curves, each with its reference's name or ''."""
     subject = one.repeated
     findings = [("", finding) for finding in case_rulings.rates(subject, job)]
     findings += case_rulings.references(subject, one.limits).items()
-    return [(name, case_rulings.rule(subject, finding, None)) for name, finding in findings]
+    return [(name, case_rulings.rule(subject, finding)) for name, finding in findings]
 
 
-def _any_against(rulings: Iterable[Ruling]) -> bool:
-    return any(ruling.level in AGAINST for ruling in rulings)
+def _any_against(findings: Iterable[Finding]) -> bool:
+    return any(finding.level in AGAINST for finding in findings)
 
 
 def _comparing(
     subject: Subject, peers: Sequence[Subject], baseline: ScoreBaseline | None
-) -> list[Ruling]:
-    """Return the rulings of envelope, floor and score with the case on either side."""
+) -> list[Finding]:
+    """Return the findings of envelope, floor and score with the case on either side."""
     label, members = str(subject), [subject, *peers]
-    rulings = [
-        ruling for several in group_rulings.envelopes(members).values() for ruling in several
-    ]
-    rulings += group_rulings.floors(members).values()
+    findings = [*itertools.chain(*group_rulings.envelopes(members).values())]
+    findings += group_rulings.floors(members).values()
     if baseline is not None:
-        rulings += [
-            ruling
-            for several in group_rulings.across(members, baseline).values()
-            for ruling in several
-            if ruling.finding.criterion == "score"
-        ]
-    return [ruling for ruling in rulings if label in (ruling.finding.where, ruling.finding.against)]
+        across = itertools.chain(*group_rulings.across(members, baseline).values())
+        findings += [finding for finding in across if finding.criterion == "score"]
+    return [finding for finding in findings if label in (finding.where, finding.against)]
 
 
 def compared(
@@ -367,9 +361,9 @@ def compared(
                 for peer in peers
             )
             or _any_against(
-                ruling
-                for ruling in _comparing(one.subject, peers, baseline)
-                if ruling.finding.criterion == "score" and ruling.finding.where not in red
+                finding
+                for finding in _comparing(one.subject, peers, baseline)
+                if finding.criterion == "score" and finding.where not in red
             )
         )
         if flagged or elsewhere:

@@ -38,16 +38,20 @@ from netproof.run.checks import (
     NetpipeConfigurations,
     NetpipeCurves,
 )
-from netproof.run.jobs import Job, MpiLaunches, NetpipeLaunches, Reader, Steps
-from netproof.run.mixins import Launched, Referenced
-from netproof.run.on_demand import (
+from netproof.run.experiments import (
+    AlgorithmCheck,
+    AlgorithmLaunches,
     GpcnetCheck,
     GpcnetLaunches,
     LoadCheck,
     LoadLaunches,
     TailsCheck,
     TailsLaunches,
+    TuningCheck,
+    TuningLaunches,
 )
+from netproof.run.jobs import Job, MpiLaunches, NetpipeLaunches, Reader, Steps
+from netproof.run.mixins import Launched, Referenced
 from netproof.run.pairs import PairCheck, PairLaunches
 from netproof.run.repeats import (
     ComparedRepeat,
@@ -57,4 +61,3 @@ from netproof.run.repeats import (
     NetpipeRepeat,
     Repeat,
 )
-from netproof.run.tuning import AlgorithmCheck, AlgorithmLaunches, TuningCheck, TuningLaunches

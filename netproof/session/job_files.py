@@ -11,7 +11,7 @@ from pathlib import Path
 from netproof.benchmarks import netpipe, registry
 from netproof.benchmarks.outputs import text_of
 from netproof.errors import NetproofError, shortened
-from netproof.measurement import counter_readings, disturbance, pace, twin
+from netproof.measurement import counters, disturbance, pace, twin
 from netproof.measurement.case import Case
 from netproof.measurement.curve import Curve
 from netproof.measurement.payload import Exchanged, Payload
@@ -173,7 +173,7 @@ def crashes(
         errors = folder / f"{step}~{attempt}.err"
         said, died = said_at_end(errors), died_first(errors)
         said += last_printed(folder / f"{step}~{attempt}.out") if not said else []
-        words, counted = " | ".join(said), counter_readings.of_crash(errors)
+        words, counted = " | ".join(said), counters.of_crash(errors)
         found.append(Crash(number, attempt, entry.order, entry.status, died, words, counted))
     raise AssertionError("the count has no end")
 
@@ -234,7 +234,7 @@ def read_launch(
     if faults:
         raise Incomplete(faults)
     loads = disturbance.loads(errors, said, cpu_by_node(said))
-    counted = counter_readings.counters(errors, said, {use.node for use in ranks})
+    counted = counters.counters(errors, said, {use.node for use in ranks})
     return Launch(
         number,
         entry.order,

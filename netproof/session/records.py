@@ -1,9 +1,10 @@
 """A session's folder: what each test left, written when the test has it, and read again.
 
 A run makes the folder before its first job. Each test writes a record of its own, whole or not at
-all, and ReFrame's report refers to it by path and SHA-256. A job's record has all cases that it
-measured. Where ReFrame left no report, since the run goes on or was killed, the records are read
-alone: what no record has was not measured.
+all, and ReFrame's report refers to it by path and SHA-256. Each case of a record, and each launch
+of pairs, is a file in a folder of the record's name, to which the record refers by SHA-256: no file
+grows with both the nodes and the cases. Where ReFrame left no report, since the run goes on or was
+killed, the records are read alone: what no record has was not measured.
 """
 
 from __future__ import annotations
@@ -43,7 +44,7 @@ HEADER = "session.json"
 PLAN_FILE = "plan.json"
 """What a job was to run, in which order, next to its output."""
 
-FORMAT = 2
+FORMAT = 3
 
 CASES = "netproof_cases"
 """The key under which a job's record has its cases: measured, or why not."""
@@ -52,6 +53,14 @@ MEASURED = "netproof_measured"
 
 ASKED = "netproof_asked"
 """The key under which a job's record has what the job is to measure, from before it begins."""
+
+PARTS = {
+    CASES: "cases",
+    "netproof_again": "cases",
+    "netproof_further": "cases",
+    "netproof_pairs": "launches",
+}
+"""Keys of a record, and the list below each whose entries have files of their own."""
 
 ENDED_EARLY = "the run has left no report: it goes on, or was ended"
 
@@ -81,6 +90,11 @@ class _Record:
     format: int
     test: _Test
     values: dict[str, Any]
+
+
+@dataclass(frozen=True)
+class _Part:
+    value: dict[str, Any]
     counter_names: list[list[str]]
 
 
@@ -185,36 +199,63 @@ def new_path(folder: Path, test: Mapping[str, Any]) -> Path:
 
 def write(path: Path, test: Mapping[str, Any], values: Mapping[str, Any]) -> dict[str, str]:
     """Write what a test left, and return the reference to it for ReFrame's report."""
-    names: dict[tuple[str, ...], int] = {}
-    record = {"format": FORMAT, "test": dict(test), "values": _folded(dict(values), names)}
-    record["counter_names"] = [list(several) for several in names]
-    text = sealed(record)
+    values = dict(values)
+    for key, below in PARTS.items():
+        if values.get(key):
+            several = [_part(path, one) for one in values[key][below]]
+            values[key] = {**values[key], below: several}
+    text = sealed({"format": FORMAT, "test": dict(test), "values": values})
     writing.replace(path, text)
-    return {
-        "path": f"{path.parent.name}/{path.name}",
-        "sha256": hashlib.sha256(text.encode()).hexdigest(),
-    }
+    return {"path": f"{path.parent.name}/{path.name}", "sha256": _sha256(text.encode())}
+
+
+def _part(path: Path, value: Any) -> str:
+    """Write an entry of a record, unless it is written, and return its SHA-256."""
+    if isinstance(value, str):
+        return value
+    names: dict[tuple[str, ...], int] = {}
+    part = {"value": _folded(value, names)}
+    part["counter_names"] = [list(several) for several in names]
+    text = json.dumps(part, separators=(",", ":"), allow_nan=False) + "\n"
+    sha256 = _sha256(text.encode())
+    target = _part_path(path, sha256)
+    if not target.exists():
+        target.parent.mkdir(exist_ok=True)
+        writing.replace(target, text)
+    return sha256
+
+
+def _part_path(record: Path, sha256: str) -> Path:
+    return record.with_suffix("") / f"{sha256[:32]}.json"
+
+
+def _sha256(content: bytes) -> str:
+    return hashlib.sha256(content).hexdigest()
 
 
 def sealed(record: Mapping[str, Any]) -> str:
     """Return a record as JSON whose last key is the SHA-256 of what stands before it."""
     text = json.dumps(record, separators=(",", ":"), allow_nan=False).removesuffix("}")
-    return f'{text},"sha256":"{hashlib.sha256(text.encode()).hexdigest()}"}}\n'
+    return f'{text},"sha256":"{_sha256(text.encode())}"}}\n'
 
 
 def _unsealed(path: Path, content: bytes) -> Any:
     """Return a record's values without its SHA-256; NetproofError where that is another one."""
     body, seal = content[:-_SEAL], content[-_SEAL:]
-    if seal != b',"sha256":"%b"}\n' % hashlib.sha256(body).hexdigest().encode():
-        raise NetproofError(f"{path}: is damaged or cut short: its SHA-256 is another one")
+    if seal != b',"sha256":"%b"}\n' % _sha256(body).encode():
+        raise NetproofError(f"{path}: is damaged or cut short: {_OTHER}")
     return json_reading.json_value(body.decode() + "}", path)
 
+
+_OTHER = (
+    "its SHA-256 is not the one written; restore the session's folder from a backup, or run again"
+)
 
 _SEAL = len(',"sha256":""}\n') + 64
 
 
 def _folded(value: Any, names: dict[tuple[str, ...], int]) -> Any:
-    """Return plain values in which counters refer to the record's sets of names, by number.
+    """Return plain values in which counters refer to sets of names, by number.
 
     A node has hundreds of counters, by the same names in every launch.
     """
@@ -395,18 +436,15 @@ def _cases(test: dict[str, Any], path: Path) -> dict[tuple[Any, ...], dict[str, 
     return found
 
 
-def read(path: Path, sha256: str | None = None) -> dict[str, Any]:
-    """Return a record, checked; NetproofError, with the path, where it is none or another's."""
+def read(path: Path, sha256: str | None = None, *, parts: bool = True) -> dict[str, Any]:
+    """Return a record, checked, with its ``parts``, else with the SHA-256 of each.
+
+    Raise NetproofError, with the path, where it is none or another's.
+    """
     trust.insist(path, "a record of the session", data=True)
-    try:
-        content = loading.read_bytes(path)
-    except OSError as error:
-        raise NetproofError(
-            f"{path}: cannot be read: {error.strerror}; the report refers to it, so keep the"
-            " session's folder next to the report"
-        ) from error
-    if sha256 is not None and hashlib.sha256(content).hexdigest() != sha256:
-        raise NetproofError(f"{path}: is not what the test left: its SHA-256 is another one")
+    content = _content(
+        path, sha256, "the report refers to it, so keep the session's folder next to the report"
+    )
     try:
         record = _unsealed(path, content)
     except UnicodeDecodeError as error:
@@ -417,8 +455,33 @@ def read(path: Path, sha256: str | None = None) -> dict[str, Any]:
             f"{path}: is no record, or of format {form!r}, and this netproof reads {FORMAT}"
         )
     codec.decode(_Record, record, f"{path}: is no record")
+    for key, below in PARTS.items() if parts else ():
+        values = record["values"].get(key)
+        if values:
+            several = codec.decode(dict[str, Any], values, f"{path}: {key}").get(below)
+            hashes = codec.decode(list[str], several, f"{path}: {key}.{below}")
+            record["values"][key] = {**values, below: [_read_part(path, one) for one in hashes]}
+    return record
+
+
+def _read_part(record: Path, sha256: str) -> Any:
+    path = _part_path(record, sha256)
+    content = _content(path, sha256, "its record refers to it, so keep the session's folder whole")
+    part = json_reading.json_value(content.decode(), path)
+    codec.decode(_Part, part, f"{path}: is no part of a record")
     try:
-        _unfold(record["values"], record["counter_names"])
+        _unfold(part["value"], part["counter_names"])
     except (IndexError, TypeError) as error:
         raise NetproofError(f"{path}: counters without names: {error}") from error
-    return record
+    return part["value"]
+
+
+def _content(path: Path, sha256: str | None, remedy: str) -> bytes:
+    """Return a file's bytes; NetproofError where it is missing or has another SHA-256."""
+    try:
+        content = loading.read_bytes(path)
+    except OSError as error:
+        raise NetproofError(f"{path}: cannot be read: {error.strerror}; {remedy}") from error
+    if sha256 is not None and _sha256(content) != sha256:
+        raise NetproofError(f"{path}: is not what the test left: {_OTHER}")
+    return content

@@ -2,13 +2,30 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+import math
+from enum import StrEnum
+from typing import Annotated, ClassVar
 
 from pydantic import AfterValidator, Field
 
 from netproof.intake.models import Several, Written
-from netproof.localization.accused import AccusationSettings
-from netproof.localization.observations import PairQuantity
+
+
+class PairQuantity(StrEnum):
+    """Time of a small message in µs, or rate of a large one in MB/s.
+
+    ``BOTH_WAYS``: the rate while both nodes send, which loads what pairs share as far as it can.
+    """
+
+    LATENCY = "latency"
+    RATE = "rate"
+    BOTH_WAYS = "rate both ways"
+
+    @property
+    def of_nodes(self) -> bool:
+        """True if nodes are judged by it, and not only what several pairs share."""
+        return self is not PairQuantity.BOTH_WAYS
+
 
 _Share = Annotated[float, Field(gt=0, lt=1, title="a share between 0 and 1")]
 _Word = Annotated[str, Field(pattern=r"^\S+$", title="a word")]
@@ -26,23 +43,19 @@ class PairSettings(Written):
     """Rounds of pairs on a partition."""
 
     slower: _Share = Field(
-        AccusationSettings.slower,
+        0.10,
         description="share by which a node's rate has to be lower than the others' to count",
     )
     slower_latency: _Share = Field(
-        AccusationSettings.slower_latency,
+        0.25,
         description="the same of one over its latency: 0.25 is a third longer",
     )
-    error: _Share = Field(
-        AccusationSettings.error, description="share of healthy runs that accuse anyone, at most"
-    )
+    error: _Share = Field(0.001, description="share of healthy runs that accuse anyone, at most")
     missed: _Share = Field(
-        AccusationSettings.missed,
+        0.01,
         description="probability that a node which is slower by `slower` is cleared",
     )
-    rounds: Annotated[int, Field(ge=2)] = Field(
-        AccusationSettings.rounds, description="most rounds of mode `quick`"
-    )
+    rounds: Annotated[int, Field(ge=2)] = Field(16, description="most rounds of mode `quick`")
     quantities: Several[Annotated[PairQuantity, Field(strict=False), AfterValidator(_of_nodes)]] = (
         Field(
             tuple(one for one in PairQuantity if one.of_nodes),
@@ -67,12 +80,16 @@ class PairSettings(Written):
         (), description="environments that make rounds of pairs, each its own; by default one"
     )
 
-    def accusation(self) -> AccusationSettings:
-        """Return the settings of accusations."""
-        return AccusationSettings(
-            slower=self.slower,
-            slower_latency=self.slower_latency,
-            error=self.error,
-            missed=self.missed,
-            rounds=self.rounds,
-        )
+    disturbed_share: ClassVar[float] = 0.01
+    """Expected share of disturbed measurements, a tenth of that of noise wider than the rest."""
+
+    resolution: ClassVar[float] = 0.001
+    """Least relative difference that is believed."""
+
+    def counts(self, quantity: PairQuantity) -> float:
+        """Return the least slowness of a quantity that counts, a logarithm."""
+        latency = quantity is PairQuantity.LATENCY
+        return -math.log1p(-(self.slower_latency if latency else self.slower))
+
+
+DEFAULTS = PairSettings()

@@ -12,6 +12,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from netproof.benchmarks.registry import FEATURES
+from netproof.criteria.settings import gone
 from netproof.errors import NetproofError, without_middle
 from netproof.intake import models, trust
 from netproof.intake.models import Written
@@ -241,6 +242,8 @@ def _partition(
                 "extras['retired']",
                 f"{environ!r} is among its environs: take it out of one of the two",
             )
+    for reason in gone(extras["criteria"]) if "criteria" in good else ():
+        file.refuse(place, "extras['criteria']", reason)
     if "pairs" in good:
         for reason in _no_pairs(extras, environs, sound):
             file.refuse(place, "extras['pairs']", f"environments: {reason}")

@@ -7,7 +7,8 @@ from collections.abc import Sequence
 
 import pyarrow as pa
 
-from netproof.criteria import READABLE, ScoreSettings
+from netproof.criteria import READABLE
+from netproof.criteria.score import SCORE
 from netproof.measurement.landmark_table import RATES
 from netproof.site.partition import ScoreBaseline
 from netproof.store.columns import KEY
@@ -120,7 +121,7 @@ def counted(store: Store, sessions: Sequence[StoredSession]) -> pa.Table:
 
 
 _SCORED = {
-    "least": ScoreSettings().least_size,
+    "least": SCORE.least_size,
     "shortest": READABLE[0],
     "longest": READABLE[1],
 }

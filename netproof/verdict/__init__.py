@@ -1,1 +1,1 @@
-"""The verdict on a session: rulings, references, and stored results compared with."""
+"""The verdict on a session: findings, references, and stored results compared with."""

@@ -20,7 +20,7 @@ from netproof.session.session import CheckResult, Session
 from netproof.site.matrix import Matrix, matrix
 from netproof.verdict.case_rulings import companion_keys
 from netproof.verdict.group_rulings import group
-from netproof.verdict.judge import AGAINST, rulings_along, skipped_by, subject
+from netproof.verdict.judge import AGAINST, findings_along, skipped_by, subject
 from netproof.verdict.options import AlongsideOptions
 from netproof.verdict.subject import Subject, disturbances
 from netproof.verdict.verdict import Alongside, StoredResult
@@ -142,10 +142,10 @@ def _good(
         for key in {key for one in here.values() for key in companion_keys(one.case)} - here.keys()
         if key in results
     }
-    ruled = rulings_along([*here.values(), *compared.values()], session)
+    ruled = findings_along([*here.values(), *compared.values()], session)
     made = questions.provenance(store, stored)
     for key, one in here.items():
-        if not any(ruling.level in AGAINST for ruling in ruled[key]) and not disturbances(one):
+        if not any(finding.level in AGAINST for finding in ruled[key]) and not disturbances(one):
             yield one, results[key], made
 
 

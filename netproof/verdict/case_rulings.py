@@ -1,8 +1,8 @@
-"""Findings and rulings along each measured case's curve.
+"""Findings along each measured case's curve.
 
 The same functions judge inside a run and over a stored session. ``along`` needs one case, and those
 of the same job that it is compared with; ``group_rulings.across`` needs every configuration that
-ran a function. ``rule`` turns a finding, with its confirmation, into a ruling of the verdict.
+ran a function. ``rule`` gives a finding, with its confirmation, the verdict's level.
 """
 
 from __future__ import annotations
@@ -30,7 +30,6 @@ from netproof.verdict import limits
 from netproof.verdict.limits import Limits
 from netproof.verdict.subject import (
     FLAGS,
-    Ruling,
     Subject,
     disturbances,
     undisturbed,
@@ -297,23 +296,22 @@ def bounds_of(criterion: str, settings: Settings, *, inside: bool = False) -> Bo
     return getattr(settings, key)
 
 
-def rule(subject: Subject, finding: Finding, confirmation: Confirmation | None) -> Ruling:
-    """Return the ruling on a finding, with its confirmation by measuring again.
+def rule(subject: Subject, finding: Finding, confirmation: Confirmation | None = None) -> Finding:
+    """Return a finding with the verdict's level, by its confirmation by measuring again.
 
     A flag that should have been measured again and was not counts as it is. An undefined finding
     fails where a bound is asserted. The share of the line rate is then shown with the reason, and
     a reference that asks for it fails. A flaw that the site knows of is shown with the site's
     reason, unless it is an error of measurement.
     """
-    ruling = _rule(subject, finding, confirmation)
+    ruled = _rule(subject, finding, confirmation)
     flaw = subject.known_flaw()
-    excused = ruling.level in FLAGS or ruling.level is Level.INCONCLUSIVE
+    excused = ruled.level in FLAGS or ruled.level is Level.INCONCLUSIVE
     if flaw is None or not excused or _of_measurement(finding):
-        return ruling
+        return ruled
     if finding.level is Level.UNDEFINED:
-        return ruling
-    reason = f"{ruling.reason}; known: {flaw}"
-    return dataclasses.replace(ruling, level=Level.SHOWN, reason=reason, known=flaw)
+        return ruled
+    return ruled.ruled(Level.SHOWN, f"; known: {flaw}", known=flaw)
 
 
 def _of_measurement(finding: Finding) -> bool:
@@ -321,10 +319,10 @@ def _of_measurement(finding: Finding) -> bool:
     return criterion is not None and criterion.of_measurement
 
 
-def _rule(subject: Subject, finding: Finding, confirmation: Confirmation | None) -> Ruling:
+def _rule(subject: Subject, finding: Finding, confirmation: Confirmation | None) -> Finding:
     if finding.level is Level.UNDEFINED:
         if finding.criterion == CRITERION:
-            return Ruling(finding, Level.FAIL, finding.reason)
+            return finding.ruled(Level.FAIL)
         bounds = bounds_of(
             finding.criterion, subject.settings, inside=subject.case.path == "inside"
         )
@@ -335,22 +333,22 @@ def _rule(subject: Subject, finding: Finding, confirmation: Confirmation | None)
             asserted = False
         if BY_FINDING[finding.criterion].of_counters:
             asserted = bool(bounds.not_known)
-        return Ruling(finding, Level.FAIL if asserted else Level.SHOWN, finding.reason)
+        return finding.ruled(Level.FAIL if asserted else Level.SHOWN)
     if finding not in flagged([finding]):
-        return Ruling(finding, finding.level, finding.reason)
+        return finding
     if confirmation is None:
-        return Ruling(finding, finding.level, f"{finding.reason}; it was not measured again")
+        return finding.ruled(finding.level, "; it was not measured again")
+    level, more = finding.level, f"; {confirmation.reason}"
     if confirmation.level is Level.UNDEFINED:
-        reason = f"{finding.reason}; {confirmation.why}"
-        return Ruling(finding, finding.level, reason, confirmation)
-    reason = f"{finding.reason}; {confirmation.reason}"
-    if confirmation.level is Level.INCONCLUSIVE:
+        more = f"; {finding.where}: {confirmation.reason}"
+    elif confirmation.level is Level.INCONCLUSIVE:
         level = Level.INCONCLUSIVE if finding.level is Level.FAIL else Level.SHOWN
-        return Ruling(finding, level, reason, confirmation)
-    # Closer steps may show worse than the flag; only the flag was to be confirmed.
-    milder = Level.WARN if Level.WARN in (finding.level, confirmation.level) else finding.level
-    level = milder if confirmation.confirmed else Level.SHOWN
-    return Ruling(finding, level, reason, confirmation)
+    elif not confirmation.confirmed:
+        level = Level.SHOWN
+    elif confirmation.level is Level.WARN:
+        # Closer steps may show worse than the flag; only the flag was to be confirmed.
+        level = Level.WARN
+    return finding.ruled(level, more, confirmation=confirmation)
 
 
 REFINEMENT = "refinement"
@@ -388,14 +386,14 @@ def closer_sizes(subject: Subject) -> tuple[tuple[int, ...], ...]:
     return tuple(found)
 
 
-def closer_rulings(subject: Subject, again: MeasuredAgain | None) -> tuple[Ruling, ...]:
-    """Return the rulings on closer sizes, one for each region with a finding.
+def closer_findings(subject: Subject, again: MeasuredAgain | None) -> tuple[Finding, ...]:
+    """Return the findings at closer sizes, one for each region at most.
 
     A region that was not measured at closer sizes is shown; one with too few complete launches is
     inconclusive.
     """
-    found = (_closer_ruling(subject, region, again) for region in criteria.regions(places(subject)))
-    return tuple(ruling for ruling in found if ruling is not None)
+    found = (_closer(subject, region, again) for region in criteria.regions(places(subject)))
+    return tuple(finding for finding in found if finding is not None)
 
 
 def closer_settled(subject: Subject, again: MeasuredAgain | None, most: int) -> bool:
@@ -415,7 +413,7 @@ def closer_settled(subject: Subject, again: MeasuredAgain | None, most: int) -> 
         return False
     undisturbed = again.calm(subject.settings.disturbance)
     return not undisturbed or all(
-        ruling.level is not Level.INCONCLUSIVE for ruling in closer_rulings(subject, again)
+        finding.level is not Level.INCONCLUSIVE for finding in closer_findings(subject, again)
     )
 
 
@@ -433,15 +431,15 @@ def _near_flag(place: Bend, flag: Finding) -> bool:
     return flag.size is not None and flag.size / 2 <= place.size <= 2 * flag.size
 
 
-def _closer_ruling(subject: Subject, region: Region, again: MeasuredAgain | None) -> Ruling | None:
+def _closer(subject: Subject, region: Region, again: MeasuredAgain | None) -> Finding | None:
     grid, settings = subject.measured.first().curve.sizes, subject.settings
     strongest = max(region.places, key=lambda place: place.disagreement)
     looked_for = f"looked for since {strongest.why}"
 
-    def unknown(level: Level, why: str, *more: str) -> Ruling:
+    def unknown(level: Level, why: str, *more: str) -> Finding:
         span = f"from {region.below} to {region.above} bytes {why}"
         reason, size = "; ".join((span, looked_for, *more)), region.places[0].size
-        return rule(subject, Finding(REFINEMENT, level, str(subject), reason, size), None)
+        return rule(subject, Finding(REFINEMENT, level, str(subject), reason, size))
 
     not_measured = "it was not measured at closer sizes"
     if again is None:
@@ -465,9 +463,9 @@ def _closer_ruling(subject: Subject, region: Region, again: MeasuredAgain | None
     shown = criteria.found_closer(region, grid, curves, _held(subject), where=str(subject))
     if shown is None:
         return None
-    level = shown.finding.level
+    level, confirmed = shown.level, shown.confirmation
     why = [
-        f"{shown.flagged} of {shown.launches} launches at closer sizes show it{where}",
+        f"{confirmed.flagged} of {confirmed.launches} launches at closer sizes show it{where}",
         looked_for,
         *again.faults,
     ]
@@ -476,8 +474,7 @@ def _closer_ruling(subject: Subject, region: Region, again: MeasuredAgain | None
         why.append(f"the machine was disturbed: {'; '.join(noise)}")
         if level is Level.FAIL:
             level = Level.INCONCLUSIVE
-    confirmed = Confirmation(shown.finding, level, shown.flagged, shown.launches, "; ".join(why))
-    return rule(subject, shown.finding, confirmed)
+    return rule(subject, shown, dataclasses.replace(confirmed, level=level, reason="; ".join(why)))
 
 
 def settled(
@@ -510,14 +507,14 @@ def failed(
 ) -> bool:
     """Check whether a flag or a place at closer sizes is settled, and fails its case."""
     to_come = 0 if again is None else max(most - len(again.launches) - len(again.faults), 0)
-    rulings = [
+    ruled = [
         rule(subject, flag, confirmation(subject, flag, again))
         for flag in flags
         if again is not None and _settled(subject, flag, again, to_come)
     ]
     if closer_settled(subject, again, most):
-        rulings += closer_rulings(subject, again)
-    return any(ruling.level is Level.FAIL for ruling in rulings)
+        ruled += closer_findings(subject, again)
+    return any(finding.level is Level.FAIL for finding in ruled)
 
 
 def confirmation(
@@ -551,29 +548,29 @@ def confirmation(
 
 def rule_all(
     subject: Subject, findings: Sequence[Finding], again: MeasuredAgain | None
-) -> tuple[Ruling, ...]:
-    """Return the rulings on findings along a curve, with what was measured again.
+) -> tuple[Finding, ...]:
+    """Return findings along a curve with the verdict's levels, by what was measured again.
 
-    Rulings on sizes between those of the curve follow, see ``closer_rulings``.
+    Findings at sizes between those of the curve follow, see ``closer_findings``.
     """
     flags = flagged(findings)
-    rulings = tuple(
+    ruled = tuple(
         rule(subject, finding, confirmation(subject, finding, again) if finding in flags else None)
         for finding in findings
     )
-    rulings += closer_rulings(subject, again)
+    ruled += closer_findings(subject, again)
     if again is None or not again.crashes:
-        return rulings
+        return ruled
     where = str(subject)
     why = f"around flagged sizes {'; '.join(map(str, again.crashes))}"
     crashes = Finding("crashes", Level.WARN, where, why, value=len(again.crashes))
-    return (*rulings, rule(subject, crashes, None))
+    return (*ruled, rule(subject, crashes))
 
 
-def rulings(
+def findings_along(
     subjects: Sequence[Subject], repeats: Mapping[tuple, MeasuredAgain]
-) -> dict[tuple, tuple[Ruling, ...]]:
-    """Return the rulings along the curves of cases, each compared with the others, by their keys.
+) -> dict[tuple, tuple[Finding, ...]]:
+    """Return the findings along the curves of cases, each compared with the others, by their keys.
 
     ``repeats``: around flagged sizes and at closer ones, by the case's key.
     """

@@ -128,15 +128,16 @@ def _counted(cases: Sequence[Case]) -> str:
 
 
 def _of_case(judged: CaseVerdict) -> Iterator[Failure]:
-    """Yield a failure for each fault of a case and each ruling that fails it."""
+    """Yield a failure for each fault of a case and each finding that fails it."""
     kind, cases = FailureKind.BOUND if judged.complete else FailureKind.CASE, (judged.case,)
     for why in judged.faults:
         yield Failure(kind, f"{judged.case}: {why}", why, cases)
-    for one in judged.rulings:
+    for one in judged.findings:
         if one.level is Level.FAIL:
             more = judged if one.confirmation is not None else None
-            beyond = excess(one.finding)
-            yield Failure(FailureKind.BOUND, one.why, one.reason, cases, excess=beyond, judged=more)
+            yield Failure(
+                FailureKind.BOUND, one.why, one.reason, cases, excess=excess(one), judged=more
+            )
 
 
 def excess(finding: Finding) -> float:
@@ -290,14 +291,14 @@ def crossovers(verdict: Verdict) -> tuple[Crossover, ...]:
 
 def red_sizes(judged: CaseVerdict) -> tuple[int, ...]:
     """Return the sizes in bytes at which a criterion fails the case, increasing."""
-    failed = (one for one in judged.rulings if one.level is Level.FAIL)
-    return tuple(sorted({size for ruling in failed for size in ruling.sizes()}))
+    failed = (one for one in judged.findings if one.level is Level.FAIL)
+    return tuple(sorted({size for finding in failed for size in finding.sizes()}))
 
 
 def red_criteria(judged: CaseVerdict) -> tuple[str, ...]:
     """Return the names of the criteria that fail the case."""
-    failed = (one for one in judged.rulings if one.level is Level.FAIL)
-    return tuple(dict.fromkeys(ruling.finding.criterion for ruling in failed))
+    failed = (one for one in judged.findings if one.level is Level.FAIL)
+    return tuple(dict.fromkeys(finding.criterion for finding in failed))
 
 
 def broken(judged: CaseVerdict) -> str:

@@ -1,4 +1,4 @@
-"""Rulings across configurations: envelope, score, floor, and what has to agree."""
+"""Findings across configurations: envelope, score, floor, and what has to agree."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from netproof.measurement.interval import FEWEST_RANKED
 from netproof.measurement.pace import Pace, unlike
 from netproof.site.partition import ScoreBaseline
 from netproof.verdict.case_rulings import companion, rule
-from netproof.verdict.subject import Ruling, Subject, disturbances, undisturbed, without_noise
+from netproof.verdict.subject import Subject, disturbances, undisturbed, without_noise
 
 MOST_REASONS = 2
 """Reasons in a sentence on launches that do not count."""
@@ -144,8 +144,8 @@ def group(case: Case) -> tuple:
 
 def across(
     subjects: Sequence[Subject], baseline: ScoreBaseline | None
-) -> dict[tuple, tuple[Ruling, ...]]:
-    """Return the rulings across configurations on each case, by its key: criteria 1, 2, 18 to 20.
+) -> dict[tuple, tuple[Finding, ...]]:
+    """Return the findings across configurations on each case, by its key: criteria 1, 2, 18 to 20.
 
     ``baseline``: None where it is no part of what was to run; then there is no score. A lone
     configuration has no envelope: that is undefined, and red only if another one was expected and
@@ -155,23 +155,19 @@ def across(
     for subject in subjects:
         if subject.measured.curve.sizes != (0,):
             by_group[group(subject.case)].append(subject)
-    rulings: dict[tuple, tuple[Ruling, ...]] = {}
+    several: dict[tuple, tuple[Finding, ...]] = {}
     for members in by_group.values():
         floor = floors(members)
         of_baseline = [one for one in members if baseline is not None and _is(one, baseline)]
         for subject, found in envelopes(members).items():
-            red = [
-                ruling.finding.size
-                for ruling in found
-                if ruling.level is Level.FAIL and ruling.finding.size is not None
-            ]
+            red = [one.size for one in found if one.level is Level.FAIL and one.size is not None]
             score = _score(subject, of_baseline, baseline, red)
             of_floor = [floor[subject]] if subject in floor else []
-            rulings[subject.case.key()] = (*_folded(found), *of_floor, score)
+            several[subject.case.key()] = (*_folded(found), *of_floor, score)
     for subject, finding in (*agreements(subjects), *over_ranks(subjects)):
         key = subject.case.key()
-        rulings[key] = (*rulings.get(key, ()), rule(subject, finding, None))
-    return rulings
+        several[key] = (*several.get(key, ()), rule(subject, finding))
+    return several
 
 
 def agreements(subjects: Iterable[Subject]) -> Iterator[tuple[Subject, Finding]]:
@@ -231,7 +227,7 @@ def over_ranks(subjects: Iterable[Subject]) -> Iterator[tuple[Subject, Finding]]
                 many,
                 where=str(fewer),
                 against=str(more),
-                settings=fewer.settings.monotony,
+                settings=fewer.settings.growth,
             )
             yield fewer, without_noise(monotony, noise)
 
@@ -270,8 +266,10 @@ class _Members:
         return dataclasses.replace(finding, level=Level.INCONCLUSIVE, reason=reason)
 
 
-def envelopes(members: Sequence[Subject], of: Subject | None = None) -> dict[Subject, list[Ruling]]:
-    """Return the rulings on each size that the envelope of one group's cases flags.
+def envelopes(
+    members: Sequence[Subject], of: Subject | None = None
+) -> dict[Subject, list[Finding]]:
+    """Return the findings on each size that the envelope of one group's cases flags.
 
     ``of``: the one of them that is asked for, None for all.
     """
@@ -281,7 +279,7 @@ def envelopes(members: Sequence[Subject], of: Subject | None = None) -> dict[Sub
     }
     # Partitions may have bounds of their own; mostly they have the same.
     found: dict[Bounds, dict[str, list[Finding]]] = {}
-    rulings: dict[Subject, list[Ruling]] = {}
+    ruled: dict[Subject, list[Finding]] = {}
     for member in members if of is None else [of]:
         settings = member.settings.envelope
         if settings not in found:
@@ -295,16 +293,16 @@ def envelopes(members: Sequence[Subject], of: Subject | None = None) -> dict[Sub
                 only=None if of is None else str(of),
             ):
                 found[settings][finding.where].append(finding)
-        rulings[member] = [
-            Ruling(one, Level.SHOWN, one.reason)
+        ruled[member] = [
+            one.ruled(Level.SHOWN)
             if len(members) == 1 and one.level is Level.UNDEFINED
-            else rule(member, known.weighed(one), None)
+            else rule(member, known.weighed(one))
             for one in found[settings][str(member)]
         ]
-    return rulings
+    return ruled
 
 
-def floors(members: Sequence[Subject], of: Subject | None = None) -> dict[Subject, Ruling]:
+def floors(members: Sequence[Subject], of: Subject | None = None) -> dict[Subject, Finding]:
     """Return how cases of one group score against other environments of their partition.
 
     What does not go over TCP is compared with what does not either. A case without another
@@ -314,7 +312,7 @@ def floors(members: Sequence[Subject], of: Subject | None = None) -> dict[Subjec
     by_place: dict[tuple, list[Subject]] = defaultdict(list)
     for member in members:
         by_place[_place(member)].append(member)
-    rulings = {}
+    ruled = {}
     for member in members if of is None else [of]:
         where, settings, environment = str(member), member.settings, member.case.environment
         others = [
@@ -333,8 +331,8 @@ def floors(members: Sequence[Subject], of: Subject | None = None) -> dict[Subjec
             weighed=known.weighed,
         )
         if finding is not None:
-            rulings[member] = rule(member, finding, None)
-    return rulings
+            ruled[member] = rule(member, finding)
+    return ruled
 
 
 def _place(one: Subject) -> tuple:
@@ -363,18 +361,16 @@ def _pairs(members: Sequence[Subject]) -> dict[tuple[str, str], Pairs]:
     return {sides: chosen(several, needed[sides]) for sides, several in made.items()}
 
 
-def _folded(rulings: Sequence[Ruling]) -> list[Ruling]:
-    """Return one ruling per level, on the size that is furthest off, naming the other sizes."""
+def _folded(findings: Sequence[Finding]) -> list[Finding]:
+    """Return one finding per level, on the size that is furthest off, naming the other sizes."""
     folded = []
-    for level in dict.fromkeys(ruling.level for ruling in rulings):
-        several = [ruling for ruling in rulings if ruling.level is level]
-        worst = max(several, key=lambda ruling: ruling.finding.value or 0)
+    for level in dict.fromkeys(finding.level for finding in findings):
+        several = [finding for finding in findings if finding.level is level]
+        worst = max(several, key=lambda finding: finding.value or 0)
         others = tuple(
-            ruling.finding.size
-            for ruling in several
-            if ruling is not worst and ruling.finding.size is not None
+            finding.size for finding in several if finding is not worst and finding.size is not None
         )
-        more = at_sizes([ruling.finding for ruling in several])
+        more = at_sizes(several)
         folded.append(dataclasses.replace(worst, reason=worst.reason + more, others=others))
     return folded
 
@@ -389,11 +385,11 @@ def _score(
     of_baseline: Sequence[Subject],
     baseline: ScoreBaseline | None,
     red: Sequence[int],
-) -> Ruling:
+) -> Finding:
     settings, where = subject.settings.score, str(subject)
     if baseline is None:
         why = "score undefined: the baseline is no part of this run"
-        return rule(subject, Finding("score", Level.UNDEFINED, where, why), None)
+        return rule(subject, Finding("score", Level.UNDEFINED, where, why))
     base = [undisturbed(member).measured for member in of_baseline]
     finding = criteria.score(
         [launch.curve for launch in undisturbed(subject).measured.launches],
@@ -413,7 +409,7 @@ def _score(
             reason = f"{finding.reason}; the machine was disturbed: {'; '.join(noise)}"
             weighed = dataclasses.replace(finding, reason=reason)
         finding = dataclasses.replace(weighed, disturbed=noise)
-    return rule(subject, finding, None)
+    return rule(subject, finding)
 
 
 def _baseline_name(subject: Subject) -> str:

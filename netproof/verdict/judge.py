@@ -12,6 +12,7 @@ from netproof.criteria import Finding, Level
 from netproof.criteria.registry import BY_FINDING
 from netproof.errors import NetproofError
 from netproof.measurement.case import Case
+from netproof.pairs import verdict as pairs
 from netproof.session import again, reference_findings
 from netproof.session.again import MeasuredAgain
 from netproof.session.left import Left
@@ -20,10 +21,10 @@ from netproof.session.provenance import OfSession
 from netproof.session.session import GOOD_RESULTS, CheckResult, Session
 from netproof.site.matrix import Matrix
 from netproof.site.partition import Partition, ScoreBaseline
-from netproof.verdict import case_rulings, coverage, group_rulings, pairs, rejudge, traffic
+from netproof.verdict import case_rulings, coverage, group_rulings, rejudge, traffic
 from netproof.verdict import nodes as of_nodes
 from netproof.verdict.rejudge import Rejudged
-from netproof.verdict.subject import Ruling, Subject, disturbances
+from netproof.verdict.subject import Subject, disturbances
 from netproof.verdict.verdict import (
     NOT_IN_SESSION,
     Alongside,
@@ -35,7 +36,7 @@ from netproof.verdict.verdict import (
 )
 
 AGAINST = (Level.FAIL, Level.INCONCLUSIVE)
-"""Levels of a ruling that keep its case from passing."""
+"""Levels of a finding that keep its case from passing."""
 
 MOST_NODES = 4
 """Nodes that a sentence on a case names."""
@@ -72,7 +73,7 @@ def judge(
     }
     repeats = measured_again(session)
     stored = () if alongside is None else alongside.cases
-    along = rulings_along(list(subjects.values()), session)
+    along = findings_along(list(subjects.values()), session)
     across = group_rulings.across(
         [*subjects.values(), *(one.subject for one in stored)], matrix.baseline
     )
@@ -104,7 +105,9 @@ def judge(
     left = skipped_of(session, matrix)
     covered = coverage.judge(made, session, matrix.partitions, {one.case.partition for one in left})
     if alongside is not None:
-        ruled = (dataclasses.replace(one, rulings=across.get(one.case.key(), ())) for one in stored)
+        ruled = (
+            dataclasses.replace(one, findings=across.get(one.case.key(), ())) for one in stored
+        )
         alongside = dataclasses.replace(alongside, cases=tuple(ruled))
     return Verdict(
         tuple(judged),
@@ -139,16 +142,16 @@ def _judged(
     result: CheckResult | None,
     measured: Measured | None,
     today: Rejudged | None,
-    by_criteria: tuple[Ruling, ...],
+    by_criteria: tuple[Finding, ...],
     repeats: MeasuredAgain | None,
 ) -> CaseVerdict:
     """Return a case's verdict; ``today``: by today's references, None for the run's findings."""
     if today is not None:
-        faults, expected, by_references = today.faults, today.expected, today.rulings
+        faults, expected, by_references = today.faults, today.expected, today.findings
     else:
         faults, expected = faults_of(result)
         by_references = () if result is None else of_references(result)
-        if any(ruling.level in AGAINST for ruling in by_references):
+        if any(finding.level in AGAINST for finding in by_references):
             # ReFrame's own message has no interval.
             faults = ()
     if measured is not None:
@@ -159,8 +162,8 @@ def _judged(
         by_references = tuple(
             dataclasses.replace(one, reason=one.reason + where) for one in by_references
         )
-    rulings = (*by_references, *by_criteria)
-    return CaseVerdict(case, result, faults, expected, rulings, measured, repeats)
+    findings = (*by_references, *by_criteria)
+    return CaseVerdict(case, result, faults, expected, findings, measured, repeats)
 
 
 def _as_measured(matrix: Matrix, ran: Mapping[tuple, CheckResult]) -> dict[str, Partition]:
@@ -231,9 +234,11 @@ def subject(result: CheckResult, matrix: Matrix, measured_on: str = "") -> Subje
     return dataclasses.replace(as_it_was, switch=here.switch, settings=here.settings(), known=known)
 
 
-def rulings_along(subjects: Sequence[Subject], session: Session) -> dict[tuple, tuple[Ruling, ...]]:
-    """Return the rulings on findings along the curves of a session's cases, by their keys."""
-    return case_rulings.rulings(subjects, measured_again(session))
+def findings_along(
+    subjects: Sequence[Subject], session: Session
+) -> dict[tuple, tuple[Finding, ...]]:
+    """Return the findings along the curves of a session's cases, by their keys."""
+    return case_rulings.findings_along(subjects, measured_again(session))
 
 
 def measured_again(session: Session) -> Mapping[tuple, MeasuredAgain]:
@@ -272,10 +277,10 @@ def faults_of(result: CheckResult | None) -> tuple[tuple[str, ...], str]:
     return (), "fails as expected" if result.result == "xfail" else ""
 
 
-def of_references(result: CheckResult) -> tuple[Ruling, ...]:
-    """Return the run's rulings on a case's references; empty where it made none."""
+def of_references(result: CheckResult) -> tuple[Finding, ...]:
+    """Return the run's findings on a case's references; empty where it made none."""
     return tuple(
-        Ruling(one, Level.FAIL if one.level is Level.UNDEFINED else one.level, one.reason)
+        one.ruled(Level.FAIL if one.level is Level.UNDEFINED else one.level)
         for one in map(reference_findings.from_json, result.references or ())
     )
 
@@ -334,9 +339,7 @@ def _notes_on_cases(
     matrix: Matrix, judged: Sequence[CaseVerdict], alongside: Alongside | None
 ) -> list[str]:
     """Return what the criteria across configurations could not judge."""
-    alone = [
-        str(case) for case, _ in _undefined(judged, lambda one: one.finding.criterion == "envelope")
-    ]
+    alone = [str(case) for case, _ in _undefined(judged, lambda one: one.criterion == "envelope")]
     notes = []
     if alone:
         notes.append(
@@ -378,21 +381,21 @@ def _place(case: Case) -> ScoreBaseline:
 
 
 def _undefined(
-    judged: Sequence[CaseVerdict], wanted: Callable[[Ruling], bool]
+    judged: Sequence[CaseVerdict], wanted: Callable[[Finding], bool]
 ) -> Iterator[tuple[Case, Finding]]:
-    """Yield the undefined findings whose rulings are ``wanted``, each with its case."""
+    """Yield the undefined findings that are ``wanted``, each with its case."""
     for one in judged:
-        for ruling in one.rulings:
-            if ruling.finding.level is Level.UNDEFINED and wanted(ruling):
-                yield one.case, ruling.finding
+        for finding in one.findings:
+            if finding.own_level is Level.UNDEFINED and wanted(finding):
+                yield one.case, finding
 
 
 def _not_counted(judged: Sequence[CaseVerdict]) -> list[str]:
     """Return what the criteria on counters could not judge and did not assert, by reason."""
 
-    def by_counters(ruling: Ruling) -> bool:
-        criterion = BY_FINDING.get(ruling.finding.criterion)
-        return criterion is not None and criterion.of_counters and ruling.level is Level.SHOWN
+    def by_counters(finding: Finding) -> bool:
+        criterion = BY_FINDING.get(finding.criterion)
+        return criterion is not None and criterion.of_counters and finding.level is Level.SHOWN
 
     found: dict[tuple[str, str], dict[str, None]] = defaultdict(dict)
     for case, finding in _undefined(judged, by_counters):
@@ -417,7 +420,7 @@ def _without_share(judged: Sequence[CaseVerdict]) -> list[str]:
     """Return the cases whose share of the line rate is not defined, by the reason."""
     measured = {one.case: one.measured for one in judged}
     found: dict[str, list[str]] = defaultdict(list)
-    for case, finding in _undefined(judged, lambda one: one.finding.criterion == "line rate"):
+    for case, finding in _undefined(judged, lambda one: one.criterion == "line rate"):
         why = None
         if measured[case]:
             why = measured[case].landmarks.why("asymptotic_mb_s", figures=False)
@@ -490,13 +493,13 @@ def unsettled_of(session: Session) -> dict[tuple, Unsettled]:
     ran = {key: one for key, one in _last_results(session).items() if one.measured}
     subjects = {key: _own_subject(session, result) for key, result in ran.items()}
     several = list(subjects.values())
-    along = rulings_along(several, session)
+    along = findings_along(several, session)
     across = group_rulings.across(several, _own_baseline(ran.values()))
     found = {}
     for key, result in ran.items():
         one = _judged(result.case, result, None, None, (*along[key], *across.get(key, ())), None)
         found[key] = Unsettled(
-            tuple(it.reason for it in one.rulings if it.level is Level.INCONCLUSIVE),
+            tuple(it.reason for it in one.findings if it.level is Level.INCONCLUSIVE),
             disturbances(subjects[key]),
             one.failed,
         )

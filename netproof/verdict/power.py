@@ -156,7 +156,7 @@ class Examined:
         ]
         for finding in findings:
             # A flag at a size would be confirmed, since every launch has the change.
-            if case_rulings.rule(one, finding, None).level is Level.FAIL:
+            if case_rulings.rule(one, finding).level is Level.FAIL:
                 return finding.criterion
         others = [
             each for each in self._groups[group_rulings.group(one.case)] if each.case.key() != key
@@ -164,9 +164,9 @@ class Examined:
         if others:
             members = [one, *others]
             floor = group_rulings.floors(members, one).get(one)
-            for ruling in (*group_rulings.envelopes(members, one)[one], floor):
-                if ruling is not None and ruling.level is Level.FAIL:
-                    return ruling.finding.criterion
+            for finding in (*group_rulings.envelopes(members, one)[one], floor):
+                if finding is not None and finding.level is Level.FAIL:
+                    return finding.criterion
         return ""
 
 

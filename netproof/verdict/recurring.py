@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from netproof.criteria import Level
+from netproof.criteria import Finding, Level
 from netproof.errors import NetproofError
 from netproof.measurement.case import Case
 from netproof.session import session
@@ -21,9 +21,8 @@ from netproof.session.session import Session
 from netproof.site.matrix import Matrix
 from netproof.verdict import stored
 from netproof.verdict.case_rulings import companion_keys
-from netproof.verdict.judge import rulings_along, subject
+from netproof.verdict.judge import findings_along, subject
 from netproof.verdict.options import EARLIER_SESSIONS, SESSIONS
-from netproof.verdict.subject import Ruling
 from netproof.verdict.verdict import CaseVerdict
 
 LEAST = 3
@@ -39,7 +38,7 @@ class RecurringWarning:
     """A warning that earlier sessions had too."""
 
     judged: CaseVerdict
-    ruling: Ruling
+    finding: Finding
 
 
 @dataclass(frozen=True)
@@ -49,14 +48,14 @@ class Recurring:
     sessions: int
     warnings: tuple[RecurringWarning, ...]
 
-    def has(self, ruling: Ruling) -> bool:
-        """Check whether the ruling is one of them."""
-        return any(one.ruling is ruling for one in self.warnings)
+    def has(self, finding: Finding) -> bool:
+        """Check whether the finding is one of them."""
+        return any(one.finding is finding for one in self.warnings)
 
 
 NOTHING = Recurring(0, ())
 
-Warnings = Mapping[tuple, Sequence[Ruling]]
+Warnings = Mapping[tuple, Sequence[Finding]]
 """Warnings along the curves of a session's cases, by their keys."""
 
 Earlier = Session | Warnings
@@ -121,10 +120,10 @@ def recurring(
     complete, or the criterion could not judge, did not warn.
     """
     warned = [
-        (judged, ruling)
+        (judged, finding)
         for judged in cases
-        for ruling in judged.rulings
-        if ruling.level is Level.WARN
+        for finding in judged.findings
+        if finding.level is Level.WARN
     ]
     if not warned:
         return NOTHING
@@ -135,12 +134,12 @@ def recurring(
         for one in earlier[:most]
     ]
     found, fewest = [], most
-    for judged, ruling in warned:
+    for judged, finding in warned:
         having = [several[key] for several in before if (key := judged.case.key()) in several]
         if len(having) < LEAST:
             continue
-        if all(any(_same(ruling, other) for other in several) for several in having):
-            found.append(RecurringWarning(judged, ruling))
+        if all(any(_same(finding, other) for other in several) for several in having):
+            found.append(RecurringWarning(judged, finding))
             fewest = min(fewest, len(having))
     return Recurring(fewest, tuple(found)) if found else NOTHING
 
@@ -150,16 +149,15 @@ def _warnings(session: Session, matrix: Matrix, keys: set[tuple], needed: set[tu
     # The last run of each case counts.
     ran = {r.case.key(): r for r in session.results if r.case is not None}
     subjects = [subject(ran[key], matrix) for key in needed if key in ran and ran[key].measured]
-    rulings = rulings_along(subjects, session)
+    findings = findings_along(subjects, session)
     return {
-        key: [ruling for ruling in rulings.get(key, ()) if ruling.level is Level.WARN]
+        key: [finding for finding in findings.get(key, ()) if finding.level is Level.WARN]
         for key in keys
         if key in ran
     }
 
 
-def _same(ruling: Ruling, other: Ruling) -> bool:
-    mine, its = ruling.finding, other.finding
+def _same(mine: Finding, its: Finding) -> bool:
     if mine.criterion != its.criterion:
         return False
     if mine.criterion in OF_PEAKS:
@@ -174,12 +172,12 @@ def sentence(found: Recurring) -> str:
     """Return one line: how many warnings, of which criteria, where, and their values."""
     together: dict[tuple[str, str], list[RecurringWarning]] = {}
     for one in found.warnings:
-        key = (one.ruling.finding.criterion, one.judged.case.what())
+        key = (one.finding.criterion, one.judged.case.what())
         together.setdefault(key, []).append(one)
     count = len(found.warnings)
     parts = [
         f"{criterion}, {_places([one.judged.case for one in several])}, {what}"
-        f" ({_values([one.ruling for one in several])})"
+        f" ({_values([one.finding for one in several])})"
         for (criterion, what), several in together.items()
     ]
     return (
@@ -202,10 +200,10 @@ def _and(names: Sequence[str]) -> str:
     return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
 
 
-def _values(rulings: Sequence[Ruling]) -> str:
+def _values(findings: Sequence[Finding]) -> str:
     """Return the least and largest value, and the bound if all have one."""
-    values = sorted(r.finding.value for r in rulings if r.finding.value is not None)
-    bounds = {r.finding.bound for r in rulings}
+    values = sorted(one.value for one in findings if one.value is not None)
+    bounds = {one.bound for one in findings}
     if not values:
         return "undefined"
     low, high = f"{values[0]:.3g}", f"{values[-1]:.3g}"

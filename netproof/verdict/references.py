@@ -3,15 +3,21 @@
 from __future__ import annotations
 
 import difflib
+import io
 import os
 import re
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cache
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 import yaml
+from ruamel.yaml import YAML
+from ruamel.yaml.comments import CommentedMap, CommentedSeq
+from ruamel.yaml.error import YAMLError
+from ruamel.yaml.mergevalue import MergeValue
 
 from netproof.errors import NetproofError, shortened
 from netproof.intake import loading, trust, yaml_reading
@@ -43,8 +49,8 @@ class NotThere(NetproofError):
 class ReferenceFile:
     """References of one system.
 
-    ``text``: as it is written; ``data``: as in ReFrame; ``root``: the top node, with the places of
-    all nodes in the text. Raises NetproofError where the file is missing, no YAML, or empty.
+    ``text``: as it is written; ``data``: as in ReFrame. Raises NetproofError where the file is
+    missing, no YAML, or empty.
     """
 
     def __init__(self, path: Path) -> None:
@@ -61,7 +67,6 @@ class ReferenceFile:
         except (OSError, UnicodeDecodeError) as error:
             raise NetproofError(f"{path}: cannot be read: {shortened(str(error))}") from error
         self.data = loaded(self.text, path)
-        self.root = compose(self.text)
         self._insist_on_patterns()
 
     def find(self, check: str, case: Case) -> dict[str, Entry]:
@@ -130,14 +135,21 @@ class ReferenceFile:
 
     def fault(self, check: str, reason: str, variable: str | None = None) -> NetproofError:
         """Return an error at the line of a check's variable, or of the check."""
-        reason = shortened(reason)
-        for key, node in self.root.value:
+        where = ""
+        for key, node in yaml.compose(self.text, yaml.SafeLoader).value:
             if key.value == check:
-                where = key.start_mark
-                if variable is not None:
-                    where = next((k.start_mark for k in keys_below(node, variable)), where)
-                return NetproofError(f"{self.path}:{where.line + 1}: {reason}")
-        return NetproofError(f"{self.path}: {reason}")
+                line = next(_lines_of(node, variable), key.start_mark.line)
+                where = f":{line + 1}"
+        return NetproofError(f"{self.path}{where}: {shortened(reason)}")
+
+
+def _lines_of(node: yaml.Node, name: str | None) -> Iterator[int]:
+    """Yield the lines, from 0, of the keys of a name in a node and below it."""
+    if isinstance(node, yaml.MappingNode):
+        for key, value in node.value:
+            if key.value == name:
+                yield key.start_mark.line
+            yield from _lines_of(value, name)
 
 
 @cache
@@ -199,116 +211,6 @@ def _is_entry(entry: Any) -> bool:
     )
 
 
-MERGE = "tag:yaml.org,2002:merge"
-
-
-@dataclass
-class Alias:
-    """``*name`` at its place."""
-
-    name: str
-    target: yaml.Node
-    start_mark: yaml.Mark
-    end_mark: yaml.Mark
-    anchor: None = None
-
-
-class _Reader(yaml.SafeLoader):
-    """PyYAML, with which ReFrame reads references, with the places of aliases."""
-
-    def compose_node(self, parent: Any, index: Any) -> Any:
-        event = self.peek_event()
-        if isinstance(event, yaml.AliasEvent) and event.anchor in self.anchors:
-            self.get_event()
-            return Alias(event.anchor, self.anchors[event.anchor], event.start_mark, event.end_mark)
-        node = super().compose_node(parent, index)
-        node.anchor = event.anchor
-        return node
-
-
-def compose(text: str) -> Any:
-    """Return the node of the whole text."""
-    reader = _Reader(text)
-    try:
-        return reader.get_single_node()
-    finally:
-        reader.dispose()
-
-
-def plain(node: Any) -> Any:
-    """Return a scalar's value as ReFrame sees it."""
-    reader = _Reader("")
-    try:
-        return reader.construct_object(node.target if isinstance(node, Alias) else node)
-    finally:
-        reader.dispose()
-
-
-def start_of(node: Any) -> int:
-    """Return the offset of a node's first character."""
-    return node.start_mark.index
-
-
-def end_of(node: Any) -> int:
-    """Return the offset behind a node's last character; a block's end mark is behind comments."""
-    if isinstance(node, yaml.CollectionNode) and not node.flow_style and node.value:
-        last = node.value[-1]
-        return end_of(last[1] if isinstance(last, tuple) else last)
-    return node.end_mark.index
-
-
-def descendants(node: Any) -> list[Any]:
-    """Return a node and all below it, aliases not followed."""
-    if not isinstance(node, yaml.CollectionNode):
-        return [node]
-    below = [
-        child for item in node.value for child in (item if isinstance(item, tuple) else (item,))
-    ]
-    return [node, *(one for child in below for one in descendants(child))]
-
-
-def keys_below(node: Any, name: str) -> list[Any]:
-    """Return the nodes of the keys of that name in a node and below it."""
-    nodes = descendants(node.target if isinstance(node, Alias) else node)
-    return [
-        key
-        for one in nodes
-        if isinstance(one, yaml.MappingNode)
-        for key, _ in one.value
-        if key.value == name
-    ]
-
-
-def effective(node: Any) -> dict[Any, Any]:
-    """A mapping's values by key with merges resolved, in the order in which PyYAML has them."""
-    node = node.target if isinstance(node, Alias) else node
-    merged: list[tuple[Any, Any]] = []
-    own: list[tuple[Any, Any]] = []
-    for key, value in node.value:
-        if key.tag != MERGE:
-            own.append((plain(key), value))
-            continue
-        target = value.target if isinstance(value, Alias) else value
-        sources = target.value[::-1] if isinstance(target, yaml.SequenceNode) else [target]
-        for source in sources:
-            merged += effective(source).items()
-    return dict(merged + own)
-
-
-def scalar(value: Any) -> str:
-    """Return a scalar as PyYAML reads it back, quoted where it has to be."""
-    if value is None:
-        return "null"
-    text = yaml.safe_dump(value, default_flow_style=True, width=float("inf"), allow_unicode=True)
-    return text.removesuffix("...\n").strip()
-
-
-_INDENT = "  "
-
-
-_Edit = tuple[int, int, str]
-"""Start and end in the file, and the text that replaces what is between them."""
-
 _Update = dict[str | int, Any]
 """New entries below a place: lists by variable, or further updates by the next level's key."""
 
@@ -318,11 +220,10 @@ def edited(
 ) -> str:
     """Return the file's text with new entries for cases, by check's class and case.
 
-    Entries are changed at their place in the text, so that comments, anchors, order and layout of
-    everything else stay byte for byte. A case that found its entries by a regular expression, an
-    alias or a merge gets keys of its own, with the entries from there behind them. Raises NotThere
-    as ``ReferenceFile.find``, and NetproofError where a place cannot be edited without changing
-    another.
+    A case that found its entries by a regular expression, an alias or a merge gets keys of its own,
+    with the entries from there behind them. Lines without a new entry stay byte for byte. Raises
+    NotThere as ``ReferenceFile.find``, and NetproofError where a place cannot be edited without
+    changing or losing another.
     """
     wanted: dict[str, _Update] = {}
     for (check, case), variables in changes.items():
@@ -331,184 +232,218 @@ def edited(
         for key in references.keys_to(check, case):
             update = update.setdefault(key, {})
         update.update(variables)
-    return _Editor(references).edited(wanted)
+    before, after = _Tree(references), _Tree(references)
+    after.change(after.root, wanted)
+    text = _merged(references, before.lines(), after.lines())
+    _verify(references, text, wanted)
+    return text
 
 
-class _Editor:
-    """Collects and applies the edits of one file."""
+class _Tree:
+    """A file of references as ruamel's round trip has it, without comments.
+
+    ruamel holds a comment at the entry above it, and would put a new entry behind the comment.
+    """
 
     def __init__(self, references: ReferenceFile) -> None:
-        self._references = references
-        self._path, self._text = references.path, references.text
-        self._shared = {
-            node.name for node in descendants(references.root) if isinstance(node, Alias)
-        }
+        self._path = references.path
+        text = "\n".join(content for content, _ in _lines(references.text))
+        indented = re.search("^ +", text, re.MULTILINE)
+        self._yaml = YAML()
+        self._yaml.preserve_quotes, self._yaml.width = True, 10**9
+        self._yaml.indent(mapping=len(indented[0]) if indented else 2)
+        self._yaml.representer.add_representer(type(None), _null)
+        try:
+            self.root = self._yaml.load(text)
+        except YAMLError as error:
+            raise NetproofError(
+                f"{self._path}: cannot be edited: {shortened(str(error))}"
+            ) from error
+        self._uses: Counter[int] = Counter()
+        self._defined: dict[int, tuple[int, Any]] = {}
+        self._visit(None, None, self.root)
 
-    def edited(self, wanted: Mapping[str, _Update]) -> str:
-        """Return the new text; ``wanted``: by check."""
-        edits: list[_Edit] = []
-        for check, update in wanted.items():
-            # YAML takes the last of equal keys.
-            found = [item for item in self._references.root.value if item[0].value == check]
-            if not found:
+    def lines(self) -> list[str]:
+        """Return the lines of the file."""
+        stream = io.StringIO()
+        self._yaml.dump(self.root, stream)
+        return stream.getvalue().splitlines()
+
+    def change(self, level: CommentedMap, update: _Update) -> None:
+        """Put new entries below a mapping that is no alias."""
+        if level.fa.flow_style():
+            level.fa.set_block_style()
+        own = {key for key, _ in level.non_merged_items()}
+        for key, new in update.items():
+            value = level[matching(level, key)] if isinstance(new, dict) else level.get(key)
+            here = key in own and value is not None
+            if here and self._uses[id(value)] > 1 and self._defined[id(value)] == (id(level), key):
                 raise NetproofError(
-                    f"{self._path}: {check} comes from a merge (<<); give it a key of its own"
+                    f"{self._path}:{level.lc.key(key)[0] + 1}: &{value.anchor.value} is defined"
+                    " here and used elsewhere; move what it names to a key of its own at the top,"
+                    " that begins with a dot, and write an alias here"
                 )
-            self._change(*found[-1], update, edits)
-        text = _spliced(self._text, edits)
-        self._verify(text, wanted)
-        return text
+            if not isinstance(new, dict):
+                level[self._written(key)] = self._written(new)
+                continue
+            if not here or self._uses[id(value)] > 1:
+                value = level[self._written(key)] = self._own(value)
+            self.change(value, new)
 
-    def _change(self, key: Any, node: Any, update: _Update, edits: list[_Edit]) -> None:
-        """Change a mapping at its place; an alias or one in flow style is written as a block."""
-        if isinstance(node, Alias):
-            self._replace(key, node, update, edits)
+    def _own(self, value: Any) -> Any:
+        """Return a copy of a mapping: what has an anchor by its name, the rest written out."""
+        copy = CommentedMap()
+        if value.anchor.value:
+            copy.add_yaml_merge(_merge_of([value]))
+            return copy
+        copy.fa.set_flow_style() if value.fa.flow_style() else copy.fa.set_block_style()
+        if merged := list(value.merge):
+            copy.add_yaml_merge(_merge_of(merged))
+        for key, below in value.non_merged_items():
+            if isinstance(below, CommentedMap) and not below.anchor.value:
+                below = self._own(below)
+            elif isinstance(below, CommentedSeq) and not below.anchor.value:
+                below = CommentedSeq(below)
+                below.fa.set_flow_style()
+            copy[key] = below
+        return copy
+
+    def _written(self, value: Any) -> Any:
+        """Return a value that is written as PyYAML, and so ReFrame, reads it back."""
+        text = yaml.safe_dump(value, default_flow_style=True, width=float("inf"))
+        return self._yaml.load(text)
+
+    def _visit(self, parent: Any, key: Any, value: Any) -> None:
+        """Count the uses of each collection, and note the first one, where its anchor is."""
+        if not isinstance(value, CommentedMap | CommentedSeq):
             return
-        if node.anchor in self._shared:
-            raise self._fault(
-                node,
-                f"&{node.anchor} is defined here and used elsewhere; move what it names to a key of"
-                " its own at the top, that begins with a dot, and write an alias here",
-            )
-        if node.flow_style:
-            self._replace(key, node, update, edits)
+        self._uses[id(value)] += 1
+        if self._uses[id(value)] > 1:
             return
-        own = {plain(k): (k, value) for k, value in node.value if k.tag != MERGE}
-        found = effective(node)
-        late: list[_Edit] = []
-        for name, new in update.items():
-            if name not in own and isinstance(new, dict):
-                indent = " " * (node.start_mark.column + len(_INDENT))
-                lines = self._block(found[matching(found, name)], new, indent)
-                late.append(self._inserted(node, name, "\n" + "\n".join(lines)))
-            elif name not in own:
-                late.append(self._inserted(node, name, f" {_entry_text(new)}"))
-            elif isinstance(new, dict):
-                self._change(*own[name], new, edits)
-            else:
-                self._replace_entry(*own[name], new, edits)
-        edits += late
-
-    def _replace_entry(self, variable: Any, value: Any, entry: Entry, edits: list[_Edit]) -> None:
-        if value.anchor in self._shared:
-            raise self._fault(
-                value,
-                f"&{value.anchor} is defined here and used elsewhere; write the entry out in both"
-                " places",
-            )
-        self._insist_on_no_comments(value, after=variable)
-        start, gap = value.start_mark.index, ""
-        if "\n" in self._text[end_of(variable) : start]:
-            start, gap = len(self._text[:start].rstrip()), " "
-        edits.append((start, end_of(value), gap + _entry_text(entry)))
-
-    def _inserted(self, node: Any, name: str | int, text: str) -> _Edit:
-        """Insert a further key at the end of a block mapping.
-
-        ReFrame takes the first expression that fits, and a name with a dot is one too: at the end
-        it does not hide earlier keys.
-        """
-        at = self._line_end(end_of(node))
-        return at, at, f"\n{' ' * node.start_mark.column}{scalar(name)}:{text}"
-
-    def _replace(self, key: Any, node: Any, update: _Update, edits: list[_Edit]) -> None:
-        """Write an alias or a mapping in flow style as a block, a comment behind it staying."""
-        if self._text[: start_of(key)].rpartition("\n")[2].strip():
-            raise self._fault(
-                key, f"{plain(key)!r} shares its line with what is before it; begin a line with it"
-            )
-        self._insist_on_no_comments(node)
-        for below in descendants(node)[1:]:
-            self._insist_on_no_anchor(below)
-        indent = " " * (key.start_mark.column + len(_INDENT))
-        at = self._line_end(end_of(node))
-        lines = self._block(node, update, indent, in_place=True)
-        anchor = f" &{node.anchor}" if node.anchor else ""
-        edits.append((len(self._text[: start_of(node)].rstrip()), end_of(node), anchor))
-        edits.append((at, at, "\n" + "\n".join(lines)))
-
-    def _block(
-        self, node: Any, update: _Update, indent: str, *, in_place: bool = False
-    ) -> list[str]:
-        """Return the lines of a mapping with new entries: anchors by name, the rest copied.
-
-        ``in_place``: the lines take the place of the node, so that its own anchor stays there.
-        """
-        found = effective(node)
-        new: dict[str | int, list[str]] = {}
-        for key, below in update.items():
-            head = f"{indent}{scalar(key)}:"
-            if isinstance(below, dict):
-                child = found[matching(found, key)]
-                new[key] = [head, *self._block(child, below, indent + _INDENT)]
-            else:
-                new[key] = [f"{head} {_entry_text(below)}"]
-        name = node.name if isinstance(node, Alias) else None if in_place else node.anchor
-        lines = []
-        if name:
-            lines.append(f"{indent}<<: *{name}")
+        self._defined[id(value)] = (id(parent), key)
+        if value.anchor.value:
+            value.anchor.always_dump = True
+        if isinstance(value, CommentedSeq):
+            items = enumerate(value)
         else:
-            for key, value in node.value:
-                if key.tag == MERGE:
-                    lines.append(f"{indent}<<: {self._source(value)}")
-                elif plain(key) in new:
-                    lines += new.pop(plain(key))
-                else:
-                    lines += self._copied(key, value, indent)
-        return lines + [line for several in new.values() for line in several]
+            items = [*((INDEX, source) for source in value.merge), *value.non_merged_items()]
+        for name, below in items:
+            self._visit(value, name, below)
 
-    def _copied(self, key: Any, value: Any, indent: str) -> list[str]:
-        head = f"{indent}{self._text[start_of(key) : end_of(key)]}:"
-        name = value.name if isinstance(value, Alias) else value.anchor
-        if name:
-            return [f"{head} *{name}"]
-        if isinstance(value, yaml.MappingNode) and not value.flow_style:
-            return [head, *self._block(value, {}, indent + _INDENT)]
-        return [f"{head} {self._source(value)}"]
 
-    def _source(self, node: Any) -> str:
-        """Return a value as it is written, on one line."""
-        self._insist_on_no_comments(node)
-        for below in descendants(node):
-            self._insist_on_no_anchor(below)
-        if isinstance(node, yaml.SequenceNode) and not node.flow_style:
-            return _entry_text([plain(one) for one in node.value])
-        return " ".join(self._text[start_of(node) : end_of(node)].split())
+def _null(representer: Any, _: None) -> Any:
+    return representer.represent_scalar("tag:yaml.org,2002:null", "null")
 
-    def _insist_on_no_anchor(self, node: Any) -> None:
-        if node.anchor:
-            raise self._fault(
-                node,
-                f"&{node.anchor} would be defined twice or lost; move what it names to a key of its"
-                " own at the top, that begins with a dot",
-            )
 
-    def _insist_on_no_comments(self, node: Any, after: Any = None) -> None:
-        text = self._text[start_of(node) if after is None else end_of(after) : end_of(node)]
-        if "\n" in text and "#" in text:
-            raise self._fault(
-                node, "the comments between these lines would be lost; move them above"
-            )
+def _merge_of(sources: Sequence[CommentedMap]) -> MergeValue:
+    merge = MergeValue()
+    merge.extend(sources)
+    merge.merge_pos = 0
+    if len(sources) > 1:
+        merge.set_sequence(CommentedSeq(sources))
+        merge.sequence.fa.set_flow_style()
+    return merge
 
-    def _fault(self, node: Any, reason: str) -> NetproofError:
-        return NetproofError(f"{self._path}:{node.start_mark.line + 1}: {reason}")
 
-    def _line_end(self, offset: int) -> int:
-        end = self._text.find("\n", offset)
-        end = len(self._text) if end < 0 else end
-        return end - 1 if self._text[end - 1 : end] == "\r" else end
+def _lines(text: str) -> list[tuple[str, str]]:
+    """Return each line's content, and what is behind it: spaces, a comment, a carriage return."""
+    lines = text.split("\n")
+    ends = [0] * len(lines)
+    for token in yaml.scan(text):
+        start, end = token.start_mark, token.end_mark
+        for number in range(start.line, end.line):
+            ends[number] = len(lines[number].rstrip("\r"))
+        if start.index < end.index:
+            ends[end.line] = max(ends[end.line], end.column)
+    return [(line[:end], line[end:]) for line, end in zip(lines, ends, strict=True)]
 
-    def _verify(self, text: str, wanted: Mapping[str, _Update]) -> None:
-        """Raise NetproofError unless the text has the new entries and is otherwise unchanged."""
-        after = loaded(text, self._path)
-        expected = {
-            check: _with(level, wanted[check]) if check in wanted else level
-            for check, level in self._references.data.items()
-        }
-        if _ordered(after) != _ordered(expected):
-            differs = next(c for c in expected if _ordered(after.get(c)) != _ordered(expected[c]))
-            raise self._references.fault(
-                differs, f"{differs}: cannot be edited as it is written; write it in block style"
+
+def _merged(references: ReferenceFile, before: Sequence[str], after: Sequence[str]) -> str:
+    """Return the file's text with the lines that differ, and its own comments and layout.
+
+    ``before``, ``after``: ruamel's lines without comments, before and after an edit.
+    """
+    lines = _lines(references.text)
+    rows = [number for number, (content, _) in enumerate(lines) if content]
+    owned = _rows_of(before, [lines[number][0] for number in rows])
+    behind = [lines[number + 1 : end] for number, end in pairwise([*rows, len(lines)])]
+    newline = "\r" if "\r\n" in references.text else ""
+    out, pending = [], lines[: rows[0]]
+
+    def write(content: str, rest: str) -> None:
+        nonlocal pending
+        out.extend((*pending, (content, rest)))
+        pending = []
+
+    for tag, start, end, new_start, new_end in _opcodes(before, after):
+        new = [] if tag == "equal" else [*after[new_start:new_end]]
+        for place in range(start, end):
+            here = owned[place]
+            if tag == "equal":
+                for row in here or ():
+                    write(*lines[rows[row]])
+                    pending = behind[row]
+                continue
+            if here is None or len(here) != 1 or owned[place + 1 : place + 2] == [None]:
+                row = next(row for several in owned[place::-1] for row in several or ())
+                raise NetproofError(
+                    f"{references.path}:{rows[row] + 1}: cannot be edited as it is laid out; begin"
+                    f" with the line {before[place]!r}"
+                )
+            (row,) = here
+            _, rest = lines[rows[row]]
+            same = [
+                number for number, line in enumerate(new) if _head(line) == _head(before[place])
+            ]
+            if same:
+                for line in new[: same[0]]:
+                    write(line, newline)
+                write(new[same[0]], rest)
+                new = new[same[0] + 1 :]
+            pending = [*pending, *behind[row]]
+        out += [(line, newline) for line in new]
+    return "\n".join(content + rest for content, rest in (*out, *pending))
+
+
+def _rows_of(before: Sequence[str], contents: Sequence[str]) -> list[range | None]:
+    """Return the rows of the file that are each of ruamel's lines; None for one within others'."""
+    owned: list[range | None] = []
+    for _, start, end, first, last in _opcodes(before, contents):
+        if end - start == last - first:
+            owned += [range(row, row + 1) for row in range(first, last)]
+        elif end > start:
+            owned += [range(first, last), *([None] * (end - start - 1))]
+        elif owned:
+            owned[-1] = range(owned[-1].start, last)
+    return owned
+
+
+def _opcodes(before: Sequence[str], after: Sequence[str]) -> list[tuple[str, int, int, int, int]]:
+    # Lines that are frequent, as they are here, would be taken for junk.
+    return difflib.SequenceMatcher(None, before, after, autojunk=False).get_opcodes()
+
+
+def _head(line: str) -> str:
+    """Return a line's indent and key."""
+    return re.split(r":(?: |$)", line, maxsplit=1)[0]
+
+
+def _verify(references: ReferenceFile, text: str, wanted: Mapping[str, _Update]) -> None:
+    """Raise NetproofError unless a text has the new entries and all else as before."""
+    path = references.path
+    after = loaded(text, path)
+    expected = _with(references.data, wanted)
+    for check, level in expected.items():
+        if _ordered(after.get(check)) != _ordered(level):
+            reason = f"{check}: cannot be edited as it is written; write it in block style"
+            raise references.fault(check, reason)
+    left = Counter(rest.strip() for _, rest in _lines(text))
+    for number, (_, rest) in enumerate(_lines(references.text), 1):
+        comment = rest.strip()
+        left[comment] -= 1
+        if comment and left[comment] < 0:
+            raise NetproofError(
+                f"{path}:{number}: the comment there would be lost; move it above its entry"
             )
 
 
@@ -525,19 +460,6 @@ def _ordered(level: Any) -> Any:
     if not isinstance(level, dict):
         return level
     return [(key, _ordered(value)) for key, value in level.items()]
-
-
-def _spliced(text: str, edits: Sequence[_Edit]) -> str:
-    newline = "\r\n" if "\r\n" in text else "\n"
-    parts, done = [], 0
-    for start, end, new in sorted(edits, key=lambda edit: edit[0]):
-        parts += [text[done:start], new.replace("\n", newline)]
-        done = end
-    return "".join([*parts, text[done:]])
-
-
-def _entry_text(entry: Entry) -> str:
-    return f"[{', '.join(scalar(one) for one in entry)}]"
 
 
 def diff(path: Path, before: str, after: str) -> list[str]:

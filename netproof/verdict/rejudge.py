@@ -8,13 +8,13 @@ from pathlib import Path
 from typing import Any
 
 from netproof.benchmarks.registry import check_name
-from netproof.criteria import Level
+from netproof.criteria import Finding, Level
 from netproof.measurement.case import Case
 from netproof.session.session import CheckResult
 from netproof.verdict import case_rulings, limits
 from netproof.verdict.limits import TIME_AT, Limits
 from netproof.verdict.references import XFAIL, NotThere, ReferenceFile
-from netproof.verdict.subject import Ruling, Subject
+from netproof.verdict.subject import Subject
 
 Entries = Callable[[Case], Mapping[str, Any]]
 """A case's entries in a file of references by variable; raises NotThere, and NetproofError."""
@@ -35,16 +35,16 @@ PASSED, FAILED, FAILED_AS_EXPECTED, INCONCLUSIVE = ANSWERS
 
 @dataclass(frozen=True)
 class Rejudged:
-    """Result of today's references: rulings, other faults, and an expected failure."""
+    """Result of today's references: findings, other faults, and an expected failure."""
 
-    rulings: tuple[Ruling, ...] = ()
+    findings: tuple[Finding, ...] = ()
     faults: tuple[str, ...] = ()
     expected: str = ""
 
     @property
     def answer(self) -> str:
         """One of ``ANSWERS``."""
-        levels = {ruling.level for ruling in self.rulings}
+        levels = {finding.level for finding in self.findings}
         if self.faults or Level.FAIL in levels:
             return FAILED
         if Level.INCONCLUSIVE in levels:
@@ -101,10 +101,10 @@ def judge(subject: Subject, entries: Entries) -> Rejudged:
         for name, (value, _) in known.items()
         if value is not None and not name.startswith(TIME_AT) and name not in found
     ]
-    rulings = []
-    for finding in case_rulings.references(subject, limits.of_references(found)).values():
-        level = Level.FAIL if finding.level is Level.UNDEFINED else finding.level
-        rulings.append(Ruling(finding, level, finding.reason))
+    findings = [
+        finding.ruled(Level.FAIL if finding.level is Level.UNDEFINED else finding.level)
+        for finding in case_rulings.references(subject, limits.of_references(found)).values()
+    ]
     expected = []
     for name, entry in found.items():
         value, unit = known.get(name, (None, ""))
@@ -119,7 +119,7 @@ def judge(subject: Subject, entries: Entries) -> Rejudged:
         else:
             expected.append(entry[1])
     why = f"{EXPECTED}: {'; '.join(dict.fromkeys(expected))}" if expected else ""
-    return Rejudged(tuple(rulings), tuple(faults), "" if faults else why)
+    return Rejudged(tuple(findings), tuple(faults), "" if faults else why)
 
 
 def differences(several: Sequence[tuple[CheckResult, Rejudged]]) -> list[str]:

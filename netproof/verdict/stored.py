@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from netproof import codec
-from netproof.criteria import Level
+from netproof.criteria import Finding, Level
 from netproof.criteria.registry import BY_FINDING
 from netproof.errors import NetproofError
 from netproof.intake import loading
@@ -29,24 +29,24 @@ from netproof.measurement.case import Case
 from netproof.measurement.curve import Curve
 from netproof.measurement.eager_limit import EagerLimit
 from netproof.measurement.landmarks import Landmarks
+from netproof.pairs import verdict as pairs
+from netproof.pairs.verdict import PairsVerdict
 from netproof.session import packed
 from netproof.session.again import MeasuredAgain
 from netproof.session.measured import Measured
 from netproof.session.session import GOOD_RESULTS, CheckResult, Session
 from netproof.site.matrix import Matrix
 from netproof.site.partition import ScoreBaseline
-from netproof.verdict import pairs, rejudge
+from netproof.verdict import rejudge
 from netproof.verdict.judge import beyond_cases, complete, measured_again, skipped_by
-from netproof.verdict.pairs import PairsVerdict
 from netproof.verdict.references import NotThere
-from netproof.verdict.subject import Ruling
 from netproof.verdict.verdict import NEVER_RAN, CaseVerdict, Verdict, faults_of_parts
 
 if TYPE_CHECKING:
     from netproof.store import Store, StoredSession
     from netproof.store.questions import StoredCurves
 
-FORMAT = 1
+FORMAT = 2
 """Version of the document; raised when a key changes its meaning or goes."""
 
 JUDGED_BY = 10
@@ -182,13 +182,13 @@ class StoredVerdict:
     pairs: tuple[dict[str, Any], ...]
     cases: tuple[dict[str, Any], ...]
 
-    def warnings(self) -> dict[tuple[Any, ...], list[Ruling]]:
+    def warnings(self) -> dict[tuple[Any, ...], list[Finding]]:
         """Return the warnings along the curve of each case, by its key, without comparisons."""
         return {
             codec.decode(Case, one["case"], "case").key(): [
-                codec.decode(Ruling, ruling, "rulings")
-                for ruling in one.get("rulings", ())
-                if ruling["level"] == Level.WARN and _along_curve(ruling["finding"]["criterion"])
+                codec.decode(Finding, finding, "findings")
+                for finding in one.get("findings", ())
+                if finding["level"] == Level.WARN and _along_curve(finding["criterion"])
             ]
             for one in self.cases
         }
@@ -486,13 +486,13 @@ def _insist_on_fit(judged: CaseVerdict, row: Mapping[str, Any] | None) -> None:
         if not judged.faults:
             raise StoredContradiction(f"{case}: it was not measured, and no fault is reported")
         # The run's findings on references count without launches too.
-        if any(_along_curve(ruling.finding.criterion) for ruling in judged.rulings):
+        if any(_along_curve(finding.criterion) for finding in judged.findings):
             raise StoredContradiction(f"{case}: it was not measured, and criteria judged it")
     elif row["result"] not in GOOD_RESULTS and row["phase"] != rejudge.JUDGED and judged.passed:
         raise StoredContradiction(f"{case}: it failed when it ran, and nothing is against it here")
-    for ruling in judged.rulings:
-        if not ruling.finding.where.startswith(str(case)):
-            raise StoredContradiction(f"{case}: has a finding on {ruling.finding.where}")
+    for finding in judged.findings:
+        if not finding.where.startswith(str(case)):
+            raise StoredContradiction(f"{case}: has a finding on {finding.where}")
 
 
 def _along_curve(criterion: str) -> bool:
@@ -575,5 +575,5 @@ def _objections(judged: CaseVerdict | None) -> tuple[str, ...]:
     return (
         *judged.faults,
         *([judged.expected] if judged.expected else []),
-        *(ruling.why for ruling in judged.rulings if ruling.level in reported),
+        *(finding.why for finding in judged.findings if finding.level in reported),
     )

@@ -1,4 +1,4 @@
-"""A complete case with its site's settings, its undisturbed launches, and a ruling on a finding."""
+"""A complete case with its site's settings, and its undisturbed launches."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from netproof.benchmarks import registry
-from netproof.criteria import Confirmation, ConfirmSettings, Finding, Level
+from netproof.criteria import ConfirmSettings, Finding, Level
 from netproof.criteria.settings import Settings
 from netproof.intake.patterns import expression
 from netproof.measurement.case import Case
@@ -106,38 +106,6 @@ class Subject:
             element_bytes=function.element_bytes,
             least_bytes=max(1, function.least_for(self.case.ranks)),
         )
-
-
-@dataclass(frozen=True)
-class Ruling:
-    """Ruling of the verdict on one finding.
-
-    ``level``: fail makes the case red, warn orange; shown and pass leave it as it is. ``reason``:
-    the sentence without the case. ``others``: further sizes in bytes with the same finding and no
-    ruling of their own. ``known``: why the site expects it, or empty.
-    """
-
-    finding: Finding
-    level: Level
-    reason: str
-    confirmation: Confirmation | None = None
-    others: tuple[int, ...] = ()
-    known: str = ""
-
-    @property
-    def why(self) -> str:
-        """Sentence to print."""
-        return f"{self.finding.where}: {self.reason}"
-
-    @property
-    def forgiven(self) -> bool:
-        """Whether a flag does not count, since it was not confirmed or is known."""
-        return self.level is Level.SHOWN and bool(self.confirmation or self.known)
-
-    def sizes(self) -> tuple[int, ...]:
-        """Return all its sizes in bytes, increasing."""
-        own = () if self.finding.size is None else (self.finding.size,)
-        return tuple(sorted({*own, *self.others}))
 
 
 def undisturbed(subject: Subject) -> Subject:

@@ -11,6 +11,7 @@ from netproof.criteria import Finding, Level
 from netproof.measurement.case import Case
 from netproof.measurement.curve import Curve
 from netproof.measurement.landmarks import Landmarks
+from netproof.pairs.verdict import PairsVerdict
 from netproof.session.again import MeasuredAgain
 from netproof.session.left import Left
 from netproof.session.measured import Measured
@@ -20,8 +21,7 @@ from netproof.verdict.case_rulings import LaunchCount
 from netproof.verdict.coverage import Coverage
 from netproof.verdict.exit_status import CANNOT_JUDGE, FAILED, PASSED
 from netproof.verdict.nodes import NodeFinding
-from netproof.verdict.pairs import PairsVerdict
-from netproof.verdict.subject import Ruling, Subject
+from netproof.verdict.subject import Subject
 from netproof.verdict.traffic import InterfaceTotals
 
 NOT_IN_SESSION = "did not run: the session does not have it"
@@ -36,7 +36,7 @@ class CaseVerdict:
     """One judged case.
 
     ``faults``: why it was not measured or does not meet its references, a sentence each;
-    ``expected``: why its failure was expected, or empty; ``rulings``: on every finding of the
+    ``expected``: why its failure was expected, or empty; ``findings``: of references and
     criteria; ``measured``: None where it was not complete; ``again``: repeats at single sizes.
     """
 
@@ -44,13 +44,13 @@ class CaseVerdict:
     result: CheckResult | None
     faults: tuple[str, ...]
     expected: str = ""
-    rulings: tuple[Ruling, ...] = ()
+    findings: tuple[Finding, ...] = ()
     measured: Measured | None = None
     again: MeasuredAgain | None = None
 
     def said(self, level: Level) -> tuple[str, ...]:
-        """Return the sentences of the rulings of that level."""
-        return tuple(ruling.why for ruling in self.rulings if ruling.level is level)
+        """Return the sentences of the findings of that level."""
+        return tuple(finding.why for finding in self.findings if finding.level is level)
 
     @property
     def failed(self) -> bool:
@@ -97,20 +97,18 @@ class CaseVerdict:
             return Level.INCONCLUSIVE
         return Level.WARN if self.said(Level.WARN) else Level.PASS
 
-    def flags(self) -> tuple[Ruling, ...]:
-        """Return the rulings on flags that were measured again, with any result."""
-        return tuple(ruling for ruling in self.rulings if ruling.confirmation is not None)
+    def flags(self) -> tuple[Finding, ...]:
+        """Return the flags that were measured again, with any result."""
+        return tuple(finding for finding in self.findings if finding.confirmation is not None)
 
     def score(self) -> Finding | None:
         """Return the score against the baseline, or None."""
-        return _score(self.rulings)
+        return _score(self.findings)
 
 
-def _score(rulings: Sequence[Ruling]) -> Finding | None:
-    for ruling in rulings:
-        if ruling.finding.criterion == "score" and ruling.finding.value is not None:
-            return ruling.finding
-    return None
+def _score(findings: Sequence[Finding]) -> Finding | None:
+    scores = (one for one in findings if one.criterion == "score" and one.value is not None)
+    return next(scores, None)
 
 
 @dataclass(frozen=True)
@@ -119,7 +117,7 @@ class StoredResult:
 
     ``session``: its name in the store, at ``path``; ``started``: UTC; ``days``: how long before the
     judged session, negative after it; ``marks``: reasons against comparing them, a sentence each;
-    ``rulings``: of the criteria across configurations.
+    ``findings``: of the criteria across configurations.
     """
 
     subject: Subject
@@ -129,7 +127,7 @@ class StoredResult:
     started: datetime
     days: float
     marks: tuple[str, ...]
-    rulings: tuple[Ruling, ...] = ()
+    findings: tuple[Finding, ...] = ()
 
     @property
     def case(self) -> Case:
@@ -164,7 +162,7 @@ class StoredResult:
 
     def score(self) -> Finding | None:
         """Return the score against the baseline, or None."""
-        return _score(self.rulings)
+        return _score(self.findings)
 
 
 @dataclass(frozen=True)

@@ -105,7 +105,7 @@ def test_every_criterion_has_three_powers_of_two_on_a_link_of_any_rate(
         for name, bounds in one["extras"]["criteria"].items()
         if "least_size" in bounds
     }
-    assert {"dropout", "guideline", "jump"} <= set(least)
+    assert {"dropout", "guideline", "curves"} == set(least)
     assert max(least.values()) <= one["extras"]["max_message_bytes"] // 4
 
 

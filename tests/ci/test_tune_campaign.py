@@ -14,8 +14,8 @@ from ci.testbed import topology_reading
 from ci.tune_campaign import command, judging, making, records, table
 from ci.tune_campaign.kinds import ALLREDUCE, KINDS
 from ci.tune_campaign.records import Campaign, Found, Judged, Result, Run, Settings
+from netproof.experiments import algorithms, parameters
 from netproof.site import site
-from netproof.tuning import algorithms, parameters
 
 ROOT = Path(__file__).resolve().parents[2]
 SETTINGS = Settings(3, 0.05, 0.05, 0.1, 60.0)
@@ -143,9 +143,10 @@ def test_a_kind_is_one_that_the_testbed_can_be_asked_for(name, tmp_path):
             assert list(setting) in found["env_vars"]
         mpi = found["extras"]["mpi"]
         if kind.function:
-            choice = algorithms.choice(mpi, kind.function, kind.values)
-            assert set(kind.best) <= set(choice.values)
-            assert ALLREDUCE[environment] in choice.told.variables
+            names = algorithms.choice(mpi, kind.function, kind.values)
+            told = algorithms.library_of(mpi).setting(kind.function)
+            assert set(kind.best) <= set(names)
+            assert ALLREDUCE[environment] in told.variables
         else:
             asked = parameters.found(kind.parameter, kind.values)
             assert set(kind.best) <= set(kind.values or asked.values_on(["eth1", "eth2"]))

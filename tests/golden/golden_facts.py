@@ -34,17 +34,20 @@ from ci.history_benchmark import histories as drawn
 from ci.pair_power import runs
 from ci.pair_power.portions import portions
 from netproof.comparison import comparison
-from netproof.congestion import factors, gpcnet, loaded, percentiles, tails
 from netproof.diagnosis import diagnosis
+from netproof.experiments import algorithms, gains, gpcnet, sweep, tails
+from netproof.experiments import load as load_job
+from netproof.experiments.load import Statistic
+from netproof.experiments.sweep import Sweep
 from netproof.history import detection
 from netproof.history import judging as nights
 from netproof.measurement.case import Case
+from netproof.pairs import verdict as pairs
 from netproof.session import job_files, pair_rounds
 from netproof.site import site
 from netproof.site.partition import Partition
 from netproof.store import Store
-from netproof.tuning import algorithm_sweep, algorithms, gains, sweep
-from netproof.verdict import derive, files, judge, judging, pairs
+from netproof.verdict import derive, files, judge, judging
 from netproof.verdict.options import AlongsideOptions
 from netproof.verdict.references import ReferenceFile
 from netproof.verdict.subject import Subject
@@ -137,12 +140,12 @@ def finding(section: str, one: Any, level: str, *more: object) -> Fact:
     return section, word(one.criterion), *values, *(["against", against] if against else []), *more
 
 
-def rulings(section: str, several: Iterable) -> Iterator[Fact]:
+def findings(section: str, several: Iterable) -> Iterator[Fact]:
     for one in several:
-        more = [] if one.level is one.finding.level else ["finding", one.finding.level]
+        more = [] if one.level is one.own_level else ["finding", one.own_level]
         if (again := one.confirmation) is not None:
             more += ["repeated", again.level, again.flagged, "of", again.launches]
-        yield finding(section, one.finding, one.level, *more)
+        yield finding(section, one, one.level, *more)
 
 
 def figures(section: str, one: Any, launches: list) -> Iterator[Fact]:
@@ -201,7 +204,7 @@ def verdicts() -> Iterator[Fact]:
         for one in whole.cases:
             section = of_case(name, one.case)
             yield from facts(section, one, "level result.result faults again.launches")
-            yield from rulings(section, one.rulings)
+            yield from findings(section, one.findings)
             yield from () if one.measured is None else measured(section, one.measured)
     with tempfile.TemporaryDirectory() as folder:
         store = Store.create(Path(folder) / "store")
@@ -211,7 +214,7 @@ def verdicts() -> Iterator[Fact]:
         found = judging.judge_session(judged("sick").session, asked=asked).verdict.alongside
     for one in (*found.cases, *found.left_out):
         yield from facts(of_case("sick, stored", one.case), one, "days")
-        yield from rulings(of_case("sick, stored", one.case), one.rulings)
+        yield from findings(of_case("sick, stored", one.case), one.findings)
 
 
 COMPARED = (
@@ -275,8 +278,8 @@ def jobs() -> Iterator[Fact]:
             subjects[case.key()] = Subject.of_extras(one, made_sessions.extras(), {})
             yield from measured(of_case(folder.name, case), one)
         nothing = SimpleNamespace(results=())
-        for key, several in judge.rulings_along([*subjects.values()], nothing).items():
-            yield from rulings(of_case(folder.name, subjects[key].case), several)
+        for key, several in judge.findings_along([*subjects.values()], nothing).items():
+            yield from findings(of_case(folder.name, subjects[key].case), several)
 
 
 def testbed() -> Partition:
@@ -312,7 +315,7 @@ def rounds_of_pairs() -> Iterator[Fact]:
         yield from facts_of_each(section, says.accusations, "effects* alternatives", "kind name")
         yield from facts_of_each(section, found.alone, "recovery effects*", "pair")
         yield from facts_of_each(section, says.noise, noise, "quantity")
-    yield from facts("settings", settings.accusation(), ACCUSING)
+    yield from facts("settings", settings, ACCUSING)
     for folder, where, largest in (
         ("both-ways", ("testbed", "tree", "intelmpi"), 16384),
         ("stream", GIGE, 524288),
@@ -458,12 +461,15 @@ def tuning() -> Iterator[Fact]:
     """Judge a recorded sweep of algorithms, and sweeps with known gains."""
     folder, case = DATA / "jobs" / "algorithms", Case(*GIGE, "imb", "Allreduce", 4, 1)
     values = ("ring", "reduce_scatter_allgather", "nonsense")
-    choice = algorithms.choice("MPICH 5.0.2", case.function, values)
+    names = algorithms.choice("MPICH 5.0.2", case.function, values)
+    told = algorithms.library_of("MPICH 5.0.2").setting(case.function)
     seed = json.loads((folder / "plan.json").read_text())["seed"]
-    turns, extras = sweep.turns(choice.values, 3, seed), testbed().model_dump()
-    left = algorithm_sweep.of_job(folder, "1", case, extras, turns, choice, seed)
+    turns, extras = sweep.turns(tuple(names), 3, seed), testbed().model_dump()
+    planned = Sweep(case, sweep.ALGORITHM, "", told, "", seed, extras, turns)
+    planned = dataclasses.replace(planned, library="MPICH 5.0.2", names=names)
+    left = sweep.of_job(folder, "1", planned)
     yield from facts("recorded", left, "refused fell_back")
-    launches = enumerate(zip(left.sweep.turns, left.sweep.launches, strict=True), 1)
+    launches = enumerate(zip(left.turns, left.launches, strict=True), 1)
     several = {
         "recorded": [
             gains.Made(turn.value, turn.round, n, one.curve) for n, (turn, one) in launches
@@ -474,18 +480,20 @@ def tuning() -> Iterator[Fact]:
     for name, made in several.items():
         table, tuned = gains.winners(made), gains.tuned(made)
         yield from facts(name, table, "drift rounds disturbed")
-        yield from facts(name, tuned, "recommended.value recommended.best_in")
-        yield from facts_of_each(name, table.rows, "winner as_good", "size")
-        rows = {f"at {row.size}": row.gains for row in table.rows}
-        rows |= {f"with {one.value}": one.ranges for one in tuned.gains}
+        if tuned.best is not None:
+            yield name, "recommended value", tuned.best.winner
+            yield name, "recommended best in", word(tuned.best.at)
+        yield from facts_of_each(name, table.rows, "winner as_good", "at")
+        rows = {f"at {row.at}": row.gains for row in table.rows}
+        rows |= {f"with {value}": tuned.gains_of(value) for value in tuned.values}
         for what, found in rows.items():
             yield from ((name, f"{word(which)} {what}", *plain(found[which])) for which in found)
 
 
 def load() -> Iterator[Fact]:
     """Judge recorded congestion: factors, causes, tails of single calls, GPCNeT."""
-    template = loaded.of_job(DATA / "jobs" / "load", "1")
-    impacts = {"job": factors.impacts(template)}
+    template = load_job.of_job(DATA / "jobs" / "load", "1")
+    impacts = {"job": tuple(load_job.impacts(template))}
     for name, rows in test_causes.RECORDED.items():
         found = test_causes.judged(template, rows, load={"most": 1.5})
         impacts[name] = found.impacts
@@ -493,19 +501,26 @@ def load() -> Iterator[Fact]:
         yield from facts_of_each(
             name, found.causes, "nodes* value interval* launches fails", "kind"
         )
-    for name, one in ((name, one) for name, found in impacts.items() for one in found.impacts):
+    for name, one in ((name, one) for name, found in impacts.items() for one in found):
         where = f"{one.victim} with {one.aggressor} {one.place}"
         yield from facts(name, one, "rounds refused", where)
         for kind, factor in one.factors.items():
-            yield name, f"{kind}, {where}", *plain(factor), word(factor.side), factor.alone_us
-    tail = percentiles.figures(tails.of_job(DATA / "jobs" / "tails", "1"))
+            yield name, f"{kind}, {where}", *plain(factor), word(factor.side), factor.alone
+    tail = tails.figures(tails.of_job(DATA / "jobs" / "tails", "1"))
     yield from facts("tails", tail, "calls mean_us longest_us pauses paused_share")
-    yield from facts_of_each("tails", tail.percentiles.values(), "value_us interval_us*", "level")
-    recorded = gpcnet.of_job(DATA / "jobs" / "gpcnet", "1")
+    for level, (value_us, interval_us) in tail.percentiles.items():
+        yield "tails", f"value us of {level}", value_us
+        yield "tails", f"interval us of {level}", *interval_us
+    recorded = test_gpcnet.recorded()
     for name, made in (("GPCNeT", test_gpcnet.three(most=2.0)), ("GPCNeT recorded", recorded)):
-        found = gpcnet.impacts(made)
-        yield from facts(name, found, "rounds beyond undecided")
-        yield from facts_of_each(name, found.impacts, "alone alongside mean tail", "name")
+        found = gpcnet.findings(made)
+        yield name, "rounds", found.impacts[0].rounds
+        yield from facts(name, found, "beyond undecided")
+        for one in found.impacts:
+            mean, tail = (one.factors[kind] for kind in (Statistic.MEAN, Statistic.TAIL))
+            yield from facts(name, mean, "alone alongside", f"of {one.victim}")
+            yield name, f"mean of {one.victim}", *plain(mean)
+            yield name, f"tail of {one.victim}", *plain(tail)
 
 
 QUICK = (rounds_of_pairs, tuning, load)

@@ -6,6 +6,6 @@ import sys
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
-ROOMS = ("diagnosis", "history", "congestion", "verdict", "tuning")
+ROOMS = ("diagnosis", "history", "experiments", "verdict")
 
 sys.path += [str(ROOT), *(str(ROOT / "tests" / "netproof" / room) for room in ROOMS)]

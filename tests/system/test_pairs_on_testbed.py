@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
+from netproof.pairs import verdict as pairs
+from netproof.pairs.verdict import PairsVerdict
 from netproof.session import session
 from netproof.session.pair_rounds import PairRounds
 from netproof.site.partition import Partition
-from netproof.verdict import pairs
-from netproof.verdict.pairs import PairsVerdict
 
 pytestmark = [pytest.mark.testbed, pytest.mark.usefixtures("testbed")]
 

@@ -8,6 +8,8 @@ from typing import Any
 import altair as alt
 from altair.utils.schemapi import debug_mode
 
+from netproof.experiments.gains import SweepTable
+from netproof.experiments.sweep import Sweep
 from netproof.measurement.curve import Curve
 from netproof.measurement.launches import median_curve
 from netproof.present.algorithms import OWN, answer, name_of
@@ -16,8 +18,6 @@ from netproof.present.html.charts import log, size_axis, specification, tips
 from netproof.present.html.html import answers_page, chart, file_name
 from netproof.present.html.looks import PAGE
 from netproof.present.tables import EVERY, DataTable, benchmark_name
-from netproof.tuning.algorithm_sweep import AlgorithmSweep
-from netproof.tuning.gains import Winners
 
 _ACROSS = 3
 _WIDTH, _HEIGHT = 230, 110
@@ -25,23 +25,23 @@ _TICKS = (0.01, 0.03, 0.1, 0.25, 0.5, 1, 2, 4, 10, 30, 100)
 _FINE_TICKS = (0.67, 0.8, 0.9, 1, 1.1, 1.25, 1.5)
 
 
-def page(several: Sequence[tuple[AlgorithmSweep, Winners]], scripts: Sequence[str]) -> str:
+def page(several: Sequence[tuple[Sweep, SweepTable]], scripts: Sequence[str]) -> str:
     """Return the page on all sweeps of a report."""
-    titles = (swept.sweep.title for swept, _ in several)
+    titles = (swept.title for swept, _ in several)
     return answers_page("Tuning", titles, [_view(*one) for one in several], scripts)
 
 
-def _view(swept: AlgorithmSweep, table: Winners) -> dict[str, Any]:
-    case = swept.sweep.case
+def _view(swept: Sweep, table: SweepTable) -> dict[str, Any]:
+    case = swept.case
     title = f"{benchmark_name(case)} on {case.ranks} ranks, {case.partition} {case.environment}"
     names = {value: name_of(swept, value) for value in table.values}
     launches: dict[str, list[Curve]] = {OWN: [], **{name: [] for name in names.values()}}
-    for turn, launch in zip(swept.sweep.turns, swept.sweep.launches, strict=True):
+    for turn, launch in zip(swept.turns, swept.launches, strict=True):
         name = OWN if turn.value is None else names.get(turn.value)
         if name is not None:
             launches[name].append(launch.curve)
     together = {name: (median_curve(found), found) for name, found in launches.items()}
-    times = figures.of_curves(title, together, legend=swept.sweep.title)
+    times = figures.of_curves(title, together, legend=swept.title)
     return {
         **answer(swept, table),
         "name": file_name(title),
@@ -50,7 +50,7 @@ def _view(swept: AlgorithmSweep, table: Winners) -> dict[str, Any]:
         "by_size": DataTable(
             ("bytes", *names.values()),
             [
-                (f"{row.size:,}", *(f"{row.gains[value].factor:.3f}" for value in names))
+                (f"{row.at:,}", *(f"{row.gains[value].factor:.3f}" for value in names))
                 for row in table.rows
             ],
             EVERY,
@@ -59,13 +59,13 @@ def _view(swept: AlgorithmSweep, table: Winners) -> dict[str, Any]:
     }
 
 
-def _small_charts(names: Mapping[str, str], table: Winners) -> dict[str, Any]:
+def _small_charts(names: Mapping[str, str], table: SweepTable) -> dict[str, Any]:
     """Return a small chart for each algorithm, on the same axes: its gains with intervals."""
     title = "How many times as fast as the library's own choice"
     rows = [
         {
             "algorithm": name,
-            "size_bytes": row.size,
+            "size_bytes": row.at,
             "factor": row.gains[value].factor,
             "low": row.gains[value].interval[0],
             "high": row.gains[value].interval[1],
@@ -73,7 +73,7 @@ def _small_charts(names: Mapping[str, str], table: Winners) -> dict[str, Any]:
         }
         for value, name in names.items()
         for row in table.rows
-        if row.size
+        if row.at
     ]
     if not rows:
         # A function without a message has one gain, which the table has.

@@ -42,7 +42,7 @@ def state_of(judged: CaseVerdict) -> CaseState:
         return CaseState.WARNED
     if judged.expected:
         return CaseState.EXPECTED
-    if any(ruling.level is Level.SHOWN for ruling in judged.flags()):
+    if any(finding.level is Level.SHOWN for finding in judged.flags()):
         return CaseState.UNCONFIRMED
     return CaseState.PASSED
 
@@ -162,5 +162,5 @@ def pages(several: Sequence[Group]) -> dict[str, list[Group]]:
 
 
 def reasons(judged: CaseVerdict, level: Level) -> list[str]:
-    """Return the reasons of a case's rulings of a level."""
-    return [ruling.reason for ruling in judged.rulings if ruling.level is level]
+    """Return the reasons of a case's findings of a level."""
+    return [finding.reason for finding in judged.findings if finding.level is level]

@@ -90,7 +90,7 @@ def _again(judged: CaseVerdict) -> DataTable | None:
     )
     if not launches:
         return None
-    flagged = {ruling.finding.size for ruling in judged.flags()}
+    flagged = {finding.size for finding in judged.flags()}
     rows = [
         (
             f"{'flagged: ' if size in flagged else ''}{size:,}",

@@ -122,10 +122,10 @@ def flags(judged: CaseVerdict) -> Rows:
         repeats = points(median_curve(launches), spread(launches), len(launches), *place)
         at = {row["size_bytes"]: row for row in repeats} | at
     return [
-        {**at[size], "mark": mark, "criterion": ruling.finding.criterion, "why": ruling.reason}
-        for ruling in judged.rulings
-        if (mark := LEVEL_MARKS.get(ruling.level, ruling.confirmation and "not confirmed"))
-        for size in ruling.sizes()
+        {**at[size], "mark": mark, "criterion": finding.criterion, "why": finding.reason}
+        for finding in judged.findings
+        if (mark := LEVEL_MARKS.get(finding.level, finding.confirmation and "not confirmed"))
+        for size in finding.sizes()
         if size in at
     ]
 

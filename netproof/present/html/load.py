@@ -7,9 +7,7 @@ from typing import Any
 
 import altair as alt
 
-from netproof.congestion.causes import LoadFindings
-from netproof.congestion.factors import Statistic
-from netproof.congestion.loaded import Loaded
+from netproof.experiments.load import Loaded, LoadFindings, Statistic
 from netproof.present.html.charts import dots, tips
 from netproof.present.html.html import answers_page, chart, file_name
 from netproof.present.load import answer
@@ -31,7 +29,7 @@ def _view(loaded: Loaded, found: LoadFindings) -> dict[str, Any]:
             "low": factor.interval[0],
             "high": factor.interval[1],
         }
-        for one in found.impacts.impacts
+        for one in found.impacts
         if (factor := one.factors[Statistic.MEAN]).interval is not None
     ]
     return {

@@ -8,13 +8,13 @@ from typing import Any
 
 from netproof.comparison.comparison import Against
 from netproof.diagnosis.diagnosis import Diagnosis
+from netproof.experiments.literature import Study
 from netproof.present.html.charts import ChartFigure
 from netproof.present.html.content import Group
 from netproof.present.html.html import file_name
 from netproof.present.html.looks import Looks
 from netproof.present.html.pair_map import PairMap
 from netproof.session.provenance import OfSession
-from netproof.studies.study import Study
 from netproof.verdict.judging import JudgedSession
 from netproof.verdict.power import CasePower
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from typing import Any
 
-from netproof.localization.accused import State
+from netproof.pairs.accusation import State
 from netproof.present.html.html import chart
 from netproof.present.html.material import Report
 from netproof.present.html.pair_map import PairMap

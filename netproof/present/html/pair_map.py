@@ -13,7 +13,6 @@ from typing import Any
 import altair as alt
 from altair.utils.schemapi import debug_mode
 
-from netproof.localization.observations import PairQuantity
 from netproof.present.html.charts import (
     FILE_LINE,
     NotDrawn,
@@ -26,6 +25,7 @@ from netproof.present.html.html import file_name
 from netproof.present.html.looks import FILE, PAGE, Ink, Looks
 from netproof.present.tables import DataTable
 from netproof.session.pair_rounds import PairRounds
+from netproof.site.pair_settings import PairQuantity
 
 PAIRS = "pairs"
 """Name of the chart's data."""

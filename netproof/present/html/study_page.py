@@ -7,6 +7,9 @@ from typing import Any
 
 import altair as alt
 
+from netproof.experiments.gains import SweepTable
+from netproof.experiments.literature import SessionAlongsideStudy, Study, StudyPart
+from netproof.experiments.sweep import Sweep
 from netproof.present import studies as tables_of_studies
 from netproof.present.html import content, curves, tuning
 from netproof.present.html.charts import MARKS, STROKE_SIZE, ChartFigure, dots, present, tips
@@ -15,10 +18,6 @@ from netproof.present.html.html import chart, file_name, render
 from netproof.present.html.looks import PAGE, Looks
 from netproof.present.html.material import Report
 from netproof.present.tables import DataTable
-from netproof.studies.session_figures import SessionAlongsideStudy
-from netproof.studies.study import Study, StudyPart
-from netproof.tuning.gains import Tuned
-from netproof.tuning.sweep import Sweep
 
 _SMOOTH, _RED = "no size is red", "red at some size"
 """Meanings of a configuration's mark: a score alone hides what a few sizes do."""
@@ -50,7 +49,7 @@ def of_study(study: Study, alongside: SessionAlongsideStudy) -> dict[str, Any]:
 def page(
     report: Report,
     study: Study,
-    sweeps: Sequence[tuple[Sweep, Tuned]],
+    sweeps: Sequence[tuple[Sweep, SweepTable]],
     not_swept: Mapping[str, str],
     scripts: Sequence[str],
 ) -> str:
@@ -75,7 +74,7 @@ def _part(
     part: StudyPart,
     report: Report,
     study: Study,
-    sweeps: Sequence[tuple[Sweep, Tuned]],
+    sweeps: Sequence[tuple[Sweep, SweepTable]],
     not_swept: Mapping[str, str],
 ) -> dict[str, Any]:
     """Return a part of the page; ``missing``: what is not there, and why, a sentence each."""

@@ -9,8 +9,7 @@ from typing import Any
 
 import altair as alt
 
-from netproof.congestion.percentiles import TailFigures
-from netproof.congestion.tails import Tail
+from netproof.experiments.tails import Tail, TailFigures
 from netproof.present.html.charts import Rows, specification, tips
 from netproof.present.html.html import answers_page, chart, file_name
 from netproof.present.tails import answer, name_of

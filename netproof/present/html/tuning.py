@@ -5,24 +5,24 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from netproof.experiments.gains import SweepTable
+from netproof.experiments.sweep import Sweep
 from netproof.measurement.launches import median_curve
 from netproof.present.html import curves, figures
 from netproof.present.html.html import answers_page, file_name
 from netproof.present.tables import EVERY, DataTable, benchmark_name
 from netproof.present.tuning import answer, value_in_words
-from netproof.tuning.gains import Tuned
-from netproof.tuning.sweep import Sweep
 
 
-def page(several: Sequence[tuple[Sweep, Tuned]], scripts: Sequence[str]) -> str:
+def page(several: Sequence[tuple[Sweep, SweepTable]], scripts: Sequence[str]) -> str:
     """Return the page on all sweeps of a report."""
     answers = [view(sweep, tuned) for sweep, tuned in several]
     return answers_page("Tuning", (sweep.title for sweep, _ in several), answers, scripts)
 
 
-def view(sweep: Sweep, tuned: Tuned) -> dict[str, Any]:
+def view(sweep: Sweep, tuned: SweepTable) -> dict[str, Any]:
     """Return one sweep as pages show it."""
-    names = {one.value: value_in_words(sweep, one.value) for one in tuned.gains}
+    names = {value: value_in_words(sweep, value) for value in tuned.values}
     launches = sweep.curves()
     together = {
         name: (median_curve(launches[value]), launches[value])
@@ -38,8 +38,8 @@ def view(sweep: Sweep, tuned: Tuned) -> dict[str, Any]:
         "by_size": DataTable(
             ("bytes", *names.values()),
             [
-                (f"{size:,}", *(f"{one.by_size[size]:.3f}" for one in tuned.gains))
-                for size in tuned.gains[0].by_size
+                (f"{size:,}", *(f"{factors[size]:.3f}" for factors in tuned.by_size.values()))
+                for size in tuned.by_size[tuned.values[0]]
             ],
             EVERY,
             "How many times as fast as the default, the mean over rounds",

@@ -73,7 +73,7 @@ def view(report: Report) -> dict[str, Any]:
         "not_run": _not_run(absent, verdict.left),
         "warned": entries(lambda one: content.reasons(one, Level.WARN)),
         "unconfirmed": entries(
-            lambda one: [ruling.reason for ruling in one.rulings if ruling.forgiven]
+            lambda one: [finding.reason for finding in one.findings if finding.forgiven]
         ),
         "notes": [
             *(f"Nodes differ: {one}" for one in differences[:MOST_DIFFERENCES]),

@@ -8,7 +8,7 @@ import pytest
 
 from netproof.benchmarks import registry
 from netproof.measurement.case import Case
-from netproof.measurement.counter_readings import counters
+from netproof.measurement.counters import counters
 from netproof.measurement.payload import Exchanged, Payload
 
 JOBS = Path(__file__).resolve().parents[2] / "data" / "jobs"

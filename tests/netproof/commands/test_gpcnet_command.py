@@ -9,7 +9,7 @@ import pytest
 from typer.testing import CliRunner
 
 from netproof.commands.cli import app
-from netproof.congestion.gpcnet import GpcnetRound, GpcnetRuns, read
+from netproof.experiments.gpcnet import GpcnetRound, GpcnetRuns, read
 
 DATA = Path(__file__).resolve().parents[2] / "data"
 RECORDED = read((DATA / "gpcnet" / "mpich-10-nodes.out").read_text(), "recorded")

@@ -10,7 +10,7 @@ import pytest
 from typer.testing import CliRunner
 
 from netproof.commands.cli import app
-from netproof.congestion import loaded
+from netproof.experiments import load
 
 ROOT = Path(__file__).resolve().parents[3]
 DATA = ROOT / "tests" / "data"
@@ -18,12 +18,12 @@ DATA = ROOT / "tests" / "data"
 
 def report(folder: Path, **settings: float) -> Path:
     """Return a recorded report with a job under load, on a partition with these settings."""
-    one = loaded.of_job(DATA / "jobs" / "load", "1")
+    one = load.of_job(DATA / "jobs" / "load", "1")
     extras = {**one.partition_extras, "load": settings}
     kept = dataclasses.replace(one, partition_extras=extras).as_json()
     session = json.loads((DATA / "sessions" / "netpipe.json").read_text())
     (only,) = session["runs"]
-    only["testcases"] = [{**only["testcases"][0], loaded.Loaded.KEY: kept}]
+    only["testcases"] = [{**only["testcases"][0], load.Loaded.KEY: kept}]
     path = folder / "run.json"
     path.write_text(json.dumps(session))
     return path

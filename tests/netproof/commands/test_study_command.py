@@ -10,7 +10,7 @@ from typer.testing import CliRunner
 from netproof.commands import studies
 from netproof.commands.cli import app
 from netproof.errors import NetproofError
-from netproof.studies import literature
+from netproof.experiments import literature
 from netproof.verdict import judging
 
 SESSIONS = Path(__file__).resolve().parents[2] / "data" / "sessions"

@@ -16,18 +16,19 @@ from netproof.commands.night_results import Night
 from netproof.criteria import Level
 from netproof.intake import json_reading
 from netproof.measurement.disturbance import DisturbanceSettings
+from netproof.pairs import verdict as pairs
+from netproof.pairs.verdict import PairsVerdict
 from netproof.session import pair_rounds, session
 from netproof.session.pair_rounds import PairRounds
 from netproof.session.session import Session
 from netproof.site import site
 from netproof.site.matrix import matrix
 from netproof.site.partition import Partition
-from netproof.verdict import judging, pairs
+from netproof.verdict import judging
 from netproof.verdict.coverage import Coverage
 from netproof.verdict.exit_status import CANNOT_JUDGE, FAILED, PASSED
 from netproof.verdict.judge import judge
 from netproof.verdict.nodes import NodeFinding, NodeFindingKind
-from netproof.verdict.pairs import PairsVerdict
 
 ROOT = Path(__file__).resolve().parents[3]
 RECORDED = ROOT / "tests" / "data" / "sessions"
@@ -273,8 +274,8 @@ def test_two_nodes_that_cannot_be_compared_leave_a_night_passed_and_are_told(pas
 def test_the_first_line_counts_the_warnings(passed):
     of = judged(passed)
     first, *others = of.verdict.cases
-    orange = dataclasses.replace(first.rulings[0], level=Level.WARN)
-    cases = (dataclasses.replace(first, rulings=(orange,)), *others)
+    orange = dataclasses.replace(first.findings[0], level=Level.WARN)
+    cases = (dataclasses.replace(first, findings=(orange,)), *others)
     warned = dataclasses.replace(of, verdict=dataclasses.replace(of.verdict, cases=cases))
     headline = night_results.headline(Night("testbed", STARTED, ENDED, judged=warned))
     assert "PASSED, 3 of 3 cases passed, 1 of them with a warning (" in headline
@@ -304,8 +305,8 @@ def test_what_failed_for_one_reason_is_told_once_and_the_worst_first(faulty):
 def test_what_is_inconclusive_is_an_error_and_is_told(passed):
     of = judged(passed)
     first, *others = of.verdict.cases
-    unsure = dataclasses.replace(first.rulings[0], level=Level.INCONCLUSIVE)
-    cases = (dataclasses.replace(first, rulings=(unsure,)), *others)
+    unsure = dataclasses.replace(first.findings[0], level=Level.INCONCLUSIVE)
+    cases = (dataclasses.replace(first, findings=(unsure,)), *others)
     with_it = dataclasses.replace(of, verdict=dataclasses.replace(of.verdict, cases=cases))
     night = Night("testbed", STARTED, ENDED, judged=with_it)
     assert night.status == CANNOT_JUDGE

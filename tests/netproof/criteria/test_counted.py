@@ -14,8 +14,7 @@ from netproof.criteria.paths import path_of
 from netproof.criteria.registry import BY_FINDING
 from netproof.criteria.settings import Settings
 from netproof.errors import NetproofError
-from netproof.measurement.counter_readings import counters
-from netproof.measurement.counters import Counters, CounterSource, NodeCounters
+from netproof.measurement.counters import Counters, CounterSource, NodeCounters, counters
 from netproof.measurement.payload import Payload
 
 JOBS = Path(__file__).resolve().parents[2] / "data" / "jobs"

@@ -8,7 +8,6 @@ import pytest
 from netproof.criteria import (
     CommonSizes,
     Level,
-    ScoreSettings,
     above_envelope,
     crash_share,
     envelope,
@@ -16,9 +15,11 @@ from netproof.criteria import (
     resampled_medians,
     score,
 )
+from netproof.criteria.findings import Below
 from netproof.criteria.launches import CPU_COST, cpu_cost
 from netproof.criteria.rate import MPI_LOSS, LineRateSettings, line_rate, losses, mpi_loss
 from netproof.criteria.rate import MPI_LOSS_AT_A_SIZE as AT_A_SIZE
+from netproof.criteria.score import RESAMPLES
 from netproof.criteria.shape import (
     DROPOUT,
     INVERSION,
@@ -140,9 +141,8 @@ def test_intervals_are_made_of_the_ratios_that_decide_and_not_of_every_pair(monk
 @pytest.mark.parametrize("count", [1, 2, 3, 4, 6, 7])
 def test_medians_of_bootstrap_samples_are_those_of_each_sample(count):
     launches = np.random.default_rng(count).lognormal(size=(count, 5))
-    settings = ScoreSettings(resamples=300)
-    found = resampled_medians(launches, settings, np.random.default_rng(1))
-    drawn = np.random.default_rng(1).integers(0, count, (300, count))
+    found = resampled_medians(launches, np.random.default_rng(1))
+    drawn = np.random.default_rng(1).integers(0, count, (RESAMPLES, count))
     assert (found == np.median(launches[drawn], axis=1)).all()
 
 
@@ -236,8 +236,6 @@ class TestScore:
         low, high = found.interval
         assert low < found.value < high
         assert found == score(case, base, where=WHERE, baseline="extreme")
-        other = ScoreSettings(random_seed=1, resamples=100)
-        assert score(case, base, where=WHERE, baseline="b", settings=other).interval != (low, high)
 
     def test_noisier_launches_have_a_wider_interval(self):
         base = [times(100, 200)] * 5
@@ -275,7 +273,7 @@ class TestScore:
             assert found.value is None
 
     def test_a_bound_on_the_score_is_a_setting(self):
-        settings = ScoreSettings(warn=0.9, fail=0.5)
+        settings = Below(warn=0.9, fail=0.5)
         for factor, level in ((1, Level.PASS), (0.8, Level.WARN), (0.4, Level.FAIL)):
             found = score(
                 [times(1, 2)],
@@ -301,7 +299,7 @@ class TestScore:
             [times(one) for one in (1.9, 2, 2.1)],
             where=WHERE,
             baseline="b",
-            settings=ScoreSettings(fail=0.4),
+            settings=Below(fail=0.4),
         )
         assert (found.level, found.against) == (level, "b")
         assert ("the interval contains that bound" in found.why) == (level is Level.INCONCLUSIVE)
@@ -309,12 +307,6 @@ class TestScore:
     def test_launches_over_different_sizes_are_an_error(self):
         with pytest.raises(NetproofError, match="lacks 8 bytes"):
             score([times(1, 2), times(1)], [times(1, 2)], where=WHERE, baseline="b")
-
-    def test_settings_that_make_no_interval_are_refused(self):
-        with pytest.raises(NetproofError, match="100 resamples"):
-            ScoreSettings(resamples=10)
-        with pytest.raises(NetproofError, match="between 0 and 1"):
-            ScoreSettings(confidence=95)
 
 
 class TestInversion:

@@ -110,14 +110,14 @@ class TestConfirm:
         found = self.again(criterion, spiky=2, smooth=1)
         assert found.confirmed
         assert (found.flagged, found.launches) == (2, 3)
-        assert f"{criterion} at {found.finding.size} bytes confirmed: 2 of 3" in found.why
+        assert f"{criterion} at {FLAGS[criterion][0].size} bytes confirmed: 2 of 3" in found.reason
 
     def test_a_flag_that_does_not_is_shown_as_unconfirmed(self, criterion):
         for spiky, smooth in ((0, 3), (1, 2), (2, 2)):
             found = self.again(criterion, spiky, smooth)
             assert not found.confirmed
             assert found.level is Level.SHOWN
-            assert "unconfirmed" in found.why
+            assert "unconfirmed" in found.reason
 
     def test_two_launches_are_not_enough_to_say(self, criterion):
         found = self.again(criterion, spiky=2, smooth=0)
@@ -130,7 +130,7 @@ class TestConfirm:
     def test_more_launches_may_be_asked_for(self, criterion):
         found = self.again(criterion, 3, 1, settings=ConfirmSettings(launches=5))
         assert found.level is Level.UNDEFINED
-        assert "takes 5" in found.why
+        assert "takes 5" in found.reason
 
 
 def test_a_failure_that_comes_back_as_a_warning_is_a_warning():
@@ -166,9 +166,9 @@ def test_a_launch_that_is_not_dense_is_not_counted_and_named():
     zero = Curve(sizes, tuple(0.0 for _ in sizes))
     found = confirm(flagged, [full, full, lacking, sparse, zero], bounds=JUMP)
     assert (found.level, found.launches) == (Level.UNDEFINED, 2)
-    assert "launch 3 could not be used: it lacks 4097 bytes" in found.why
-    assert "launch 4 could not be used: it has 5 of 8 sizes" in found.why
-    assert "launch 5 could not be used: 0 µs" in found.why
+    assert "launch 3 could not be used: it lacks 4097 bytes" in found.reason
+    assert "launch 4 could not be used: it has 5 of 8 sizes" in found.reason
+    assert "launch 5 could not be used: 0 µs" in found.reason
 
 
 def test_only_criteria_that_flag_single_sizes_are_confirmed():

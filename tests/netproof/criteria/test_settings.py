@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
 
 import pytest
 
-from netproof.criteria.settings import Settings
+from netproof.criteria.settings import Settings, gone, set_by_sites
 from netproof.errors import NetproofError
 
 
@@ -23,9 +24,52 @@ def test_none_asserts_nothing():
 
 def test_bursts_of_an_emulated_link_are_left_out_of_the_loss_of_mpi():
     assert Settings.of_site({}, 131072).mpi_loss.least_size == 131072
-    settings = Settings.of_site({"mpi_loss": {"least_size": 65536}}, 131072)
-    assert settings.mpi_loss.least_size == 65536
-    assert settings.inversion.least_size == 4
+    assert Settings.of_site({}, 131072).inversion.least_size == 4
+
+
+def test_one_least_size_holds_for_all_criteria_along_curves_but_those_of_short_messages():
+    settings = Settings.of_site({"curves": {"least_size": 8192}, "jump": {"warn": 3}}, 131072)
+    several = (settings.envelope, settings.jump, settings.growth, settings.guideline)
+    assert {one.least_size for one in several} == {8192}
+    assert (settings.jump.warn, settings.mpi_loss.least_size) == (3, 131072)
+    assert {settings.score.least_size, settings.early_rendezvous.least_size} == {4}
+
+
+def test_one_setting_says_whether_counters_have_to_be_known():
+    settings = Settings.of_site({"counters": {"not_known": 1}, "drop": {"fail": 0.1}}, 0)
+    several = (settings.carrier_change, settings.drop, settings.retransmission, settings.path)
+    assert [one.not_known for one in several] == [1] * 4
+    assert settings.drop.fail == 0.1
+
+
+def test_a_site_can_set_45_things_at_most():
+    names = [field.name for field in dataclasses.fields(Settings)]
+    known = [(name, key) for name in names for key in set_by_sites(name)]
+    assert len(known) <= 45
+    for name, key in known:
+        assert hasattr(getattr(Settings(), name), key)
+
+
+def test_a_recorded_session_is_judged_from_the_sizes_of_its_day():
+    settings = Settings.of_site({"jump": {"least_size": 64}, "monotony": {"least_size": 64}}, 0)
+    assert (settings.jump.least_size, settings.growth.least_size) == (64, 4)
+
+
+@pytest.mark.parametrize(
+    ("changes", "reason"),
+    [
+        ({"jump": {"least_size": 64}}, "'jump': 'least_size' is gone: one for all criteria"),
+        ({"drop": {"not_known": 1}}, "'drop': 'not_known' is gone: one for all counters"),
+        ({"score": {"random_seed": 1}}, "'random_seed' is gone: it is a constant of the method"),
+        ({"path": {"warn": 1}}, "'path': 'warn' is gone: a site sets no such bound of it"),
+        ({"monotony": {}}, "'monotony' is gone: the bounds of 'growth' hold for it as well"),
+        ({"cpu_cost": {"fail": 1}}, "'cpu_cost' is gone: it is a figure"),
+    ],
+)
+def test_a_setting_that_is_gone_is_named_with_what_holds_in_its_place(changes, reason):
+    (told,) = gone(changes)
+    assert reason in told
+    Settings.of_site(changes, 0)
 
 
 @pytest.mark.parametrize(
@@ -35,17 +79,16 @@ def test_bursts_of_an_emulated_link_are_left_out_of_the_loss_of_mpi():
         ({"jump": 6}, "'jump' is 6, and has to be a dictionary of settings"),
         (
             {"jump": {"fails": 6}},
-            "'jump': 'fails': unknown here; did you mean 'fail'? the keys are warn",
+            "'jump': 'fails': unknown here; did you mean 'fail'? the keys are fail, warn",
         ),
         ({"jump": {"fail": "6"}}, "'jump': 'fail': found '6', expected a number or None"),
         ({"jump": {"fail": True}}, "'jump': 'fail': found True, expected a number or None"),
         ({"jump": {"fail": math.nan}}, "'jump': 'fail': found nan, expected a number or None"),
         ({"jump": {"warn": math.inf}}, "'jump': 'warn': found inf, expected a number or None"),
-        ({"jump": {"least_size": None}}, "'least_size': found None, expected a whole number"),
-        ({"jump": {"least_size": 4.5}}, "'least_size': found 4.5, expected a whole number"),
+        ({"curves": {"least_size": None}}, "'least_size': found None, expected a whole number"),
+        ({"curves": {"least_size": 4.5}}, "'least_size': found 4.5, expected a whole number"),
         ({"jump": {"fail": 2}}, "fail=2 is milder than warn=4.0: exchange them"),
-        ({"confirm": {"launches": 1}}, "confirming takes at least 3 launches"),
-        ({"score": {"resamples": 10}}, "an interval takes 100 resamples or more"),
+        ({"confirm": {"most_launches": 1}}, "most_launches counts all launches"),
     ],
 )
 def test_a_setting_that_cannot_be_is_refused_by_name(changes, reason):

@@ -10,13 +10,14 @@ from typing import Any
 
 from netproof.criteria import Finding, Level
 from netproof.intake import json_reading
-from netproof.localization.accused import Accusation, Effect, Judgement, NodeState, State
-from netproof.localization.observations import PairQuantity
-from netproof.localization.recovery import Alone, Recovery
-from netproof.localization.searching import Kind
 from netproof.measurement.case import Case
 from netproof.measurement.counters import Counters, CounterSource, NodeCounters
 from netproof.measurement.disturbance import DisturbanceSettings
+from netproof.pairs import verdict as pairs
+from netproof.pairs.accusation import Accusation, Effect, Judgement, NodeState, State
+from netproof.pairs.alone import Alone, Recovery
+from netproof.pairs.model import Kind
+from netproof.pairs.verdict import PairsVerdict
 from netproof.session import job_files, pair_rounds, provenance, session
 from netproof.session.measured import Measured
 from netproof.session.node_differences import NodeInJob
@@ -26,13 +27,12 @@ from netproof.session.provenance import OfSession, Software
 from netproof.session.session import CheckResult, Session
 from netproof.session.slurm_nodes import Requeued
 from netproof.site.matrix import Matrix
-from netproof.site.pair_settings import PairSettings
+from netproof.site.pair_settings import PairQuantity, PairSettings
 from netproof.site.partition import Partition
-from netproof.verdict import case_rulings, nodes, pairs, traffic
+from netproof.verdict import case_rulings, nodes, traffic
 from netproof.verdict.coverage import Coverage
 from netproof.verdict.judging import JudgedSession
-from netproof.verdict.pairs import PairsVerdict
-from netproof.verdict.subject import Ruling, Subject
+from netproof.verdict.subject import Subject
 from netproof.verdict.verdict import CaseVerdict, FailedTest, Verdict
 
 DATA = Path(__file__).resolve().parents[2] / "data"
@@ -231,13 +231,12 @@ _OF_ETH1 = (
 
 
 def judged_case(one: Subject, *red: str, measured: bool = True) -> CaseVerdict:
-    """A case with the rulings on its counters, and red for these reasons."""
+    """A case with the findings on its counters, and red for these reasons."""
     findings = case_rulings.counted(one)
-    rulings = list(case_rulings.rule_all(one, findings, None))
+    findings = list(case_rulings.rule_all(one, findings, None))
     for reason in red:
-        finding = Finding("jump", Level.FAIL, str(one), reason, value=20.0, bound=10.0)
-        rulings.append(Ruling(finding, Level.FAIL, reason))
-    return CaseVerdict(one.case, result(one.case), (), "", tuple(rulings), one.measured)
+        findings.append(Finding("jump", Level.FAIL, str(one), reason, value=20.0, bound=10.0))
+    return CaseVerdict(one.case, result(one.case), (), "", tuple(findings), one.measured)
 
 
 def unmeasured(function: str = "Bcast", why: str = "Bcast.1 did not end") -> CaseVerdict:

@@ -39,11 +39,12 @@ from netproof.diagnosis.diagnosis import (
 )
 from netproof.diagnosis.evidence import Began, CauseName, Culprit, PlaceKind, Sure
 from netproof.errors import NetproofError
-from netproof.localization.accused import State
-from netproof.localization.recovery import Recovery
-from netproof.localization.searching import Kind
 from netproof.measurement.curve import Curve
 from netproof.measurement.disturbance import NodeLoad
+from netproof.pairs.accusation import State
+from netproof.pairs.alone import Recovery
+from netproof.pairs.model import Kind
+from netproof.pairs.verdict import path_of_rounds
 from netproof.session.measured import Crash, Measured
 from netproof.session.node_facts import Node
 from netproof.session.pair_rounds import PairCurve
@@ -54,8 +55,7 @@ from netproof.verdict.case_rulings import LaunchCount
 from netproof.verdict.exit_status import PASSED
 from netproof.verdict.judging import JudgedSession
 from netproof.verdict.limits import Limits
-from netproof.verdict.pairs import path_of_rounds
-from netproof.verdict.subject import Ruling, Subject
+from netproof.verdict.subject import Subject
 from netproof.verdict.verdict import CaseVerdict, FailedTest
 
 
@@ -767,8 +767,7 @@ def batched(one: Subject) -> CaseVerdict:
     slow = dataclasses.replace(one, measured=one.measured.with_launches(launches))
     found = limits.judge(slow.measured, usual, str(one))["latency_us"]
     judged = judged_case(slow)
-    ruling = Ruling(found, found.level, found.reason)
-    return dataclasses.replace(judged, rulings=(*judged.rulings, ruling))
+    return dataclasses.replace(judged, findings=(*judged.findings, found))
 
 
 def in_batches(*on: Sequence[str]) -> list[CaseVerdict]:

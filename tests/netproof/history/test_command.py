@@ -90,7 +90,7 @@ def test_a_bad_night_is_told_and_does_not_fail(nights):
 
 @pytest.mark.slow
 def test_the_series_of_a_case_are_shown_session_by_session(stepped):
-    status, out, _ = history(stepped, "sendrecv", "4 ranks", "--environment", "mpich")
+    status, out, _ = history(stepped, "--case", "sendrecv", "--case", "4 ranks", "-p", "mpich")
     assert status == 1
     assert "gige mpich IMB Sendrecv 4 ranks" in out
     assert "other" not in out

@@ -10,15 +10,14 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
+from netproof.experiments import algorithms
+from netproof.experiments.sweep import Sweep, turns
 from netproof.measurement.case import Case
 from netproof.measurement.curve import Curve
 from netproof.present import algorithms as shown
 from netproof.present.html import algorithms as pages
 from netproof.session.measured import Launch
 from netproof.site import site
-from netproof.tuning import algorithms
-from netproof.tuning.algorithm_sweep import AlgorithmSweep, Remark
-from netproof.tuning.sweep import Sweep, turns
 
 ROOT = Path(__file__).resolve().parents[3]
 EXTRAS = site.load(ROOT / "site-config" / "testbed.py")["systems"][0]["partitions"][0]["extras"]
@@ -26,9 +25,10 @@ SIZES = (4, 1024, 65536, 524288)
 GAINS = {"4": (0.5, 0.5, 1.5, 1.6), "6": (0.5, 0.5, 1.5, 1.0), None: (1.0,) * 4}
 
 
-def swept(function: str = "Allreduce", sizes: tuple[int, ...] = SIZES) -> AlgorithmSweep:
+def swept(function: str = "Allreduce", sizes: tuple[int, ...] = SIZES) -> Sweep:
     """Open MPI with two of its algorithms, which win for long messages, and two not taken."""
-    choice = algorithms.choice("Open MPI 5.0.11", function, ("4", "6", "17", "1"))
+    names = algorithms.choice("Open MPI 5.0.11", function, ("4", "6", "17", "1"))
+    told = algorithms.library_of("Open MPI 5.0.11").setting(function)
     several = turns(("4", "6"), 3, 1)
     launches = tuple(
         Launch(
@@ -48,14 +48,18 @@ def swept(function: str = "Allreduce", sizes: tuple[int, ...] = SIZES) -> Algori
         for order, turn in enumerate(several, 1)
     )
     case = Case("testbed", "gige", "openmpi5", "imb", function, 4, 1)
-    sweep = Sweep(case, "algorithm", choice.title, choice.told, "7", 1, EXTRAS, several, launches)
-    refused = (Remark("17", "tuning-3.1 ended with status 1"),)
-    return AlgorithmSweep(sweep, choice.library, choice.names, refused, (Remark("6", "cannot"),))
+    return Sweep(
+        *(case, "algorithm", f"{function} algorithm", told, "7", 1, EXTRAS, several, launches),
+        library="Open MPI 5.0.11",
+        names=names,
+        refused={"17": "tuning-3.1 ended with status 1"},
+        fell_back={"6": "cannot"},
+    )
 
 
 def test_the_sentence_has_who_wins_from_where_to_where():
     one = swept()
-    said = shown.conclusion(one, one.winners())
+    said = shown.conclusion(one, one.table())
     assert said.startswith("Allreduce algorithm on 4 ranks: ")
     assert "from 64 KiB to 512 KiB" in said or "4 ring at 512 KiB (+60 %)" in said
     assert said.endswith("; at the other 2 sizes none is faster for sure")
@@ -64,7 +68,7 @@ def test_the_sentence_has_who_wins_from_where_to_where():
 def test_the_terminal_has_a_row_for_each_size_and_what_was_not_taken():
     one = swept()
     out = Console(file=io.StringIO(), width=140)
-    shown.print_winners(one, one.winners(), out)
+    shown.print_winners(one, one.table(), out)
     text = out.file.getvalue()
     assert "testbed:gige openmpi5 IMB Allreduce, 4 ranks" in text
     (longest,) = [line for line in text.splitlines() if line.strip().startswith("512 KiB")]
@@ -84,7 +88,7 @@ def test_the_terminal_has_a_row_for_each_size_and_what_was_not_taken():
 
 def test_others_that_are_as_good_are_named_in_the_row():
     one = swept()
-    (row,) = [row for row in one.winners().rows if row.size == 65536]
+    (row,) = [row for row in one.table().rows if row.at == 65536]
     said = shown.as_good_in_words(one, row)
     assert "% behind)" in said
     assert {row.winner, *row.as_good} == {"4", "6"}
@@ -92,7 +96,7 @@ def test_others_that_are_as_good_are_named_in_the_row():
 
 def test_plain_values_have_every_gain_with_its_interval():
     one = swept()
-    document = json.loads(json.dumps(shown.document([(one, one.winners())])))
+    document = json.loads(json.dumps(shown.document([(one, one.table())])))
     (made,) = document["sweeps"]
     assert made["ranks"] == 4
     assert made["refused"] == [{"value": "17", "said": "tuning-3.1 ended with status 1"}]
@@ -105,7 +109,7 @@ def test_plain_values_have_every_gain_with_its_interval():
 @pytest.mark.slow
 def test_the_page_has_the_table_a_small_chart_of_each_and_all_times():
     one = swept()
-    text = html.unescape(pages.page([(one, one.winners())], ("vega.js",)))
+    text = html.unescape(pages.page([(one, one.table())], ("vega.js",)))
     assert text.index("4 ring") < text.index("application/json")
     assert '"algorithm":"6 rabenseifner"' in text
     assert '"configuration":"the library\'s own"' in text
@@ -114,7 +118,7 @@ def test_the_page_has_the_table_a_small_chart_of_each_and_all_times():
 
 def test_a_barrier_has_one_row_and_no_size():
     one = swept("Barrier", (0,))
-    table = one.winners()
+    table = one.table()
     assert shown.answer(one, table)["table"].rows[0][:2] == ("-", "the library's own")
     text = pages.page([(one, table)], ("vega.js",))
     assert "There is no curve to draw." in text
@@ -122,6 +126,6 @@ def test_a_barrier_has_one_row_and_no_size():
 
 def test_a_sweep_comes_back_from_a_report_as_it_was():
     one = swept()
-    back = AlgorithmSweep.from_json(json.loads(json.dumps(one.as_json())))
-    assert back.winners() == one.winners()
+    back = Sweep.from_json(json.loads(json.dumps(one.as_json())))
+    assert back.table() == one.table()
     assert (back.names, back.refused, back.fell_back) == (one.names, one.refused, one.fell_back)

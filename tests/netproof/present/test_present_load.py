@@ -11,9 +11,8 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from netproof.congestion import causes, factors, loaded
-from netproof.congestion.causes import CauseKind, LoadCause, LoadFindings
-from netproof.congestion.loaded import Loaded
+from netproof.experiments import load
+from netproof.experiments.load import CauseKind, Factor, LoadCause, Loaded, LoadFindings
 from netproof.measurement.interval import Side
 from netproof.present import load as shown
 from netproof.present.html import load as pages
@@ -29,12 +28,12 @@ def bounded(recorded: Loaded, **settings: float) -> Loaded:
 
 @pytest.fixture(scope="module")
 def recorded() -> Loaded:
-    return loaded.of_job(JOB, "1")
+    return load.of_job(JOB, "1")
 
 
 def text_of(one: Loaded) -> str:
     out = Console(file=io.StringIO(), width=200)
-    shown.print_load(one, causes.findings(one), out)
+    shown.print_load(one, load.findings(one), out)
     return out.file.getvalue()
 
 
@@ -46,7 +45,7 @@ def test_the_conclusion_names_the_worst_and_what_came_of_bounds(recorded):
         ({"most": 1.5}, "above the bound: "),
         ({"most": 3.0}, "undecided: "),
     ):
-        found = causes.findings(bounded(recorded, **settings))
+        found = load.findings(bounded(recorded, **settings))
         assert shown.conclusion(found)[0] == begins + said
 
 
@@ -72,7 +71,7 @@ def test_the_terminal_has_a_line_for_each_and_says_what_is_not_known(recorded):
     ],
 )
 def test_a_time_has_the_unit_that_fits_it(alone_us, beside_us, words):
-    factor = factors.Factor(2.0, (1.0, 3.0), None, None, "", alone_us, beside_us)
+    factor = Factor(2.0, (1.0, 3.0), None, None, "", alone_us, beside_us)
     assert shown.time_in_words(factor) == words
 
 
@@ -86,7 +85,7 @@ def test_a_time_has_the_unit_that_fits_it(alone_us, beside_us, words):
     ],
 )
 def test_a_factor_in_words(most, side, words):
-    assert shown.factor_in_words(factors.Factor(2.0, (1.5, 2.5), most, side)) == words
+    assert shown.factor_in_words(Factor(2.0, (1.5, 2.5), most, side)) == words
 
 
 def test_rounds_that_do_not_count_are_told_with_the_reason(recorded):
@@ -123,7 +122,7 @@ def test_rounds_that_do_not_count_are_told_with_the_reason(recorded):
 )
 def test_a_cause_says_what_where_and_how_it_shows(recorded, cause, words):
     assert shown.cause_in_words(cause).startswith(words)
-    found = LoadFindings(factors.impacts(recorded), (cause,), ("slow ports: why",))
+    found = LoadFindings(tuple(load.impacts(recorded)), (), (cause,), ("slow ports: why",))
     assert shown.conclusion(found)[1].startswith(words)
     assert "Inconclusive: slow ports: why." in shown.answer(recorded, found)["remarks"]
     assert words in html.unescape(pages.page([(recorded, found)], ("vega.js",)))
@@ -131,7 +130,7 @@ def test_a_cause_says_what_where_and_how_it_shows(recorded, cause, words):
 
 def test_plain_values_have_every_factor(recorded):
     one = bounded(recorded, most=1.5)
-    document = json.loads(json.dumps(shown.document([(one, causes.findings(one))])))
+    document = json.loads(json.dumps(shown.document([(one, load.findings(one))])))
     (session,) = document["load"]
     assert session["beyond"] is True
     across = next(found for found in session["factors"] if found["where"] == "across leaves")
@@ -142,7 +141,7 @@ def test_plain_values_have_every_factor(recorded):
 
 def test_the_page_has_the_conclusion_the_chart_and_the_table(recorded):
     one = bounded(recorded, most=1.5)
-    text = html.unescape(pages.page([(one, causes.findings(one))], ("vega.js",)))
+    text = html.unescape(pages.page([(one, load.findings(one))], ("vega.js",)))
     assert text.index("above the bound: bandwidth") < text.index("application/json")
     assert '"what":"bandwidth alongside one-to-one"' in text
     assert "3.31 (2.23 to 4.81), above 1.5" in text

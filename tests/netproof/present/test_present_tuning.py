@@ -12,15 +12,15 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
+from netproof.experiments import parameters
+from netproof.experiments.gains import Gain, MessageRange, SweepRow, SweepTable
+from netproof.experiments.sweep import Sweep, turns
 from netproof.measurement.case import Case
 from netproof.measurement.curve import Curve
 from netproof.present import tuning as shown
 from netproof.present.html import tuning as pages
 from netproof.session.measured import Launch
 from netproof.site import site
-from netproof.tuning import parameters
-from netproof.tuning.gains import Gain, MessageRange, Recommendation, Tuned, ValueGains
-from netproof.tuning.sweep import Sweep, turns
 
 ROOT = Path(__file__).resolve().parents[3]
 EXTRAS = site.load(ROOT / "site-config" / "testbed.py")["systems"][0]["partitions"][0]["extras"]
@@ -52,25 +52,19 @@ NONE = Gain(1.0, (0.99, 1.01))
 FASTER = Gain(1.31, (1.24, 1.38))
 
 
-def said(recommended: Recommendation | None) -> Tuned:
-    gains = (
-        ValueGains(
-            "65536", {MessageRange.SHORT: NONE, MessageRange.LONG: NONE}, dict.fromkeys(SIZES, 1.0)
-        ),
-        ValueGains(
-            "131072",
-            {MessageRange.SHORT: NONE, MessageRange.LONG: FASTER},
-            dict.fromkeys(SIZES, 1.1),
-        ),
+def said(
+    winner: str | None = "131072", short: Gain = NONE, as_good: dict[str, float] | None = None
+) -> SweepTable:
+    rows = (
+        SweepRow(MessageRange.SHORT, None, {}, {"65536": NONE, "131072": short}),
+        SweepRow(MessageRange.LONG, winner, as_good or {}, {"65536": NONE, "131072": FASTER}),
     )
-    return Tuned(gains, recommended, 1.05, 5, 0)
-
-
-BEST = Recommendation("131072", MessageRange.LONG, FASTER, {}, {"65536": 0.03})
+    by_size = {"65536": dict.fromkeys(SIZES, 1.0), "131072": dict.fromkeys(SIZES, 1.1)}
+    return SweepTable(rows, by_size, {}, 1.05, 5, 0)
 
 
 def test_the_sentence_has_gain_interval_and_what_is_as_good(sweep):
-    assert shown.recommendation(sweep, said(BEST)) == (
+    assert shown.recommendation(sweep, said(as_good={"65536": 0.03})) == (
         "socket buffer 128 KiB: +31 % (+24 to +38) for long messages, no change for short ones;"
         " statistically tied with it: 64 KiB (at most 3 % behind)"
     )
@@ -79,8 +73,8 @@ def test_the_sentence_has_gain_interval_and_what_is_as_good(sweep):
 
 def test_costs_are_said(sweep):
     cost = Gain(0.9, (0.85, 0.95))
-    best = Recommendation("131072", MessageRange.LONG, FASTER, {MessageRange.SHORT: cost}, {})
-    assert "-10 % (-15 to -5) for short ones" in shown.recommendation(sweep, said(best))
+    found = shown.recommendation(sweep, said(short=cost))
+    assert "-10 % (-15 to -5) for short ones" in found
 
 
 def test_without_a_gain_that_is_sure_nothing_is_recommended(sweep):
@@ -107,7 +101,7 @@ def test_a_value_that_is_a_size_is_written_as_one(sweep):
 
 def test_the_terminal_has_the_table(sweep):
     out = Console(file=io.StringIO(), width=140)
-    shown.print_sweep(sweep, said(BEST), out)
+    shown.print_sweep(sweep, said(), out)
     text = out.file.getvalue()
     assert "set it by: NPtcp -b 131072" in text
     assert "long (from 1/8 of the largest)" in text
@@ -117,15 +111,15 @@ def test_the_terminal_has_the_table(sweep):
 def test_what_all_nodes_have_already_is_said(sweep):
     out = Console(file=io.StringIO(), width=140)
     has = dataclasses.replace(sweep, own=("131072",))
-    shown.print_sweep(has, has.tuned(), out)
+    shown.print_sweep(has, has.table(), out)
     assert "All nodes have 128 KiB already: it is the default by name." in out.file.getvalue()
     assert "leave it as it is" in out.file.getvalue()
-    (document,) = shown.document([(has, has.tuned())])["sweeps"]
+    (document,) = shown.document([(has, has.table())])["sweeps"]
     assert document["own"] == ("131072",)
 
 
 def test_plain_values_have_the_sentence_and_every_size(sweep):
-    document = json.loads(json.dumps(shown.document([(sweep, said(BEST))])))
+    document = json.loads(json.dumps(shown.document([(sweep, said())])))
     (one,) = document["sweeps"]
     assert one["recommended"]["value"] == "131072"
     assert one["recommended"]["sentence"].startswith("socket buffer 128 KiB")
@@ -133,7 +127,7 @@ def test_plain_values_have_the_sentence_and_every_size(sweep):
 
 
 def test_the_page_has_the_recommendation_on_top_and_all_curves(sweep):
-    text = html.unescape(pages.page([(sweep, sweep.tuned())], ("vega.js",)))
+    text = html.unescape(pages.page([(sweep, sweep.table())], ("vega.js",)))
     assert text.index("socket buffer 128 KiB: +30 %") < text.index("application/json")
     assert "<dt>set it by</dt><dd>NPtcp -b 131072</dd>" in text
     for name in ("default", "64 KiB", "128 KiB"):
@@ -141,7 +135,7 @@ def test_the_page_has_the_recommendation_on_top_and_all_curves(sweep):
     # Colours stand for values here, not for libraries.
     assert '"title":"socket buffer"' in text
     assert "MPI × compiler" not in text
-    assert math.isclose(sweep.tuned().drift, 1.0)
+    assert math.isclose(sweep.table().drift, 1.0)
 
 
 @pytest.mark.parametrize("name", ["eager-limit", *parameters.EAGER_VARIABLES])
@@ -166,7 +160,7 @@ def test_where_an_eager_limit_was_taken_the_curve_steps_there(name):
     how = parameters.found(name, ("4096", "65536")).told("mpi", "Open MPI")
     where = (name, "eager limit", how, "7", 1, EXTRAS)
     swept = Sweep(case, *where, several, launches)
-    found = swept.tuned()
+    found = swept.table()
     out = io.StringIO()
     shown.print_sweep(swept, found, Console(file=out, width=200))
     assert "64 KiB" in out.getvalue()

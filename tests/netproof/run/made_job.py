@@ -18,7 +18,7 @@ import numpy as np
 from netproof.intake import json_reading
 from netproof.run import pair_deciding
 from netproof.run.answering import CLOSED_FILE, QUESTION_FILE
-from netproof.session import pair_plans
+from netproof.session import pair_rounds
 
 RECORDED = Path(__file__).resolve().parents[2] / "data" / "jobs" / "pairs"
 JOBID = "7"
@@ -68,9 +68,9 @@ class MadeJob:
             self._launch(made)
 
     def _launch(self, number: int) -> None:
-        asked = (self.folder / pair_plans.NEXT_FILE).read_text().split()
+        asked = (self.folder / pair_rounds.NEXT_FILE).read_text().split()
         step = f"pairs.{number}"
-        stream = (self.folder / pair_plans.STREAM_FILE).exists()
+        stream = (self.folder / pair_rounds.STREAM_FILE).exists()
         printed = self._streamed(asked) if stream else self._printed(asked)
         (self.folder / f"{step}.out").write_text(printed)
         said = (self._said(rank, node) for rank, node in enumerate(asked))
@@ -113,7 +113,7 @@ class MadeJob:
 
     def _streamed(self, nodes: list[str]) -> str:
         """Output of a stream, in which a message takes as long as its share of the largest one."""
-        (size,) = pair_plans.sizes(262144, stream=True)
+        (size,) = pair_rounds.sizes(262144, stream=True)
         slower = 2.0 if {*nodes} & {*self.slow} else 1.0
         time_us = LARGE_US / 64 * slower * float(np.exp(self.random.normal(0, self.noise)))
         row = f"{size:13}{15:13}{size / time_us:13.2f}{1e6 / time_us:13.0f}"

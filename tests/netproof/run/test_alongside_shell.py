@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 
 from netproof.benchmarks import registry
-from netproof.congestion import loaded
-from netproof.congestion.loaded import Aggression
+from netproof.experiments import load
+from netproof.experiments.load import Aggression
 from netproof.session import job_files
 from netproof.session.job_files import StepRecord
 
@@ -70,7 +70,7 @@ def ran(
 
 
 def aggression(folder: Path) -> Aggression:
-    (found,) = loaded.aggressions_of(folder).items()
+    (found,) = load.aggressions_of(folder).items()
     assert found[0] == "aggressor-v.1"
     return found[1]
 

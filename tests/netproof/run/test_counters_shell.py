@@ -10,8 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from netproof.measurement.counter_readings import counters
-from netproof.measurement.counters import Counters
+from netproof.measurement.counters import Counters, counters
 
 SHELL = Path(__file__).resolve().parents[3] / "netproof" / "run" / "shell"
 

@@ -9,13 +9,13 @@ import pytest
 from made_job import JOBID, MadeJob
 
 from netproof.intake import json_reading
+from netproof.pairs import verdict as pairs
+from netproof.pairs.verdict import PairsVerdict
 from netproof.run import pair_deciding
 from netproof.run.answering import QUESTION_FILE
 from netproof.session import job_files
 from netproof.session.pair_rounds import PairRounds
 from netproof.site.partition import Partition
-from netproof.verdict import pairs
-from netproof.verdict.pairs import PairsVerdict
 
 FEW, MANY = 50, 500
 SLOW = "node-333"

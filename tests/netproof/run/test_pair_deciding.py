@@ -12,10 +12,10 @@ from pathlib import Path
 
 import pytest
 
-from netproof.localization.rounds import PairRound
+from netproof.pairs.rounds import PairRound
 from netproof.run import pair_deciding
 from netproof.run.answering import CLOSED_FILE, QUESTION_FILE
-from netproof.session import job_scripts, pair_plans, pair_rounds, plan
+from netproof.session import job_scripts, pair_rounds, plan
 from netproof.session.pair_rounds import PairLaunch, PairRounds
 from netproof.site.partition import Partition
 
@@ -44,7 +44,7 @@ def ask(folder: Path, **changed) -> None:
 
 
 def following(folder: Path) -> list[str]:
-    return (folder / pair_plans.NEXT_FILE).read_text().split()
+    return (folder / pair_rounds.NEXT_FILE).read_text().split()
 
 
 def test_the_first_round_pairs_every_node(folder: Path):
@@ -55,33 +55,33 @@ def test_the_first_round_pairs_every_node(folder: Path):
 def test_pairs_that_may_not_measure_at_once_have_a_launch_each(folder: Path):
     ask(folder, pairs={"together": 1})
     pair_deciding.decide(folder, 0, JOBID)
-    planned = pair_plans.read_planned(folder)
+    planned = pair_rounds.read_planned(folder)
     assert [(one.round, len(one.pairs), one.alone) for one in planned.launches] == [
         (1, 1, False),
         (1, 1, False),
     ]
     assert following(folder) == list(planned.launches[0].nodes())
     pair_deciding.decide(folder, 1, JOBID)
-    assert pair_plans.read_planned(folder) == planned
+    assert pair_rounds.read_planned(folder) == planned
     assert following(folder) == list(planned.launches[1].nodes())
 
 
 def test_a_machine_that_is_never_calm_is_not_asked_for_all_rounds(folder: Path):
     for name in ("planned.json", "launches.tsv"):
         shutil.copy(RECORDED / name, folder)
-    planned = pair_plans.read_planned(folder)
-    pair_plans.write_planned(folder, pair_plans.Planned(planned.launches))
+    planned = pair_rounds.read_planned(folder)
+    pair_rounds.write_planned(folder, pair_rounds.Planned(planned.launches))
     ask(folder, mode="quick")
     pair_deciding.decide(folder, 3, JOBID)
-    assert pair_plans.read_planned(folder).last
+    assert pair_rounds.read_planned(folder).last
     assert (folder / CLOSED_FILE).read_text() == "pairs\n"
 
 
 def test_nodes_that_are_cleared_end_the_rounds(folder: Path):
     for name in ("planned.json", "launches.tsv"):
         shutil.copy(RECORDED / name, folder)
-    planned = pair_plans.read_planned(folder)
-    pair_plans.write_planned(folder, pair_plans.Planned(planned.launches))
+    planned = pair_rounds.read_planned(folder)
+    pair_rounds.write_planned(folder, pair_rounds.Planned(planned.launches))
     ask(folder, mode="quick", criteria={"disturbance": {"others": 1.0, "steal": 1.0}})
     pair_deciding.decide(folder, 3, JOBID)
     assert (folder / CLOSED_FILE).exists()
@@ -94,8 +94,8 @@ def test_where_uplinks_can_be_compared_all_pairs_send_both_ways_at_the_end(
     """Four nodes are too few for that; what is asked of them says what is planned."""
     for name in ("planned.json", "launches.tsv"):
         shutil.copy(RECORDED / name, folder)
-    planned = pair_plans.read_planned(folder)
-    pair_plans.write_planned(folder, pair_plans.Planned(planned.launches))
+    planned = pair_rounds.read_planned(folder)
+    pair_rounds.write_planned(folder, pair_rounds.Planned(planned.launches))
     first = PairRound(planned.launches[0].pairs, why="pairs across uplinks")
     monkeypatch.setattr(pair_deciding, "both_ways_round", lambda *_, made, seed: first)
     leaves = {f"leaf-{n}": [f"fast-ethernet-{n}"] for n in range(1, 5)}
@@ -111,17 +111,17 @@ def test_where_uplinks_can_be_compared_all_pairs_send_both_ways_at_the_end(
     # Pairs that measure one after the other share no uplink.
     assert (folder / CLOSED_FILE).exists() is bool(together)
     if not together:
-        one = pair_plans.read_planned(folder).launches[-1]
+        one = pair_rounds.read_planned(folder).launches[-1]
         assert (one.round, one.both_ways, one.alone) == (4, True, False)
         assert one.why == "pairs across uplinks, both ways at once"
-        assert (folder / pair_plans.BOTH_WAYS_FILE).exists()
+        assert (folder / pair_rounds.BOTH_WAYS_FILE).exists()
 
 
 def test_rounds_end_where_every_node_loses_packets(tmp_path: Path):
     job = Path(shutil.copytree(RECORDED.with_name("small-buffer"), tmp_path / "job"))
     pair_deciding.decide(job, 4, JOBID_OF_SMALL_BUFFER)
     assert (job / CLOSED_FILE).exists()
-    assert pair_plans.read_planned(job).last
+    assert pair_rounds.read_planned(job).last
 
 
 def test_nodes_that_are_not_decided_are_measured_on(folder: Path):
@@ -129,12 +129,12 @@ def test_nodes_that_are_not_decided_are_measured_on(folder: Path):
         shutil.copy(RECORDED / name, folder)
     lines = (folder / "launches.tsv").read_text().splitlines()
     (folder / "launches.tsv").write_text("\n".join(lines[:2]) + "\n")
-    planned = pair_plans.read_planned(folder)
-    pair_plans.write_planned(folder, pair_plans.Planned(planned.launches[:1]))
+    planned = pair_rounds.read_planned(folder)
+    pair_rounds.write_planned(folder, pair_rounds.Planned(planned.launches[:1]))
     ask(folder, mode="quick", criteria={"disturbance": {"others": 1.0, "steal": 1.0}})
     pair_deciding.decide(folder, 1, JOBID)
     assert not (folder / CLOSED_FILE).exists()
-    assert [one.round for one in pair_plans.read_planned(folder).launches] == [1, 2]
+    assert [one.round for one in pair_rounds.read_planned(folder).launches] == [1, 2]
 
 
 @pytest.mark.parametrize(("count", "among_others", "streams"), [(2, 3, 6), (3, 9, 18)])
@@ -147,14 +147,14 @@ def test_too_few_nodes_to_compare_are_through_after_their_pairs_and_streams(
     (recorded, *_), _, _ = pair_rounds.read(RECORDED, where, partition.max_message_bytes)
     nodes = tuple(f"fast-ethernet-{n}" for n in range(1, count + 1))
 
-    def measured(planned: pair_plans.PlannedLaunch) -> PairLaunch:
+    def measured(planned: pair_rounds.PlannedLaunch) -> PairLaunch:
         pair = dataclasses.replace(recorded.pairs[0], nodes=planned.pairs[0])
         return dataclasses.replace(
             recorded, round=planned.round, pairs=(pair,), alone=planned.alone, counters=None
         )
 
     def rounds(folder: Path, jobid: str, *, fresh: bool) -> tuple[PairRounds, Partition]:
-        done = tuple(map(measured, pair_plans.read_planned(folder).launches))
+        done = tuple(map(measured, pair_rounds.read_planned(folder).launches))
         return PairRounds(*where, nodes, done, jobid, "quick", 1), partition
 
     monkeypatch.setattr(pair_deciding, "read", rounds)
@@ -162,7 +162,7 @@ def test_too_few_nodes_to_compare_are_through_after_their_pairs_and_streams(
     while not (folder / CLOSED_FILE).exists():
         pair_deciding.decide(folder, made, JOBID)
         made += 1
-    planned = pair_plans.read_planned(folder).launches
+    planned = pair_rounds.read_planned(folder).launches
     assert [one.stream for one in planned] == among_others * [False] + streams * [True]
     assert len({frozenset(one.pairs[0]) for one in planned}) == count * (count - 1) / 2
 
@@ -187,14 +187,14 @@ def script(folder: Path, decider: str) -> subprocess.CompletedProcess[str]:
     shutil.copy(RECORDED / "launches.tsv", folder / "recorded.tsv")
     recorded = folder / "recorded"
     recorded.mkdir()
-    for number, launch in enumerate(pair_plans.read_planned(RECORDED).launches, 1):
+    for number, launch in enumerate(pair_rounds.read_planned(RECORDED).launches, 1):
         text = "".join(f"{node}\n" for node in launch.nodes())
         (recorded / f"pairs.{number}.nodes").write_text(text)
     for source in plan.SHELL_FILES:
         shutil.copy(source, folder)
     with (folder / "steps.sh").open("a") as steps:
         steps.write(FAKE)
-    text = pair_plans.script(10, partition, ["srun"], decider)
+    text = pair_rounds.script(10, partition, ["srun"], decider)
     lines = [line for line in text.splitlines() if "describe.sh" not in line]
     (folder / "launches.sh").write_text("\n".join(lines) + "\n")
     return subprocess.run(
@@ -252,7 +252,7 @@ def test_a_question_that_cannot_be_answered_is_told_and_the_next_one_can_be(fold
         decider.stdin.write("0\n")
         decider.stdin.flush()
         assert decider.stdout.readline() == "done\n"
-        assert not (folder / pair_plans.NEXT_FILE).exists()
+        assert not (folder / pair_rounds.NEXT_FILE).exists()
         (folder / QUESTION_FILE).write_text(question)
         decider.stdin.write("0\n")
         decider.stdin.flush()

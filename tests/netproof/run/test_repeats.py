@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import pytest
 
-from netproof.criteria import Level
+from netproof.criteria import Finding, Level
 from netproof.measurement.counters import Counters, CounterSource, NodeCounters
 from netproof.measurement.curve import Curve
 from netproof.measurement.disturbance import NodeLoad
@@ -29,7 +29,7 @@ from netproof.site.partition import Partition, ScoreBaseline
 from netproof.verdict import case_rulings, group_rulings
 from netproof.verdict.case_rulings import rule_all, settled
 from netproof.verdict.limits import Limits
-from netproof.verdict.subject import Ruling, Subject
+from netproof.verdict.subject import Subject
 
 ROOT = Path(__file__).resolve().parents[3]
 SESSIONS = ROOT / "tests" / "data" / "sessions"
@@ -339,8 +339,8 @@ class TestSettled:
     def test_what_only_disturbed_launches_confirm_is_inconclusive(self, flagged):
         one, again = flagged
         noisy = dataclasses.replace(again, loads=((BUSY,),) * len(again.launches))
-        rulings = rule_all(one.subject, one.flags(), noisy)
-        failing = [r for r in rulings if r.finding.level is Level.FAIL]
+        findings = rule_all(one.subject, one.flags(), noisy)
+        failing = [r for r in findings if r.own_level is Level.FAIL]
         assert failing
         assert {r.level for r in failing} == {Level.INCONCLUSIVE}
         assert all("others used 40 % of the CPUs" in r.why for r in failing)
@@ -350,9 +350,9 @@ class TestSettled:
         short = dataclasses.replace(BUSY, wall_s=0.01, others_cpu_s=0.01, others_share=0.5)
         loads = ((short,),) * (len(again.launches) - 1) + ((BUSY,),)
         noisy = dataclasses.replace(again, loads=loads)
-        rulings = [r for r in rule_all(one.subject, one.flags(), noisy) if r.confirmation]
-        assert rulings
-        assert all("others used 40 % of the CPUs" in r.why for r in rulings)
+        findings = [r for r in rule_all(one.subject, one.flags(), noisy) if r.confirmation]
+        assert findings
+        assert all("others used 40 % of the CPUs" in r.why for r in findings)
 
 
 class TestCloser:
@@ -531,18 +531,18 @@ class TestCompared:
         ]
         assert undecided([dataclasses.replace(done, launches=tuple(noisy))]).whole
         subject = dataclasses.replace(done, launches=tuple(noisy)).repeated
-        (ruling, *_) = group_rulings.envelopes([subject, *kept.peers])[subject]
-        assert ruling.level is Level.INCONCLUSIVE
-        assert "5 of 7 pairs were undisturbed, and a failure takes 6: " in ruling.why
-        assert "others used 40 %" in ruling.why
+        (finding, *_) = group_rulings.envelopes([subject, *kept.peers])[subject]
+        assert finding.level is Level.INCONCLUSIVE
+        assert "5 of 7 pairs were undisturbed, and a failure takes 6: " in finding.why
+        assert "others used 40 %" in finding.why
         more = dataclasses.replace(done, launches=(*noisy, done.launches[-1])).repeated
-        (ruling, *_) = group_rulings.envelopes([more, *kept.peers])[more]
-        assert ruling.level is Level.FAIL
+        (finding, *_) = group_rulings.envelopes([more, *kept.peers])[more]
+        assert finding.level is Level.FAIL
 
     def test_launches_of_unlike_pace_do_not_count(self, pingpong):
         slow, fast = self.configurations(pingpong, 7.0, 1.0)
 
-        def ruled(*paces: tuple[float | None, float]) -> Ruling:
+        def ruled(*paces: tuple[float | None, float]) -> Finding:
             done = self.next_to(launched_on(slow, len(paces), 7.0), 7.0)
             launches = []
             for launch, (own, other) in zip(done.launches, paces, strict=True):
@@ -573,7 +573,7 @@ class TestCompared:
         near, far = (25.0, 26.0), (150.0, 151.0)
         moved = [(near, far), (far, near)] * 3
 
-        def ruled(rounds, distances: bool = True) -> Ruling:
+        def ruled(rounds, distances: bool = True) -> Finding:
             done = self.next_to(launched_on(slow, len(rounds), 7.0), 7.0)
             launches = []
             for launch, sides in zip(done.launches, rounds, strict=True):
@@ -597,7 +597,7 @@ class TestCompared:
 
         found = ruled(moved)
         assert found.level is Level.PASS
-        assert found.finding.interval == pytest.approx((7.0, 7.0))
+        assert found.interval == pytest.approx((7.0, 7.0))
         # Where nobody reads the distance, only launches of one round had one pace.
         assert ruled(moved, distances=False).level is Level.INCONCLUSIVE
 
@@ -650,8 +650,8 @@ class TestCompared:
         done = self.next_to(launched_on(kept, 9), *ratios)
         assert not undecided([done])
         subject = done.repeated
-        (ruling, *_) = group_rulings.envelopes([subject, *kept.peers])[subject]
-        assert (ruling.level, ruling.finding.interval) == (Level.PASS, pytest.approx((5.0, 7.0)))
+        (finding, *_) = group_rulings.envelopes([subject, *kept.peers])[subject]
+        assert (finding.level, finding.interval) == (Level.PASS, pytest.approx((5.0, 7.0)))
 
     def test_a_pace_that_changes_between_launches_does_not_change_the_ratio_of_pairs(
         self, pingpong
@@ -666,8 +666,8 @@ class TestCompared:
         found = {}
         for name, several in (("pairs", launches), ("alone", alone)):
             subject = dataclasses.replace(slow, launches=tuple(several)).repeated
-            (ruling, *_) = group_rulings.envelopes([subject, fast.subject])[subject]
-            found[name] = ruling.finding
+            (finding, *_) = group_rulings.envelopes([subject, fast.subject])[subject]
+            found[name] = finding
         assert found["pairs"].interval == pytest.approx((7.0, 7.0))
         assert found["pairs"].level is Level.PASS
         assert found["alone"].level is Level.INCONCLUSIVE

@@ -11,10 +11,9 @@ import pytest
 
 from netproof.errors import NetproofError
 from netproof.intake import json_reading
-from netproof.session import pair_plans, pair_rounds
+from netproof.session import pair_rounds
 from netproof.session.job_files import Incomplete
-from netproof.session.pair_plans import Planned
-from netproof.session.pair_rounds import PairRounds
+from netproof.session.pair_rounds import PairRounds, Planned
 from netproof.site.partition import Partition
 
 RECORDED = Path(__file__).resolve().parents[2] / "data" / "jobs" / "pairs"
@@ -91,8 +90,8 @@ def test_a_stream_is_one_size_from_the_first_node_to_the_second():
 
 def test_a_stream_that_was_not_planned_as_one_is_a_fault(tmp_path: Path):
     folder = Path(shutil.copytree(STREAM, tmp_path / "job"))
-    (only,) = pair_plans.read_planned(folder).launches
-    pair_plans.write_planned(folder, Planned((dataclasses.replace(only, stream=False),)))
+    (only,) = pair_rounds.read_planned(folder).launches
+    pair_rounds.write_planned(folder, Planned((dataclasses.replace(only, stream=False),)))
     done, faults, _ = pair_rounds.read(folder, ("testbed", "gige", "mpich"), 524288)
     assert done == ()
     assert "PingPong of 1 pairs was asked for, and is not there" in faults[0]
@@ -137,13 +136,13 @@ def test_a_launch_of_one_pair_that_fails_names_its_nodes(tmp_path: Path):
 
 
 def test_a_launch_that_nobody_planned_is_a_fault(folder: Path):
-    planned = pair_plans.read_planned(folder)
-    pair_plans.write_planned(folder, dataclasses.replace(planned, launches=planned.launches[:2]))
+    planned = pair_rounds.read_planned(folder)
+    pair_rounds.write_planned(folder, dataclasses.replace(planned, launches=planned.launches[:2]))
     assert "has 2 launches, and 3 were made" in read(folder)[1][0]
 
 
 def test_a_plan_that_is_cut_short_is_named(folder: Path):
-    path = folder / pair_plans.PLANNED_FILE
+    path = folder / pair_rounds.PLANNED_FILE
     path.write_text(path.read_text()[:100])
     with pytest.raises(Incomplete, match=r"planned\.json: what was planned cannot be read"):
         read(folder)

@@ -64,17 +64,40 @@ def test_a_report_with_records_is_the_session_that_it_was(tmp_path):
     ("damage", "reason"),
     [
         (lambda path: path.unlink(), "cannot be read: No such file"),
-        (lambda path: path.write_bytes(path.read_bytes() + b" "), "its SHA-256 is another one"),
-        (lambda path: path.write_bytes(path.read_bytes()[:-9]), "its SHA-256 is another one"),
+        (
+            lambda path: path.write_bytes(path.read_bytes() + b" "),
+            "its SHA-256 is not the one written",
+        ),
+        (
+            lambda path: path.write_bytes(path.read_bytes()[:-9]),
+            "its SHA-256 is not the one written",
+        ),
     ],
 )
-def test_a_record_that_is_missing_or_altered_is_refused_by_its_name(tmp_path, damage, reason):
+@pytest.mark.parametrize("files", ["*.json", "*/*.json"])
+def test_a_record_that_is_missing_or_altered_is_refused_by_its_name(
+    tmp_path, damage, reason, files
+):
     own = apart(tmp_path)
-    path = next(one for one in sorted(own.glob("*.json")) if one.name != records.HEADER)
+    path = next(one for one in sorted(own.glob(files)) if one.name != records.HEADER)
     damage(path)
-    with pytest.raises(NetproofError, match=reason) as raised:
-        session.load(tmp_path / "run-0.json")
-    assert path.name in str(raised.value)
+    for place in (tmp_path / "run-0.json", own):
+        with pytest.raises(NetproofError, match=reason) as raised:
+            session.load(place)
+        assert path.name in str(raised.value)
+
+
+def test_each_case_of_a_job_has_a_file_of_its_own(tmp_path):
+    own = apart(tmp_path)
+    measured = [one for one in session.load(RECORDED).results if one.measured]
+    parts = [path.stat().st_size for path in own.glob("*/*.json")]
+    assert len(parts) == len(measured)
+    assert max(path.stat().st_size for path in own.glob("*.json")) < sum(parts) / 4
+    (path, *_) = sorted(own.glob("*+1.json"))
+    record = records.read(path, parts=False)
+    assert records.write(path, record["test"], record["values"])["path"].endswith(path.name)
+    assert len(list(own.glob("*/*.json"))) == len(parts)
+    assert session.load(own).results
 
 
 def test_a_session_folder_without_a_report_is_refused_where_a_file_was_altered(tmp_path):

@@ -5,15 +5,13 @@ from __future__ import annotations
 import pytest
 
 from netproof.errors import NetproofError
-from netproof.localization.observations import PairQuantity
-from netproof.site.pair_settings import PairSettings
+from netproof.site.pair_settings import PairQuantity, PairSettings
 
 
 def test_defaults_judge_both_quantities_with_all_pairs_at_once():
     settings = PairSettings.of_site({})
     assert settings.quantities == (PairQuantity.LATENCY, PairQuantity.RATE)
     assert settings.together == 0
-    assert settings.accusation().error == settings.error
 
 
 @pytest.mark.parametrize(

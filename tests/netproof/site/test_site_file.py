@@ -168,6 +168,10 @@ def test_the_documentation_names_every_key():
         ({"baseline": "openmpi"}, "extras['baseline']: 'openmpi' is not among its environs: mpich"),
         ({"baseline": ""}, "one partition names the environment that scores are relative to"),
         ({"criteria": {"jumps": {}}}, "extras['criteria']: 'jumps' is no criterion; those are"),
+        (
+            {"criteria": {"jump": {"warn": 3, "least_size": 64}}},
+            "extras['criteria']: 'jump': 'least_size' is gone: one for all criteria along curves",
+        ),
         ({"retired": {"lam": " "}}, "extras['retired']: say why 'lam' is gone, in a sentence"),
         ({"retired": {"mpich": "old"}}, "extras['retired']: 'mpich' is among its environs"),
     ],

@@ -167,10 +167,10 @@ def test_sentences_say_of_which_day_the_other_side_is(tmp_path):
         re.search(rf"times as fast as testbed:gige .* of {day} over ", why) for why in scores
     )
     envelopes = [
-        ruling.why
+        finding.why
         for one in verdict.cases
-        for ruling in one.rulings
-        if ruling.finding.criterion == "envelope" and ruling.finding.value is not None
+        for finding in one.findings
+        if finding.criterion == "envelope" and finding.value is not None
     ]
     assert any(f"(switch gige, of {day})" in why for why in envelopes)
 

@@ -1,4 +1,4 @@
-"""The criteria on recorded cases: along a curve, across configurations, and the rulings."""
+"""The criteria on recorded cases: along a curve, across configurations, levels of the verdict."""
 
 from __future__ import annotations
 
@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 from made_measured import with_figures
 
-from netproof.criteria import Finding, Level, ScoreSettings
+from netproof.criteria import Finding, Level, consistency
+from netproof.criteria.findings import Below
 from netproof.criteria.rate import MPI_LOSS
 from netproof.criteria.settings import Settings
 from netproof.criteria.shape import JUMP
@@ -151,19 +152,19 @@ class TestAlong:
 class TestRule:
     def test_a_confirmed_flag_counts(self, sick, measured_again):
         subject = sick["mpich tcp"]
-        rulings = case_rulings.rule_all(
+        findings = case_rulings.rule_all(
             subject, case_rulings.along(subject), measured_again[subject.case.key()]
         )
-        (jump,) = (ruling for ruling in rulings if ruling.finding.criterion == "jump")
+        (jump,) = (finding for finding in findings if finding.criterion == "jump")
         assert jump.level is Level.FAIL
         assert "confirmed: 3 of 3 launches around 49152 bytes show it again" in jump.why
         assert "on gige-1, gige-2, job " in jump.why
 
     def test_a_flag_that_was_not_measured_again_counts_as_it_stands(self, sick):
         jump = found(case_rulings.along(sick["mpich tcp"]), "jump")
-        ruling = case_rulings.rule(sick["mpich tcp"], jump, None)
-        assert ruling.level is Level.FAIL
-        assert ruling.why.endswith("; it was not measured again")
+        finding = case_rulings.rule(sick["mpich tcp"], jump, None)
+        assert finding.level is Level.FAIL
+        assert finding.why.endswith("; it was not measured again")
 
     def test_an_unconfirmed_flag_is_shown_and_is_not_red(self, sick, measured_again):
         subject = sick["mpich tcp"]
@@ -177,9 +178,9 @@ class TestRule:
             ),
         )
         confirmation = case_rulings.confirmation(subject, jump, smooth)
-        ruling = case_rulings.rule(subject, jump, confirmation)
-        assert ruling.level is Level.SHOWN
-        assert "unconfirmed: 0 of 3 launches" in ruling.why
+        finding = case_rulings.rule(subject, jump, confirmation)
+        assert finding.level is Level.SHOWN
+        assert "unconfirmed: 0 of 3 launches" in finding.why
 
     def test_too_few_launches_confirm_nothing_and_forgive_nothing(self, sick, measured_again):
         subject = sick["mpich tcp"]
@@ -188,10 +189,10 @@ class TestRule:
         lost = dataclasses.replace(
             measured, launches=measured.launches[:1], faults=("launch 2 hung", "launch 3 hung")
         )
-        ruling = case_rulings.rule(subject, jump, case_rulings.confirmation(subject, jump, lost))
-        assert ruling.level is Level.FAIL
-        assert "not judged, which takes 3" in ruling.why
-        assert ruling.why.endswith("launch 2 hung; launch 3 hung")
+        finding = case_rulings.rule(subject, jump, case_rulings.confirmation(subject, jump, lost))
+        assert finding.level is Level.FAIL
+        assert "not judged, which takes 3" in finding.why
+        assert finding.why.endswith("launch 2 hung; launch 3 hung")
 
     def test_a_warning_stays_one_whatever_closer_sizes_show(self, sick, measured_again):
         subject = with_settings(sick["mpich tcp"], jump=replace(JUMP, warn=4, fail=100))
@@ -207,33 +208,33 @@ class TestRule:
         known = dataclasses.replace(
             sick["mpich tcp"], known={"NetPIPE tcp .*": "ticket 812: the buffer is small"}
         )
-        ruling = case_rulings.rule(known, found(case_rulings.along(known), "jump"), None)
-        assert ruling.level is Level.SHOWN
-        assert ruling.why.endswith("; known: ticket 812: the buffer is small")
-        assert ruling.known == "ticket 812: the buffer is small"
-        assert ruling.forgiven
+        finding = case_rulings.rule(known, found(case_rulings.along(known), "jump"), None)
+        assert finding.level is Level.SHOWN
+        assert finding.why.endswith("; known: ticket 812: the buffer is small")
+        assert finding.known == "ticket 812: the buffer is small"
+        assert finding.forgiven
 
     def test_a_sentence_is_the_case_and_its_reason_and_only_a_flag_is_forgiven(self, sick):
         shown = 0
         for subject in sick.values():
             for finding in case_rulings.along(subject):
-                ruling = case_rulings.rule(subject, finding, None)
-                assert ruling.why == f"{subject}: {ruling.reason}"
-                assert str(subject) not in ruling.reason
-                assert not ruling.forgiven
-                shown += ruling.level is Level.SHOWN
+                finding = case_rulings.rule(subject, finding, None)
+                assert finding.why == f"{subject}: {finding.reason}"
+                assert str(subject) not in finding.reason
+                assert not finding.forgiven
+                shown += finding.level is Level.SHOWN
         assert shown
 
     def test_a_known_flaw_of_another_case_excuses_nothing(self, sick):
         known = dataclasses.replace(sick["mpich tcp"], known={"NetPIPE tcp": "no whole case"})
-        ruling = case_rulings.rule(known, found(case_rulings.along(known), "jump"), None)
-        assert ruling.level is Level.FAIL
+        finding = case_rulings.rule(known, found(case_rulings.along(known), "jump"), None)
+        assert finding.level is Level.FAIL
 
     def test_more_than_a_link_carries_is_excused_by_nothing(self, sick):
         measured = dataclasses.replace(sick["mpich tcp"].measured, line_rate_mb_s=10.0)
         known = dataclasses.replace(sick["mpich tcp"], measured=measured, known={".*": "known"})
-        ruling = case_rulings.rule(known, found(case_rulings.along(known), "line rate"), None)
-        assert ruling.level is Level.FAIL
+        finding = case_rulings.rule(known, found(case_rulings.along(known), "line rate"), None)
+        assert finding.level is Level.FAIL
 
     def test_a_share_that_is_not_defined_is_shown_with_the_reason_and_is_no_failure(self, sick):
         subject = sick["mpich tcp"]
@@ -245,15 +246,15 @@ class TestRule:
         bent = dataclasses.replace(
             subject, measured=with_figures(subject.measured, landmarks=marks)
         )
-        ruling = case_rulings.rule(bent, found(case_rulings.along(bent), "line rate"), None)
-        assert (ruling.finding.level, ruling.level) == (Level.UNDEFINED, Level.SHOWN)
-        assert ruling.why.endswith("line rate undefined: times lie on no line")
+        finding = case_rulings.rule(bent, found(case_rulings.along(bent), "line rate"), None)
+        assert (finding.own_level, finding.level) == (Level.UNDEFINED, Level.SHOWN)
+        assert finding.why.endswith("line rate undefined: times lie on no line")
 
 
 class TestAcross:
     def test_the_baseline_against_itself_scores_one(self, sick):
-        rulings = group_rulings.across(list(sick.values()), MPICH)[sick["mpich tcp"].case.key()]
-        (score,) = (r.finding for r in rulings if r.finding.criterion == "score")
+        findings = group_rulings.across(list(sick.values()), MPICH)[sick["mpich tcp"].case.key()]
+        (score,) = (r for r in findings if r.criterion == "score")
         assert score.value == pytest.approx(1)
 
     def test_a_score_against_a_disturbed_baseline_says_so(self, sick):
@@ -269,19 +270,19 @@ class TestAcross:
             group_rulings.across([it, other], MPICH)[other.case.key()][-1]
             for it in (baseline, disturbed)
         )
-        assert quiet.finding.disturbed == ()
-        assert noisy.finding.disturbed == (noise,)
-        assert noisy.finding.value == quiet.finding.value
+        assert quiet.disturbed == ()
+        assert noisy.disturbed == (noise,)
+        assert noisy.value == quiet.value
         assert noisy.why == f"{quiet.why}; the machine was disturbed: {noise}"
         assert noisy.level is quiet.level
 
     def test_a_configuration_far_above_the_envelope_is_red_with_every_size(self, sick):
         bad = slower(sick["mpich tcp"], 25, "openmpi4")
-        rulings = group_rulings.across([sick["mpich tcp"], sick["intelmpi tcp"], bad], MPICH)
-        reds = {r.finding.criterion: r for r in rulings[bad.case.key()] if r.level is Level.FAIL}
+        findings = group_rulings.across([sick["mpich tcp"], sick["intelmpi tcp"], bad], MPICH)
+        reds = {r.criterion: r for r in findings[bad.case.key()] if r.level is Level.FAIL}
         assert set(reds) == {"envelope", "floor"}
         red = reds["envelope"]
-        (open_,) = (r for r in rulings[bad.case.key()] if r.level is Level.INCONCLUSIVE)
+        (open_,) = (r for r in findings[bad.case.key()] if r.level is Level.INCONCLUSIVE)
         sizes = tuple(s for s in bad.measured.curve.sizes if s >= 4096)
         assert tuple(sorted((*red.sizes(), *open_.sizes()))) == sizes
         assert f"; likewise at {len(red.sizes())} sizes in all: 4096, 6144, 12288, " in red.why
@@ -291,9 +292,9 @@ class TestAcross:
     def test_where_it_is_red_it_says_with_whom_it_was_compared(self, sick):
         bad = slower(sick["mpich tcp"], 25, "openmpi4")
         subjects = [sick["mpich tcp"], sick["intelmpi tcp"], bad]
-        rulings = group_rulings.across(subjects, MPICH)[bad.case.key()]
+        findings = group_rulings.across(subjects, MPICH)[bad.case.key()]
         labels = {str(subject) for subject in subjects} - {str(bad)}
-        found = [r.finding for r in rulings]
+        found = findings
         assert all(finding.against in labels for finding in found)
         assert found[-1].against == str(sick["mpich tcp"])
         assert all(finding.interval is not None for finding in found)
@@ -306,9 +307,9 @@ class TestAcross:
                 assert judge(members, one) == {one: whole[one]}
 
     def test_what_is_inconclusive_neither_passes_nor_goes_unsaid(self, sick):
-        rulings = group_rulings.across([sick["mpich tcp"], sick["intelmpi tcp"]], MPICH)
-        envelope, *_ = rulings[sick["mpich tcp"].case.key()]
-        assert (envelope.level, envelope.finding.level) == (Level.INCONCLUSIVE,) * 2
+        findings = group_rulings.across([sick["mpich tcp"], sick["intelmpi tcp"]], MPICH)
+        envelope, *_ = findings[sick["mpich tcp"].case.key()]
+        assert (envelope.level, envelope.own_level) == (Level.INCONCLUSIVE,) * 2
         assert "95% interval" in envelope.why
         assert envelope.sizes() == (8192, 65536, 524288)
 
@@ -324,8 +325,8 @@ class TestAcross:
         red = []
         for link in (slow.link, fast.link, None):
             one = dataclasses.replace(slow, link=link)
-            rulings = group_rulings.across([one, fast], None)[one.case.key()]
-            if any(ruling.level is Level.FAIL for ruling in rulings):
+            findings = group_rulings.across([one, fast], None)[one.case.key()]
+            if any(finding.level is Level.FAIL for finding in findings):
                 red.append(link)
         assert red == [fast.link, None]
 
@@ -361,8 +362,8 @@ class TestAcross:
 
     def test_a_red_case_keeps_its_score_and_wears_the_mark(self, sick):
         bad = slower(sick["mpich tcp"], 25, "openmpi4")
-        rulings = group_rulings.across([sick["mpich tcp"], bad], MPICH)[bad.case.key()]
-        (score,) = (r.finding for r in rulings if r.finding.criterion == "score")
+        findings = group_rulings.across([sick["mpich tcp"], bad], MPICH)[bad.case.key()]
+        (score,) = (r for r in findings if r.criterion == "score")
         assert score.value == pytest.approx(1 / 25)
         assert "red at 4096, 6144" in score.why
 
@@ -370,7 +371,7 @@ class TestAcross:
         (envelope, _) = group_rulings.across([sick["mpich tcp"]], MPICH)[
             sick["mpich tcp"].case.key()
         ]
-        assert envelope.finding.level is Level.UNDEFINED
+        assert envelope.own_level is Level.UNDEFINED
         assert "is the only configuration" in envelope.why
 
     @pytest.mark.parametrize("baseline", [None, ScoreBaseline("gige", "openmpi5")])
@@ -379,28 +380,28 @@ class TestAcross:
             -1
         ]
         assert shown.level is Level.SHOWN
-        asserted = with_settings(sick["mpich tcp"], score=ScoreSettings(fail=0.5))
+        asserted = with_settings(sick["mpich tcp"], score=Below(fail=0.5))
         failed = group_rulings.across([asserted], baseline)[asserted.case.key()][-1]
         assert failed.level is Level.FAIL
         assert "the baseline" in failed.why
 
     def test_cases_of_different_functions_are_not_compared(self, sick):
-        rulings = group_rulings.across([sick["mpich tcp"], sick["mpich mpi"]], MPICH)
-        for several in rulings.values():
-            assert several[0].finding.level is Level.UNDEFINED
+        findings = group_rulings.across([sick["mpich tcp"], sick["mpich mpi"]], MPICH)
+        for several in findings.values():
+            assert several[0].own_level is Level.UNDEFINED
 
 
 class TestFloors:
     def test_what_is_slow_as_a_whole_fails_where_the_envelope_does_not(self, sick):
         fast = sick["mpich mpi"]
         bad = slower(fast, 5, "openmpi4")
-        rulings = group_rulings.across([fast, bad], MPICH)[bad.case.key()]
-        levels = {ruling.finding.criterion: ruling.level for ruling in rulings}
+        findings = group_rulings.across([fast, bad], MPICH)[bad.case.key()]
+        levels = {finding.criterion: finding.level for finding in findings}
         assert levels["envelope"] is not Level.FAIL
         assert levels["floor"] in (Level.FAIL, Level.INCONCLUSIVE)
-        (floor,) = (one for one in rulings if one.finding.criterion == "floor")
-        assert floor.finding.value == pytest.approx(0.2)
-        assert floor.finding.against == str(fast)
+        (floor,) = (one for one in findings if one.criterion == "floor")
+        assert floor.value == pytest.approx(0.2)
+        assert floor.against == str(fast)
         assert "0.2 times as fast as testbed:gige mpich NetPIPE mpi" in floor.why
 
     def test_only_environments_of_one_partition_and_link_are_compared(self, sick):
@@ -423,8 +424,8 @@ class TestFloors:
             case = dataclasses.replace(one.case, path="inside")
             measured = dataclasses.replace(one.measured, case=case)
             inside.append(dataclasses.replace(one, measured=measured))
-        rulings = group_rulings.floors(inside)
-        assert {ruling.level for ruling in rulings.values()} == {Level.SHOWN}
+        findings = group_rulings.floors(inside)
+        assert {finding.level for finding in findings.values()} == {Level.SHOWN}
 
     def test_disturbed_launches_of_either_side_fail_nothing(self, sick):
         busy = NodeLoad("gige-1", "m", 2, 1.0, 0.8, 0.4, 0.0, 0.0, 0.5, 0.0)
@@ -432,9 +433,9 @@ class TestFloors:
         assert group_rulings.floors([fast, bad])[bad].level is Level.FAIL
         launches = [dataclasses.replace(it, loads=(busy,)) for it in fast.measured.launches]
         noisy = dataclasses.replace(fast, measured=fast.measured.with_launches(launches))
-        ruling = group_rulings.floors([noisy, bad])[bad]
-        assert ruling.level is Level.INCONCLUSIVE
-        assert "the machine was disturbed: gige-1: others used 40 %" in ruling.why
+        finding = group_rulings.floors([noisy, bad])[bad]
+        assert finding.level is Level.INCONCLUSIVE
+        assert "the machine was disturbed: gige-1: others used 40 %" in finding.why
 
     def test_another_whose_launches_show_nothing_hides_no_failure(self, sick):
         busy = NodeLoad("gige-1", "m", 2, 1.0, 0.8, 0.4, 0.0, 0.0, 0.5, 0.0)
@@ -443,8 +444,8 @@ class TestFloors:
         launches = [dataclasses.replace(it, loads=(busy,)) for it in faster.measured.launches]
         noisy = dataclasses.replace(faster, measured=faster.measured.with_launches(launches))
         assert group_rulings.floors([noisy, bad])[bad].level is Level.INCONCLUSIVE
-        ruling = group_rulings.floors([noisy, fast, bad])[bad]
-        assert (ruling.level, ruling.finding.against) == (Level.FAIL, str(fast))
+        finding = group_rulings.floors([noisy, fast, bad])[bad]
+        assert (finding.level, finding.against) == (Level.FAIL, str(fast))
 
 
 def on_ranks(subject: Subject, ranks: int, factor: float) -> Subject:
@@ -478,9 +479,9 @@ class TestGrowth:
     def test_it_is_part_of_what_is_said_across_configurations(self, sick):
         mpi = sick["mpich mpi"]
         few, many = on_ranks(mpi, 4, 1), on_ranks(mpi, 8, 300)
-        rulings = group_rulings.across([few, many], None)[many.case.key()]
-        (growth,) = (one for one in rulings if one.finding.criterion == "growth")
-        enough = len(many.measured.launches) >= many.settings.growth.launches
+        findings = group_rulings.across([few, many], None)[many.case.key()]
+        (growth,) = (one for one in findings if one.criterion == "growth")
+        enough = len(many.measured.launches) >= consistency.LAUNCHES
         assert growth.level is (Level.FAIL if enough else Level.SHOWN)
 
     def test_what_takes_longer_on_fewer_ranks_is_reported_for_them(self, sick):
@@ -495,9 +496,9 @@ class TestGrowth:
         }
         assert found[few].value > 10
         assert found[many].value == pytest.approx(0.5)
-        rulings = group_rulings.across([few, many], None)[few.case.key()]
-        (shrunk,) = (one for one in rulings if one.finding.criterion == "monotony")
-        enough = len(few.measured.launches) >= few.settings.monotony.launches
+        findings = group_rulings.across([few, many], None)[few.case.key()]
+        (shrunk,) = (one for one in findings if one.criterion == "monotony")
+        enough = len(few.measured.launches) >= consistency.LAUNCHES
         assert shrunk.level is (Level.FAIL if enough else Level.SHOWN)
 
     def test_other_configurations_and_functions_have_no_growth(self, sick):

@@ -22,7 +22,7 @@ from netproof.session.again import MeasuredAgain
 from netproof.session.measured import Measured
 from netproof.session.session import Session
 from netproof.verdict import case_rulings, judge
-from netproof.verdict.judge import rulings_along
+from netproof.verdict.judge import findings_along
 from netproof.verdict.subject import Subject
 
 SESSIONS = Path(__file__).resolve().parents[2] / "data" / "sessions"
@@ -108,15 +108,15 @@ def test_the_grid_alone_flags_nothing_of_the_spike(spiked):
 
 def test_a_spike_between_two_sizes_is_red_and_named(spiked, result):
     again = again_of(spiked, result, spike)
-    (ruling,) = case_rulings.closer_rulings(spiked, again)
-    assert ruling.level is Level.FAIL
-    assert ruling.finding.size == 5161
-    assert ruling.why.startswith(
+    (finding,) = case_rulings.closer_findings(spiked, again)
+    assert finding.level is Level.FAIL
+    assert finding.size == 5161
+    assert finding.why.startswith(
         f"{spiked}: at 5161 bytes, between the 4096 and 8192 bytes of its curve, "
     )
-    assert "3 of 3 launches at closer sizes show it on gige-1, gige-2, job 7" in ruling.why
-    assert "looked for since the slopes next to" in ruling.why
-    assert ruling in case_rulings.rule_all(spiked, case_rulings.along(spiked), again)
+    assert "3 of 3 launches at closer sizes show it on gige-1, gige-2, job 7" in finding.why
+    assert "looked for since the slopes next to" in finding.why
+    assert finding in case_rulings.rule_all(spiked, case_rulings.along(spiked), again)
     assert case_rulings.failed(spiked, (), again, 9)
 
 
@@ -124,7 +124,7 @@ def test_a_healthy_curve_is_looked_at_closer_and_nothing_is_said(result):
     subject = subject_of(result)
     assert case_rulings.places(subject)
     again = again_of(subject, result)
-    assert case_rulings.closer_rulings(subject, again) == ()
+    assert case_rulings.closer_findings(subject, again) == ()
     assert case_rulings.closer_settled(subject, again, 9)
     assert not case_rulings.failed(subject, (), again, 9)
 
@@ -144,7 +144,7 @@ def test_a_stored_session_says_the_same_as_its_run(spiked, result):
     assert isinstance(stored, Session)
     (case,) = judge.unsettled_of(stored).values()
     assert case.failed
-    of_store = rulings_along([spiked], stored)[spiked.case.key()]
+    of_store = findings_along([spiked], stored)[spiked.case.key()]
     of_run = case_rulings.rule_all(spiked, case_rulings.along(spiked), again)
     assert [one.why for one in of_store] == [one.why for one in of_run]
 
@@ -162,12 +162,12 @@ def test_nothing_changes_where_the_site_refines_nothing(name):
         subject = subject_of(one, refine=None)
         again = kept.get(one.case.function + one.case.environment)
         assert case_rulings.places(subject) == case_rulings.closer_sizes(subject) == ()
-        assert case_rulings.closer_rulings(subject, again) == ()
+        assert case_rulings.closer_findings(subject, again) == ()
         assert case_rulings.closer_settled(subject, None, 9)
         findings = case_rulings.along(subject)
-        rulings = case_rulings.rule_all(subject, findings, again)
-        assert [r.finding for r in rulings if r.finding.criterion != "crashes"] == [
-            f for f in findings if f.criterion != "crashes"
+        ruled = case_rulings.rule_all(subject, findings, again)
+        assert [(f.criterion, f.size, f.own_level) for f in ruled if f.criterion != "crashes"] == [
+            (f.criterion, f.size, f.level) for f in findings if f.criterion != "crashes"
         ]
 
 
@@ -203,10 +203,10 @@ def test_what_was_not_measured_at_closer_sizes_is_shown(spiked, result):
         spiked.case, (between(spiked.measured.curve, (64, 96, 128)),), (), (), "7"
     )
     for again in (None, elsewhere):
-        rulings = case_rulings.closer_rulings(spiked, again)
-        assert rulings
-        assert {one.level for one in rulings} == {Level.SHOWN}
-        assert all("it was not measured at closer sizes; looked" in one.why for one in rulings)
+        findings = case_rulings.closer_findings(spiked, again)
+        assert findings
+        assert {one.level for one in findings} == {Level.SHOWN}
+        assert all("it was not measured at closer sizes; looked" in one.why for one in findings)
     assert not case_rulings.closer_settled(spiked, None, 9)
 
 
@@ -214,10 +214,10 @@ def test_launches_that_are_not_complete_leave_it_open(spiked, result):
     few = again_of(spiked, result, spike, count=2, faults=("step x.3 hung",))
     none = again_of(spiked, result, spike, count=0, faults=("a", "b", "c"))
     for again, said in ((few, "step x.3 hung"), (none, "a; b; c")):
-        rulings = case_rulings.closer_rulings(spiked, again)
-        assert rulings
-        assert {one.level for one in rulings} == {Level.INCONCLUSIVE}
-        assert all(one.why.endswith(said) for one in rulings)
+        findings = case_rulings.closer_findings(spiked, again)
+        assert findings
+        assert {one.level for one in findings} == {Level.INCONCLUSIVE}
+        assert all(one.why.endswith(said) for one in findings)
         assert not case_rulings.failed(spiked, (), again, 3)
     assert not case_rulings.closer_settled(spiked, few, 9)
     assert case_rulings.closer_settled(spiked, few, 3)
@@ -232,27 +232,27 @@ def test_what_only_disturbed_launches_show_is_inconclusive(spiked, result):
     all_busy = again_of(spiked, result, spike, loads=((BUSY,),) * 3)
     some = again_of(spiked, result, spike, loads=((BUSY,), (), ()))
     for again in (all_busy, some):
-        (ruling,) = case_rulings.closer_rulings(spiked, again)
-        assert ruling.level is Level.INCONCLUSIVE
-        assert "the machine was disturbed: gige-1: others used 40 % of the CPUs" in ruling.why
+        (finding,) = case_rulings.closer_findings(spiked, again)
+        assert finding.level is Level.INCONCLUSIVE
+        assert "the machine was disturbed: gige-1: others used 40 % of the CPUs" in finding.why
     assert case_rulings.closer_settled(spiked, all_busy, 9)
     assert not case_rulings.closer_settled(spiked, some, 9)
     quiet = again_of(spiked, result, spike, count=4, loads=((BUSY,), (), (), ()))
-    (ruling,) = case_rulings.closer_rulings(spiked, quiet)
-    assert ruling.level is Level.FAIL
-    assert "3 of 3 launches" in ruling.why
+    (finding,) = case_rulings.closer_findings(spiked, quiet)
+    assert finding.level is Level.FAIL
+    assert "3 of 3 launches" in finding.why
 
 
 def test_the_launch_that_was_disturbed_is_the_one_that_is_named(spiked, result):
     """A launch of some ticks may have a larger share of others, and not be disturbed by it."""
     short = dataclasses.replace(BUSY, wall_s=0.01, others_cpu_s=0.01, others_share=0.5)
     again = again_of(spiked, result, spike, loads=((short,), (BUSY,), ()))
-    (ruling,) = case_rulings.closer_rulings(spiked, again)
-    assert "the machine was disturbed: gige-1: others used 40 % of the CPUs" in ruling.why
+    (finding,) = case_rulings.closer_findings(spiked, again)
+    assert "the machine was disturbed: gige-1: others used 40 % of the CPUs" in finding.why
 
 
 def test_a_flaw_that_the_site_knows_of_is_shown(result):
     subject = subject_of(result, spike, known={"IMB PingPong.*": "ticket 812"})
-    (ruling,) = case_rulings.closer_rulings(subject, again_of(subject, result, spike))
-    assert ruling.level is Level.SHOWN
-    assert ruling.why.endswith("known: ticket 812")
+    (finding,) = case_rulings.closer_findings(subject, again_of(subject, result, spike))
+    assert finding.level is Level.SHOWN
+    assert finding.why.endswith("known: ticket 812")

@@ -38,7 +38,6 @@ from netproof.verdict.explain import (
 )
 from netproof.verdict.judge import judge
 from netproof.verdict.judging import ingest
-from netproof.verdict.subject import Ruling
 from netproof.verdict.verdict import CaseVerdict, FailedTest, Verdict
 
 SESSIONS = Path(__file__).resolve().parents[2] / "data" / "sessions"
@@ -166,7 +165,7 @@ class TestOrder:
         finding = Finding("jump", level, where, why, size=8, value=value, bound=bound)
         result = next(r for r in session.load(SESSIONS / "passed.json").results if r.measured)
         result = dataclasses.replace(result, case=case)
-        return CaseVerdict(case, result, (), rulings=(Ruling(finding, level, why),))
+        return CaseVerdict(case, result, (), findings=(finding,))
 
     def test_the_worst_is_last_and_after_it_the_count(self):
         missing = CaseVerdict(
@@ -287,10 +286,13 @@ def of(verdict: Verdict, function: str) -> Crossover:
 
 
 def red(judged: CaseVerdict, *sizes: int, criterion: str = "envelope") -> CaseVerdict:
-    """The case, failed by one ruling that speaks of these sizes."""
-    finding = Finding(criterion, Level.FAIL, "there", "too slow", value=12.0, size=sizes[0])
-    ruling = Ruling(finding, Level.FAIL, "too slow", others=sizes[1:])
-    return CaseVerdict(judged.case, judged.result, (), rulings=(ruling,), measured=judged.measured)
+    """The case, failed by one finding that speaks of these sizes."""
+    finding = Finding(
+        criterion, Level.FAIL, "there", "too slow", size=sizes[0], value=12.0, others=sizes[1:]
+    )
+    return CaseVerdict(
+        judged.case, judged.result, (), findings=(finding,), measured=judged.measured
+    )
 
 
 def test_a_function_that_is_red_nowhere_says_up_to_which_rank_count(verdict):
@@ -317,8 +319,8 @@ def test_sizes_that_are_no_neighbours_are_listed_apart(verdict):
 
 def test_all_criteria_that_fail_it_are_named(verdict):
     (two, _) = of(verdict, "Sendrecv").cases
-    several = [red(two, 1024, criterion=name).rulings[0] for name in ("jump", "dropout", "score")]
-    broken = CaseVerdict(two.case, two.result, (), rulings=tuple(several), measured=two.measured)
+    several = [red(two, 1024, criterion=name).findings[0] for name in ("jump", "dropout", "score")]
+    broken = CaseVerdict(two.case, two.result, (), findings=tuple(several), measured=two.measured)
     assert (
         Crossover((broken,)).sentence() == "red at 2 ranks, 1024 bytes by jump, dropout and score"
     )
@@ -346,10 +348,11 @@ def test_a_configuration_of_which_nothing_was_measured_is_left_out(verdict):
 
 
 def unsure(judged: CaseVerdict) -> CaseVerdict:
-    """The case, with one ruling that is inconclusive."""
+    """The case, with one finding that is inconclusive."""
     finding = Finding("envelope", Level.INCONCLUSIVE, "there", "undecided", value=9.0, size=1024)
-    ruling = Ruling(finding, Level.INCONCLUSIVE, "undecided")
-    return CaseVerdict(judged.case, judged.result, (), rulings=(ruling,), measured=judged.measured)
+    return CaseVerdict(
+        judged.case, judged.result, (), findings=(finding,), measured=judged.measured
+    )
 
 
 def test_what_is_inconclusive_is_neither_red_nor_not(verdict):
@@ -434,8 +437,8 @@ def test_the_finding_says_whether_starting_and_ending_is_in_it(tmp_path):
         ("with", with_starts("sick", tmp_path)),
         ("without", ROOT / "tests" / "data" / "sessions" / "sick.json"),
     ):
-        rulings = case_of(judged(path), "mpich", "tcp").rulings
-        costs[name] = [one.finding for one in rulings if one.finding.criterion == "CPU cost"]
+        findings = case_of(judged(path), "mpich", "tcp").findings
+        costs[name] = [one for one in findings if one.criterion == "CPU cost"]
     assert [len(findings) for findings in costs.values()] == [2, 2]
     for net, gross in zip(costs["with"], costs["without"], strict=True):
         assert "of a core; without 0.002 CPU s of starting and ending" in net.reason

@@ -11,13 +11,13 @@ import pytest
 from made_few import among
 
 from netproof.intake import json_reading
-from netproof.localization.accused import State
 from netproof.measurement.disturbance import DisturbanceSettings
 from netproof.measurement.units import line_rate_mb_s
+from netproof.pairs import verdict as pairs
+from netproof.pairs.accusation import State
 from netproof.session import pair_rounds
 from netproof.session.pair_rounds import PairCurve, PairLaunch, PairRounds
 from netproof.site.partition import Partition
-from netproof.verdict import pairs
 
 RECORDED = Path(__file__).resolve().parents[2] / "data" / "jobs" / "pairs"
 NODES = tuple(f"fast-ethernet-{n}" for n in range(1, 5))

@@ -67,18 +67,11 @@ def moved(cases, size: int | None, criterion: str = ""):
     return [
         dataclasses.replace(
             one,
-            rulings=tuple(
-                dataclasses.replace(
-                    ruling,
-                    finding=dataclasses.replace(
-                        ruling.finding,
-                        size=size,
-                        criterion=criterion or ruling.finding.criterion,
-                    ),
-                )
-                if ruling.level is Level.WARN
-                else ruling
-                for ruling in one.rulings
+            findings=tuple(
+                dataclasses.replace(finding, size=size, criterion=criterion or finding.criterion)
+                if finding.level is Level.WARN
+                else finding
+                for finding in one.findings
             ),
         )
         for one in cases
@@ -104,7 +97,7 @@ def test_a_warning_of_each_of_the_last_sessions_is_folded(cases, matrix, healthy
     found = recurring(cases, matrix, [healthy] * 12)
     assert found.sessions == 10
     (one,) = found.warnings
-    assert (one.ruling.finding.criterion, one.ruling.finding.size) == ("inversion", 8)
+    assert (one.finding.criterion, one.finding.size) == ("inversion", 8)
     assert recurring(cases, matrix, [healthy] * 3).sessions == 3
 
 
@@ -127,7 +120,7 @@ def test_between_peaks_the_size_is_chance(matrix, healthy):
     stored = with_criteria(healthy, bounds | SPREAD_SHOWN)
     far = moved(judge(matrix, stored).cases, 4096)
     found = recurring(far, matrix, [stored] * 3)
-    assert {one.ruling.finding.criterion for one in found.warnings} == {"MPI loss at the peak"}
+    assert {one.finding.criterion for one in found.warnings} == {"MPI loss at the peak"}
     assert len(found.warnings) == 4
 
 

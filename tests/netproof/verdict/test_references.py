@@ -215,11 +215,11 @@ def test_a_comment_alongside_an_alias_stays_at_its_key(file):
 
 def test_only_the_entry_changes_in_a_line_with_odd_spacing_and_windows_line_ends(file):
     references = file(
-        "C:\r\n  $index: [ranks]\r\n  2:\r\n      latency_us :  [9,null , 0.4,us] # x\r\n"
+        "C:\r\n    $index: [ranks]\r\n    2:\r\n        latency_us :  [9,null , 0.4,us] # x\r\n"
     )
     assert edited(references, {("C", pingpong()): NEW}) == (
-        "C:\r\n  $index: [ranks]\r\n  2:\r\n      latency_us :  [7.5, -0.1, 0.1, us] # x\r\n"
-        "      time_us_4: [3, null, 1.0, us]\r\n"
+        "C:\r\n    $index: [ranks]\r\n    2:\r\n        latency_us: [7.5, -0.1, 0.1, us] # x\r\n"
+        "        time_us_4: [3, null, 1.0, us]\r\n"
     )
 
 
@@ -252,6 +252,19 @@ def test_an_unused_anchor_of_what_is_rewritten_stays(file):
     assert "  2: &two\n    latency_us: [7.5, -0.1, 0.1, us]\n" in text
 
 
+def test_a_check_that_comes_from_a_merge_gets_a_key_of_its_own(file):
+    text = edited(file("a: &a\n  C: {$index: [ranks], 2: {}}\n<<: *a\n"), {("C", pingpong()): NEW})
+    assert reframes(text, "C", pingpong()) == NEW
+    assert yaml.safe_load(text)["a"] == {"C": {"$index": ["ranks"], 2: {}}}
+
+
+def test_a_new_key_comes_before_the_comments_behind_its_level(file):
+    above = "C:\n  $index: [$environ]\n  'm.*':\n    latency_us: [9, null, 0.4, us] # bound\n"
+    below = "    # more\n\n# about D\nD: {}\n"
+    text = edited(file(above + below), {("C", pingpong()): {"latency_us": [1, None, None, "us"]}})
+    assert text == f"{above}  mpich:\n    latency_us: [1, null, null, us]\n{below}"
+
+
 def test_a_check_that_is_an_alias_of_another_gets_its_own(file):
     references = file(HEAD + "C: &c\n  $index: [ranks]\n  2: *all\nD: *c\n")
     text = edited(references, {("D", pingpong()): NEW})
@@ -267,20 +280,21 @@ def test_a_check_that_is_an_alias_of_another_gets_its_own(file):
             ":1: &c is defined here and used elsewhere; move what it names",
         ),
         (
-            "a: &a\n  C: {$index: [ranks], 2: {}}\n<<: *a\n",
-            ": C comes from a merge (<<); give it a key of its own",
-        ),
-        (
             "C:\n  $index: [ranks]\n  2:\n    latency_us: &l [9, null, 0.4, us]\nD: {x: *l}\n",
-            ":4: &l is defined here and used elsewhere; write the entry out",
+            ":4: &l is defined here and used elsewhere; move what it names",
         ),
         (
             "C: {$index: [ranks],  # why\n  2: {latency_us: [9, null, 0.4, us]}}\n",
-            ":1: the comments between these lines would be lost",
+            ":1: cannot be edited as it is laid out; begin with the line 'C: {$index: [ranks], ",
+        ),
+        (
+            "C:\n  $index: [ranks]\n  2:\n    latency_us:\n    - 9 # why\n"
+            "    - null\n    - 1\n    - us\n",
+            ":5: the comment there would be lost; move it above its entry",
         ),
         (
             "C: {$index: [ranks], 2: &a {latency_us: [9, null, 0.4, us]}, 4: *a}\n",
-            ":1: &a would be defined twice or lost",
+            ":1: &a is defined here and used elsewhere; move what it names",
         ),
     ],
 )

@@ -95,7 +95,7 @@ def never_judged(monkeypatch) -> None:
         raise AssertionError("was judged though a verdict is kept")
 
     monkeypatch.setattr(judging, "judge", fail)
-    monkeypatch.setattr(judging_anew, "rulings_along", fail)
+    monkeypatch.setattr(judging_anew, "findings_along", fail)
 
 
 def printed(judged: judging.JudgedSession) -> str:
@@ -507,22 +507,22 @@ def _case(document: dict[str, Any], number: int = 0) -> dict[str, Any]:
 
 
 def _ruled(document: dict[str, Any]) -> dict[str, Any]:
-    return next(one for one in document["cases"] if one.get("rulings"))
+    return next(one for one in document["cases"] if one.get("findings"))
 
 
 CONTRADICTIONS: dict[str, Callable[[dict[str, Any]], object]] = {
     "a case less": lambda kept: kept["cases"].pop(),
     "a case twice": lambda kept: kept["cases"].append(_case(kept)),
-    "a level that its rulings have not": lambda kept: _case(kept).update(level="inconclusive"),
+    "a level that its findings have not": lambda kept: _case(kept).update(level="inconclusive"),
     "a case without its fault": lambda kept: next(
         one for one in kept["cases"] if one.get("faults")
     ).update(faults=[], level="pass"),
-    "a ruling on another case": lambda kept: _ruled(kept)["rulings"][0]["finding"].update(
+    "a finding on another case": lambda kept: _ruled(kept)["findings"][0].update(
         where="testbed:other"
     ),
     "another report": lambda kept: kept.update(report_sha256="0" * 64),
     "an unknown level": lambda kept: _case(kept).update(level="green"),
-    "a text for a number": lambda kept: _ruled(kept)["rulings"][0]["finding"].update(value="1"),
+    "a text for a number": lambda kept: _ruled(kept)["findings"][0].update(value="1"),
     "a key that nobody knows": lambda kept: kept.update(more=1),
     "no time": lambda kept: kept.pop("at"),
     "no format": lambda kept: kept.pop("format"),

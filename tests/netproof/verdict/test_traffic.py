@@ -12,12 +12,12 @@ from rich.console import Console
 from netproof.measurement.case import Case
 from netproof.measurement.counters import Counters, CounterSource, NodeCounters
 from netproof.measurement.curve import Curve
+from netproof.pairs import verdict as pairs
 from netproof.present.traffic import print_traffic
 from netproof.session import job_files, session
 from netproof.session.measured import Measured
 from netproof.session.pair_rounds import PairCurve, PairLaunch, PairRounds
 from netproof.site.partition import Partition
-from netproof.verdict import pairs
 from netproof.verdict.case_rulings import counted
 from netproof.verdict.subject import Subject
 from netproof.verdict.traffic import (

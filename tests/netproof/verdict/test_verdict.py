@@ -302,16 +302,16 @@ def test_of_two_healthy_switches_the_slower_is_compared_with_what_its_link_expla
     stored = session.load(SESSIONS / name)
     verdict = judge(matrix_of(*(r.case for r in stored.results if r.measured)), stored)
     found = [
-        ruling
+        finding
         for judged in verdict.cases
-        for ruling in judged.rulings
-        if ruling.finding.criterion == "envelope" and ruling.finding.value is not None
+        for finding in judged.findings
+        if finding.criterion == "envelope" and finding.value is not None
     ]
-    assert any("would take over 100 Mbit/s with MTU 1500" in ruling.why for ruling in found)
+    assert any("would take over 100 Mbit/s with MTU 1500" in finding.why for finding in found)
     # Of their bare times 15 and 20, since the link of one has a tenth of the other's rate.
     # 4.5 is MPICH at 384 bytes compared with Intel MPI, on the same link.
-    assert max(ruling.finding.value for ruling in found) < ENVELOPE.fail / 2
-    assert not [ruling.why for ruling in found if ruling.level is Level.FAIL]
+    assert max(finding.value for finding in found) < ENVELOPE.fail / 2
+    assert not [finding.why for finding in found if finding.level is Level.FAIL]
 
 
 class TestCrashes:
@@ -428,7 +428,7 @@ Change = Callable[[dict], None]
 
 
 def changed_here(test: dict) -> bool:
-    """The case that the tests change: no ruling on it is inconclusive as it was recorded."""
+    """The case that the tests change: no finding on it is inconclusive as it was recorded."""
     case = test.get("netproof_case") or {}
     where = (test["partition"], test["environ"], case.get("function"))
     return bool(test.get("netproof_measured")) and where == ("gige", "mpich", "Barrier")

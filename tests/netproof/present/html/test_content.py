@@ -55,19 +55,19 @@ def test_a_case_is_as_bad_as_the_worst_that_was_ruled(sick):
     failed = next(one for one in members if one.result is not None and not one.passed)
 
     def ruled(level: Level) -> CaseState:
-        rulings = tuple(
-            dataclasses.replace(ruling, level=level) if ruling.confirmation else ruling
-            for ruling in failed.rulings
+        findings = tuple(
+            dataclasses.replace(finding, level=level) if finding.confirmation else finding
+            for finding in failed.findings
             # Its envelope is inconclusive as it was recorded.
-            if ruling.level is not Level.INCONCLUSIVE
+            if finding.level is not Level.INCONCLUSIVE
         )
-        return content.state_of(dataclasses.replace(failed, faults=(), rulings=rulings))
+        return content.state_of(dataclasses.replace(failed, faults=(), findings=findings))
 
     assert ruled(Level.FAIL) is CaseState.FAILED
     assert ruled(Level.INCONCLUSIVE) is CaseState.INCONCLUSIVE
     assert ruled(Level.WARN) is CaseState.WARNED
     assert ruled(Level.SHOWN) is CaseState.UNCONFIRMED
-    expected = dataclasses.replace(failed, faults=(), rulings=(), expected="fails as expected")
+    expected = dataclasses.replace(failed, faults=(), findings=(), expected="fails as expected")
     assert content.state_of(expected) is CaseState.EXPECTED
     assert content.state_of(dataclasses.replace(expected, expected="")) is CaseState.PASSED
 
@@ -156,11 +156,11 @@ def test_flagged_sizes_are_marked_as_they_were_ruled(sick):
         for row in _flags(group)
     }
     ruled = {
-        (content.configuration(one.case), ruling.finding.size, ruling.finding.criterion, mark)
+        (content.configuration(one.case), finding.size, finding.criterion, mark)
         for one in group.members
         for level, mark in ((Level.FAIL, "failed"), (Level.WARN, "warning"))
-        for ruling in one.rulings
-        if ruling.level is level and ruling.finding.criterion in ("inversion", "jump", "dropout")
+        for finding in one.findings
+        if finding.level is level and finding.criterion in ("inversion", "jump", "dropout")
     }
     assert ruled
     assert ruled <= marks
@@ -170,10 +170,9 @@ def test_a_size_between_those_of_the_curve_is_marked_where_it_was_measured_again
     group = _group(sick, "netpipe-tcp-between-one-way")
     one = next(one for one in group.members if one.again is not None)
     size = next(s for s in one.again.launches[0].sizes if s not in one.measured.curve.sizes)
-    flagged = next(ruling for ruling in one.rulings if ruling.confirmation is not None)
-    finding = dataclasses.replace(flagged.finding, size=size)
-    ruling = dataclasses.replace(flagged, finding=finding, level=Level.FAIL)
-    closer = dataclasses.replace(one, rulings=(ruling,))
+    flagged = next(finding for finding in one.findings if finding.confirmation is not None)
+    finding = dataclasses.replace(flagged, size=size, level=Level.FAIL)
+    closer = dataclasses.replace(one, findings=(finding,))
     (row,) = figures.flags(closer)
     times = [curve.time_us[curve.sizes.index(size)] for curve in one.again.launches]
     assert (row["size_bytes"], row["mark"]) == (size, "failed")
@@ -211,8 +210,8 @@ def test_all_sizes_above_the_envelope_are_marked_not_just_the_worst(tmp_path, ju
 
 def test_a_reason_does_not_name_its_case_again(sick):
     for one in sick.verdict.cases:
-        for ruling in one.rulings:
-            assert not ruling.reason.startswith(str(one.case))
+        for finding in one.findings:
+            assert not finding.reason.startswith(str(one.case))
 
 
 def test_netpipe_has_throughput_and_signature_for_each_switch_with_its_line_rate(two_switches):

@@ -23,7 +23,6 @@ from netproof.present.html.charts import shown
 from netproof.present.html.page import pages as pages_of
 from netproof.session import provenance
 from netproof.session.provenance import File, Software
-from netproof.verdict.subject import Ruling
 
 DATA = Path(__file__).resolve().parents[3] / "data"
 HOSTILE = """<script>hostile=1</script>"><img src=x onerror=hostile=1>"""
@@ -518,13 +517,12 @@ def test_a_session_with_something_inconclusive_neither_passed_nor_failed(judge):
     settled = [
         one
         for one in judged.verdict.cases
-        if one.measured and all(r.level is not Level.INCONCLUSIVE for r in one.rulings)
+        if one.measured and all(r.level is not Level.INCONCLUSIVE for r in one.findings)
     ]
     first, *others = settled
     where, why = "there", "12.2 µs at 1024 bytes is 2.01 times (95% interval 0.456 to 14.3)"
     finding = Finding("envelope", Level.INCONCLUSIVE, where, why, size=1024)
-    ruling = Ruling(finding, finding.level, finding.reason)
-    unsure = dataclasses.replace(first, rulings=(*first.rulings, ruling))
+    unsure = dataclasses.replace(first, findings=(*first.findings, finding))
     verdict = dataclasses.replace(judged.verdict, cases=(unsure, *others), faults=(), left=())
     assert verdict.inconclusive
     made = pages_of(command.assemble(dataclasses.replace(judged, verdict=verdict)))

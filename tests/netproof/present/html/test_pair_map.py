@@ -6,11 +6,11 @@ import dataclasses
 
 import pytest
 
-from netproof.localization.observations import PairQuantity
 from netproof.measurement.curve import Curve
 from netproof.present.html import pair_map
 from netproof.present.html.looks import Looks
 from netproof.session.pair_rounds import PairCurve, PairLaunch, PairRounds
+from netproof.site.pair_settings import PairQuantity
 
 LOOKS = Looks(("tree",), ("mpich",))
 

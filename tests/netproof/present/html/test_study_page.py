@@ -9,14 +9,13 @@ from pathlib import Path
 import pytest
 
 from netproof.commands import report as command
+from netproof.experiments import literature, parameters
+from netproof.experiments.sweep import Sweep, turns
 from netproof.measurement.case import Case
 from netproof.measurement.curve import Curve
 from netproof.present.html import study_page
 from netproof.session.measured import Launch
 from netproof.site import site
-from netproof.studies import literature
-from netproof.tuning import parameters
-from netproof.tuning.sweep import Sweep, turns
 
 ROOT = Path(__file__).resolve().parents[4]
 EXTRAS = site.load(ROOT / "site-config" / "testbed.py")["systems"][0]["partitions"][0]["extras"]
@@ -38,7 +37,7 @@ def swept() -> tuple[Sweep, object]:
     )
     how = parameters.found("socket-buffer", ()).told("tcp", "MPICH")
     made = Sweep(CASE, "socket-buffer", "socket buffer", how, "7", 1, EXTRAS, several, launches)
-    return made, made.tuned()
+    return made, made.table()
 
 
 def page(gathered, name, sweeps=(), **not_swept):

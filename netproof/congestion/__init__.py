@@ -1,1 +1,0 @@
-"""A network under load: victims alone and alongside aggressors, measured and judged."""

@@ -1,0 +1,130 @@
+"""The score: how fast a configuration is compared with a baseline, over all sizes.
+
+It is relative to one configuration, and by default asserts nothing: where that one is slow, all
+others look fast. After the GigE synthetic-benchmark report, which has no interval.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+
+from netproof.criteria.findings import (
+    Below,
+    CannotJudgeError,
+    Finding,
+    common_sizes,
+    in_common,
+    sizes_in_words,
+    times_of,
+    times_of_each,
+    undefined_if_unreadable,
+)
+from netproof.criteria.interface import Criterion
+from netproof.measurement.curve import Curve
+from netproof.measurement.interval import CONFIDENCE
+from netproof.measurement.launches import median_curve
+
+SCORE = Below()
+"""Scores below these bounds are flagged; by default nothing is asserted."""
+
+RESAMPLES = 2000
+"""Bootstrap samples; an interval takes 1,000 or more (Efron and Tibshirani 1993)."""
+
+SEED = 20060701
+"""Of the bootstrap, so that the same launches have the same interval."""
+
+NO_INTERVAL = "no interval, which takes two launches of both"
+
+
+@undefined_if_unreadable("score")
+def score(
+    launches: Sequence[Curve],
+    baseline_launches: Sequence[Curve],
+    *,
+    where: str,
+    baseline: str,
+    red_sizes: Sequence[int] = (),
+    settings: Below = SCORE,
+) -> Finding:
+    """Return the geometric mean over the common sizes of t_baseline / t.
+
+    Above 1 is faster. The curves are the medians of the launches; the ``interval`` is the
+    percentile bootstrap over the launches of both. ``red_sizes``: those that ``above_envelope``
+    failed. Raises NetproofError where launches of one case differ in their sizes.
+    """
+    if not launches:
+        raise CannotJudgeError("it has no launch")
+    if not baseline_launches:
+        raise CannotJudgeError(f"the baseline {baseline} did not run")
+    for label, several in ((where, launches), (baseline, baseline_launches)):
+        times_of_each(several, settings, of=f" of {label}")
+    case_times = times_of(median_curve(launches), settings)
+    baseline_times = times_of(median_curve(baseline_launches), settings)
+    sizes = in_common((case_times, baseline_times))
+    if not sizes:
+        raise CannotJudgeError(f"it has no size in common with the baseline {baseline}")
+    logs = [math.log(baseline_times[size] / case_times[size]) for size in sizes]
+    value = math.exp(math.fsum(logs) / len(logs))
+    interval, spoken = None, NO_INTERVAL
+    if len(launches) > 1 and len(baseline_launches) > 1:
+        interval = _bootstrap(launches, baseline_launches, sizes)
+        spoken = f"{CONFIDENCE:.0%} interval {interval[0]:.3g} to {interval[1]:.3g}"
+    mark = f"; red at {sizes_in_words(red_sizes)}" if red_sizes else ""
+    common = common_sizes(sizes)
+    return settings.finding(
+        "score",
+        where,
+        value,
+        f"{value:.3g} times as fast as {baseline} {common} ({spoken}){mark}",
+        interval=interval,
+        common=common,
+        against=baseline,
+    )
+
+
+def _bootstrap(
+    launches: Sequence[Curve],
+    baseline_launches: Sequence[Curve],
+    sizes: Sequence[int],
+) -> tuple[float, float]:
+    random = np.random.default_rng(SEED)
+
+    def resampled_logs(several: Sequence[Curve]) -> np.ndarray:
+        columns = [several[0].sizes.index(size) for size in sizes]
+        times = np.array([curve.time_us for curve in several])[:, columns]
+        return np.log(resampled_medians(times, random)).mean(axis=1)
+
+    scores = np.exp(resampled_logs(baseline_launches) - resampled_logs(launches))
+    return percentile_interval(scores)
+
+
+_FEW = 6
+"""Launches of which there are fewer different samples, 462, than are drawn."""
+
+
+def resampled_medians(launches: np.ndarray, random: np.random.Generator) -> np.ndarray:
+    """Return the medians over the launches in bootstrap samples, in shape (RESAMPLES, sizes).
+
+    ``launches``: a row for each launch, a column for each size.
+    """
+    drawn = random.integers(0, len(launches), (RESAMPLES, len(launches)))
+    if len(launches) > _FEW:
+        return np.median(launches[drawn], axis=1)
+    # Most samples of few launches are the same ones in another order.
+    drawn.sort(axis=1)
+    codes = drawn @ len(launches) ** np.arange(len(launches))
+    _, firsts, which = np.unique(codes, return_index=True, return_inverse=True)
+    return np.median(launches[drawn[firsts]], axis=1)[which]
+
+
+def percentile_interval(values: np.ndarray) -> tuple[float, float]:
+    """Return the interval of CONFIDENCE from the values of bootstrap samples."""
+    outside = (1 - CONFIDENCE) / 2
+    low, high = np.quantile(values, [outside, 1 - outside])
+    return float(low), float(high)
+
+
+CRITERIA = (Criterion(2, {"score": SCORE}, {"score": "score"}),)

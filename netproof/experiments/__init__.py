@@ -1,0 +1,1 @@
+"""Measurements that are no acceptance: sweeps of a setting, load, single calls, GPCNeT, studies."""

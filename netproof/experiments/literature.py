@@ -1,0 +1,467 @@
+"""Figures of earlier studies, a file of ``reference-values/literature`` each, and a session's own.
+
+They are figures as printed there, with their source. Losses and shares of the line rate are not
+stored but computed here, by the code that judges a run.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, Literal, Self, get_args
+
+from pydantic import Field, ValidationError, field_validator, model_validator
+from ruamel.yaml import YAML
+from ruamel.yaml.comments import CommentedMap, CommentedSeq
+from ruamel.yaml.error import MarkedYAMLError, YAMLError
+
+from netproof.benchmarks import registry
+from netproof.criteria import loss
+from netproof.errors import NetproofError, shortened
+from netproof.experiments.parameters import BY_NAME
+from netproof.intake import loading, yaml_reading
+from netproof.intake.models import (
+    AtKey,
+    Fault,
+    Maybe,
+    Positive,
+    PositiveWhole,
+    Several,
+    Text,
+    Written,
+    YesOrNo,
+    faults,
+)
+from netproof.measurement.case import Case
+from netproof.measurement.curve import Curve
+from netproof.measurement.landmarks import Landmarks, landmarks
+from netproof.measurement.units import (
+    MEBI,
+    bandwidth_mb_s,
+    line_rate_mb_s,
+    line_rate_share,
+    mb_s,
+    us,
+)
+from netproof.session.session import CheckResult, Session
+from netproof.site import shipped
+
+DIRECTORY = shipped.folder("reference-values") / "literature"
+
+MBPS_BITS = {1_000_000: (1_000_000,), MEBI: (MEBI,), "unstated": (1_000_000, MEBI)}
+"""Possible meanings of a study's Mbps in bit/s."""
+RATE_KIB = (64, 16, 4, 1)
+RELATIONS = {"equal": "", "below": "< ", "about": "≈ "}
+
+_Unit = Literal["us", "MB/s", "Mbps", "%"]
+
+
+def _one_of(choices: object) -> str:
+    return f"one of {', '.join(map(str, choices))}"
+
+
+class StudySide(Written):
+    """Largest bandwidth of MPI or TCP as printed, its size as printed, and the latency in µs."""
+
+    peak: Positive
+    size_printed: PositiveWhole
+    latency_us: Positive
+
+
+class Peaks(Written):
+    """MPI alongside TCP on one network.
+
+    ``link_mbit_s`` and ``mtu`` are None where no Ethernet carries it; ``mtu_stated`` is False for
+    an MTU that the study does not give.
+    """
+
+    where: Text
+    network: Text
+    link_mbit_s: Maybe[Positive] = None
+    stated_mtu: Maybe[PositiveWhole] = Field(None, alias="mtu")
+    assumed_mtu: Maybe[PositiveWhole] = Field(None, alias="mtu_assumed")
+    mpi: StudySide
+    tcp: StudySide
+
+    @model_validator(mode="after")
+    def _takes_both(self) -> Self:
+        if self.mtu_stated and self.assumed_mtu is not None:
+            raise AtKey("mtu_assumed", "an MTU is stated: remove one of mtu and mtu_assumed")
+        if (self.link_mbit_s is None) != (self.mtu is None):
+            raise AtKey("link_mbit_s", "a share of the line rate takes link_mbit_s and an mtu")
+        return self
+
+    @property
+    def mtu(self) -> int | None:
+        """MTU in bytes, stated or assumed."""
+        return self.assumed_mtu if self.stated_mtu is None else self.stated_mtu
+
+    @property
+    def mtu_stated(self) -> bool:
+        """Whether the study gives the MTU."""
+        return self.stated_mtu is not None
+
+    @property
+    def loss(self) -> float:
+        """MPI's loss of TCP's largest bandwidth."""
+        return loss(self.mpi.peak, self.tcp.peak)
+
+    def shares(self, side: StudySide, mbps: tuple[int, ...]) -> tuple[float, ...]:
+        """Return the shares of the line rate, one for each meaning in bit/s that Mbps may have."""
+        if self.link_mbit_s is None or self.mtu is None:
+            return ()
+        line_rate = line_rate_mb_s(self.link_mbit_s, self.mtu)
+        return tuple(line_rate_share(rate, line_rate) for rate in _mb_s(side.peak, mbps))
+
+
+class Adapter(Written):
+    """One column of a bidirectional comparison: rates in MB/s each way, latency in µs."""
+
+    name: Text
+    card: Text
+    driver: Text
+    mtu: Maybe[PositiveWhole] = None
+    mpi: Text
+    over_tcp: YesOrNo
+    switch: Text
+    latency_us: Positive
+    peak: Positive
+    peak_size_printed: Text
+    rates: dict[int, Positive]
+
+    @field_validator("rates")
+    @classmethod
+    def _at_each_size(cls, rates: dict[int, float]) -> dict[int, float]:
+        if set(rates) != set(RATE_KIB):
+            raise ValueError(
+                f"found rates at {', '.join(map(str, rates))} KiB, expected those at"
+                f" {', '.join(map(str, RATE_KIB))}"
+            )
+        return rates
+
+
+class Adapters(Written):
+    """Adapters compared over links of one rate in Mbit/s."""
+
+    link_mbit_s: Positive
+    columns: Several[Adapter]
+
+    def link_share(self, adapter: Adapter) -> float:
+        """Return the peak over the link's signalling rate, framing and headers included."""
+        return line_rate_share(adapter.peak, mb_s(self.link_mbit_s))
+
+    def line_rate_share(self, adapter: Adapter) -> float | None:
+        """Return the peak over TCP's line rate; None for other transports or without an MTU."""
+        if not adapter.over_tcp or adapter.mtu is None:
+            return None
+        return line_rate_share(adapter.peak, line_rate_mb_s(self.link_mbit_s, adapter.mtu))
+
+
+class StudyRow(Written):
+    """One line of NetPIPE's output: bytes, repetitions, Mbps and seconds as printed."""
+
+    size: PositiveWhole = Field(alias="bytes")
+    repetitions: PositiveWhole
+    mbps: Positive
+    seconds: Positive
+
+
+class StudyRun(Written):
+    """NetPIPE's output of one run; ``latency_printed_s`` is its own first line."""
+
+    latency_printed_s: Positive
+    rows: Several[StudyRow]
+
+    @field_validator("rows")
+    @classmethod
+    def _increasing(cls, rows: tuple[StudyRow, ...]) -> tuple[StudyRow, ...]:
+        sizes = [row.size for row in rows]
+        if sizes != sorted(set(sizes)):
+            raise ValueError(f"found the bytes {sizes}, expected increasing ones")
+        return rows
+
+    @property
+    def latency_printed_us(self) -> float:
+        """The same in µs."""
+        return us(self.latency_printed_s)
+
+    def curve(self) -> Curve:
+        """Return the rows as a curve, with bandwidth from bytes and time."""
+        times = [us(row.seconds) for row in self.rows]
+        return Curve(
+            tuple(row.size for row in self.rows),
+            tuple(times),
+            tuple(bandwidth_mb_s(r.size, t) for r, t in zip(self.rows, times, strict=True)),
+        )
+
+    def landmarks(self) -> Landmarks:
+        """Return the landmarks of the rows, by the code that judges a run."""
+        return landmarks(self.curve(), None)
+
+
+class StudyFigure(Written):
+    """A single figure from a study's text.
+
+    ``relation``: equal, below or about; ``unit``: µs as ``us``, MB/s, Mbps or %. A bandwidth
+    may have the link it was measured on, and the MTU if it is TCP.
+    """
+
+    what: Text
+    relation: Literal["equal", "below", "about"] = Field(alias="is", title=_one_of(RELATIONS))
+    value: Positive
+    unit: _Unit = Field(title=_one_of(get_args(_Unit)))
+    link_mbit_s: Maybe[Positive] = None
+    mtu: Maybe[PositiveWhole] = None
+
+    @model_validator(mode="after")
+    def _of_a_link(self) -> Self:
+        if self.link_mbit_s is not None and self.unit not in ("MB/s", "Mbps"):
+            raise AtKey("link_mbit_s", f"a value in {self.unit} has no share of a link")
+        if self.mtu is not None and self.link_mbit_s is None:
+            raise AtKey("mtu", "a share of the line rate takes link_mbit_s too")
+        return self
+
+    def link_shares(self, mbps: tuple[int, ...]) -> tuple[float, ...]:
+        """Return shares of the signalling rate, one per meaning of Mbps; none without a link."""
+        if self.link_mbit_s is None:
+            return ()
+        return tuple(line_rate_share(r, mb_s(self.link_mbit_s)) for r in self._rates(mbps))
+
+    def shares(self, mbps: tuple[int, ...]) -> tuple[float, ...]:
+        """Return shares of TCP's line rate, one per meaning of Mbps; none without an MTU."""
+        if self.link_mbit_s is None or self.mtu is None:
+            return ()
+        line_rate = line_rate_mb_s(self.link_mbit_s, self.mtu)
+        return tuple(line_rate_share(rate, line_rate) for rate in self._rates(mbps))
+
+    def _rates(self, mbps: tuple[int, ...]) -> list[float]:
+        return [self.value] if self.unit == "MB/s" else _mb_s(self.value, mbps)
+
+
+class NetpipeCharts(Written):
+    """NetPIPE curves that a part of a page draws, over TCP and MPI together."""
+
+    path: Literal["between", "inside"] = Field(title="between or inside")
+    direction: Literal["oneway", "bidirectional"] = Field(title="oneway or bidirectional")
+
+
+class StudyPart(Written):
+    """A part of the page on a study redone, in the study's order.
+
+    ``text``: what the study did there; ``tables``: its own figures, and the session's in the same
+    columns; ``functions``: whose times are drawn; ``scores``: functions whose scores are compared;
+    ``sweeps``: settings that it varied; ``not_measured``: why something of it is not redone.
+    """
+
+    heading: Text
+    text: Maybe[Text] = None
+    tables: YesOrNo = False
+    netpipe: Maybe[NetpipeCharts] = None
+    functions: Several[Text] = ()
+    scores: Several[Text] = ()
+    sweeps: Several[Text] = ()
+    not_measured: Maybe[Text] = None
+
+    @model_validator(mode="after")
+    def _shows_something(self) -> Self:
+        shown = (self.tables, self.netpipe, self.functions, self.scores, self.sweeps)
+        if not any(shown) and self.not_measured is None:
+            raise AtKey("heading", "the part shows nothing: give tables, netpipe or another key")
+        unknown = [name for name in self.sweeps if name not in BY_NAME]
+        if unknown:
+            raise AtKey("sweeps", f"{unknown[0]!r} is no parameter; those are {', '.join(BY_NAME)}")
+        return self
+
+
+class Study(Written):
+    """One study's figures; those that it does not have are empty or None.
+
+    ``page``: what is measured to redo it, and shown in this order.
+    """
+
+    name: Text = Field(alias="study")
+    title: Text
+    source: Text
+    mbps_means: Maybe[Literal[1000000, 1048576, "unstated"]] = Field(
+        None, alias="mbps", title=_one_of(MBPS_BITS)
+    )
+    notes: Several[Text] = ()
+    peaks: Several[Peaks] = ()
+    adapters: Maybe[Adapters] = None
+    run: Maybe[StudyRun] = None
+    figures: Several[StudyFigure] = ()
+    page: Several[StudyPart] = ()
+
+    @model_validator(mode="after")
+    def _has_figures(self) -> Self:
+        in_mbps = self.peaks or self.run or any(one.unit == "Mbps" for one in self.figures)
+        if in_mbps and not self.mbps:
+            raise AtKey("mbps", f"missing, expected {_one_of(MBPS_BITS)}")
+        if not (self.peaks or self.adapters or self.run or self.figures):
+            raise AtKey("figures", "missing, a study has peaks, adapters, a run or figures")
+        return self
+
+    @property
+    def sweeps(self) -> tuple[str, ...]:
+        """The settings that it varied, each once."""
+        return tuple(dict.fromkeys(name for part in self.page for name in part.sweeps))
+
+    @property
+    def mbps(self) -> tuple[int, ...]:
+        """Its Mbps in bit/s: two values if it does not say which, none if it has none."""
+        return MBPS_BITS[self.mbps_means] if self.mbps_means is not None else ()
+
+
+def _mb_s(value: float, mbps: tuple[int, ...]) -> list[float]:
+    return [mb_s(value * bits / 1e6) for bits in mbps]
+
+
+def names(directory: Path = DIRECTORY) -> tuple[str, ...]:
+    """Return the names of the studies, as ``load`` takes them. Raises NetproofError without any."""
+    found = tuple(sorted(path.stem for path in directory.glob("*.yaml")))
+    if not found:
+        raise NetproofError(
+            f"{directory}: no study is there; run netproof from its checkout, installed by pip -e"
+        )
+    return found
+
+
+def load(name: str, directory: Path = DIRECTORY) -> Study:
+    """Return a study's figures.
+
+    Raises NetproofError naming file, line and key for whatever is missing, unknown or of another
+    kind, and for an unknown name.
+    """
+    if name not in names(directory):
+        raise NetproofError(
+            f"{name!r} is no study: there are {', '.join(names(directory))} in {directory}"
+        )
+    path = directory / f"{name}.yaml"
+    document = _document(path)
+    try:
+        study = Study.model_validate(document)
+    except ValidationError as error:
+        raise _refused(path, document, next(faults(Study, error))) from None
+    if study.name != name:
+        raise NetproofError(f"{path}:1: key 'study': found {study.name!r}, expected {name!r}")
+    return study
+
+
+def _document(path: Path) -> CommentedMap:
+    try:
+        text = loading.read_text(path)
+        yaml_reading.check_yaml(text, path)
+        data = YAML().load(text)
+    except MarkedYAMLError as error:
+        line = error.problem_mark.line + 1 if error.problem_mark else 1
+        raise NetproofError(f"{path}:{line}: no YAML: {error.problem}") from error
+    except (OSError, UnicodeDecodeError, YAMLError) as error:
+        raise NetproofError(f"{path}: cannot be read: {error}") from error
+    if not isinstance(data, CommentedMap):
+        raise NetproofError(f"{path}:1: expected a study's keys, found {shortened(repr(data))}")
+    return data
+
+
+def _refused(path: Path, document: CommentedMap, fault: Fault) -> NetproofError:
+    """Return the error with its line: that of the key, or of the mapping that lacks it."""
+    place: Any = document
+    for step in fault.steps[:-1]:
+        place = place[step]
+    last = fault.steps[-1]
+    if isinstance(place, CommentedSeq):
+        line = place.lc.item(last)[0]
+    else:
+        line = place.lc.key(last)[0] if last in place else place.lc.line
+    key = next(step for step in reversed(fault.steps) if isinstance(step, str))
+    return NetproofError(f"{path}:{line + 1}: key {shortened(repr(key))}: {fault.reason}")
+
+
+ABSENT = "absent"
+"""Cell of a figure that a session lacks; the reason is below the table."""
+
+
+class SessionAlongsideStudy:
+    """A session's landmarks for the studies' tables, with the reasons for those it lacks.
+
+    ``configurations``: partition and environment of each case, in the session's order. Raises
+    NetproofError for a session without a case on two ranks.
+    """
+
+    def __init__(self, stored: Session) -> None:
+        self.path = stored.path
+        self._results: dict[tuple[str, ...], CheckResult] = {}
+        for result in stored.results:
+            case = result.case
+            if case is not None and case.ranks == 2:
+                # A case that ReFrame repeated has its last result.
+                self._results[
+                    case.partition,
+                    case.environment,
+                    case.benchmark,
+                    case.function,
+                    case.path,
+                    case.direction,
+                ] = result
+        self.configurations = tuple(dict.fromkeys(key[:2] for key in self._results))
+        if not self.configurations:
+            raise NetproofError(
+                f"{stored.path}: has no case on two ranks to show alongside a study"
+            )
+        self._reasons: list[str] = []
+
+    def landmark(self, name: str, configuration: tuple[str, str], *what: str) -> float | None:
+        """Return a case's landmark by name, or None where it is absent, and store the reason."""
+        result = self._results.get((*configuration, *what))
+        subject = f"{' '.join(configuration)} {named(*what)}"
+        if result is None:
+            self._reasons.append(f"{subject}: the session does not have it")
+            return None
+        if result.measured is None:
+            self._reasons.append(
+                f"{subject}: {result.result} in {result.phase or 'an unknown phase'}"
+            )
+            return None
+        found = result.measurement.landmarks
+        if getattr(found, name) is None:
+            self._reasons.append(f"{subject}: {name}: {found.why(name)}")
+        return getattr(found, name)
+
+    def peak_share(self, configuration: tuple[str, str], *what: str) -> float | None:
+        """Return a case's peak over the line rate, as the studies do; None where one is absent."""
+        peak = self.landmark("peak_mb_s", configuration, *what)
+        result = self._results.get((*configuration, *what))
+        rate = result.measurement.line_rate_mb_s if peak is not None else None
+        return None if rate is None else line_rate_share(peak, rate)
+
+    def extras(self, configuration: tuple[str, str]) -> dict[str, Any]:
+        """Return the site's keys of a configuration; empty if nothing of it was measured."""
+        for key, result in self._results.items():
+            if key[:2] == configuration and result.measured is not None:
+                return result.measured["partition_extras"] | result.measured["environment_extras"]
+        return {}
+
+    def least_peak(self, partition: str | None = None) -> str:
+        """Return which messages cannot be the inter-node peak, to end a caption, or nothing."""
+        stated = {
+            self.extras(one).get("line_rate_from_bytes", 0)
+            for one in self.configurations
+            if partition in (None, one[0])
+        } - {0}
+        if not stated:
+            return ""
+        return (
+            f"; over a link, peaks are of {' or '.join(map(str, sorted(stated)))} bytes and more,"
+            " since shorter bursts pass above its rate"
+        )
+
+    def reasons(self) -> list[str]:
+        """Return why figures were absent since the last call, each reason once."""
+        found = list(dict.fromkeys(self._reasons))
+        self._reasons.clear()
+        return found
+
+
+def named(benchmark: str, function: str, path: str, direction: str) -> str:
+    """Return a case as sentences on studies name it."""
+    return registry.named(benchmark).words(
+        Case("", "", "", benchmark, function, 2, 1, path, direction)
+    )

@@ -1,0 +1,562 @@
+"""Victims alongside aggressors: which launches count, what congestion costs, and its causes.
+
+Congestion impact factors are those of GPCNeT (Chunduri et al., SC19): a victim's time alongside an
+aggressor over its time alone, for the mean, the median and the 99th percentile of its times. A
+round's factor compares two consecutive launches on the same nodes.
+
+Three observations separate causes. A slow port is slow even without load, whenever its node is
+measured. An uplink that carries less than its leaf sends is fast alone, and slow alongside pairs
+that cross it, while a victim within a leaf is not. Buffers that are too small lose packets at every
+port, even alone; a single port that loses stands out.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections import Counter
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path
+from statistics import fmean, median
+
+import scipy
+
+from netproof.benchmarks.outputs import text_of
+from netproof.benchmarks.registry import OF_PAIRS
+from netproof.criteria.counters import RetransmissionSettings, sent_again
+from netproof.errors import NetproofError, shortened
+from netproof.experiments import load_plan
+from netproof.experiments.load_plan import Aggressor, Victim, VictimPlace, VictimTurn
+from netproof.experiments.tails import nearest_rank
+from netproof.measurement.case import Case
+from netproof.measurement.curve import Curve
+from netproof.measurement.disturbance import disturbed
+from netproof.measurement.interval import (
+    MAD_OF_NORMAL,
+    Interval,
+    Side,
+    of_pseudomedian,
+    pseudomedian,
+    side,
+)
+from netproof.pairs.losses import Resent, port_losses
+from netproof.session import job_files, node_facts
+from netproof.session.job_files import StepRecord
+from netproof.session.labelled import MeasuredJob
+from netproof.session.measured import Launch
+from netproof.site.pair_settings import PairSettings
+from netproof.site.partition import Partition
+
+FOLDER = "load"
+"""Folder of its reports in the folder of reports, which no verdict reads."""
+
+AGGRESSORS_FILE = "aggressors.tsv"
+
+AGGRESSORS_HEADER = "step\tbegan\tended\trows\twhy"
+
+
+@dataclass(frozen=True)
+class Aggression:
+    """An aggressor's step: first and last time at which it certainly sent, seconds since the epoch.
+
+    ``rows``: printed in between; ``why``: it did not send throughout, empty where it did.
+    """
+
+    began: float
+    ended: float
+    rows: int
+    why: str
+
+
+@dataclass(frozen=True)
+class VictimRun:
+    """One launch of a victim.
+
+    ``times_us``: of its repetitions, in order; ``fault``: why it has no times and no ``launch``;
+    ``aggression``: None where it was alone, and where its aggressor left no record.
+    """
+
+    turn: VictimTurn
+    launch: Launch | None
+    times_us: tuple[float, ...]
+    aggression: Aggression | None
+    fault: str = ""
+
+    def refused(self, partition: Partition) -> str:
+        """Return why it does not count; empty where it does.
+
+        Disturbed launches do not count, nor launches whose aggressor did not send from their
+        beginning to their end. Where both nodes of the victim are one machine, an emulated network,
+        the aggressor's ranks are other load as well: then only launches alone can show a
+        disturbance.
+        """
+        if self.launch is None:
+            return self.fault
+        emulated = len({load.machine for load in self.launch.loads}) < len(self.turn.nodes)
+        if not (self.turn.beside and emulated):
+            said = disturbed(self.launch.loads, partition.settings().disturbance)
+            if said:
+                return "; ".join(said)
+        return self._not_throughout() if self.turn.beside else ""
+
+    def _not_throughout(self) -> str:
+        aggression, launch = self.aggression, self.launch
+        if aggression is None:
+            return f"of {self.turn.aggressor_step} there is no record"
+        if aggression.why:
+            return f"{self.turn.aggressor_step}: {aggression.why}"
+        late = aggression.began - launch.start
+        early = launch.start + launch.wall_s - aggression.ended
+        if late > 0:
+            return f"{self.turn.aggressor_step} began {late:.2f} s after the victim"
+        if early > 0:
+            return f"{self.turn.aggressor_step} ended {early:.2f} s before the victim"
+        return ""
+
+    @property
+    def waited_share(self) -> float | None:
+        """Return the share of its time that a node's load waited for a CPU, None if not known.
+
+        The largest of its nodes.
+        """
+        loads = self.launch.loads if self.launch else ()
+        shares = [one.pressure_share for one in loads if one.pressure_share is not None]
+        return max(shares, default=None)
+
+
+@dataclass(frozen=True)
+class Loaded(MeasuredJob):
+    """All launches of a job, in order; ``nodes``: the job's own list."""
+
+    KEY = "netproof_load"
+    CALLED = "measurement under load"
+
+    seed: int
+    runs: tuple[VictimRun, ...]
+
+    def insist(self) -> None:
+        """Raise NetproofError unless each launch has times, on its planned nodes, or a fault."""
+        for run in self.runs:
+            turn = run.turn
+            named = (*turn.nodes, *turn.others)
+            each_once = len(set(named)) == len(named) and set(named) <= set(self.nodes)
+            if len(turn.nodes) != 2 or not each_once:
+                raise NetproofError(f"{turn.step}: its nodes are not those of its job, each once")
+            if (run.launch is None) is not bool(run.fault):
+                raise NetproofError(f"{turn.step}: has neither a launch nor a fault, or both")
+            if run.launch is None:
+                continue
+            if [use.node for use in run.launch.ranks] != list(turn.nodes):
+                raise NetproofError(f"{turn.step}: its ranks ran on other nodes than it was to")
+            if not run.times_us or min(run.times_us) <= 0:
+                raise NetproofError(f"{turn.step}: has no times, or invalid ones")
+
+
+def of_job(folder: Path, jobid: str) -> Loaded:
+    """Return a job's launches from ``folder``, each with its fault where it failed.
+
+    Raise NetproofError where the job drew none, or wrote no record.
+    """
+    question = load_plan.LoadQuestion.read(folder)
+    several = load_plan.read_turns(folder)
+    recorded = job_files.records(folder)
+    aggressions = aggressions_of(folder)
+    return Loaded(
+        *question.where,
+        jobid,
+        node_facts.nodes_of_job(folder, jobid),
+        question.extras,
+        question.seed,
+        tuple(_of_turn(folder, turn, question, recorded, aggressions) for turn in several),
+    )
+
+
+def _of_turn(
+    folder: Path,
+    turn: VictimTurn,
+    question: load_plan.LoadQuestion,
+    recorded: Mapping[str, StepRecord],
+    aggressions: Mapping[str, Aggression],
+) -> VictimRun:
+    aggression = aggressions.get(turn.aggressor_step) if turn.beside else None
+    if aggression is not None and aggression.why and turn.step not in recorded:
+        return VictimRun(turn, None, (), aggression, f"{turn.aggressor_step}: {aggression.why}")
+    partition, function = question.partition, turn.victim.function
+    size = turn.victim.size(partition.max_message_bytes)
+    case = Case(*question.where, OF_PAIRS.name, function, 2, 1)
+    times: list[float] = []
+
+    def read_output(step: str) -> Curve:
+        path = folder / f"{step}.{OF_PAIRS.suffix}"
+        times.extend(OF_PAIRS.read_repetitions(text_of(path), str(path), function, 2, size))
+        return Curve((size,), (median(times),))
+
+    try:
+        launch = job_files.read_launch(
+            folder, turn.step, turn.round, recorded, case, (size,), read_output
+        )
+        nodes = [use.node for use in launch.ranks]
+        if nodes != list(turn.nodes):
+            planned = ", ".join(turn.nodes)
+            raise NetproofError(
+                f"{turn.step} ran on {', '.join(nodes)}, and was to run on {planned}"
+            )
+        wanted = partition.load_settings().repetitions
+        if len(times) != wanted:
+            raise NetproofError(f"{turn.step}: has {len(times)} of {wanted} repetitions")
+    except (NetproofError, OSError) as error:
+        return VictimRun(turn, None, (), aggression, str(error))
+    return VictimRun(turn, launch, tuple(times), aggression)
+
+
+def aggressions_of(folder: Path) -> dict[str, Aggression]:
+    """Return a job's record of aggressors, by the names of their steps, empty without any.
+
+    Raise NetproofError for a damaged line.
+    """
+    path = folder / AGGRESSORS_FILE
+    try:
+        lines = path.read_text().splitlines()
+    except FileNotFoundError:
+        return {}
+    if not lines or lines[0] != AGGRESSORS_HEADER:
+        raise NetproofError(f"{path}:1: the header {AGGRESSORS_HEADER!r} is missing")
+    found = {}
+    for number, line in enumerate(lines[1:], 2):
+        try:
+            step, began, ended, rows, why = line.split("\t")
+            found[step] = Aggression(float(began), float(ended), int(rows), why)
+        except ValueError as error:
+            said = shortened(repr(line))
+            raise NetproofError(f"{path}:{number}: {said} is no aggressor: {error}") from error
+    return found
+
+
+LEAST_ROUNDS = 3
+"""Least rounds that allow an estimate of chance."""
+
+PERCENTILE = 99
+
+LEAST_ALONE = 6
+"""Launches alone that are needed to call one of them slower than the others."""
+
+MOST_NAMED = 8
+"""Most nodes that are listed by name; beyond it their number is."""
+
+MAD_EFFICIENCY = 0.37
+"""Efficiency of the MAD for normal noise, compared with its standard deviation."""
+
+
+class Statistic(StrEnum):
+    """Statistic of a victim's times."""
+
+    MEAN = "mean"
+    MEDIAN = "median"
+    TAIL = "99th percentile"
+
+
+@dataclass(frozen=True)
+class Factor:
+    """How many times as bad a figure is under load, with a 95 % interval over rounds.
+
+    ``most``: its bound, None without one, and ``side``: of the interval. Where the factor is not
+    known, all but the bound are None, with the reason in ``why``. ``alone``, ``alongside``: medians
+    of the figure over rounds, in its unit.
+    """
+
+    value: float | None
+    interval: Interval | None
+    most: float | None
+    side: Side | None
+    why: str = ""
+    alone: float | None = None
+    alongside: float | None = None
+
+    @property
+    def undecided(self) -> bool:
+        """Check whether it has a bound, and is inconclusive."""
+        return self.most is not None and self.side in (None, Side.ASTRIDE)
+
+
+@dataclass(frozen=True)
+class Impact:
+    """The effect of one aggressor on one victim at one place.
+
+    Of GPCNeT, ``victim`` is one of its tests and ``aggressor`` all of its congestors. ``rounds``:
+    those that count; ``refused``: reasons for the others, a sentence each; ``waited``: share of a
+    launch's time in which something on the victim's nodes waited for a CPU, alone and alongside,
+    medians over rounds, None where it is not known; ``unit``: of the factors' figures.
+    """
+
+    place: str
+    victim: str
+    aggressor: str
+    factors: Mapping[Statistic, Factor]
+    rounds: int
+    refused: tuple[str, ...]
+    waited: tuple[float, float] | None = None
+    unit: str = "usec"
+
+
+class CauseKind(StrEnum):
+    """Kind of a cause."""
+
+    SLOW_PORT = "slow port"
+    LOSING_PORT = "packets lost at a port"
+    SMALL_BUFFERS = "packets lost at all ports"
+    UPLINKS = "uplinks oversubscribed"
+
+
+@dataclass(frozen=True)
+class LoadCause:
+    """A cause and its place.
+
+    ``nodes``: the node of a port; several where they cannot be separated; empty for the whole
+    network. ``value``: of a slow port, how many times as long its launches take, alone; of losses,
+    the share of segments sent again (of one port, those that it loses); of uplinks, how many times
+    as long a message takes (median), with its ``interval``. ``launches``: that show it. ``fails``:
+    whether it exceeds the site's limit.
+    """
+
+    kind: CauseKind
+    nodes: tuple[str, ...]
+    value: float
+    interval: Interval | None
+    launches: int
+    fails: bool
+
+
+@dataclass(frozen=True)
+class LoadFindings:
+    """The effects of congestion in a job, in the order of places, victims and aggressors.
+
+    ``refused``: why rounds of GPCNeT do not count, a sentence each; ``not_examined``: why a cause
+    was not.
+    """
+
+    impacts: tuple[Impact, ...]
+    refused: tuple[str, ...] = ()
+    causes: tuple[LoadCause, ...] = ()
+    not_examined: tuple[str, ...] = ()
+
+    @property
+    def factors(self) -> list[Factor]:
+        """Return the factors of all effects."""
+        return [factor for one in self.impacts for factor in one.factors.values()]
+
+    @property
+    def beyond(self) -> bool:
+        """Check whether a factor exceeds its bound, or a cause its limit."""
+        return any(factor.side is Side.BEYOND for factor in self.factors) or any(
+            cause.fails for cause in self.causes
+        )
+
+    @property
+    def undecided(self) -> bool:
+        """Check whether a factor is inconclusive, or too few rounds count for any."""
+        fewest = min((impact.rounds for impact in self.impacts), default=0)
+        return fewest < LEAST_ROUNDS or any(factor.undecided for factor in self.factors)
+
+
+_OF: Mapping[Statistic, Callable[[Sequence[float]], float | None]] = {
+    Statistic.MEAN: fmean,
+    Statistic.MEDIAN: median,
+    Statistic.TAIL: lambda times: nearest_rank(sorted(times), PERCENTILE),
+}
+
+
+def too_few(rounds: int) -> str:
+    """Return why so many rounds give no factor; empty where they do."""
+    few = f"{rounds} rounds count, and it takes {LEAST_ROUNDS}"
+    return few if rounds < LEAST_ROUNDS else ""
+
+
+def bounded(value: float, interval: Interval | None, most: float | None) -> Factor:
+    """Return a known factor, with the side of its bound where it has one."""
+    where = None if most is None or interval is None else side(interval, 0, most)
+    return Factor(value, interval, most, where)
+
+
+def findings(loaded: Loaded) -> LoadFindings:
+    """Return the factors of a job and their causes, by the settings of its partition.
+
+    Losses make all times scatter: where all ports lose, no other cause is examined.
+    """
+    found = tuple(impacts(loaded))
+    partition = loaded.where
+    alone = [run for run in loaded.runs if not run.turn.beside and not run.refused(partition)]
+    losing, unknown = _losing(alone, partition.settings().retransmission)
+    not_examined = [unknown] if unknown else []
+    causes = losing
+    if not any(cause.kind is CauseKind.SMALL_BUFFERS for cause in losing):
+        settings = partition.pair_settings()
+        slow, unknown = _slow_ports(alone, settings)
+        not_examined += [*unknown, *_not_measured(alone, loaded.nodes)]
+        apart = {node for cause in losing for node in cause.nodes}
+        causes += [cause for cause in slow if apart.isdisjoint(cause.nodes)]
+        causes += _uplinks(found, settings.slower)
+    return LoadFindings(found, (), tuple(causes), tuple(not_examined))
+
+
+def impacts(loaded: Loaded) -> Iterator[Impact]:
+    """Yield the effects in a job, by the settings of its partition."""
+    runs: dict[tuple[VictimPlace, Victim, Aggressor], dict[int, dict[bool, VictimRun]]] = {}
+    for run in loaded.runs:
+        turn = run.turn
+        of_round = runs.setdefault((turn.place, turn.victim, turn.aggressor), {})
+        of_round.setdefault(turn.round, {})[turn.beside] = run
+    partition = loaded.where
+    settings = partition.load_settings()
+    bounds = {Statistic.MEAN: settings.most, Statistic.TAIL: settings.most_99th}
+    for key in sorted(runs, key=lambda key: [list(type(part)).index(part) for part in key]):
+        whole, refused = [], []
+        for number, both in sorted(runs[key].items()):
+            missing = "" if len(both) == 2 else "one of its two launches is not there"
+            reasons = (missing, *(run.refused(partition) for run in both.values()))
+            why = next(filter(None, reasons), "")
+            if why:
+                refused.append(f"round {number}: {why}")
+            else:
+                whole.append((both[False], both[True]))
+        factors = {one: _factor(one, whole, bounds.get(one)) for one in Statistic}
+        shares = [(alone.waited_share, alongside.waited_share) for alone, alongside in whole]
+        known = bool(shares) and not any(None in both for both in shares)
+        waited = tuple(map(median, zip(*shares, strict=True))) if known else None
+        yield Impact(*key, factors, len(whole), tuple(refused), waited)
+
+
+def _factor(
+    statistic: Statistic, rounds: Sequence[tuple[VictimRun, VictimRun]], most: float | None
+) -> Factor:
+    figures = [tuple(_OF[statistic](run.times_us) for run in both) for both in rounds]
+    why = too_few(len(rounds))
+    if not why and any(None in both for both in figures):
+        fewest = min(len(run.times_us) for both in rounds for run in both)
+        why = f"a launch has {fewest} repetitions, and a {PERCENTILE}th percentile takes 100"
+    if why:
+        return Factor(None, None, most, None, why)
+    ratios = [alongside / alone for alone, alongside in figures]
+    found = bounded(pseudomedian(ratios), of_pseudomedian(ratios), most)
+    alone, alongside = map(median, zip(*figures, strict=True))
+    return dataclasses.replace(found, alone=alone, alongside=alongside)
+
+
+def _losing(
+    alone: Sequence[VictimRun], bounds: RetransmissionSettings
+) -> tuple[list[LoadCause], str]:
+    """Return losses without load, and why they are not known."""
+    resent = []
+    for number, run in enumerate(alone):
+        if run.launch.counters is None:
+            return [], f"losses: no node said what it counted in {run.turn.step}"
+        for node, peer in (run.turn.nodes, run.turn.nodes[::-1]):
+            share = sent_again(run.launch.counters, node)
+            if share.count is None or share.of is None:
+                return [], f"losses: {node}: {share.why}"
+            resent.append(Resent(number, node, (peer,), share.count, share.of))
+    ports = port_losses(resent)
+    if not ports or bounds.warn is None:
+        return [], "" if ports else "losses: fewer than three nodes were measured alone"
+
+    def cause(kind: CauseKind, nodes: Sequence[str], share: float, launches: int) -> LoadCause:
+        fails = bounds.fail is not None and share > bounds.fail
+        return LoadCause(kind, tuple(nodes), share, None, launches, fails)
+
+    usual = median(one.count / one.of if one.of else 0.0 for one in resent)
+    if usual > bounds.warn and sum(one.count for one in resent) >= bounds.least:
+        launches = len({one.launch for one in resent if one.count})
+        return [cause(CauseKind.SMALL_BUFFERS, (), usual, launches)], ""
+    found = {}
+    for port in ports:
+        high = port.share - port.usual > bounds.beyond and port.share > bounds.times * port.usual
+        if high and port.count >= bounds.least:
+            nodes = tuple(sorted({port.node, *port.or_of}))
+            found[nodes] = cause(CauseKind.LOSING_PORT, nodes, port.share, port.seen)
+    return list(found.values()), ""
+
+
+def _slow_ports(
+    alone: Sequence[VictimRun], settings: PairSettings
+) -> tuple[list[LoadCause], list[str]]:
+    """Return nodes whose launches of large messages are all slower, by more than noise.
+
+    The noise is the MAD of all these launches, without the middle one of each place, which is 0 by
+    construction. The chance that any launch of a sound network with normal noise counts as slow is
+    at most ``settings.error``.
+    """
+    runs = [run for run in alone if run.turn.victim is Victim.BANDWIDTH]
+    if len(runs) < LEAST_ALONE:
+        few = f"{len(runs)} launches of bandwidth alone count"
+        return [], [f"slow ports: {few}, and it takes {LEAST_ALONE}"]
+    logs = [math.log(fmean(run.times_us)) for run in runs]
+    groups: dict[VictimPlace, list[float]] = {}
+    for run, log in zip(runs, logs, strict=True):
+        groups.setdefault(run.turn.place, []).append(log)
+    off = [log - median(groups[run.turn.place]) for run, log in zip(runs, logs, strict=True)]
+    free = len(runs) - len(groups)
+    noise = MAD_OF_NORMAL * median(sorted(map(abs, off))[len(groups) :])
+    deviates = -float(scipy.special.stdtrit(MAD_EFFICIENCY * free, settings.error / len(runs)))
+    bound = max(-math.log1p(-settings.slower), noise * deviates)
+    measured = list(zip((run.turn.nodes for run in runs), off, strict=True))
+    slow = [(set(nodes), log) for nodes, log in measured if log > bound]
+    sound = {node for nodes, log in measured if log <= bound for node in nodes}
+    found, unexplained = _explaining(slow, sound)
+    once = [" – ".join(sorted(nodes)) for nodes, _ in unexplained]
+    return found, [f"slow ports: {pair}: slow in a launch, and fast in another" for pair in once]
+
+
+def _not_measured(alone: Sequence[VictimRun], nodes: Sequence[str]) -> list[str]:
+    """Return the nodes that cannot be judged slow or not, since none of their launches counts."""
+    measured = {
+        node for run in alone if run.turn.victim is Victim.BANDWIDTH for node in run.turn.nodes
+    }
+    missing = [node for node in nodes if node not in measured]
+    if not missing or not measured:
+        return []
+    few = len(missing) <= MOST_NAMED
+    named = ", ".join(missing) if few else f"{len(missing)} of {len(nodes)} nodes"
+    return [f"slow ports: no launch of bandwidth alone counts of {named}"]
+
+
+def _explaining(
+    slow: list[tuple[set[str], float]], sound: Collection[str]
+) -> tuple[list[LoadCause], list[tuple[set[str], float]]]:
+    """Return the fewest nodes that explain slow launches but no fast one; unexplained launches."""
+    found = []
+    while slow:
+        shown = Counter(node for nodes, _ in slow for node in nodes.difference(sound))
+        if not shown:
+            break
+        most = max(shown.values())
+        first = min(node for node, count in shown.items() if count == most)
+        explained = [launch for launch in slow if first in launch[0]]
+        # Nodes that always occur together explain the same launches.
+        alike = set.intersection(*(nodes for nodes, _ in explained)).difference(sound)
+        value = math.exp(median(off for _, off in explained))
+        found.append(
+            LoadCause(CauseKind.SLOW_PORT, tuple(sorted(alike)), value, None, len(explained), True)
+        )
+        slow = [launch for launch in slow if first not in launch[0]]
+    return found, slow
+
+
+def _uplinks(impacts: Sequence[Impact], slower: float) -> list[LoadCause]:
+    """Return uplinks that slow pairs across leaves alongside crossing pairs, but none within."""
+    by_place = {
+        impact.place: impact
+        for impact in impacts
+        if (impact.victim, impact.aggressor) == (Victim.BANDWIDTH, Aggressor.ONE_TO_ONE)
+    }
+    if not {VictimPlace.WITHIN, VictimPlace.ACROSS} <= by_place.keys():
+        return []
+    of_within, of_across = by_place[VictimPlace.WITHIN], by_place[VictimPlace.ACROSS]
+    within, across = (one.factors[Statistic.MEDIAN] for one in (of_within, of_across))
+    if within.interval is None or across.interval is None:
+        return []
+    if across.interval[0] * (1 - slower) <= within.interval[1]:
+        return []
+    fails = of_across.factors[Statistic.MEAN].side is Side.BEYOND
+    rounds = of_across.rounds
+    return [LoadCause(CauseKind.UPLINKS, (), across.value, across.interval, rounds, fails)]

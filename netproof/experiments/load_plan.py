@@ -1,0 +1,382 @@
+"""A load test: its launches, alone or alongside which aggressor, and its job script.
+
+As in GPCNeT (Chunduri et al., "GPCNeT: designing a benchmark suite for inducing and measuring
+contention in HPC networks", SC19), a victim's and an aggressor's nodes are disjoint.
+
+A job's nodes are known only within it. There ``python -m netproof.experiments.load_plan FOLDER``
+draws the launches, and writes them as a plan and as lines of the script.
+"""
+
+from __future__ import annotations
+
+import itertools
+import json
+import os
+import random
+import shlex
+import sys
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path
+
+from netproof import codec
+from netproof.benchmarks.registry import OF_PAIRS
+from netproof.errors import NetproofError
+from netproof.session import job_scripts, node_facts, plan
+from netproof.session.labelled import Question, read_json
+from netproof.site.partition import Partition
+
+LEAST_NODES = 4
+"""Two for the victim, two for the aggressor."""
+
+SHORT_BYTES = 8
+"""GPCNeT's message for latency and Allreduce."""
+
+QUESTION_FILE = "load.json"
+"""Task of the job, in the folder of its script."""
+
+TURNS_FILE = "load-turns.json"
+"""Launches in their order."""
+
+LINES_FILE = "load-turns.sh"
+"""The launches as lines of the script."""
+
+NODE_LISTS = "*.nodes"
+"""Nodes of each step in the order of ranks."""
+
+ROW_S = 0.25
+"""Seconds per row of an aggressor: its rows show that it sends."""
+
+THROUGHOUT = ("-iter", "1000000,1000000", "-time", str(ROW_S), "-root_shift", "off")
+"""Arguments of an aggressor: only its seconds end a row, and the root is always the same rank."""
+
+
+ONE_CALL = ("-iter", "1")
+"""Arguments of a victim: a row is one call."""
+
+
+class Victim(StrEnum):
+    """A measurement between two nodes."""
+
+    LATENCY = "latency"
+    BANDWIDTH = "bandwidth"
+    ALLREDUCE = "allreduce"
+
+    @property
+    def function(self) -> str:
+        """Return the function of IMB-MPI1."""
+        return "Allreduce" if self is Victim.ALLREDUCE else "PingPong"
+
+    def size(self, most_bytes: int) -> int:
+        """Return its message in bytes, where the partition's largest message is ``most_bytes``."""
+        return most_bytes if self is Victim.BANDWIDTH else SHORT_BYTES
+
+
+class Aggressor(StrEnum):
+    """A load on all other nodes."""
+
+    INCAST = "incast"
+    ALL_TO_ALL = "all-to-all"
+    BROADCAST = "broadcast"
+    ONE_TO_ONE = "one-to-one"
+
+    @property
+    def function(self) -> str:
+        """Return the function of IMB-MPI1: libraries mostly gather unequal data without a tree."""
+        functions = ("Gatherv", "Alltoall", "Bcast", "PingPing")
+        return dict(zip(Aggressor, functions, strict=True))[self]
+
+
+class VictimPlace(StrEnum):
+    """Place of the victim's two nodes, as far as Slurm knows the switches."""
+
+    ANYWHERE = "anywhere"
+    WITHIN = "within a leaf"
+    ACROSS = "across leaves"
+
+    @property
+    def word(self) -> str:
+        """Return its part of a step's name."""
+        return self.value.partition(" ")[0]
+
+
+@dataclass(frozen=True)
+class VictimTurn:
+    """One launch of a victim: its round (from 1), its place, and alone or alongside its aggressor.
+
+    ``nodes``: the victim's; ``others``: the aggressor's in the order of its ranks, silent in
+    launches alone. An incast goes to the first, a broadcast comes from it.
+    """
+
+    round: int
+    place: VictimPlace
+    victim: Victim
+    aggressor: Aggressor
+    beside: bool
+    nodes: tuple[str, ...]
+    others: tuple[str, ...]
+
+    @property
+    def subject(self) -> str:
+        """Return the stem of the names of such launches."""
+        when = "beside" if self.beside else "without"
+        return f"{self.victim}-{self.place.word}-{when}-{self.aggressor}"
+
+    @property
+    def step(self) -> str:
+        """Return the name of its step."""
+        return f"{self.subject}.{self.round}"
+
+    @property
+    def aggressor_step(self) -> str:
+        """Return the name of its aggressor's step."""
+        return f"aggressor-{self.step}"
+
+
+def chosen(kind: type[StrEnum], text: str) -> tuple[StrEnum, ...]:
+    """Return the members that a list with commas names, or ``all``; NetproofError for others."""
+    if text == "all":
+        return tuple(kind)
+    names = dict.fromkeys(text.split(","))
+    unknown = [name for name in names if name not in list(kind)]
+    if unknown:
+        raise NetproofError(f"unknown {unknown[0]!r}; choose from {', '.join(kind)}")
+    return tuple(map(kind, names))
+
+
+def turns(
+    nodes: Sequence[str],
+    leaves: Mapping[str, Sequence[str]],
+    victims: Sequence[Victim],
+    aggressors: Sequence[Aggressor],
+    rounds: int,
+    seed: int,
+) -> tuple[VictimTurn, ...]:
+    """Return the launches of a job on ``nodes`` in their order.
+
+    Each round draws nodes, first those that were the victim's least often, so that each is
+    measured; and shuffles everything that is compared. Launches alone and alongside follow each
+    other in random order. ``leaves``: nodes by switch, empty where Slurm knows none. Raise
+    NetproofError for fewer than ``LEAST_NODES`` nodes.
+    """
+    if len(nodes) < LEAST_NODES:
+        raise NetproofError(
+            f"the job has {len(nodes)} nodes, {', '.join(nodes)}, and load takes {LEAST_NODES}: two"
+            " for what is measured, two for what congests"
+        )
+    draw = random.Random(seed)
+    found: list[VictimTurn] = []
+    measured_in: Counter[str] = Counter()
+    for number in range(1, rounds + 1):
+        places = _drawn(nodes, leaves, draw, measured_in)
+        measured_in.update({node for measured, _ in places.values() for node in measured})
+        compared = [
+            (place, victim, aggressor)
+            for place in places
+            for victim in victims
+            for aggressor in aggressors
+        ]
+        draw.shuffle(compared)
+        for place, victim, aggressor in compared:
+            measured, others = places[place]
+            # Pairs leave an odd node out.
+            odd = aggressor is Aggressor.ONE_TO_ONE and len(others) % 2
+            sending = others[:-1] if odd else others
+            both = [False, True]
+            draw.shuffle(both)
+            found += [
+                VictimTurn(number, place, victim, aggressor, alongside, measured, sending)
+                for alongside in both
+            ]
+    return tuple(found)
+
+
+def _drawn(
+    nodes: Sequence[str],
+    leaves: Mapping[str, Sequence[str]],
+    draw: random.Random,
+    measured_in: Counter[str],
+) -> dict[VictimPlace, tuple[tuple[str, ...], tuple[str, ...]]]:
+    """Draw the victim's nodes and the others, by place; ``measured_in``: earlier rounds by node.
+
+    With leaves, the victim is within one, or across two, while the others send the same: from leaf
+    to leaf, an incast to a node of the second.
+    """
+
+    def shuffled(several: Sequence[str]) -> list[str]:
+        """Return them shuffled, those first that were measured least often."""
+        return sorted(draw.sample(several, len(several)), key=measured_in.__getitem__)
+
+    below = [[node for node in of_leaf if node in nodes] for of_leaf in leaves.values()]
+    wide = [of_leaf for of_leaf in below if len(of_leaf) >= 2]
+    if len(wide) < 2:
+        drawn_first = shuffled(list(nodes))
+        others = draw.sample(drawn_first[2:], len(drawn_first) - 2)
+        return {VictimPlace.ANYWHERE: (tuple(drawn_first[:2]), tuple(others))}
+    fewest = min(measured_in[node] for of_leaf in wide for node in of_leaf)
+    first, second, *_ = sorted(
+        draw.sample(wide, len(wide)),
+        key=lambda of_leaf: -sum(measured_in[node] == fewest for node in of_leaf),
+    )
+    one, other, *more = shuffled(first)
+    first = [one, other, *draw.sample(more, len(more))]
+    last, *more = shuffled(second)
+    second = [*draw.sample(more, len(more)), last]
+    rest = [draw.sample(one, len(one)) for one in below if set(one).isdisjoint(first + second)]
+    known = {node for one in below for node in one}
+    rest.append([node for node in nodes if node not in known])
+
+    def place(*measured: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
+        """Return the victim's nodes, and the first other of each leaf, then the second of each."""
+        several = [[node for node in one if node not in measured] for one in (second, first, *rest)]
+        in_order = itertools.chain(*itertools.zip_longest(*several))
+        return measured, tuple(node for node in in_order if node is not None)
+
+    return {
+        VictimPlace.WITHIN: place(first[0], first[1]),
+        VictimPlace.ACROSS: place(first[0], second[-1]),
+    }
+
+
+@dataclass(frozen=True)
+class LoadQuestion(Question):
+    """The task of a job: where, with what, how often, started by ``srun``."""
+
+    FILE = QUESTION_FILE
+
+    leaves: Mapping[str, tuple[str, ...]]
+    victims: tuple[Victim, ...]
+    aggressors: tuple[Aggressor, ...]
+    rounds: int
+    seed: int
+    srun: tuple[str, ...]
+
+
+def read_turns(folder: Path) -> tuple[VictimTurn, ...]:
+    """Read the drawn launches; NetproofError where there are none, or the file is damaged."""
+    path = folder / TURNS_FILE
+    if not path.exists():
+        raise NetproofError(
+            f"{path}: the job did not come to draw its launches; see {folder}'s *.err"
+        )
+    return read_json(tuple[VictimTurn, ...], path)
+
+
+def head(partition: Partition) -> list[str]:
+    """Return the first lines of a job script, without progress."""
+    return job_scripts.head(
+        partition, 0, over_tcp=False, describe_nodes=True, figures_at_once=False
+    )
+
+
+def script(partition: Partition, folder: Path) -> str:
+    """Return the job script, which draws and runs the launches."""
+    lines = head(partition)
+    ask = shlex.join([sys.executable, "-m", "netproof.experiments.load_plan", str(folder)])
+    lines += [". ./alongside.sh", f"{ask} || exit 4", f". ./{LINES_FILE}"]
+    return "\n".join(lines) + "\n"
+
+
+def size_files(
+    partition: Partition, victims: Sequence[Victim], aggressors: Sequence[Aggressor]
+) -> dict[str, str]:
+    """Return the lists of message sizes by name: a line for each row that a step must print."""
+    settings = partition.load_settings()
+    # Longer than any victim may take.
+    rows = int(4 * partition.step_limit_s / ROW_S)
+    asked = {
+        f"load-{one}": [one.size(partition.max_message_bytes)] * settings.repetitions
+        for one in victims
+    }
+    asked |= {f"load-{one}": [aggressor_bytes(partition)] * rows for one in aggressors}
+    return plan.size_files(asked)
+
+
+def aggressor_bytes(partition: Partition) -> int:
+    """Return the bytes of an aggressor's message."""
+    return min(partition.load_settings().bytes, partition.max_message_bytes)
+
+
+def lines(several: Sequence[VictimTurn], question: LoadQuestion) -> str:
+    """Return shell lines that run the launches, each once."""
+    partition = question.partition
+    limit = partition.step_limit_s
+    found = []
+    for turn in several:
+        size = turn.victim.size(partition.max_message_bytes)
+        victim = _program(turn.victim, 2, size, ONE_CALL, partition)
+        launch = (
+            f"SLURM_HOSTFILE=$PWD/{turn.step}.nodes step {turn.step} {limit}"
+            f" {_srun(question, 2)} {shlex.join([*plan.RANK, *victim])}"
+        )
+        if not turn.beside:
+            found.append(launch)
+            continue
+        ranks, size = len(turn.others), aggressor_bytes(partition)
+        name, *words = _program(turn.aggressor, ranks, size, THROUGHOUT, partition)
+        # With a single pair IMB prints no groups.
+        if turn.aggressor is Aggressor.ONE_TO_ONE and ranks > 2:
+            words = [*OF_PAIRS.several_pairs, *words]
+        found += [
+            f"SLURM_HOSTFILE=$PWD/{turn.aggressor_step}.nodes begin_aggressor"
+            f" {turn.aggressor_step} {limit} {_srun(question, ranks)}"
+            f" {shlex.join([name, *words])} && {launch}",
+            f"end_aggressor {limit}",
+        ]
+    return "\n".join(found) + "\n"
+
+
+def _srun(question: LoadQuestion, ranks: int) -> str:
+    # Slurm from 24.11 on refuses --nodes together with a file of them.
+    words = ["--distribution=arbitrary", f"--ntasks={ranks}", "--kill-on-bad-exit=1"]
+    return shlex.join([*question.srun, *words])
+
+
+def _program(
+    one: Victim | Aggressor, ranks: int, size: int, arguments: Sequence[str], partition: Partition
+) -> list[str]:
+    """Return the command of a step, whose messages have one size in bytes."""
+    return OF_PAIRS.command(
+        OF_PAIRS.function(one.function),
+        ranks,
+        (size,),
+        plan.size_file(f"load-{one}"),
+        [*arguments, *partition.load_settings().arguments],
+    )
+
+
+def write_turns(folder: Path, jobid: str) -> None:
+    """Draw the launches of the job, on its own nodes, and write them to its folder.
+
+    Raise NetproofError for too few nodes or damaged files.
+    """
+    question = LoadQuestion.read(folder)
+    nodes = node_facts.nodes_of_job(folder, jobid)
+    drawn = turns(
+        nodes,
+        question.leaves,
+        question.victims,
+        question.aggressors,
+        question.rounds,
+        question.seed,
+    )
+    for turn in drawn:
+        (folder / f"{turn.step}.nodes").write_text(_listed(turn.nodes))
+        if turn.beside:
+            (folder / f"{turn.aggressor_step}.nodes").write_text(_listed(turn.others))
+    (folder / LINES_FILE).write_text(lines(drawn, question))
+    document = json.dumps(codec.encode(drawn), indent=1)
+    (folder / TURNS_FILE).write_text(document + "\n")
+
+
+def _listed(nodes: Sequence[str]) -> str:
+    return "".join(f"{node}\n" for node in nodes)
+
+
+if __name__ == "__main__":
+    try:
+        write_turns(Path(sys.argv[1]), os.environ["SLURM_JOB_ID"])
+    except NetproofError as error:
+        sys.exit(f"load: {error}")

@@ -1,0 +1,103 @@
+"""Find and restore values that a sweep by a site's hook changed on nodes.
+
+A record is written before any change, and removed when every node has its own value again. A job
+that is killed leaves it; the next sweep restores first.
+"""
+
+from __future__ import annotations
+
+import subprocess
+from collections.abc import Sequence
+from pathlib import Path
+
+from netproof.errors import NetproofError
+from netproof.intake import trust, writing
+from netproof.intake.loading import read_text
+from netproof.session import labelled
+
+ANSWER_S = 120
+"""Seconds in which a node must answer: it may have to wait for its job to end."""
+
+
+OWN_FILE = "own_values.tsv"
+"""The same lines in the job's folder, where they stay: the nodes' values at its start."""
+
+FOLDER = "tuning"
+"""Folder of sweeps in the folder of reports, which no verdict reads."""
+
+
+def record_of(reports: Path, system: str, partition: str) -> Path:
+    """Return the record of sweeps on a partition; ``reports``: as for ``labelled.folder_of``."""
+    return labelled.folder_of(reports, FOLDER) / f"not-restored-{system}-{partition}.tsv"
+
+
+def read(record: Path) -> tuple[tuple[str, str, str], ...]:
+    """Return nodes with a setting and its own value there, before a sweep; empty without a record.
+
+    Raise NetproofError where it is damaged.
+    """
+    if not record.exists():
+        return ()
+    trust.insist(record, "the record of a sweep")
+    found = []
+    for number, line in enumerate(read_text(record).splitlines(), 1):
+        fields = line.split("\t")
+        if len(fields) != 3 or not all(fields):
+            raise NetproofError(
+                f"{record}:{number}: is no line of node, setting and value: restore the nodes by"
+                " hand, and remove the file"
+            )
+        found.append(tuple(fields))
+    return tuple(found)
+
+
+def restore(
+    record: Path, hook: Sequence[str], access: Sequence[str]
+) -> tuple[tuple[str, str, str], ...]:
+    """Set the recorded values on their nodes, read them back, and remove the record.
+
+    ``access``: ReFrame's options of the partition. Return the restored values. Raise NetproofError
+    where a node failed, which stays in the record.
+    """
+    several = read(record)
+    if several and not hook:
+        raise NetproofError(
+            f"{record}: an earlier sweep ended before everything was restored, and the partition"
+            " has no tuning_hook any more: restore its nodes by hand, and remove the file"
+        )
+    failed, reasons = "", []
+    for node, name, value in several:
+        try:
+            _ask(node, [*hook, "set", name, value], access)
+            now = _ask(node, [*hook, "get", name], access)
+            if now != value:
+                raise NetproofError(f"{name} was set to {value} and is {now}")
+        except NetproofError as error:
+            failed += f"{node}\t{name}\t{value}\n"
+            reasons.append(f"{node}: {error}")
+    if failed:
+        writing.replace(record, failed)
+        raise NetproofError(f"{record}: cannot be restored: {'; '.join(reasons)}")
+    record.unlink(missing_ok=True)
+    return several
+
+
+def _ask(node: str, command: Sequence[str], access: Sequence[str]) -> str:
+    options = [f"--nodelist={node}", "--nodes=1", "--ntasks=1", "--mpi=none", "--quiet"]
+    try:
+        ran = subprocess.run(
+            ["srun", *access, *options, *command],
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            timeout=ANSWER_S,
+            check=False,
+        )
+    except FileNotFoundError:
+        raise NetproofError("there is no srun") from None
+    except subprocess.TimeoutExpired:
+        raise NetproofError(f"did not answer within {ANSWER_S} s") from None
+    if ran.returncode != 0:
+        words = " | ".join(line.strip() for line in ran.stderr.splitlines() if line.strip())
+        raise NetproofError(f"{' '.join(command)} ended with status {ran.returncode}: {words}")
+    return ran.stdout.strip()

@@ -1,0 +1,418 @@
+"""A PingPong between two nodes for a minute or so, with a time for each call.
+
+A mean hides the call in a thousand for which all ranks of a job wait. The number of calls that fill
+the time is known only within the job: two short launches give the time per call, and there ``python
+-m netproof.experiments.tails FOLDER`` plans the long one. Most of its time lies between the calls,
+where the benchmark synchronizes and prints. Watching its output grow shows when each call was, and
+when there was none.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+import os
+import re
+import shlex
+import sys
+import time
+from bisect import bisect_right
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import fmean
+
+import scipy
+
+from netproof.benchmarks.outputs import text_of
+from netproof.benchmarks.registry import OF_PAIRS
+from netproof.errors import NetproofError
+from netproof.experiments.load_plan import ONE_CALL, head
+from netproof.measurement.case import Case
+from netproof.measurement.counters import CARRIER, INTERFACE, TCP
+from netproof.measurement.curve import Curve
+from netproof.measurement.disturbance import disturbed
+from netproof.measurement.interval import CONFIDENCE, Interval, Side, side
+from netproof.session import job_files, node_facts, plan
+from netproof.session.job_files import Incomplete
+from netproof.session.labelled import MeasuredJob, Question
+from netproof.session.measured import Launch
+
+FOLDER = "tails"
+"""Folder of its reports in the folder of reports, which no verdict reads."""
+
+FUNCTION = "PingPong"
+
+QUESTION_FILE, CALLS_FILE, LINES_FILE = "tails.json", "tails-calls.txt", "tails-launch.sh"
+"""The job's task; the long launch's number of calls; its line of the script."""
+
+LONG = "tail.1"
+"""Name of the long launch's step."""
+
+WATCH_FILE = "tails-watch.tsv"
+"""Times at which its output had grown, and to how many bytes."""
+
+WATCH_S = 0.02
+"""Seconds between two readings of its size."""
+
+TRIALS = (500, 4000)
+"""Calls of the launches that measure the time per call."""
+ENOUGH_S = 4.0
+"""Seconds of the first trial that make the second unnecessary: starting is a small part."""
+
+MOST_CALLS = 1_000_000
+"""Most calls of the long launch; each is a line of its output."""
+
+_ROW = re.compile(OF_PAIRS.figures.encode())
+
+BOTH_WAYS = 2
+"""A call goes there and back, and a time is that of one way."""
+
+
+@dataclass(frozen=True)
+class TailsQuestion(Question):
+    """The task of a job: where, for how long, and with messages of how many bytes."""
+
+    FILE = QUESTION_FILE
+
+    seconds: float
+    bytes: int
+    srun: tuple[str, ...]
+
+    @property
+    def limit_s(self) -> int:
+        """Return the seconds after which a launch is ended."""
+        return self.partition.step_limit_s + int(2 * self.seconds)
+
+
+def script(question: TailsQuestion, folder: Path) -> str:
+    """Return the job script: the trials, and the long launch that follows from them."""
+    first, second = TRIALS
+    ask = shlex.join([sys.executable, "-m", __name__, str(folder)])
+    lines = [
+        *head(question.partition),
+        _step(question, "trial.1", first),
+        f"{ask} second || {_step(question, 'trial.2', second)}",
+        f"{ask} || exit 4",
+        f"{ask} watch & watcher=$!",
+        # It begins to watch before any output, and reads once more at the end.
+        f'while kill -0 "$watcher" && [ ! -e {WATCH_FILE} ]; do sleep {WATCH_S}; done',
+        f". ./{LINES_FILE}",
+        f'sleep {10 * WATCH_S:g}; kill "$watcher"; wait "$watcher"',
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def size_files(question: TailsQuestion) -> dict[str, str]:
+    """Return the trials' lists of message sizes by name, a line for each call."""
+    return plan.size_files({_listed(calls): [question.bytes] * calls for calls in TRIALS})
+
+
+def _listed(calls: int) -> str:
+    return f"{calls}-calls"
+
+
+def _step(question: TailsQuestion, name: str, calls: int) -> str:
+    program = OF_PAIRS.command(
+        OF_PAIRS.function(FUNCTION),
+        2,
+        (question.bytes,),
+        plan.size_file(_listed(calls)),
+        [*ONE_CALL, *question.partition.load_settings().arguments],
+    )
+    command = [*question.srun, "--ntasks=2", "--kill-on-bad-exit=1", *plan.RANK, *program]
+    return f"step {name} {question.limit_s} {shlex.join(command)}"
+
+
+def call_s(folder: Path) -> float:
+    """Return the seconds from one call to the next, by the trials; NetproofError if they failed."""
+    recorded = job_files.records(folder)
+    found = []
+    for number, calls in enumerate(TRIALS, 1):
+        trial = recorded.get(f"trial.{number}")
+        if trial is not None and trial.status:
+            errors = folder / f"trial.{number}.err"
+            raise NetproofError(f"{errors}: trial.{number} ended with status {trial.status}")
+        if trial is not None:
+            found.append((calls, trial.wall_s))
+    if not found:
+        raise NetproofError(f"{folder / job_files.LAUNCHES_FILE}: no trial was made")
+    calls, wall_s = found[0]
+    if len(found) == 1:
+        return wall_s / calls
+    more, longer_s = found[1]
+    # The start of a launch may vary more than short calls last.
+    return (longer_s - wall_s) / (more - calls) if longer_s > wall_s else longer_s / more
+
+
+def enough(folder: Path) -> bool:
+    """Check whether the first trial alone gives the time per call."""
+    first = job_files.records(folder).get("trial.1")
+    return first is not None and first.wall_s >= ENOUGH_S
+
+
+def write_launch(folder: Path) -> None:
+    """Plan the long launch, and write it to the job's folder; NetproofError if impossible."""
+    question = TailsQuestion.read(folder)
+    calls = round(question.seconds / call_s(folder))
+    calls = min(max(calls, TRIALS[0]), MOST_CALLS)
+    for name, text in plan.size_files({_listed(calls): [question.bytes] * calls}).items():
+        (folder / name).write_text(text)
+    (folder / CALLS_FILE).write_text(f"{calls}\n")
+    (folder / LINES_FILE).write_text(_step(question, LONG, calls) + "\n")
+
+
+def watch(folder: Path, parent: int) -> None:
+    """Record growth of the long launch's output, until it ends with its parent."""
+    path, seen = folder / f"{LONG}.{OF_PAIRS.suffix}", 0
+    with (folder / WATCH_FILE).open("w", buffering=1) as noted:
+        while os.getppid() == parent:
+            size = path.stat().st_size if path.exists() else 0
+            if size != seen:
+                print(f"{time.time():.6f}\t{size}", file=noted)
+                seen = size
+            time.sleep(WATCH_S)
+
+
+def watched(folder: Path, text: str) -> list[tuple[float, int]]:
+    """Return how many rows of ``text`` had been printed at which times (s since the epoch).
+
+    Raise NetproofError without records, or for a damaged line.
+    """
+    ends, so_far = [], 0
+    for line in text.encode().splitlines(keepends=True):
+        so_far += len(line)
+        if _ROW.match(line):
+            ends.append(so_far)
+    path, found = folder / WATCH_FILE, []
+    try:
+        for line in path.read_text().splitlines():
+            moment, size = line.split("\t")
+            found.append((float(moment), bisect_right(ends, int(size))))
+    except (OSError, ValueError) as error:
+        raise NetproofError(f"{path}: cannot be read: {error}") from error
+    if not found or found[-1][1] != len(ends):
+        raise NetproofError(f"{path}: does not tell how {LONG}'s output grew to its end")
+    return found
+
+
+@dataclass(frozen=True)
+class Tail(MeasuredJob):
+    """A long launch.
+
+    ``seconds``: asked for; ``times_us``: one way, of each call in order; ``watched``: seconds since
+    the epoch, and how many calls had been printed by then.
+    """
+
+    KEY = "netproof_tails"
+    CALLED = "measurement of tails"
+
+    bytes: int
+    seconds: float
+    launch: Launch
+    times_us: tuple[float, ...]
+    watched: tuple[tuple[float, int], ...]
+
+    @property
+    def took_s(self) -> float:
+        """Return the seconds from the first recorded call to the last."""
+        return self.watched[-1][0] - self.watched[0][0]
+
+    def moment(self, call: int) -> float:
+        """Return when call ``call``, from 0, had been printed, in seconds since the epoch."""
+        place = bisect_right(self.watched, call, key=lambda one: one[1])
+        return self.watched[min(place, len(self.watched) - 1)][0]
+
+    def insist(self) -> None:
+        """Raise NetproofError unless its ranks ran on its nodes and it was watched to its end."""
+        nodes, times = self.nodes, self.times_us
+        if [use.node for use in self.launch.ranks] != list(nodes) or len(nodes) != 2:
+            raise NetproofError("the ranks of a tail ran on other nodes than those of its job")
+        if not times or min(times) <= 0:
+            raise NetproofError("a tail has no times, or invalid ones")
+        counts = [count for _, count in self.watched]
+        if not counts or counts != sorted(counts) or counts[-1] != len(times):
+            raise NetproofError("a tail was not watched until its last call")
+
+
+def of_job(folder: Path, jobid: str) -> Tail:
+    """Return the long launch from ``folder``; NetproofError where it is cut short."""
+    question = TailsQuestion.read(folder)
+    recorded = job_files.records(folder)
+    try:
+        calls = int((folder / CALLS_FILE).read_text())
+    except (OSError, ValueError) as error:
+        said = f"{folder / CALLS_FILE}: the job did not come to draw its long launch: {error}"
+        raise NetproofError(said) from None
+    case = Case(*question.where, OF_PAIRS.name, FUNCTION, 2, 1)
+    times: list[float] = []
+    looks: list[tuple[float, int]] = []
+
+    def read_output(step: str) -> Curve:
+        path = folder / f"{step}.{OF_PAIRS.suffix}"
+        text = text_of(path)
+        read = OF_PAIRS.read_repetitions(text, str(path), FUNCTION, 2, question.bytes)
+        times.extend(read)
+        looks.extend(watched(folder, text))
+        return Curve((question.bytes,), (sum(read) / len(read),))
+
+    launch = job_files.read_launch(folder, LONG, 1, recorded, case, (question.bytes,), read_output)
+    if len(times) != calls:
+        raise Incomplete([f"{LONG}: has {len(times)} of {calls} calls"])
+    nodes = tuple(use.node for use in launch.ranks)
+    node_facts.nodes_of_job(folder, jobid)
+    return Tail(
+        *question.where,
+        jobid,
+        nodes,
+        question.extras,
+        question.bytes,
+        question.seconds,
+        launch,
+        tuple(times),
+        tuple(looks),
+    )
+
+
+LEVELS = (50.0, 90.0, 99.0, 99.9, 99.99)
+BOUNDED = 99.9
+"""The percentile that a site may bound."""
+
+PAUSE_TIMES = 10
+"""Least time of a pause, in medians, whatever the site sets."""
+
+LEAST_SILENCE_S = 5 * WATCH_S
+"""Seconds without a new call that cannot result from when the output was read."""
+
+
+@dataclass(frozen=True)
+class Pause:
+    """A time in which nothing came through: its end in seconds since the epoch, and its µs.
+
+    ``in_call``: it was a call's, there and back; else no call was printed, since the benchmark
+    waited between two of them.
+    """
+
+    until: float
+    took_us: float
+    in_call: bool
+
+
+@dataclass(frozen=True)
+class TailFigures:
+    """Result of a long launch.
+
+    ``percentiles``: by level, the time in µs that so many in 100 calls do not exceed, with its
+    interval, where there are enough calls; ``pauses``: the longest first;
+    ``paused_share``: their share of the whole time; ``carriers``: changes of carriers by node and
+    interface; ``sent_again``: segments by node, None where it is not known; ``disturbed``: reasons;
+    ``most``: bound of the 99.9th percentile in medians, and ``side``: of its interval.
+    """
+
+    calls: int
+    mean_us: float
+    longest_us: float
+    percentiles: Mapping[float, tuple[float, Interval]]
+    pauses: tuple[Pause, ...]
+    paused_share: float
+    carriers: tuple[tuple[str, str, int], ...]
+    sent_again: tuple[tuple[str, int | None], ...]
+    disturbed: tuple[str, ...]
+    most: float | None
+    side: Side | None
+
+    @property
+    def beyond(self) -> bool:
+        """Check whether the 99.9th percentile exceeds its bound, undisturbed."""
+        return self.side is Side.BEYOND and not self.disturbed
+
+    @property
+    def undecided(self) -> bool:
+        """Check whether it has a bound, and is inconclusive."""
+        bounded = self.most is not None
+        return bounded and (bool(self.disturbed) or self.side in (None, Side.ASTRIDE))
+
+
+def nearest_rank(ordered: Sequence[float], level: float) -> float | None:
+    """Return a percentile of sorted values; None where it would be the largest of them."""
+    rank = math.ceil(round(level / 100 * len(ordered), 6))
+    return None if rank >= len(ordered) else ordered[rank - 1]
+
+
+_TAILS = ((1 - CONFIDENCE) / 2, (1 + CONFIDENCE) / 2)
+
+
+def percentile(ordered: Sequence[float], level: float) -> tuple[float, Interval] | None:
+    """Return a percentile of sorted times by nearest rank, and its 95 % interval.
+
+    The interval is that of order statistics, infinite above where too few calls are beyond. None
+    where it would be the longest of them.
+    """
+    value, count = nearest_rank(ordered, level), len(ordered)
+    if value is None:
+        return None
+    low, high = (int(scipy.stats.binom.ppf(tail, count, level / 100)) for tail in _TAILS)
+    return value, (ordered[max(low, 1) - 1], ordered[high] if high < count else math.inf)
+
+
+def figures(tail: Tail) -> TailFigures:
+    """Return the result of a long launch, by the settings of its partition."""
+    partition, times = tail.where, tail.times_us
+    settings, ordered = partition.load_settings(), sorted(times)
+    found = {level: percentile(ordered, level) for level in LEVELS}
+    known = {level: one for level, one in found.items() if one is not None}
+    middle = known[50.0][0] if 50.0 in known else ordered[len(ordered) // 2]
+    from_us = max(settings.pause_us, PAUSE_TIMES * middle)
+    pauses = sorted(_pauses(tail, from_us), key=lambda pause: pause.took_us, reverse=True)
+    most = settings.most_999th
+    where = None
+    if most is not None and BOUNDED in known:
+        low, high = known[BOUNDED][1]
+        where = side((low / middle, high / middle), 0, most)
+    counters = tail.launch.counters
+    nodes = () if counters is None else counters.nodes
+    return TailFigures(
+        len(times),
+        fmean(times),
+        ordered[-1],
+        known,
+        tuple(pauses),
+        sum(pause.took_us for pause in pauses) / 1e6 / tail.took_s if tail.took_s else 0.0,
+        tuple(
+            (node.node, source.name, changes)
+            for node in nodes
+            for source in node.of_kind(INTERFACE)
+            if (changes := counters.of_source(source, CARRIER))
+        ),
+        tuple((node.node, counters.value(node.node, TCP, "", "Tcp.RetransSegs")) for node in nodes),
+        tuple(disturbed(tail.launch.loads, partition.settings().disturbance)),
+        most,
+        where,
+    )
+
+
+def _pauses(tail: Tail, from_us: float) -> Iterator[Pause]:
+    """Yield calls from ``from_us`` on, and times between calls in which none was printed."""
+    long = {place: BOTH_WAYS * time for place, time in enumerate(tail.times_us) if time >= from_us}
+    for place, took_us in long.items():
+        yield Pause(tail.moment(place), took_us, in_call=True)
+    usual_s = tail.took_s / len(tail.times_us)
+    least_s = max(LEAST_SILENCE_S, PAUSE_TIMES * usual_s)
+    for (before, seen), (after, now) in itertools.pairwise(tail.watched):
+        told_us = max((long.get(place, 0.0) for place in range(seen, now)), default=0.0)
+        silent_s = after - before
+        if silent_s >= least_s and told_us < 1e6 * silent_s / 2:
+            yield Pause(after, 1e6 * silent_s, in_call=False)
+
+
+if __name__ == "__main__":
+    try:
+        place = Path(sys.argv[1])
+        if sys.argv[2:] == ["second"]:
+            sys.exit(0 if enough(place) else 1)
+        if sys.argv[2:] == ["watch"]:
+            watch(place, os.getppid())
+        else:
+            write_launch(place)
+    except NetproofError as error:
+        sys.exit(f"tails: {error}")

@@ -1,0 +1,229 @@
+"""Nodes measured alone: whether they stay slow, and in which direction of their link.
+
+A slow port stays slow while all others are silent; what was shared with others recovers.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from statistics import fmean
+
+import scipy
+
+from netproof.measurement.interval import CONFIDENCE
+from netproof.pairs.accusation import Accusation, Effect, Judgement, State, effect_of
+from netproof.pairs.model import Kind, Pair, PairObservation
+from netproof.site.pair_settings import DEFAULTS, PairQuantity, PairSettings
+
+
+class Recovery(StrEnum):
+    """State of a slow pair while all others are silent."""
+
+    STAYS = "stays slow"
+    RECOVERS = "recovers"
+    UNDECIDED = "undecided"
+
+
+@dataclass(frozen=True)
+class Alone:
+    """A slow pair alone: ``effects`` compared with pairs of cleared nodes, alone too."""
+
+    pair: Pair
+    recovery: Recovery
+    effects: tuple[Effect, ...]
+    reason: str
+
+
+def alone(
+    observations: Sequence[PairObservation],
+    judgement: Judgement,
+    settings: PairSettings = DEFAULTS,
+) -> tuple[Alone, ...]:
+    """Return, for each accused pair, node or group measured alone, whether it stays slow.
+
+    It stays slow if it surely loses more than half of what it loses among others, and recovers if
+    it surely loses less, at an error of ``settings.missed`` each.
+    """
+    seen = [one for one in observations if one.alone and not one.disturbed]
+    found = []
+    for pair in dict.fromkeys(tuple(sorted(one.nodes)) for one in seen):
+        about = _accusation_of(pair, judgement)
+        if about is not None:
+            found.append(_judged((pair[0], pair[1]), about, seen, judgement, settings))
+    return tuple(found)
+
+
+def _accusation_of(pair: Sequence[str], judgement: Judgement) -> Accusation | None:
+    for accusation in judgement.accusations:
+        inside = {*pair} & {*accusation.nodes}
+        if len(inside) == (2 if len(accusation.nodes) == 2 else 1):
+            return accusation
+    return None
+
+
+def _judged(
+    pair: Pair,
+    about: Accusation,
+    seen: Sequence[PairObservation],
+    judgement: Judgement,
+    settings: PairSettings,
+) -> Alone:
+    effects: list[Effect] = []
+    reasons: dict[Recovery, str] = {}
+    for concurrent in about.effects:
+        # A pair alone shares nothing, and one way at a time shows all that its links carry.
+        quantity = concurrent.quantity if concurrent.quantity.of_nodes else PairQuantity.RATE
+        values: dict[Pair, list[float]] = defaultdict(list)
+        for one in seen:
+            slowness = one.slowness(quantity)
+            if slowness is not None:
+                values[min(one.nodes), max(one.nodes)].append(slowness)
+        mine = values.get(pair, [])
+        controls = [several for others, several in values.items() if _is_control(others, judgement)]
+        if not mine or not controls or len(mine) + sum(map(len, controls)) <= 1 + len(controls):
+            reasons[Recovery.UNDECIDED] = (
+                f"{quantity}: too few launches alone, of this pair or of pairs of cleared nodes"
+            )
+            continue
+        values_of_controls = [value for several in controls for value in several]
+        groups = [mine, *controls]
+        effect, least, most = _loss(quantity, mine, values_of_controls, groups, settings)
+        effects.append(effect)
+        bar = abs(math.log(concurrent.ratio)) / 2
+        recovery = Recovery.UNDECIDED
+        if least > bar:
+            recovery = Recovery.STAYS
+        elif most < bar:
+            recovery = Recovery.RECOVERS
+        reasons[recovery] = f"{quantity}: {effect} alone, {concurrent} among others"
+    recovery = Recovery.UNDECIDED
+    if Recovery.STAYS in reasons:
+        recovery = Recovery.STAYS
+    elif [*reasons] == [Recovery.RECOVERS]:
+        recovery = Recovery.RECOVERS
+    return Alone(pair, recovery, tuple(effects), "; ".join(reasons.values()))
+
+
+def _is_control(pair: Pair, judgement: Judgement) -> bool:
+    return (
+        all(
+            node in judgement.nodes and judgement.nodes[node].state is State.CLEARED
+            for node in pair
+        )
+        and _accusation_of(pair, judgement) is None
+    )
+
+
+def _loss(
+    quantity: PairQuantity,
+    mine: Sequence[float],
+    controls: Sequence[float],
+    groups: Sequence[Sequence[float]],
+    settings: PairSettings,
+) -> tuple[Effect, float, float]:
+    """Return the effect of slownesses against those of controls, and its least and most loss.
+
+    ``groups``: launches that are alike, whose scatter is the noise; least and most are logarithms,
+    at an error of ``settings.missed`` each.
+    """
+    freedom = sum(map(len, groups)) - len(groups)
+    squares = sum((value - fmean(several)) ** 2 for several in groups for value in several)
+    scale = max(math.sqrt(squares / freedom), settings.resolution)
+    loss = fmean(mine) - fmean(controls)
+    error = scale * math.sqrt(1 / len(mine) + 1 / len(controls))
+    half = error * float(scipy.special.stdtrit(freedom, (1 + CONFIDENCE) / 2))
+    far = error * float(scipy.special.stdtrit(freedom, 1 - settings.missed))
+    effect = effect_of(quantity, loss, loss - half, loss + half, len(mine))
+    return effect, loss - far, loss + far
+
+
+LEAST_STREAMS = 2
+"""Least number of streams of a kind: the scatter of a single one is not known."""
+
+
+class Way(StrEnum):
+    """One of the two directions of a node's link, by what the node does."""
+
+    SENDS = "sends"
+    RECEIVES = "receives"
+
+    @property
+    def other(self) -> Way:
+        """The other one."""
+        return Way.RECEIVES if self is Way.SENDS else Way.SENDS
+
+
+@dataclass(frozen=True)
+class SlowWay:
+    """The direction in which a node is slow; ``effect``: compared with streams of cleared nodes.
+
+    ``rest``: of the other direction, which is not.
+    """
+
+    node: str
+    way: Way
+    effect: Effect
+    rest: Effect
+
+
+def slow_ways(
+    streams: Sequence[PairObservation],
+    judgement: Judgement,
+    settings: PairSettings = DEFAULTS,
+) -> tuple[SlowWay, ...]:
+    """Return, for each accused node that is slow in one direction only, which it is.
+
+    ``streams``: made alone, from the first node of a pair to the second. A PingPong's time has both
+    directions in halves. If only one is slow, the ``ratio`` of both leaves it 1 / (2 / ratio - 1)
+    of its rate. A direction is slow if it surely loses more than half of that, and is not if it
+    surely loses less, at an error of ``settings.missed`` each. Nothing is returned if that is
+    inconclusive for either, or the other surely loses what counts.
+    """
+    quiet = [one for one in streams if not one.disturbed]
+    taken = {node for accusation in judgement.accusations for node in accusation.nodes}
+    good = {name for name, one in judgement.nodes.items() if one.state is State.CLEARED} - taken
+
+    def slowness(senders: set[str], receivers: set[str]) -> list[float]:
+        return [
+            one.slowness(PairQuantity.RATE)
+            for one in quiet
+            if one.nodes[0] in senders and one.nodes[1] in receivers
+        ]
+
+    controls, found = slowness(good, good), []
+    for accusation in judgement.accusations:
+        ratio = next(
+            (one.ratio for one in accusation.effects if one.quantity is PairQuantity.RATE), None
+        )
+        if accusation.kind is not Kind.NODE or ratio is None or not 0 < ratio < 1:
+            continue
+        (node,) = accusation.nodes
+        ways = {Way.SENDS: slowness({node}, good), Way.RECEIVES: slowness(good, {node})}
+        if min(map(len, (controls, *ways.values()))) >= LEAST_STREAMS:
+            found += _slow_way(node, ways, controls, math.log(2 / ratio - 1) / 2, settings)
+    return tuple(found)
+
+
+def _slow_way(
+    node: str,
+    ways: Mapping[Way, list[float]],
+    controls: list[float],
+    bar: float,
+    settings: PairSettings,
+) -> list[SlowWay]:
+    groups = [controls, *ways.values()]
+    slow, effects = [], {}
+    for way, values in ways.items():
+        effects[way], least, most = _loss(PairQuantity.RATE, values, controls, groups, settings)
+        if least > bar:
+            slow.append(way)
+        elif most >= bar or least > settings.counts(PairQuantity.RATE):
+            return []
+    if len(slow) != 1:
+        return []
+    (way,) = slow
+    return [SlowWay(node, way, effects[way], effects[way.other])]

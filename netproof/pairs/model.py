@@ -1,0 +1,540 @@
+"""A robust additive fit of pairs' measurements by rounds and the few things that are slow.
+
+In logarithms a pair of round r measures ``level_r + effect + noise``. The effect is that of the
+slowest of the things on the pair's way that have one: a pair is as fast as its slower port.
+Everything without an effect of its own is one of the many that are alike; how far those lie apart
+is part of the noise. So a handful of rounds is enough for thousands of nodes.
+
+The noise is normal at its core; a share of it is wider, and any single measurement may be
+disturbed and lie anywhere: a mixture fitted by expectation and maximisation, whose weights are
+those of the least squares (Lange, Little and Taylor, JASA 84, 1989). Scale and shares are the run's
+own.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from functools import cached_property
+from itertools import pairwise
+
+import numpy as np
+from numpy.typing import NDArray
+
+from netproof.errors import NetproofError
+from netproof.measurement.interval import MAD_OF_NORMAL
+from netproof.site.pair_settings import PairQuantity
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+Pair = tuple[str, str]
+
+
+@dataclass(frozen=True)
+class PairObservation:
+    """Measurement of one pair of nodes in one launch.
+
+    ``round``: the launch's number, the same for all of its pairs; ``time_us``: of a small message,
+    and ``rate_mb_s``: of a large one, None if not measured; ``alone``: all other nodes were silent;
+    ``disturbed``: something else loaded its nodes; ``both_ways_mb_s``: rate in each direction while
+    both nodes send. Raises NetproofError if a pair is one node, nothing was measured, or a figure
+    is not above 0 and finite.
+    """
+
+    round: int
+    nodes: Pair
+    time_us: float | None = None
+    rate_mb_s: float | None = None
+    alone: bool = False
+    disturbed: bool = False
+    both_ways_mb_s: float | None = None
+
+    def __post_init__(self) -> None:
+        fault = None
+        if self.nodes[0] == self.nodes[1]:
+            fault = "a pair is two different nodes"
+        elif self.time_us is None and self.rate_mb_s is None and self.both_ways_mb_s is None:
+            fault = "neither a time nor a rate"
+        for name in ("time_us", "rate_mb_s", "both_ways_mb_s"):
+            value = getattr(self, name)
+            if fault is None and value is not None and not 0 < value < math.inf:
+                fault = f"{name} is {value}, and has to be above 0 and finite"
+        if fault is not None:
+            raise NetproofError(f"round {self.round}, {self.nodes[0]} – {self.nodes[1]}: {fault}")
+
+    def slowness(self, quantity: PairQuantity) -> float | None:
+        """Return the logarithm of the time, or of one over the rate: larger is slower."""
+        if quantity is PairQuantity.LATENCY:
+            return None if self.time_us is None else math.log(self.time_us)
+        rate = self.rate_mb_s if quantity is PairQuantity.RATE else self.both_ways_mb_s
+        return None if rate is None else -math.log(rate)
+
+
+LEAST_PAIRS = 2
+"""Least pairs of a round: rounds differ in level, so pairs are compared within their round."""
+
+LEAST_NODES = 2 * LEAST_PAIRS
+"""Least nodes with which one is cleared or accused; of fewer, a round has a single pair."""
+
+
+@dataclass(frozen=True)
+class PairTable:
+    """Measurements in columns, by round: ``round``, ``one`` and ``other`` count from 0.
+
+    ``slowness``: logarithms of times, or of one over rates; ``names``: of the nodes.
+    """
+
+    names: tuple[str, ...]
+    round: Ints
+    one: Ints
+    other: Ints
+    slowness: Floats
+
+    @property
+    def rows(self) -> int:
+        """Number of measurements."""
+        return len(self.slowness)
+
+    @cached_property
+    def rounds(self) -> int:
+        """Number of rounds."""
+        return int(self.round[-1]) + 1 if self.rows else 0
+
+    @cached_property
+    def pair(self) -> Ints:
+        """Number of each row's pair, the same for both orders of its nodes."""
+        low, high = np.minimum(self.one, self.other), np.maximum(self.one, self.other)
+        return np.unique(low * len(self.names) + high, return_inverse=True)[1].reshape(-1)
+
+    @cached_property
+    def pairs(self) -> int:
+        """Number of different pairs."""
+        return int(self.pair.max()) + 1 if self.rows else 0
+
+    @cached_property
+    def medians(self) -> Floats:
+        """Median slowness of each round."""
+        starts = np.searchsorted(self.round, np.arange(self.rounds + 1))
+        return np.array([np.median(self.slowness[a:b]) for a, b in pairwise(starts)])
+
+    @cached_property
+    def measured(self) -> Ints:
+        """Number of rounds of each node."""
+        return np.bincount(self.nodes_of_rows, minlength=len(self.names))
+
+    @cached_property
+    def nodes_of_rows(self) -> Ints:
+        """Node of each end of each row: first all ``one``, then all ``other``."""
+        return np.concatenate([self.one, self.other])
+
+
+def table_of(
+    observations: Sequence[PairObservation], nodes: Sequence[str], quantity: PairQuantity
+) -> PairTable:
+    """Return the comparable measurements of a quantity: not alone, not disturbed.
+
+    A round of fewer than ``LEAST_PAIRS`` is left out, as are nodes that are not among ``nodes``. If
+    a node is there twice in a round, the first counts.
+    """
+    number = {name: place for place, name in enumerate(nodes)}
+    by_round: dict[int, list[tuple[Pair, float]]] = {}
+    busy: set[tuple[int, str]] = set()
+    for seen in observations:
+        slowness = seen.slowness(quantity)
+        if seen.alone or seen.disturbed or slowness is None:
+            continue
+        ends = {(seen.round, node) for node in seen.nodes}
+        if all(node in number for node in seen.nodes) and not ends & busy:
+            busy |= ends
+            by_round.setdefault(seen.round, []).append((seen.nodes, slowness))
+    rows = [
+        (place, number[one], number[other], slowness)
+        for place, name in enumerate(
+            sorted(r for r, pairs in by_round.items() if len(pairs) >= LEAST_PAIRS)
+        )
+        for (one, other), slowness in by_round[name]
+    ]
+    columns = list(zip(*rows, strict=True)) if rows else [(), (), (), ()]
+    whole = [np.array(column, dtype=np.int64) for column in columns[:3]]
+    return PairTable(tuple(nodes), *whole, np.array(columns[3], dtype=np.float64))
+
+
+FURTHEST = 3.0
+"""Largest deviation of a disturbed measurement, a factor of 20, unless noise is wider."""
+
+PRIOR_WEIGHT = 8.0
+"""Weight of the expected shares of wider and disturbed measurements, in measurements."""
+
+WIDER = 4.0
+"""Ratio of the scale of wider noise to that of the core."""
+
+WIDER_OFTEN = 10.0
+"""Expected ratio of wider to disturbed measurements."""
+
+FEW_FREE = 20
+"""Degrees of freedom below which the first scale is of all measurements."""
+
+_STEPS = 40
+_SHAPE_STEPS = 20
+_FIRST_WIDE = 0.1
+
+
+class Kind(StrEnum):
+    """Kinds of slow things. A group: nodes that share something that no topology names."""
+
+    NODE = "node"
+    PAIR = "pair"
+    SWITCH = "switch"
+    UPLINK = "uplink"
+    GROUP = "group"
+
+
+@dataclass(frozen=True)
+class Thing:
+    """Something that may be slow: its nodes by number, and the rows whose path leads over it."""
+
+    kind: Kind
+    name: str
+    nodes: tuple[int, ...]
+    rows: Ints
+
+    @property
+    def key(self) -> tuple[Kind, str]:
+        """Key of the thing: equal keys are the same thing."""
+        return self.kind, self.name
+
+
+@dataclass(frozen=True)
+class NoiseShape:
+    """Shares of the noise that are wider, and that lie anywhere."""
+
+    wide: float
+    disturbed: float
+
+    def parts(
+        self, standard_squared: Floats, scale: Floats | float
+    ) -> tuple[Floats, Floats, Floats | float]:
+        """Return the densities of core, wider and flat part, for squared standard deviates.
+
+        Disturbed measurements lie further off than noise. Else, before anything explains a port at
+        a tenth of the rate, all residuals would be disturbed, and none noise.
+        """
+        height = 1 / (scale * math.sqrt(2 * math.pi))
+        core = (1 - self.wide - self.disturbed) * height * np.exp(-standard_squared / 2)
+        wide = self.wide / WIDER * height * np.exp(-standard_squared / (2 * WIDER**2))
+        # All of the disturbed may be slower ones.
+        return core, wide, self.disturbed / np.maximum(FURTHEST, 2 * WIDER * scale)
+
+    def with_rows(self, standard: Floats, scale: Floats, rows: int) -> NoiseShape:
+        """Return the shape if rows that an effect explains are noise too.
+
+        ``standard``: their deviates; ``rows``: number of rows of the estimate. Disturbed ones stay
+        as rare as in the others: else two far rows could never show anything. If many are wider the
+        tail is long, and has the same share of them.
+        """
+        wide, of = self.wide, rows + PRIOR_WEIGHT
+        for _ in range(_SHAPE_STEPS):
+            core, wider, flat = NoiseShape(wide, self.disturbed).parts(standard**2, scale)
+            wide = min(self.wide + float((wider / (core + wider + flat)).sum()) / of, 0.9)
+        return NoiseShape(wide, max(self.disturbed, wide**2))
+
+    def density(self, standard_squared: Floats, scale: Floats | float) -> Floats:
+        """Return the density at squared standard deviates, with these scales of the core."""
+        core, wide, flat = self.parts(standard_squared, scale)
+        return core + wide + flat
+
+
+@dataclass(frozen=True)
+class Fit:
+    """Fit of a table with some slow ``things``, which explain it.
+
+    ``effects``: logarithms by which each is slower; ``owner``: for each row the thing that sets its
+    time, or -1; ``levels``: for each round; ``left``: residual of each row; ``weights``: 1 for a
+    row of the noise's core, 0 for a disturbed one; ``scale``: standard deviation of the core for
+    one row; ``freedom``: degrees of freedom of the scale; ``shape``: of the noise; ``value``: log
+    likelihood less the price of the things.
+    """
+
+    table: PairTable
+    things: tuple[Thing, ...]
+    effects: Floats
+    owner: Ints
+    levels: Floats
+    left: Floats
+    weights: Floats
+    scale: float
+    freedom: float
+    shape: NoiseShape
+    log_likelihood: float
+    value: float
+
+    @cached_property
+    def round_weights(self) -> Floats:
+        """Sum of the weights of each round."""
+        return np.maximum(np.bincount(self.table.round, self.weights, self.table.rounds), 1e-9)
+
+    @cached_property
+    def owned_weights(self) -> Floats:
+        """Weights of the rows that each effect sets: rounds x effects."""
+        table, count = self.table, len(self.effects)
+        mine = self.owner >= 0
+        flat = np.bincount(
+            table.round[mine] * count + self.owner[mine],
+            self.weights[mine],
+            table.rounds * count,
+        )
+        return flat.reshape(table.rounds, count)
+
+    @cached_property
+    def information(self) -> Floats:
+        """Information on the effects, with the rounds' levels estimated too: effects x effects."""
+        return _information(self.owned_weights, self.round_weights)
+
+    def added(self, group: Ints, count: int, rows: Ints, values: Floats) -> tuple[Floats, Floats]:
+        """Return score and information of one more effect, for each of ``count`` groups of rows.
+
+        ``rows`` with their ``group``: at most one of a round in each group; ``values``: weighted
+        residuals. An estimate is score over information, its variance the squared scale over the
+        information. Rows that an effect sets already count for nothing.
+        """
+        table = self.table
+        free = self.owner[rows] < 0
+        group, rows, values = group[free], rows[free], values[free]
+        weights, rounds = self.weights[rows], table.round[rows]
+        score = np.bincount(group, values, count)
+        own = weights - weights**2 / self.round_weights[rounds]
+        information = np.bincount(group, own, count)
+        if len(self.effects):
+            share = -weights / self.round_weights[rounds]
+            shared = np.stack(
+                [
+                    np.bincount(group, share * self.owned_weights[rounds, effect], count)
+                    for effect in range(len(self.effects))
+                ],
+                axis=1,
+            )
+            lost = np.einsum("ge,ef,gf->g", shared, np.linalg.pinv(self.information), shared)
+            information = np.maximum(information - lost, 0.0)
+        return score, information
+
+
+def _information(owned: Floats, of_rounds: Floats) -> Floats:
+    return np.diag(owned.sum(axis=0)) - owned.T @ (owned / of_rounds[:, None])
+
+
+def fit(
+    table: PairTable,
+    things: Sequence[Thing],
+    *,
+    disturbed_share: float,
+    resolution: float,
+    price: float,
+    start: Floats | None = None,
+) -> Fit | None:
+    """Fit levels, the effects of some slow things, and the noise.
+
+    ``disturbed_share``: expected before the run; ``resolution``: least scale that is believed;
+    ``start``: effects to begin with. None if the rows leave no degree of freedom for the noise.
+    """
+    members = [thing.rows for thing in things]
+    count, total = len(members), table.rows
+    least_freedom = total - table.rounds - count
+    if least_freedom < 1:
+        return None
+    off = table.slowness - table.medians[table.round]
+    if start is None:
+        start = np.array([np.median(off[rows]) for rows in members])
+    effects, owner = start.astype(np.float64), _owners(table, members, start)
+    taken = _taken(effects, owner)
+    left = off - taken
+    left -= (np.bincount(table.round, left) / np.bincount(table.round))[table.round]
+    if least_freedom < FEW_FREE:
+        scale = math.sqrt(float(left @ left) / least_freedom)
+    else:
+        scale = MAD_OF_NORMAL * float(np.median(np.abs(left))) * math.sqrt(total / least_freedom)
+    scale = max(scale, resolution)
+    shape = NoiseShape(_FIRST_WIDE, disturbed_share)
+    weights, there = np.ones(total), float(total)
+    levels = np.zeros(table.rounds)
+    density = np.zeros(total)
+    for step in range(_STEPS):
+        of_rounds = np.maximum(np.bincount(table.round, weights, table.rounds), 1e-9)
+        if count:
+            owner = _owners(table, members, effects)
+            effects = _solved(table, owner, weights, of_rounds, effects)
+        taken = _taken(effects, owner)
+        clean = table.slowness - taken
+        levels = np.bincount(table.round, weights * clean, table.rounds) / of_rounds
+        left = clean - levels[table.round]
+        if step:
+            freedom = max(there - table.rounds - count, 1.0)
+            new = math.sqrt(float(weights @ left**2) / freedom)
+            new = max(new, resolution)
+            settled = abs(new - scale) < 1e-3 * scale
+            scale = new
+        else:
+            settled = False
+        core, wide, flat = shape.parts((left / scale) ** 2, scale)
+        density = core + wide + flat
+        in_core, in_wide = core / density, wide / density
+        weights = in_core + in_wide / WIDER**2
+        wider = float(in_wide.sum())
+        there = float(in_core.sum()) + wider
+        expected, of = disturbed_share * PRIOR_WEIGHT, total + PRIOR_WEIGHT
+        shape = NoiseShape((wider + WIDER_OFTEN * expected) / of, (total - there + expected) / of)
+        if settled:
+            break
+    freedom = there - table.rounds - count
+    if freedom < 1:
+        return None
+    log_likelihood = float(np.log(density).sum())
+    return Fit(
+        table,
+        tuple(things),
+        effects,
+        owner,
+        levels,
+        left,
+        weights,
+        scale,
+        freedom,
+        shape,
+        log_likelihood,
+        log_likelihood - price,
+    )
+
+
+def _owners(table: PairTable, members: Sequence[Ints], effects: Floats) -> Ints:
+    owner = np.full(table.rows, -1)
+    for effect in np.argsort(effects, kind="stable"):
+        owner[members[effect]] = effect
+    return owner
+
+
+def _taken(effects: Floats, owner: Ints) -> Floats:
+    return np.concatenate([effects, [0.0]])[owner]
+
+
+def _solved(
+    table: PairTable, owner: Ints, weights: Floats, of_rounds: Floats, before: Floats
+) -> Floats:
+    """Weighted least squares of the effects, the levels of the rounds swept out."""
+    count = len(before)
+    mine = owner >= 0
+    place = table.round[mine] * count + owner[mine]
+    owned = np.bincount(place, weights[mine], table.rounds * count).reshape(-1, count)
+    sums = np.bincount(owner[mine], (weights * table.slowness)[mine], count)
+    means = np.bincount(table.round, weights * table.slowness, table.rounds) / of_rounds
+    information, score = _information(owned, of_rounds), sums - owned.T @ means
+    if count == 1:
+        solved = score / max(float(information[0, 0]), 1e-9)
+    else:
+        solved = np.linalg.pinv(information, hermitian=True) @ score
+    # An effect of no row, or of disturbed ones only, stays as it is.
+    return np.where(owned.sum(axis=0) > 1e-6, solved, before)
+
+
+@dataclass(frozen=True)
+class Posterior:
+    """Distribution of an effect on points, given its contrasts with the others.
+
+    With a flat prior this is the exact conditional inference on a place (Pitman 1939; Fisher 1934):
+    the probability at or below 0 is the p-value of no effect, whatever the shape of the noise.
+    """
+
+    points: Floats
+    logs: Floats
+
+    @classmethod
+    def of(
+        cls,
+        contrasts: Floats,
+        scales: Floats,
+        shape: NoiseShape,
+        factors: Sequence[float] = (1.0,),
+    ) -> list[Posterior]:
+        """Return a distribution per factor, from rounds' contrasts with scales times the factor."""
+        points = _points(contrasts, scales)
+        widths = np.empty_like(points)
+        widths[1:-1] = (points[2:] - points[:-2]) / 2
+        widths[0], widths[-1] = points[1] - points[0], points[-1] - points[-2]
+        log_widths = np.log(widths)
+        off = ((contrasts[None, :] - points[:, None]) / scales[None, :]) ** 2
+        found = []
+        for factor in factors:
+            densities = shape.density(off / factor**2, scales * factor)
+            logs = np.log(densities).sum(axis=1) + log_widths
+            found.append(cls(points, logs - _log_sum(logs)))
+        return found
+
+    def log_at_most(self, bound: float) -> float:
+        """Return the logarithm of the probability that the effect is at most a bound."""
+        return _log_sum(self.logs[self.points <= bound])
+
+    def log_at_least(self, bound: float) -> float:
+        """Return the logarithm of the probability that the effect is at least a bound."""
+        return _log_sum(self.logs[self.points >= bound])
+
+    def quantile(self, share: float) -> float:
+        """Return the point below which that share of the distribution lies."""
+        return float(np.interp(share, np.exp(self.logs).cumsum(), self.points))
+
+
+def tails(contrasts: Floats, scales: Floats, shape: NoiseShape, bound: float) -> Floats:
+    """Return for each row of contrasts the probability that its effect is at least a bound.
+
+    The same as ``Posterior``, for many at once; contrasts of infinite scale are left out.
+    """
+    found = []
+    share = np.linspace(0, 1, _TAIL_POINTS)
+    for some, wide in zip(
+        np.array_split(contrasts, len(contrasts) // _AT_ONCE + 1),
+        np.array_split(scales, len(scales) // _AT_ONCE + 1),
+        strict=True,
+    ):
+        known = np.isfinite(wide)
+        margin = 5 * np.where(known, wide, 0.0).max(axis=1)
+        low = np.minimum(np.where(known, some, bound).min(axis=1), bound) - margin
+        high = np.maximum(np.where(known, some, bound).max(axis=1), bound) + margin
+        # The bound is where two steps meet, so that no step is on both sides.
+        below = bound - (bound - low)[:, None] * (1 - share)
+        above = bound + (high - bound)[:, None] * share
+        masses = []
+        for points in (below, above):
+            logs = np.zeros_like(points)
+            for place in range(some.shape[1]):
+                scale = np.where(known[:, place], wide[:, place], 1.0)[:, None]
+                off = ((some[:, place, None] - points) / scale) ** 2
+                logs += np.where(known[:, place, None], np.log(shape.density(off, scale)), 0.0)
+            masses.append(logs + np.log(points[:, 1:2] - points[:, :1]))
+        most = np.maximum(masses[0].max(axis=1), masses[1].max(axis=1))[:, None]
+        under, over = (np.exp(mass - most).sum(axis=1) for mass in masses)
+        found.append(over / (over + under))
+    return np.concatenate(found)
+
+
+_TAIL_POINTS = 161
+_AT_ONCE = 256
+_MOST_CENTRES = 24
+
+
+def _points(contrasts: Floats, scales: Floats) -> Floats:
+    narrow = float(np.sqrt(1 / np.sum(1 / scales**2)))
+    some = contrasts
+    if len(some) > _MOST_CENTRES:
+        some = np.quantile(contrasts, np.linspace(0, 1, _MOST_CENTRES))
+    middle = float(np.median(contrasts))
+    fine = np.linspace(-9, 9, 109) * narrow
+    wide = np.linspace(-6, 6, 61) * float(np.median(scales))
+    parts = [np.linspace(-FURTHEST, FURTHEST, 301), fine, middle + fine]
+    parts += [centre + wide for centre in some] + [np.mean(contrasts) + fine]
+    return np.unique(np.concatenate(parts))
+
+
+def _log_sum(logs: Floats) -> float:
+    if not len(logs):
+        return -math.inf
+    most = float(logs.max())
+    return most + math.log(float(np.exp(logs - most).sum()))

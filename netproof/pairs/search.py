@@ -1,0 +1,367 @@
+"""Search for the fewest slow nodes, pairs, switches and uplinks that explain the measurements.
+
+A forward search over fits (orthogonal matching pursuit: Pati, Rezaiifar and Krishnaprasad,
+Asilomar 1993), each step of which takes the thing that raises the likelihood most, less what
+looking among so many of its kind raises it by chance; what is no longer needed is dropped.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from netproof.pairs.model import Fit, Floats, Ints, Kind, PairTable, Posterior, Thing, fit
+from netproof.pairs.topology import UPLINK_OF, Topology
+
+
+@dataclass(frozen=True)
+class Search:
+    """All things of a table that may be slow, and the expected noise."""
+
+    table: PairTable
+    topology: Topology | None
+    disturbed_share: float
+    resolution: float
+
+    @cached_property
+    def _rows_by_node(self) -> tuple[Ints, Ints]:
+        order = np.argsort(self.table.nodes_of_rows, kind="stable")
+        counts = np.bincount(self.table.nodes_of_rows, minlength=len(self.table.names))
+        return order % max(self.table.rows, 1), np.concatenate([[0], counts.cumsum()])
+
+    def node(self, number: int) -> Thing:
+        """Return a node."""
+        rows, starts = self._rows_by_node
+        mine = np.sort(rows[starts[number] : starts[number + 1]])
+        return Thing(Kind.NODE, self.table.names[number], (number,), mine)
+
+    @cached_property
+    def _rows_by_pair(self) -> tuple[Ints, Ints]:
+        order = np.argsort(self.table.pair, kind="stable")
+        counts = np.bincount(self.table.pair, minlength=self.table.pairs)
+        return order, np.concatenate([[0], counts.cumsum()])
+
+    def pair(self, number: int) -> Thing:
+        """Return a pair, by its number in the table."""
+        rows, starts = self._rows_by_pair
+        mine = rows[starts[number] : starts[number + 1]]
+        ends = sorted((int(self.table.one[mine[0]]), int(self.table.other[mine[0]])))
+        name = " – ".join(self.table.names[end] for end in ends)
+        return Thing(Kind.PAIR, name, tuple(ends), mine)
+
+    @cached_property
+    def groups(self) -> tuple[Thing, ...]:
+        """Switches and uplinks that some pairs cross, and others do not."""
+        if self.topology is None:
+            return ()
+        table, topology = self.table, self.topology
+        leaves = [None, *topology.leaves]
+        of = {leaf: place for place, leaf in enumerate(leaves)}
+        leaf = np.array([of[topology.leaf_of.get(name)] for name in table.names])
+        codes, row_codes = np.unique(
+            leaf[table.one] * len(leaves) + leaf[table.other], return_inverse=True
+        )
+        crosses = np.array(
+            [
+                topology.marks(leaves[code // len(leaves)], leaves[code % len(leaves)])
+                for code in codes
+            ]
+        )
+        number = {name: place for place, name in enumerate(table.names)}
+        row_codes, by_name = row_codes.reshape(-1), np.ascontiguousarray(crosses.T)
+        things = []
+        for name, crossed in zip(topology.crossed, by_name, strict=True):
+            rows = np.flatnonzero(crossed[row_codes]) if crossed.any() else row_codes[:0]
+            if 0 < len(rows) < table.rows:
+                switch = name.removeprefix(UPLINK_OF)
+                nodes = tuple(number[node] for node in topology.below[switch] if node in number)
+                kind = Kind.UPLINK if name != switch else Kind.SWITCH
+                things.append(Thing(kind, name, nodes, rows))
+        return tuple(things)
+
+    @cached_property
+    def repeated_pairs(self) -> Ints:
+        """Pairs measured more than once: one measurement does not distinguish a pair from noise."""
+        return np.flatnonzero(np.bincount(self.table.pair, minlength=self.table.pairs) > 1)
+
+    def price(self, thing: Thing) -> float:
+        """Return by how much one more effect has to raise the logarithm of the likelihood."""
+        if thing.kind is Kind.NODE:
+            among = len(self.table.names)
+        elif thing.kind is Kind.PAIR:
+            among = max(len(self.repeated_pairs), len(self.table.names))
+        else:
+            among = len(self.groups)
+        return math.log(among) + _FIXED_PRICE
+
+
+MOST_THINGS = 24
+"""Things that are looked for at most: more of them are no exceptions."""
+
+LEAST_ROUNDS = 2
+"""One round is not enough to call anything slow."""
+
+_FIXED_PRICE = 2.0
+_CLIP = 5.0
+_SMALL = 32
+"""Most nodes with which the search also continues from steps that are not better."""
+
+_AHEAD = 3
+_LEAST_WEIGHT = 0.5
+_MOST_SPLIT = 128
+_TRIED = {True: 3, False: 2}
+
+
+def explained(search: Search, most: int) -> Fit | None:
+    """Return the best explanation found with at most so many things; None without any fit."""
+    best = now = explanation_of(search, ())
+    if now is None:
+        return None
+    small = len(search.table.names) <= _SMALL
+    without = 0
+    while len(now.things) < most:
+        found = _step(search, now, small)
+        if found is None:
+            break
+        now = _pruned(search, found)
+        if now.value > best.value:
+            best, without = now, 0
+        else:
+            without += 1
+            if not small or without >= _AHEAD or found.things != now.things:
+                break
+    return best
+
+
+def _step(search: Search, now: Fit, small: bool) -> Fit | None:
+    tried = [
+        explanation
+        for thing in _candidates(search, now, small)
+        if (explanation := _with(search, now, thing)) is not None
+    ]
+    groups = [e for e in tried if e.things[-1].kind not in (Kind.NODE, Kind.PAIR)]
+    if groups:
+        best = max(groups, key=lambda explanation: explanation.value)
+        instead = _split(search, now, best.things[-1])
+        tried += [instead] if instead is not None else []
+    return max(tried, key=lambda explanation: explanation.value, default=None)
+
+
+def _split(search: Search, now: Fit, group: Thing) -> Fit | None:
+    """Replace a group by its slow nodes: most nodes of a leaf are not the leaf."""
+    if len(group.nodes) > _MOST_SPLIT:
+        return None
+    there = {thing.key for thing in now.things}
+    off = now.left + np.append(now.effects, 0.0)[now.owner]
+    nodes = [
+        node for node in map(search.node, group.nodes) if len(node.rows) and node.key not in there
+    ]
+    medians = np.array([float(np.median(off[node.rows])) for node in nodes])
+    if not len(medians):
+        return None
+    slow = np.flatnonzero(medians > medians.max() / 2)
+    things = (*now.things, *(nodes[place] for place in slow))
+    return explanation_of(search, things, np.append(now.effects, medians[slow]))
+
+
+def _with(search: Search, now: Fit, thing: Thing) -> Fit | None:
+    off = (now.left + np.append(now.effects, 0.0)[now.owner])[thing.rows]
+    free = _open(now)[thing.rows]
+    first = float(np.median(off[free])) if free.any() else 0.0
+    things = (*now.things, thing)
+    return explanation_of(search, things, np.append(now.effects, first))
+
+
+def explanation_of(
+    search: Search, things: Sequence[Thing], start: Floats | None = None
+) -> Fit | None:
+    """Return the explanation by these things; None if there is no fit, or one is not slower."""
+    fitted = fit(
+        search.table,
+        things,
+        disturbed_share=search.disturbed_share,
+        resolution=search.resolution,
+        price=sum(map(search.price, things)),
+        start=start,
+    )
+    return None if fitted is None or (fitted.effects <= 0).any() else fitted
+
+
+def _pruned(search: Search, now: Fit) -> Fit:
+    """Drop what the last step made superfluous."""
+    while len(now.things) > 1:
+        several = (
+            explanation_of(
+                search,
+                now.things[:place] + now.things[place + 1 :],
+                np.delete(now.effects, place),
+            )
+            for place in range(len(now.things) - 1)
+        )
+        fewer = [one for one in several if one is not None and one.value > now.value]
+        if not fewer:
+            break
+        now = max(fewer, key=lambda explanation: explanation.value)
+    return now
+
+
+def _open(now: Fit) -> NDArray[np.bool_]:
+    """Mark rows that no node or pair sets: the nodes of a group may explain its rows better."""
+    groups = [
+        place for place, thing in enumerate(now.things) if thing.kind not in (Kind.NODE, Kind.PAIR)
+    ]
+    return np.isin(now.owner, [-1, *groups])
+
+
+def _candidates(search: Search, now: Fit, small: bool) -> list[Thing]:
+    """Return the few things whose residuals are slowest for their number."""
+    table = search.table
+    free = _open(now)
+    standard = now.left / now.scale
+    shapes = [np.clip(standard, -_CLIP, _CLIP)]
+    if small:
+        shapes.append(standard)
+    there = {thing.key for thing in now.things}
+    count = _TRIED[small]
+    found: dict[tuple[Kind, str], Thing] = {}
+    repeated = search.repeated_pairs
+    is_repeated = np.zeros(table.pairs, dtype=bool)
+    is_repeated[repeated] = True
+    node_free = np.concatenate([free, free])
+    for values in shapes:
+        values = np.where(free, values, 0.0)
+        scores = _scores(table.nodes_of_rows, np.tile(values, 2), node_free, len(table.names))
+        least = 0.7 * math.sqrt(2 * math.log(max(len(table.names), 2)))
+        for number in _largest(scores, count, least):
+            thing = search.node(number)
+            found[thing.key] = thing
+        if len(repeated):
+            scores = _scores(table.pair, values, free, table.pairs)
+            scores[~is_repeated] = -math.inf
+            for number in _largest(scores, 1, 2.0):
+                thing = search.pair(number)
+                found[thing.key] = thing
+        sizes = [max(float(free[thing.rows].sum()), 1.0) for thing in search.groups]
+        of_groups = np.array(
+            [
+                values[thing.rows].sum() / math.sqrt(size)
+                for thing, size in zip(search.groups, sizes, strict=True)
+            ]
+        )
+        for number in _largest(of_groups, count, 2.0):
+            found[search.groups[number].key] = search.groups[number]
+    return [thing for key, thing in found.items() if key not in there]
+
+
+def _scores(group: Ints, values: Floats, free: NDArray[np.bool_], count: int) -> Floats:
+    members = np.bincount(group, free, count)
+    return np.bincount(group, values, count) / np.sqrt(np.maximum(members, 1.0))
+
+
+def _largest(scores: Floats, count: int, least: float) -> list[int]:
+    if not len(scores):
+        return []
+    some = np.argpartition(-scores, min(count, len(scores)) - 1)[:count]
+    return [int(place) for place in some if scores[place] >= least]
+
+
+def of_others(now: Fit, thing: Thing) -> Floats:
+    """Return the slowness of each row of the table by all other things that explain it."""
+    slow = np.zeros(now.table.rows)
+    for other, effect in zip(now.things, now.effects, strict=True):
+        if other.key != thing.key:
+            slow[other.rows] = np.maximum(slow[other.rows], effect)
+    return slow
+
+
+def contrasts(now: Fit, thing: Thing, *, beyond: bool = False) -> tuple[Floats, Floats]:
+    """Return a thing's contrast with the others in each round, and the scales of these.
+
+    Others have the effects that the explanation gives them; rows that another thing of it sets are
+    left out. A round has one row of a node or pair, and the weighted mean of a group's rows.
+    ``beyond``: slowness beyond what the others explain, by rows that they do not explain if two
+    rounds have any.
+    """
+    table = now.table
+    place = next((p for p, t in enumerate(now.things) if t.key == thing.key), None)
+    mine = -1 if place is None else place
+    rows = thing.rows[now.owner[thing.rows] == mine]
+    effect = 0.0 if place is None else float(now.effects[place])
+    slow = of_others(now, thing) if beyond else np.zeros(table.rows)
+    free = rows[slow[rows] == 0]
+    if len(np.unique(table.round[free])) >= LEAST_ROUNDS:
+        rows = free
+    rounds = table.round[rows]
+    if thing.kind in (Kind.NODE, Kind.PAIR):
+        whole = now.round_weights[rounds]
+        rest = np.maximum(whole - now.weights[rows], 1e-3)
+        found = effect - slow[rows] + now.left[rows] * whole / rest
+        scales = now.scale * np.sqrt(1 + 1 / rest)
+    else:
+        own = np.bincount(rounds, now.weights[rows], table.rounds)
+        sums = np.bincount(rounds, now.weights[rows] * now.left[rows], table.rounds)
+        others = np.bincount(rounds, now.weights[rows] * slow[rows], table.rounds)
+        rest = now.round_weights - own
+        usable = (own > 0.5) & (rest > 0.5)
+        own, sums, rest = own[usable], sums[usable], rest[usable]
+        found = effect - others[usable] / own + sums / own * (own + rest) / rest
+        scales = now.scale * np.sqrt(1 / own + 1 / rest)
+    return found, scales * _alongside_others(now, rows, place)
+
+
+def contrasts_of_nodes(now: Fit, numbers: Ints) -> tuple[Floats, Floats]:
+    """``contrasts`` of many nodes without effects: nodes x rounds, infinite scales for none."""
+    table = now.table
+    place = np.full(len(table.names), -1)
+    place[numbers] = np.arange(len(numbers))
+    rows = np.tile(np.arange(table.rows), 2)
+    mine = place[table.nodes_of_rows]
+    there = (mine >= 0) & (now.owner[rows] < 0)
+    rows, mine = rows[there], mine[there]
+    rounds = table.round[rows]
+    weights, whole = now.weights[rows], now.round_weights[rounds]
+    rest = np.maximum(whole - weights, 1e-3)
+    zeros = np.zeros(len(rows))
+    _, joint = now.added(mine, len(numbers), rows, zeros)
+    alone = np.bincount(mine, weights - weights**2 / whole, len(numbers))
+    sure = alone >= _LEAST_WEIGHT
+    ratio = np.where(sure, alone, 1.0) / np.where(sure, np.maximum(joint, 1e-9), 1.0)
+    found = np.zeros((len(numbers), table.rounds))
+    scales = np.full_like(found, np.inf)
+    found[mine, rounds] = now.left[rows] * whole / rest
+    scales[mine, rounds] = now.scale * np.sqrt((1 + 1 / rest) * ratio[mine])
+    return found, scales
+
+
+def _alongside_others(now: Fit, rows: Ints, place: int | None) -> float:
+    """Return the factor by which other effects, estimated from the same rows, widen an error."""
+    if place is None:
+        if not len(now.effects):
+            return 1.0
+        zero = np.zeros(len(rows), dtype=np.int64)
+        alone = float(
+            np.sum(
+                now.weights[rows]
+                - now.weights[rows] ** 2 / now.round_weights[now.table.round[rows]]
+            )
+        )
+        _, joint = now.added(zero, 1, rows, np.zeros(len(rows)))
+        if alone < _LEAST_WEIGHT:
+            return 1.0
+        return math.sqrt(alone / joint[0]) if joint[0] > 1e-9 * alone else math.inf
+    alone = now.information[place, place]
+    variance = np.linalg.pinv(now.information)[place, place]
+    return math.sqrt(max(alone * variance, 1.0)) if alone > 1e-9 else math.inf
+
+
+def posterior(now: Fit, thing: Thing, *, beyond: bool = False) -> Posterior | None:
+    """Return the distribution of a thing's effect; None without contrasts. ``beyond``: as there."""
+    found, scales = contrasts(now, thing, beyond=beyond)
+    if not len(found) or not np.isfinite(scales).all():
+        return None
+    return Posterior.of(found, scales, now.shape)[0]

@@ -1,0 +1,556 @@
+"""Nodes judged by the rounds of pairs of a job; the same inside the job and afterwards.
+
+In a round of pairs half of the nodes send to the other half, each to one, at the same time. The
+mean rate of a pair over such rounds is the effective bisection bandwidth (Hoefler, Schneider and
+Lumsdaine, "Multistage switches are not crossbars", CLUSTER 2008): a non-blocking network has the
+line rate.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections import defaultdict
+from collections.abc import Mapping
+from dataclasses import dataclass
+from statistics import fmean, median
+from typing import Any
+
+from netproof.criteria import Finding, Level
+from netproof.criteria.interface import CountedLaunch
+from netproof.criteria.paths import path
+from netproof.measurement import interval
+from netproof.measurement.disturbance import (
+    DisturbanceSettings,
+    NodeLoad,
+    disturbed,
+    others_share,
+)
+from netproof.measurement.interval import Interval, Side
+from netproof.measurement.links import Link
+from netproof.measurement.payload import Payload
+from netproof.pairs import alone as recovery
+from netproof.pairs.accusation import Judgement, State
+from netproof.pairs.accusation import judge as judge_observations
+from netproof.pairs.alone import Alone, SlowWay, slow_ways
+from netproof.pairs.model import LEAST_NODES, Pair, PairObservation
+from netproof.pairs.rounds import Mode, tournament
+from netproof.pairs.topology import Topology
+from netproof.session.pair_rounds import PairLaunch, PairRounds
+from netproof.session.session import Session
+from netproof.site.hostlist import fold
+from netproof.site.matrix import Matrix
+from netproof.site.pair_settings import PairQuantity, PairSettings
+from netproof.site.partition import Partition
+
+LEAST_PAIRS = 2
+"""One pair alone is no bisection."""
+
+
+@dataclass(frozen=True)
+class Bisection:
+    """Bisection bandwidth in the rounds of a job.
+
+    ``mb_s``: mean rate per pair in the median round; ``share``: of the line rate, with its 95 %
+    ``interval`` over rounds, None for one; ``worst``: the share of the worst round; ``rounds`` that
+    count, each of ``pairs`` at once; ``within`` and ``across``: the median share of pairs below one
+    leaf switch, and of pairs across leaves, None without such pairs.
+    """
+
+    mb_s: float
+    share: float
+    interval: Interval | None
+    worst: float
+    rounds: int
+    pairs: int
+    within: float | None = None
+    across: float | None = None
+
+    def __str__(self) -> str:
+        """Return the sentence."""
+        rounds = (
+            f"{self.rounds} round{'s' if self.rounds > 1 else ''} of {self.pairs} pairs at once"
+        )
+        text = (
+            f"effective bisection bandwidth {self.mb_s:.4g} MB/s a pair, {self.share:.1%} of the"
+            f" line rate ({_over(self.interval, rounds)}; the worst {self.worst:.1%})"
+        )
+        if self.within is not None and self.across is not None:
+            text += f"; pairs below one leaf {self.within:.1%}, across leaves {self.across:.1%}"
+        return text
+
+
+@dataclass(frozen=True)
+class LonePair:
+    """Medians over the launches of a pair that nothing disturbed, or over all if each was.
+
+    ``share``: of the line rate, None where that is not known, with its 95 % ``interval``;
+    ``disturbed``: whether every launch was; ``streams_mb_s``: from its first node to its second,
+    and back, None where no stream was measured.
+    """
+
+    nodes: Pair
+    latency_us: float
+    rate_mb_s: float
+    share: float | None
+    interval: Interval | None
+    launches: int
+    disturbed: bool
+    streams_mb_s: tuple[float | None, float | None]
+
+    @property
+    def rate(self) -> str:
+        """Its nodes and its rate, in words."""
+        what = f"{self.rate_mb_s:.4g} MB/s"
+        if self.share is not None:
+            what += f", {self.share:.1%} of the line rate"
+        launches = f"{self.launches} launch{'' if self.launches == 1 else 'es'}"
+        launches += ", each disturbed" if self.disturbed else ""
+        over = f"over {launches}" if self.interval is None else _over(self.interval, launches)
+        return f"{' – '.join(self.nodes)} {what} ({over})"
+
+    def __str__(self) -> str:
+        """Return the sentence."""
+        there, back = self.streams_mb_s
+        streams = ""
+        if there is not None and back is not None:
+            streams = f", streams of {there:.4g} MB/s there and {back:.4g} MB/s back"
+        return f"{self.rate}, latency {self.latency_us:.3g} µs{streams}"
+
+
+def _over(ends: Interval | None, what: str) -> str:
+    """Return the interval of a share over ``what``, in words; ``what`` alone without one."""
+    return what if ends is None else f"95% interval {ends[0]:.1%} to {ends[1]:.1%} over {what}"
+
+
+def _side(share: float | None, ends: Interval | None, least: float) -> Side:
+    """Return on which side of the ``least`` share one lies; ``ASTRIDE`` where it is not known."""
+    if share is None:
+        return Side.ASTRIDE
+    return interval.side(ends or (share, share), least, math.inf)
+
+
+def bisection_of(
+    rounds: PairRounds, line_rate_mb_s: float | None, settings: DisturbanceSettings
+) -> Bisection | None:
+    """Return the bisection bandwidth of a job's rounds; None without a usable round.
+
+    Only undisturbed rounds count in which all nodes but at most one were measured at once.
+    ``line_rate_mb_s``: of a node's link.
+    """
+    whole = len(rounds.nodes) // 2
+    counted = [
+        one
+        for one in rounds.launches
+        if not (one.alone or one.both_ways)
+        and len(one.pairs) == whole >= LEAST_PAIRS
+        and not disturbed(one.loads, settings)
+    ]
+    if not counted or not line_rate_mb_s:
+        return None
+    rates = [fmean(pair.rate_mb_s for pair in one.pairs) for one in counted]
+    shares = [rate / line_rate_mb_s for rate in rates]
+    leaf = _leaf_of(rounds)
+    by_place: dict[bool, list[float]] = {True: [], False: []}
+    for pair in (pair for one in counted for pair in one.pairs):
+        if all(node in leaf for node in pair.nodes):
+            by_place[leaf[pair.nodes[0]] == leaf[pair.nodes[1]]].append(pair.rate_mb_s)
+    within, across = (
+        median(by_place[below_one]) / line_rate_mb_s if by_place[below_one] else None
+        for below_one in (True, False)
+    )
+    return Bisection(
+        median(rates),
+        median(shares),
+        interval.of_median(shares),
+        min(shares),
+        len(counted),
+        whole,
+        within,
+        across,
+    )
+
+
+def _leaf_of(rounds: PairRounds) -> dict[str, str]:
+    """Return the leaf switch of each node."""
+    return {node: name for name, nodes in rounds.leaves.items() for node in nodes}
+
+
+def lone_pairs_of(
+    rounds: PairRounds, line_rate_mb_s: float | None, settings: DisturbanceSettings
+) -> tuple[LonePair, ...]:
+    """Return each pair that was measured, if the job has too few nodes to compare pairs; else none.
+
+    ``line_rate_mb_s``: of a node's link.
+    """
+    if len(rounds.nodes) >= LEAST_NODES:
+        return ()
+    by_pair: dict[Pair, list[PairLaunch]] = {}
+    for one in rounds.launches:
+        for pair in one.pairs:
+            by_pair.setdefault((min(pair.nodes), max(pair.nodes)), []).append(one)
+    return tuple(
+        _lone(pair, several, line_rate_mb_s, settings)
+        for pair, several in sorted(by_pair.items())
+        if not all(one.stream for one in several)
+    )
+
+
+def _lone(
+    nodes: Pair,
+    several: list[PairLaunch],
+    line_rate_mb_s: float | None,
+    settings: DisturbanceSettings,
+) -> LonePair:
+    quiet = [one for one in several if not disturbed(one.loads, settings)]
+    measured = [one.pairs[0] for one in quiet if not one.stream]
+    counted = measured or [one.pairs[0] for one in several if not one.stream]
+    rates = [pair.rate_mb_s for pair in counted]
+    shares = [rate / line_rate_mb_s for rate in rates] if line_rate_mb_s else []
+    streams = [one.pairs[0] for one in quiet or several if one.stream]
+    there, back = ([one.rate_mb_s for one in streams if one.nodes[0] == node] for node in nodes)
+    return LonePair(
+        nodes,
+        median(pair.time_us for pair in counted),
+        median(rates),
+        median(shares) if shares else None,
+        interval.of_median(shares),
+        len(counted),
+        not measured,
+        (median(there) if there else None, median(back) if back else None),
+    )
+
+
+@dataclass(frozen=True)
+class PairsVerdict:
+    """Verdict on the rounds of one job.
+
+    ``alone``: suspects that were measured while all others were silent; ``alongside``: what else
+    ran on each node that was never undisturbed; ``bisection``: None where no round shows it, and
+    ``least``: the share of the line rate that it has to have; ``path``: which interfaces carried
+    what was sent, None where not counted; ``lone``: pairs by themselves, if too few nodes to
+    compare.
+    """
+
+    rounds: PairRounds
+    judgement: Judgement
+    alone: tuple[Alone, ...]
+    alongside: Mapping[str, str] = dataclasses.field(default_factory=dict)
+    bisection: Bisection | None = None
+    least: float | None = None
+    path: Finding | None = None
+    lone: tuple[LonePair, ...] = ()
+
+    @property
+    def where(self) -> str:
+        """Partition and environment."""
+        return f"{self.rounds.partition} {self.rounds.environment}"
+
+    def __str__(self) -> str:
+        """Return the line on the nodes' states."""
+        if self.lone:
+            return f"{self.where}: {self.too_few}"
+        states = [one.state for one in self.judgement.nodes.values()]
+        known = (state for state in State if state is not State.NOT_COMPARED)
+        counts = ", ".join(f"{states.count(state)} {state}" for state in known)
+        launches = self.rounds.launches
+        rounds = len({one.round for one in launches if not one.alone})
+        return (
+            f"{self.where}: of {len(states)} nodes {counts}, after {rounds} rounds of pairs in"
+            f" {len(launches)} launches{'' if self.bisection is None else f'; {self.bisection}'}"
+            f"{self._not_loaded()}"
+        )
+
+    @property
+    def too_few(self) -> str:
+        """Figures of lone pairs, and why there is no more; empty where pairs are compared."""
+        if not self.lone:
+            return ""
+        return (
+            f"too few nodes to compare with each other ({len(self.rounds.nodes)}); what a pair"
+            f" alone tells: {'; '.join(map(str, self.lone))}"
+        )
+
+    def _not_loaded(self) -> str:
+        """Return which uplinks too few nodes sent over at once to compare them, or empty."""
+        loaded = [one for one in self.rounds.launches if one.both_ways]
+        leaf = _leaf_of(self.rounds)
+        there = {
+            leaf.get(node)
+            for one in loaded
+            for pair in one.pairs
+            if len({leaf.get(node) for node in pair.nodes}) > 1
+            for node in pair.nodes
+        }
+        left = [name for name, nodes in self.rounds.leaves.items() if nodes and name not in there]
+        if not loaded or not left:
+            return ""
+        return f"; uplinks with too few nodes to be loaded: {fold(left)}"
+
+    def as_json(self) -> dict[str, Any]:
+        """Return plain values for ``json``; ratios are to the others' time or rate."""
+        return {
+            "partition": self.rounds.partition,
+            "environment": self.rounds.environment,
+            "launches": len(self.rounds.launches),
+            "nodes": {
+                name: {
+                    "state": one.state,
+                    "effects": list(map(dataclasses.asdict, one.effects)),
+                    "reason": self.alongside.get(name, one.reason),
+                }
+                for name, one in self.judgement.nodes.items()
+            },
+            "accusations": [
+                {**dataclasses.asdict(one), "sentence": str(one)}
+                for one in self.judgement.accusations
+            ],
+            "alone": list(map(dataclasses.asdict, self.alone)),
+            "lone_pairs": [dataclasses.asdict(one) for one in self.lone],
+            "bisection": None if self.bisection is None else dataclasses.asdict(self.bisection),
+            "faults": list(self.rounds.faults),
+        }
+
+    def accusations(self) -> tuple[str, ...]:
+        """Return a sentence for each accusation, with the result of measuring it alone."""
+        found = []
+        for one in self.judgement.accusations:
+            alone = (it for it in self.alone if set(it.pair) & set(one.nodes))
+            recovered = dict.fromkeys(f"measured alone it {it.recovery}" for it in alone)
+            found.append(f"{self.where}: {'; '.join([str(one), *recovered])}")
+        return tuple(found)
+
+    def faults(self) -> tuple[str, ...]:
+        """Return a sentence for each incomplete round, and for a narrow bisection."""
+        return tuple(f"{self.where}: {what}" for what in self.what_failed())
+
+    def what_failed(self) -> tuple[str, ...]:
+        """Return the faults without the place."""
+        found = [f"rounds of pairs: {fault}" for fault in self.rounds.faults]
+        found += self._bisection_on(Side.BEYOND)
+        found += map(self.asked_of_lone, self.lone_on(Side.BEYOND))
+        if self.path is not None and self.path.level is Level.FAIL:
+            found.append(self.path.reason)
+        return tuple(found)
+
+    def _bisection_on(self, side: Side) -> list[str]:
+        """Return a sentence where the bisection's share is on that side of the least."""
+        one = self.bisection
+        if one is None or self.least is None or _side(one.share, one.interval, self.least) != side:
+            return []
+        return [f"{one}, and at least {self.least:.1%} is asked for"]
+
+    def lone_on(self, side: Side) -> list[LonePair]:
+        """Return the lone pairs on that side of the least share; none where no share is asked."""
+        if self.least is None:
+            return []
+        return [
+            one
+            for one in self.lone
+            if _side(None if one.disturbed else one.share, one.interval, self.least) is side
+        ]
+
+    def asked_of_lone(self, one: LonePair) -> str:
+        """Return what a lone pair gets and the share that it has to get, in a sentence."""
+        return f"{one.rate}, and at least {self.least:.1%} is asked for"
+
+    def undecided_nodes(self) -> tuple[str, ...]:
+        """Return the nodes that are neither cleared nor accused."""
+        return self._in(State.UNDECIDED)
+
+    def undecided_for(self) -> dict[str, tuple[str, ...]]:
+        """Each reason for which nodes are neither cleared nor accused, to these nodes."""
+        by_reason: dict[str, list[str]] = defaultdict(list)
+        for node in self.undecided_nodes():
+            by_reason[self.alongside.get(node, self.judgement.nodes[node].reason)].append(node)
+        return {reason: tuple(nodes) for reason, nodes in by_reason.items()}
+
+    def undecided(self) -> tuple[str, ...]:
+        """Return a sentence for each reason for which nodes are neither cleared nor accused."""
+        found = [
+            f"{fold(nodes)} undecided: {reason}" for reason, nodes in self.undecided_for().items()
+        ]
+        found += self._bisection_on(Side.ASTRIDE)
+        found += map(self.asked_of_lone, self.lone_on(Side.ASTRIDE))
+        loaded = any(one.both_ways for one in self.rounds.launches)
+        if loaded and not any(
+            one.quantity is PairQuantity.BOTH_WAYS and one.share is not None
+            for one in self.judgement.noise
+        ):
+            found.append(
+                "uplinks undecided: too few undisturbed rounds in which both nodes of each pair"
+                " sent"
+            )
+        if self.bisection is None and self.least is not None and not self.lone:
+            found.append(
+                "no round in which all pairs measured at once, and at least"
+                f" {self.least:.1%} of the line rate is asked of a bisection"
+            )
+        return tuple(f"{self.where}: {one}" for one in found)
+
+    def cleared(self) -> tuple[str, ...]:
+        """Return the cleared nodes."""
+        return self._in(State.CLEARED)
+
+    def streamed(self) -> frozenset[str]:
+        """Return the nodes that sent or received a stream alone."""
+        pairs = (pair for one in self.rounds.launches if one.stream for pair in one.pairs)
+        return frozenset(node for pair in pairs for node in pair.nodes)
+
+    def slow_ways(
+        self, settings: PairSettings, disturbance: DisturbanceSettings
+    ) -> tuple[SlowWay, ...]:
+        """Return the direction of each accused node that is slow in only one."""
+        several = [
+            PairObservation(
+                one.round,
+                pair.nodes,
+                rate_mb_s=pair.rate_mb_s,
+                alone=True,
+                disturbed=bool(disturbed(one.loads, disturbance)),
+            )
+            for one in self.rounds.launches
+            if one.stream
+            for pair in one.pairs
+        ]
+        return slow_ways(several, self.judgement, settings)
+
+    def _in(self, state: State) -> tuple[str, ...]:
+        return tuple(node for node, one in self.judgement.nodes.items() if one.state is state)
+
+
+def observations(
+    rounds: PairRounds, settings: PairSettings, disturbance: DisturbanceSettings
+) -> tuple[PairObservation, ...]:
+    """Return what each pair measured in each round, marked where its nodes were disturbed.
+
+    Streams are none of them: their times are of one direction. What was measured while both nodes
+    sent tells neither latency nor rate of a node.
+    """
+    found = []
+    latency = PairQuantity.LATENCY in settings.quantities
+    rate = PairQuantity.RATE in settings.quantities
+    for one in rounds.launches:
+        by_node: dict[str, list[NodeLoad]] = defaultdict(list)
+        for load in one.loads:
+            by_node[load.node].append(load)
+        for pair in () if one.stream else one.pairs:
+            loads = [load for node in sorted(pair.nodes) for load in by_node[node]]
+            found.append(
+                PairObservation(
+                    one.round,
+                    pair.nodes,
+                    pair.time_us if latency and not one.both_ways else None,
+                    pair.rate_mb_s if rate and not one.both_ways else None,
+                    one.alone,
+                    bool(disturbed(loads, disturbance)),
+                    pair.rate_mb_s if one.both_ways else None,
+                )
+            )
+    return tuple(found)
+
+
+def topology(rounds: PairRounds) -> Topology | None:
+    """Return the tree of switches of the job's rounds; None where Slurm knows none."""
+    return Topology(rounds.leaves, rounds.parents) if rounds.leaves else None
+
+
+def settings_of(rounds: PairRounds, settings: PairSettings) -> tuple[Mode, PairSettings]:
+    """Return the mode, and the settings with the number of rounds that it makes."""
+    mode = Mode(rounds.mode)
+    if mode is Mode.FULL:
+        settings = settings.model_copy(update={"rounds": max(2, len(tournament(rounds.nodes)))})
+    return mode, settings
+
+
+def judge(
+    rounds: PairRounds,
+    settings: PairSettings,
+    disturbance: DisturbanceSettings,
+    link: Link | None = None,
+) -> PairsVerdict:
+    """Judge the rounds of a job; ``link``: of each node, without which bisections have no share."""
+    _, settings = settings_of(rounds, settings)
+    accusing = settings
+    seen = observations(rounds, settings, disturbance)
+    judgement = judge_observations(seen, rounds.nodes, topology(rounds), accusing)
+    alone = tuple(recovery.alone(seen, judgement, accusing))
+    line_rate = None if link is None else link.line_rate_mb_s()
+    return PairsVerdict(
+        rounds,
+        judgement,
+        alone,
+        _never_calm(rounds, disturbance),
+        bisection_of(rounds, line_rate, disturbance),
+        settings.bisection,
+        lone=lone_pairs_of(rounds, line_rate, disturbance),
+    )
+
+
+def _never_calm(rounds: PairRounds, settings: DisturbanceSettings) -> dict[str, str]:
+    """Return the nodes that were disturbed in every launch, with the largest share taken.
+
+    It is one reason for all of them, however many there are.
+    """
+    shares: dict[str, list[float | None]] = {}
+    for one in rounds.launches:
+        for load in one.loads:
+            share = others_share([load]) if disturbed([load], settings) else None
+            shares.setdefault(load.node, []).append(share)
+    most = {
+        node: f"{100 * max(several):.0f}" for node, several in shares.items() if None not in several
+    }
+    if not most:
+        return {}
+    least, largest = min(most.values(), key=int), max(most.values(), key=int)
+    share = largest if least == largest else f"{least} to {largest}"
+    of_each = "" if least == largest else ", by node"
+    reason = (
+        "in each of its launches something else ran alongside, with up to"
+        f" {share} % of the CPUs{of_each}"
+    )
+    return dict.fromkeys(most, reason)
+
+
+def of_session(session: Session, matrix: Matrix) -> tuple[PairsVerdict, ...]:
+    """Return the verdicts on the rounds of every job, by the settings of today.
+
+    Those of a partition that the site has no more are judged by the settings of then.
+    """
+    found = []
+    for rounds, extras in rounds_of(session):
+        here = matrix.partitions.get(rounds.partition)
+        if here is None:
+            here = Partition.model_validate(extras)
+        disturbance = here.settings().disturbance
+        link = here.link(over_tcp=rounds.environment not in matrix.not_over_tcp)
+        judged = judge(rounds, here.pair_settings(), disturbance, link)
+        found.append(dataclasses.replace(judged, path=path_of_rounds(rounds, here)))
+    return tuple(found)
+
+
+def path_of_rounds(rounds: PairRounds, here: Partition) -> Finding | None:
+    """Criterion 16 on the launches of the rounds that were counted."""
+    settings = here.settings()
+    launches = [
+        CountedLaunch(
+            one.number,
+            one.counters,
+            Payload(one.payload),
+            not disturbed(one.loads, settings.disturbance),
+        )
+        for one in rounds.launches
+        if one.counters is not None
+    ]
+    where = f"pairs on {rounds.partition} {rounds.environment}"
+    return path(launches, here.rails_or_interface(), where, settings.path)
+
+
+def rounds_of(session: Session) -> tuple[tuple[PairRounds, Mapping[str, Any]], ...]:
+    """Return the rounds of every job, and the site's extras of their partition then."""
+    found = {}
+    for result in session.with_pairs:
+        rounds = result.rounds
+        # A test that ReFrame ran again stands as it ended.
+        found[rounds.partition, rounds.environment] = rounds, result.pairs["partition_extras"]
+    return tuple(found.values())

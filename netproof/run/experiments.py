@@ -1,0 +1,502 @@
+"""Tests outside acceptance runs: a job on demand, and the check that reads it.
+
+Each is generated only if a variable asks for it: the network under load with ``-S aggressors=all``,
+times of single calls with ``-S tails_seconds=60``, GPCNeT with ``-S gpcnet_rounds=3``, a sweep of a
+setting with ``-S turned=socket-buffer``, of a collective's algorithms with
+``-S swept_function=Allreduce``. An acceptance run has none.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TypeVar
+
+import reframe as rfm
+import reframe.utility.udeps as udeps
+from reframe.core.builtins import parameter, run_after, run_before, sanity_function, variable
+from reframe.core.exceptions import ReframeError, SanityError
+from reframe.core.runtime import runtime
+
+from netproof.benchmarks import imb, netpipe, registry
+from netproof.benchmarks.registry import OF_PAIRS
+from netproof.errors import NetproofError
+from netproof.experiments import (
+    algorithms,
+    gpcnet,
+    load,
+    load_plan,
+    parameters,
+    restoring,
+    sweep,
+    tails,
+)
+from netproof.experiments.sweep import Sweep
+from netproof.measurement.case import Case
+from netproof.run.jobs import Job, environments_of, mpi_case, name_of, netpipe_case
+from netproof.run.mixins import OnPartition, RecordedTest
+from netproof.run.system_here import count_usable, rank_counts, tree
+from netproof.session import plan
+from netproof.session.job_files import Incomplete
+from netproof.session.labelled import JobRecord, write_question
+from netproof.site.partition import ranks_feature
+
+Read = TypeVar("Read")
+
+ROUNDS = 5
+"""Launches of each value of a sweep."""
+
+
+class OnDemand(OnPartition):
+    """Variables of a job and of the test that reads it, so that ``-S`` sets them in both."""
+
+    def run_only_if(
+        self, asked: object, environments: Sequence[str], systems: Sequence[str] = ("*",)
+    ) -> None:
+        """Run nowhere unless it was asked for."""
+        self.valid_systems = list(systems) if asked else []
+        self.valid_prog_environs = list(environments) if asked else []
+
+
+class DemandedJob(Job):
+    """A job without cases of an acceptance run.
+
+    A subclass has ``plan_launches()``, which plans its steps; NetproofError where it cannot.
+    """
+
+    tags = {"load"}
+
+    def cases(self) -> list[Case]:
+        """Return no cases of an acceptance run."""
+        return []
+
+    def usable_nodes(self, most: int, least: int, why: str) -> int:
+        """Return the number of usable nodes, at most ``most`` if that is not 0.
+
+        ``why``: the reason for ``least``, for the message. A dry run uses the site's number. Raises
+        ReframeError if they are fewer than ``least``.
+        """
+        there = self.current_partition.extras["nodes"]
+        if not self.is_dry_run():
+            there = count_usable(self.current_partition.access, there)
+        taken = min(there, most or there)
+        if taken < least:
+            raise ReframeError(
+                f"{self.current_partition.fullname} has {taken} usable nodes for this, and {why}"
+            )
+        return taken
+
+
+class JobRead(rfm.RunOnlyRegressionTest, OnPartition, RecordedTest):
+    """A test that reads a job's results."""
+
+    local = True
+    sourcesdir = None
+    executable = "true"
+    launched_by: type[Job]
+
+    def launching_test(self) -> str:
+        """Return the name of the job."""
+        return name_of(self.launched_by)
+
+    @run_after("init")
+    def wait_for_launches(self) -> None:
+        """Depend on the job."""
+        self.depends_on(self.launching_test(), udeps.by_case)
+
+    def left_by_job(self, read: Callable[[Path, str], Read]) -> Read:
+        """Return what ``read`` finds in the job's folder; raise SanityError with every reason."""
+        job = self.getdep(self.launching_test())
+        try:
+            return read(Path(job.stagedir), str(job.job.jobid))
+        except Incomplete as error:
+            raise SanityError("; ".join(error.reasons)) from None
+        except (NetproofError, OSError) as error:
+            raise SanityError(str(error)) from None
+
+
+class ExperimentCheck(JobRead):
+    """Check that a job's launches were made; its record has them, and the report shows results.
+
+    A subclass has ``result()``: what the job left in its folder; NetproofError where nothing of it
+    is whole.
+    """
+
+    tags = {"load"}
+    netproof_kind = variable(str, value="load", loggable=True)
+
+    def result(self, folder: Path, jobid: str) -> JobRecord:
+        """Return what the job left."""
+        raise NotImplementedError
+
+    @sanity_function
+    def is_there(self) -> bool:
+        """Check that something is whole; the report has the reasons for the rest."""
+        found = self.left_by_job(self.result)
+        self.write_record(**{found.KEY: found.as_json()})
+        return True
+
+
+class UnderLoad(OnDemand):
+    """Aggressors and victims.
+
+    ``aggressors``, ``victims``: names separated by commas, or ``all``; ``most_nodes``: most nodes
+    of the job, 0 for all; ``rounds``: launches of each victim alone and beside each aggressor.
+    """
+
+    aggressors = variable(str, value="")
+    victims = variable(str, value="all")
+    most_nodes = variable(int, value=0)
+    rounds = variable(int, value=6)
+
+    @run_after("init")
+    def insist_on_an_aggressor(self) -> None:
+        """Run nowhere without an aggressor."""
+        self.run_only_if(self.aggressors, environments_of(OF_PAIRS.name))
+
+
+class LoadLaunches(DemandedJob, UnderLoad):
+    """Victims on two of a partition's nodes, alone and beside aggressors on all others."""
+
+    num_tasks_per_node = 1
+    keep_files = [
+        *(*DemandedJob.keep_files, load_plan.QUESTION_FILE, load_plan.TURNS_FILE),
+        *(load_plan.LINES_FILE, load_plan.NODE_LISTS, load.AGGRESSORS_FILE),
+    ]
+
+    @run_after("setup")
+    def take_nodes(self) -> None:
+        """Take all usable nodes, or the number requested; fail before anything runs on too few."""
+        least = load_plan.LEAST_NODES
+        why = f"load takes {least}: two for what is measured, two for what congests"
+        self.num_tasks = self.usable_nodes(self.most_nodes, least, why)
+
+    @run_before("run")
+    def plan_launches(self) -> None:
+        """Write the question for the script, which draws the launches once it knows its nodes."""
+        try:
+            victims = load_plan.chosen(load_plan.Victim, self.victims)
+            aggressors = load_plan.chosen(load_plan.Aggressor, self.aggressors)
+        except NetproofError as error:
+            raise ReframeError(str(error)) from None
+        partition, stage = self.site_partition(), Path(self.stagedir)
+        leaves, _ = tree() if not self.is_dry_run() else ({}, {})
+        srun, extras = self.take_over_srun(), self.current_partition.extras
+        asked = (leaves, victims, aggressors, self.rounds, self.seed)
+        write_question(stage, load_plan.LoadQuestion(self.place(), extras, *asked, tuple(srun)))
+        files = load_plan.size_files(partition, victims, aggressors)
+        self.write_files(load_plan.script(partition, stage), files, [])
+
+
+class LoadCheck(ExperimentCheck, UnderLoad):
+    """Check that a launch under load is whole; its record has ``netproof_load``."""
+
+    launched_by: type[LoadLaunches]
+
+    def result(self, folder: Path, jobid: str) -> JobRecord:
+        """Return the launches of victims."""
+        loaded = load.of_job(folder, jobid)
+        if all(run.launch is None for run in loaded.runs):
+            raise NetproofError(f"no launch is whole, the first so: {loaded.runs[0].fault}")
+        return loaded
+
+
+class ForLong(OnDemand):
+    """Duration and message size."""
+
+    tails_seconds = variable(float, value=0.0)
+    tails_bytes = variable(int, value=load_plan.SHORT_BYTES)
+
+    @run_after("init")
+    def insist_on_seconds(self) -> None:
+        """Run nowhere without a duration."""
+        self.run_only_if(self.tails_seconds > 0, environments_of(OF_PAIRS.name))
+
+
+class TailsLaunches(DemandedJob, ForLong):
+    """A PingPong between two nodes of a partition, each call timed."""
+
+    num_tasks = 2
+    num_tasks_per_node = 1
+    keep_files = [
+        *(*DemandedJob.keep_files, tails.QUESTION_FILE, tails.CALLS_FILE),
+        *(tails.LINES_FILE, tails.WATCH_FILE),
+    ]
+
+    @run_before("run")
+    def plan_launches(self) -> None:
+        """Write the question for the script, which plans the long launch by a call's duration."""
+        most = self.site_partition().max_message_bytes
+        if not 0 < self.tails_bytes <= most:
+            raise ReframeError(
+                f"messages of {self.tails_bytes} bytes: the largest of"
+                f" {self.current_partition.fullname} are of {most}"
+            )
+        stage, srun = Path(self.stagedir), self.take_over_srun()
+        asked = (self.tails_seconds, self.tails_bytes, tuple(srun))
+        question = tails.TailsQuestion(self.place(), self.current_partition.extras, *asked)
+        write_question(stage, question)
+        self.write_files(tails.script(question, stage), tails.size_files(question), [])
+
+
+class TailsCheck(ExperimentCheck, ForLong):
+    """Check that the long launch is whole; its record has ``netproof_tails``."""
+
+    launched_by: type[TailsLaunches]
+    netproof_kind = "tails"
+
+    def result(self, folder: Path, jobid: str) -> JobRecord:
+        """Return the long launch."""
+        return tails.of_job(folder, jobid)
+
+
+class OnAllNodes(OnDemand):
+    """Number of rounds, and most nodes, 0 for all."""
+
+    gpcnet_rounds = variable(int, value=0)
+    gpcnet_nodes = variable(int, value=0)
+
+    @run_after("init")
+    def insist_on_rounds(self) -> None:
+        """Run nowhere without rounds."""
+        self.run_only_if(self.gpcnet_rounds > 0, [f"+{gpcnet.FEATURE}"])
+
+
+class GpcnetLaunches(DemandedJob, OnAllNodes):
+    """GPCNeT on all usable nodes, several times."""
+
+    keep_files = [*DemandedJob.keep_files, "*.dat"]
+
+    @run_after("setup")
+    def take_nodes(self) -> None:
+        """Take all usable nodes, or the number requested; fail before anything runs on too few."""
+        least = gpcnet.LEAST_NODES
+        why = f"GPCNeT takes {least}: two for its tests, eight for its congestors"
+        self.nodes = self.usable_nodes(self.gpcnet_nodes, least, why)
+        self.num_tasks_per_node = self.current_partition.extras["ranks_per_node"]
+        self.num_tasks = self.nodes * self.num_tasks_per_node
+
+    @run_before("run")
+    def plan_launches(self) -> None:
+        """Plan the same command for each round."""
+        asked = (self.gpcnet_rounds, self.nodes, self.take_over_srun())
+        self.write_files(gpcnet.script(self.site_partition(), *asked), {}, [])
+
+
+class GpcnetCheck(ExperimentCheck, OnAllNodes):
+    """Check that a round is whole; its record has ``netproof_gpcnet``."""
+
+    launched_by: type[GpcnetLaunches]
+    netproof_kind = "gpcnet"
+
+    def result(self, folder: Path, jobid: str) -> JobRecord:
+        """Return the rounds."""
+        nodes = self.getdep(self.launching_test()).nodes
+        place, extras = self.place(), self.current_partition.extras
+        runs = gpcnet.of_job(folder, jobid, place, extras, self.gpcnet_rounds, nodes)
+        if all(one.output is None for one in runs.rounds):
+            raise NetproofError(f"no round is whole, the first so: {runs.rounds[0].fault}")
+        return runs
+
+
+class SweepJob(DemandedJob):
+    """A job that sets values one after the other, the default between them.
+
+    A subclass has ``planned()``: its sweep, without launches; NetproofError if it cannot be set.
+    """
+
+    tags = {"tuning"}
+
+    @run_after("setup")
+    def insist_on_setting(self) -> None:
+        """Fail before submitting a sweep whose values cannot be set."""
+        try:
+            self.planned()
+        except NetproofError as error:
+            raise ReframeError(str(error)) from None
+
+    def sweep_of(
+        self, case: Case, title: str, told: parameters.Told, values: Sequence[str], **more: object
+    ) -> Sweep:
+        """Return a sweep of these values here; ``more``: its further fields."""
+        extras = self.current_partition.extras
+        turns = sweep.turns(values, self.rounds, self.seed)
+        return Sweep(
+            case=case,
+            title=title,
+            told=told,
+            jobid="",
+            seed=self.seed,
+            partition_extras=extras,
+            turns=turns,
+            **more,
+        )
+
+
+class SweepCheck(ExperimentCheck):
+    """Check that the launches of a sweep are complete; its record has ``netproof_tuning``."""
+
+    tags = {"tuning"}
+    netproof_kind = "tuning"
+
+    def result(self, folder: Path, jobid: str) -> JobRecord:
+        """Return the sweep with its launches."""
+        return sweep.of_job(folder, jobid, self.getdep(self.launching_test()).planned())
+
+
+class Turned(OnDemand):
+    """The setting to vary.
+
+    ``turned``: name of a parameter or an environment variable; ``turned_values``: values in place
+    of the parameter's own, separated by commas (ReFrame would turn a list's only one into a
+    number); ``turned_protocol``: ``tcp`` or ``mpi``; ``turned_path``: ``between`` nodes or
+    ``inside`` one.
+    """
+
+    turned = variable(str, value="")
+    turned_values = variable(str, value="")
+    turned_protocol = variable(str, value=parameters.TCP)
+    turned_path = variable(str, value="between")
+    rounds = variable(int, value=ROUNDS)
+
+    @run_after("init")
+    def insist_on_a_parameter(self) -> None:
+        """Run nowhere without a parameter."""
+        feature = netpipe.BENCHMARK.feature(self.turned_protocol) if self.turned else ""
+        self.run_only_if(self.turned, [f"+{feature}"])
+
+
+class TuningLaunches(SweepJob, Turned):
+    """NetPIPE with each value, one way, on the same two nodes."""
+
+    num_tasks = 2
+    num_tasks_per_node = 1
+
+    def planned(self) -> Sweep:
+        """Return the sweep; raise NetproofError for unknown settings and invalid values."""
+        given = tuple(self.turned_values.split(",")) if self.turned_values else ()
+        setting = parameters.found(self.turned, given)
+        values = given or setting.values_on(self.site_partition().rails)
+        parameters.insist_on_values(values)
+        library = self.current_environ.extras["mpi"]
+        told = setting.told(self.turned_protocol, library, self.turned_path)
+        case = netpipe_case(self, self.turned_protocol, self.turned_path, "oneway")
+        return self.sweep_of(case, setting.title, told, values, parameter=setting.name)
+
+    @property
+    def by_hook(self) -> bool:
+        """True if the site's hook sets the values on nodes."""
+        return self.turned in parameters.BY_NAME and parameters.BY_NAME[self.turned].by_hook
+
+    @run_after("setup")
+    def insist_on_own_values(self) -> None:
+        """Fail if nodes lack their own values, and skip where nobody may set others."""
+        self.over_tcp = self.turned_protocol == parameters.TCP
+        record = self.record()
+        try:
+            unrestored = restoring.read(record)
+        except NetproofError as error:
+            raise ReframeError(str(error)) from None
+        if unrestored:
+            raise ReframeError(
+                f"{record}: an earlier sweep ended before everything was restored: run 'netproof"
+                f" measure tune {self.current_partition.fullname} --restore'"
+            )
+        if self.by_hook and not self.site_partition().tuning_hook:
+            self.skip(f"{self.turned} takes root: the partition has no tuning_hook")
+
+    def record(self) -> Path:
+        """Return the path of the record of the nodes' own values while others are set."""
+        reports = Path(runtime().get_option("general/0/report_file")).parent
+        return restoring.record_of(
+            reports.absolute(), self.current_system.name, self.current_partition.name
+        )
+
+    @run_before("run")
+    def plan_launches(self) -> None:
+        """Plan all values in all rounds."""
+        srun, planned = self.take_over_srun(), self.planned()
+        made = sweep.steps(planned, srun)
+        if not self.by_hook:
+            self.write_steps(made, srun, {})
+            return
+        record = self.record()
+        record.parent.mkdir(parents=True, exist_ok=True)
+        text = sweep.hooked_script(planned, made, record)
+        self.write_files(text, {}, [step.name for step in made])
+
+
+class TuningCheck(SweepCheck, Turned):
+    """Check that every launch of every value is there."""
+
+    launched_by: type[TuningLaunches]
+
+
+class Swept(OnDemand):
+    """The function to sweep.
+
+    ``swept_function``: of IMB; ``swept_algorithms``: names or values in place of all, separated by
+    commas; ``swept_ranks``: the rank count, 0 for all of the partition.
+    """
+
+    swept_function = variable(str, value="")
+    swept_algorithms = variable(str, value="")
+    swept_ranks = variable(int, value=0)
+    rounds = variable(int, value=ROUNDS)
+
+    def insist_on_a_function(self, ranks: int) -> None:
+        """Run nowhere without a function, and only where the partition measures the rank count."""
+        wanted = self.swept_function and self.swept_ranks in (0, ranks)
+        environments = environments_of(imb.BENCHMARK.name)
+        self.run_only_if(wanted, environments, [f"+{ranks_feature(ranks)}"])
+
+
+class AlgorithmLaunches(SweepJob, Swept):
+    """A function with each of its algorithms, on the same nodes."""
+
+    ranks = parameter(rank_counts())
+
+    @run_after("init")
+    def find_partitions(self) -> None:
+        """Run where a function is to be swept."""
+        self.insist_on_a_function(self.ranks)
+
+    def planned(self) -> Sweep:
+        """Return the sweep; raise NetproofError for unknown algorithms."""
+        given = self.swept_algorithms.split(",") if self.swept_algorithms else ()
+        function, library = self.swept_function, self.current_environ.extras["mpi"]
+        names = algorithms.choice(library, function, given)
+        told = algorithms.library_of(library).setting(function)
+        case = mpi_case(self, imb.BENCHMARK.function(function))
+        title = algorithms.title(function)
+        own = {"parameter": sweep.ALGORITHM, "library": library, "names": names}
+        return self.sweep_of(case, title, told, tuple(names), **own)
+
+    @run_before("run")
+    def plan_launches(self) -> None:
+        """Plan all algorithms in all rounds."""
+        partition = self.site_partition()
+        self.num_tasks = self.ranks
+        self.num_tasks_per_node = partition.ranks_per_node
+        srun, planned = self.take_over_srun(), self.planned()
+        function, ranks = registry.function_of(planned.case), planned.case.ranks
+        sizes = {function.name: plan.sizes_asked(function, ranks, partition)}
+        files = {} if function.least_bytes is None else plan.size_files(sizes)
+        made = sweep.steps(planned, srun)
+        self.write_files(sweep.trying_script(planned, made), files, [step.name for step in made])
+
+
+class AlgorithmCheck(SweepCheck, Swept):
+    """Check that the default and another algorithm were launched in every round."""
+
+    job_ranks = parameter(rank_counts())
+    launched_by: type[AlgorithmLaunches]
+
+    @run_after("init")
+    def find_partitions(self) -> None:
+        """Run where a function is to be swept."""
+        self.insist_on_a_function(self.job_ranks)
+
+    def launching_test(self) -> str:
+        """Return the name of the job of its rank count."""
+        return name_of(self.launched_by, ranks=self.job_ranks)

@@ -1,1 +1,0 @@
-"""Sweeps: one setting is changed, and the effect is measured and judged."""

@@ -1,0 +1,176 @@
+"""Results of several runs of GPCNeT, and their report."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+
+from netproof.errors import NetproofError
+from netproof.experiments import gpcnet
+from netproof.experiments.gpcnet import GpcnetOutput, GpcnetRound, GpcnetRuns, NetworkTest, read
+from netproof.experiments.load import Statistic
+from netproof.measurement.disturbance import NodeLoad
+from netproof.measurement.interval import Side
+from netproof.site.partition import Partition
+
+DATA = Path(__file__).resolve().parents[2] / "data"
+MEAN, TAIL = Statistic.MEAN, Statistic.TAIL
+RECORDED = read((DATA / "gpcnet" / "mpich-10-nodes.out").read_text(), "recorded")
+EXTRAS = json.loads((DATA / "jobs" / "tails" / "tails.json").read_text())["extras"]
+LATENCY, RATE = "RR Two-sided Lat (8 B)", "RR Two-sided BW+Sync (131072 B)"
+
+
+def output(latency: float, rate: float) -> GpcnetOutput:
+    """The recorded one, alongside with these means; alone a latency of 10 and a rate of 1000."""
+
+    def tests(mean: float, other: float) -> tuple[NetworkTest, ...]:
+        return (
+            NetworkTest(LATENCY, mean, 3 * mean, "usec"),
+            NetworkTest(RATE, other, other / 3, "MiB/s/rank"),
+        )
+
+    return dataclasses.replace(RECORDED, alone=tests(10, 1000), alongside=tests(latency, rate))
+
+
+def runs(*rounds: GpcnetRound, **settings: float) -> GpcnetRuns:
+    nodes = tuple(f"node-{number}" for number in range(10))
+    extras = {**EXTRAS, "load": settings}
+    return GpcnetRuns("testbed", "tree", "mpich", "1", nodes, extras, rounds)
+
+
+def three(**settings: float) -> GpcnetRuns:
+    several = (output(20, 500), output(21, 480), output(19, 520))
+    return runs(*map(GpcnetRound, several), **settings)
+
+
+def test_a_factor_says_how_many_times_worse_whatever_the_unit():
+    latency, rate = gpcnet.findings(three()).impacts
+    mean, tail = latency.factors[MEAN], latency.factors[TAIL]
+    assert (latency.victim, mean.value, tail.value) == (LATENCY, 2.0, 2.0)
+    assert (rate.victim, rate.factors[MEAN].value) == (RATE, 2.0)
+    assert (mean.alone, mean.alongside) == (10, 20)
+    low, high = mean.interval
+    assert low < 1.9 < 2.1 < high
+    assert not gpcnet.findings(three()).undecided
+
+
+@pytest.mark.parametrize(
+    ("most", "side"), [(1.2, Side.BEYOND), (2.0, Side.ASTRIDE), (4.0, Side.WITHIN)]
+)
+def test_a_bound_is_compared_with_the_whole_interval(most, side):
+    found = gpcnet.findings(three(most=most))
+    assert {one.factors[MEAN].side for one in found.impacts} == {side}
+    assert {one.factors[TAIL].side for one in found.impacts} == {None}
+    assert (found.beyond, found.undecided) == (side is Side.BEYOND, side is Side.ASTRIDE)
+
+
+def test_fewer_than_three_rounds_say_nothing():
+    found = gpcnet.findings(runs(GpcnetRound(output(20, 500)), GpcnetRound(output(20, 500))))
+    assert found.undecided
+    mean = found.impacts[0].factors[MEAN]
+    assert (mean.value, mean.why) == (None, "2 rounds count, and it takes 3")
+
+
+def test_a_round_that_failed_or_was_disturbed_does_not_count():
+    disturbed = NodeLoad("node-1", "m", 2, 10.0, 10.0, 0.5, 0.0, 0.0, 0.0, 0.0)
+    whole = [GpcnetRound(one.output) for one in three().rounds]
+    found = gpcnet.findings(
+        runs(
+            *whole,
+            GpcnetRound(None, fault="gpcnet.4 ended with status 1"),
+            GpcnetRound(output(90, 10), (disturbed,)),
+        )
+    )
+    assert found.impacts[0].rounds == 3
+    assert found.refused == (
+        "round 4: gpcnet.4 ended with status 1",
+        "round 5: node-1: others used 50 % of the CPUs",
+    )
+    assert found.impacts[0].factors[MEAN].value == 2.0
+
+
+def test_a_percentile_that_is_better_than_the_mean_is_not_believed():
+    """As it was recorded of Allreduce on two nodes."""
+    *_, allreduce = gpcnet.findings(runs(*[GpcnetRound(RECORDED)] * 3, most_99th=3)).impacts
+    assert allreduce.factors[MEAN].value == pytest.approx(44.9 / 21.7)
+    tail = allreduce.factors[TAIL]
+    assert tail.value is None
+    assert "better than the mean" in tail.why
+    assert tail.undecided
+
+
+def test_a_report_keeps_all_of_it():
+    kept = runs(GpcnetRound(RECORDED), GpcnetRound(None, fault="it said no"))
+    assert GpcnetRuns.from_json(json.loads(json.dumps(kept.as_json()))) == kept
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "said"),
+    [
+        ("format", 2, "is of format 2, and this netproof reads 1"),
+        ("rounds", [{"output": {}, "loads": [], "fault": ""}], "cannot be read"),
+        ("nodes", "node-1", "cannot be read"),
+        ("partition_extras", {}, "cannot be read"),
+    ],
+)
+def test_what_is_damaged_is_refused(key, value, said):
+    values = {**runs(GpcnetRound(RECORDED)).as_json(), key: value}
+    with pytest.raises(NetproofError, match=said):
+        GpcnetRuns.from_json(json.loads(json.dumps(values)))
+
+
+def test_the_script_runs_it_on_all_ranks_as_often_as_was_asked_for():
+    extras = {**EXTRAS, "ranks_per_node": 2}
+    text = gpcnet.script(Partition.model_validate(extras), 3, 10, ("srun", "--mpi=pmi2"))
+    lines = [line for line in text.splitlines() if line.startswith("step ")]
+    assert [line.split()[1] for line in lines] == ["gpcnet.1", "gpcnet.2", "gpcnet.3"]
+    assert all("--ntasks=20 --ntasks-per-node=2" in line for line in lines)
+    assert all(line.endswith("network_load_test") for line in lines)
+
+
+JOB = DATA / "jobs" / "gpcnet"
+
+
+def recorded(folder: Path = JOB) -> GpcnetRuns:
+    """The result of the recorded job, or of a copy of it."""
+    task = json.loads((JOB / "gpcnet.json").read_text())
+    where, extras = tuple(task["where"]), task["extras"]
+    return gpcnet.of_job(folder, "1", where, extras, task["rounds"], task["nodes"])
+
+
+def test_a_recorded_job_is_read_whole():
+    kept = recorded()
+    (only,) = kept.rounds
+    assert (only.fault, only.output.nodes, only.output.nodes_of_tests) == ("", 10, 2)
+    assert kept.nodes == tuple(f"ten-{number}" for number in range(1, 11))
+    assert {load.node for load in only.loads} == set(kept.nodes)
+    assert only.output.alone[0] == NetworkTest(LATENCY, 69.4, 233.1, "usec")
+
+
+@pytest.mark.parametrize(
+    ("name", "old", "new", "said"),
+    [
+        ("launches.tsv", "\t0\t1800", "\t1\t1800", "gpcnet.1 ended with status 1"),
+        ("launches.tsv", "gpcnet.1", "gpcnet.2", "gpcnet.1 did not run"),
+        (
+            "gpcnet.1.err",
+            "netproof rank 3 on",
+            "rank 3 on",
+            "are not those that were watched",
+        ),
+        ("gpcnet.1.out", "Isolated Network", "Other", "gpcnet.1.out:"),
+        ("gpcnet.1.out", "10 MPI ranks (10", "20 MPI ranks (10", "and was to run 10 on 10"),
+    ],
+)
+def test_a_run_that_is_not_whole_says_why(tmp_path, name, old, new, said):
+    folder = shutil.copytree(JOB, tmp_path / "job")
+    text = (folder / name).read_text()
+    assert old in text
+    (folder / name).write_text(text.replace(old, new))
+    (only,) = recorded(folder).rounds
+    assert only.output is None
+    assert said in only.fault

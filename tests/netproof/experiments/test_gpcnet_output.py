@@ -1,0 +1,80 @@
+"""Recorded output of GPCNeT, and output that is refused."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from netproof.errors import ParseError
+from netproof.experiments.gpcnet import NetworkTest, read
+
+RECORDED = Path(__file__).resolve().parents[2] / "data" / "gpcnet" / "mpich-10-nodes.out"
+TEXT = RECORDED.read_text()
+LATENCY, RATE, ALLREDUCE = (
+    *("RR Two-sided Lat (8 B)", "RR Two-sided BW+Sync (131072 B)", "Multiple Allreduce (8 B)"),
+)
+
+
+def test_every_figure_is_read():
+    output = read(TEXT, "recorded")
+    assert (output.version, output.ranks, output.nodes, output.nodes_of_tests) == ("1.3", 10, 10, 2)
+    assert output.alone == (
+        NetworkTest(LATENCY, 14.1, 39.5, "usec"),
+        NetworkTest(RATE, 937.8, 339.3, "MiB/s/rank"),
+        NetworkTest(ALLREDUCE, 21.7, 1.6, "usec"),
+    )
+    assert output.alongside == (
+        NetworkTest(LATENCY, 30.3, 255.4, "usec"),
+        NetworkTest(RATE, 901.5, 112.3, "MiB/s/rank"),
+        NetworkTest(ALLREDUCE, 44.9, 1.2, "usec"),
+    )
+
+
+def test_what_a_library_prints_before_and_after_is_no_part_of_it():
+    text = f"[0] MPI startup(): library\n{TEXT}\nsrun: done\n"
+    assert read(text, "recorded") == read(TEXT, "recorded")
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "said"),
+    [
+        ("NetworkLoad Tests", "Network Tests", "'NetworkLoad Tests v…' has to stand here"),
+        ("10 MPI ranks", "many MPI ranks", ":2: ranks and nodes has to stand here"),
+        ("Isolated Network Tests", "Isolated network tests", "not the title ['Isolated Network"),
+        ("14.1 |         39.5", " nan |         39.5", "is no test, two numbers and a unit"),
+        ("14.1 |", " 0.0 |", "is of no time or rate above 0"),
+        ("     usec |", "       ms |", "is no test, two numbers and a unit"),
+        ("|         30.3 |", "|", "is no test, two numbers and a unit"),
+        ("2.1X |                6.5X", "2.1 |                 6.5X", "no test with two factors"),
+        ("Lat (8 B) |         30.3", "Lat (9 B) |         30.3", "are not the same"),
+    ],
+)
+def test_anything_else_is_refused_with_its_line(old, new, said):
+    assert old in TEXT
+    with pytest.raises(ParseError) as refused:
+        read(TEXT.replace(old, new, 1), "x.out")
+    assert said in str(refused.value)
+    assert str(refused.value).startswith("x.out:")
+
+
+def test_a_line_of_something_else_within_a_table_is_refused():
+    lines = TEXT.splitlines()
+    place = next(number for number, line in enumerate(lines) if ALLREDUCE in line)
+    lines.insert(place, "slurmstepd: error: something")
+    with pytest.raises(ParseError):
+        read("\n".join(lines), "x.out")
+
+
+@given(st.integers(0, len(TEXT.rstrip()) - 1))
+def test_a_text_that_was_cut_is_refused(length):
+    with pytest.raises(ParseError):
+        read(TEXT[:length], "x.out")
+
+
+@given(st.text())
+def test_no_text_makes_any_other_error(text):
+    with pytest.raises(ParseError):
+        read(text, "x.out")

@@ -1,0 +1,179 @@
+"""A load test on the testbed: its launches, which of them count, and its report."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+
+from netproof.errors import NetproofError
+from netproof.experiments import load
+from netproof.experiments.load import Aggression, Loaded, VictimRun
+
+DATA = Path(__file__).resolve().parents[2] / "data"
+JOB = DATA / "jobs" / "load"
+
+
+@pytest.fixture(scope="module")
+def recorded() -> Loaded:
+    return load.of_job(JOB, "1")
+
+
+def alongside(recorded: Loaded) -> VictimRun:
+    return next(run for run in recorded.runs if run.turn.beside)
+
+
+def test_a_recorded_job_is_whole(recorded):
+    assert len(recorded.runs) == 12
+    for run in recorded.runs:
+        assert len(run.times_us) == 16
+        assert not run.fault
+        assert not run.refused(recorded.where)
+        assert (run.aggression is not None) is run.turn.beside
+        assert [use.node for use in run.launch.ranks] == list(run.turn.nodes)
+
+
+def test_a_report_keeps_all_of_it(recorded):
+    values = json.loads(json.dumps(recorded.as_json()))
+    assert Loaded.from_json(values) == recorded
+
+
+def with_aggression(run: VictimRun, **changed: object) -> VictimRun:
+    assert run.aggression is not None
+    return dataclasses.replace(run, aggression=dataclasses.replace(run.aggression, **changed))
+
+
+def test_an_aggressor_that_did_not_send_throughout_is_refused(recorded):
+    run, where = alongside(recorded), recorded.where
+    end = run.launch.start + run.launch.wall_s
+    late = with_aggression(run, began=run.launch.start + 0.5)
+    assert late.refused(where) == f"{run.turn.aggressor_step} began 0.50 s after the victim"
+    early = with_aggression(run, ended=end - 0.25)
+    assert early.refused(where) == f"{run.turn.aggressor_step} ended 0.25 s before the victim"
+    silent = with_aggression(run, why="it sent nothing for 180 s")
+    assert silent.refused(where).endswith(": it sent nothing for 180 s")
+    nothing = dataclasses.replace(run, aggression=None)
+    assert "there is no record" in nothing.refused(where)
+
+
+def undisturbed_below(recorded: Loaded, share: float) -> Loaded:
+    """The same where a launch is disturbed above a share of the CPUs that others use."""
+    criteria = {"disturbance": {"others": share, "steal": 1}}
+    extras = {**recorded.partition_extras, "criteria": criteria}
+    return dataclasses.replace(recorded, partition_extras=extras)
+
+
+def test_what_else_ran_alongside_a_launch_alone_is_a_disturbance(recorded):
+    strict = undisturbed_below(recorded, 0.0).where
+    alone = next(run for run in recorded.runs if not run.turn.beside)
+    assert "others used" in alone.refused(strict)
+
+
+def test_on_one_machine_the_aggressor_is_among_the_others(recorded):
+    strict, run = undisturbed_below(recorded, 0.0).where, alongside(recorded)
+    assert not run.refused(strict)
+    loads = tuple(dataclasses.replace(one, machine=one.node) for one in run.launch.loads)
+    own = dataclasses.replace(run, launch=dataclasses.replace(run.launch, loads=loads))
+    assert "others used" in own.refused(strict)
+
+
+@pytest.fixture
+def folder(tmp_path) -> Path:
+    return shutil.copytree(JOB, tmp_path / "job")
+
+
+def of(folder: Path, step: str) -> VictimRun:
+    return next(run for run in load.of_job(folder, "1").runs if run.turn.step == step)
+
+
+STEP = "bandwidth-across-beside-one-to-one.2"
+
+
+def test_a_launch_that_lacks_repetitions_has_a_fault(folder):
+    path = folder / f"{STEP}.out"
+    lines = path.read_text().splitlines(keepends=True)
+    at = next(place for place, line in enumerate(lines) if line.strip().startswith("16384"))
+    path.write_text("".join([*lines[:at], *lines[at + 1 :]]))
+    run = of(folder, STEP)
+    assert run.fault == f"{STEP}: has 15 of 16 repetitions"
+    assert run.launch is None
+    assert run.times_us == ()
+
+
+def test_a_launch_that_failed_has_the_reason(folder):
+    path = folder / "launches.tsv"
+    lines = path.read_text().splitlines()
+    path.write_text("".join(line.replace("\t0\t180", "\t1\t180") + "\n" for line in lines))
+    assert "ended with status 1" in of(folder, STEP).fault
+
+
+def test_a_launch_on_other_nodes_has_a_fault(folder):
+    path = folder / f"{STEP}.err"
+    one, other = of(folder, STEP).turn.nodes
+    swapped = path.read_text().replace(f"rank 0 on {one}", f"rank 0 on {other}")
+    path.write_text(swapped.replace(f"rank 1 on {other}", f"rank 1 on {one}"))
+    assert "and was to run on" in of(folder, STEP).fault
+
+
+def test_an_aggressor_that_never_sent_is_the_fault_of_the_launch_that_was_not_made(folder):
+    for name, keep in (("launches.tsv", False), ("aggressors.tsv", True)):
+        lines = (folder / name).read_text().splitlines()
+        kept = [line for line in lines if keep or not line.startswith(STEP)]
+        changed = [
+            f"aggressor-{STEP}\t1\t2\t0\tit ended before it sent anything" if STEP in line else line
+            for line in kept
+        ]
+        (folder / name).write_text("\n".join(changed) + "\n")
+    assert of(folder, STEP).fault == f"aggressor-{STEP}: it ended before it sent anything"
+
+
+def test_a_damaged_record_of_aggressors_names_file_and_line(folder):
+    path = folder / "aggressors.tsv"
+    path.write_text(path.read_text() + "half a li\n")
+    with pytest.raises(NetproofError, match=r"aggressors\.tsv:8: 'half a li' is no aggressor"):
+        load.of_job(folder, "1")
+    path.write_text("step\n")
+    with pytest.raises(NetproofError, match=r"aggressors\.tsv:1: the header"):
+        load.of_job(folder, "1")
+
+
+def test_a_job_without_aggressors_has_no_record_of_them(folder):
+    (folder / "aggressors.tsv").unlink()
+    assert load.aggressions_of(folder) == {}
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        (lambda values: values.update(format=2), "is of format 2"),
+        (lambda values: values["runs"][0].update(times_us=[]), "has no times"),
+        (lambda values: values["runs"][0].update(fault="x"), "or both"),
+        (
+            lambda values: values["runs"][0]["turn"].update(place="moon"),
+            "runs\\[0\\].turn.place: found 'moon', expected",
+        ),
+        (lambda values: values["runs"][0]["turn"]["others"].append("n99"), "its nodes are not"),
+        (lambda values: values["runs"][0]["turn"]["nodes"].reverse(), "ran on other nodes"),
+        (lambda values: values.pop("seed"), "'seed' is missing"),
+    ],
+)
+def test_what_a_report_cannot_have_is_refused(recorded, change, said):
+    values = json.loads(json.dumps(recorded.as_json()))
+    change(values)
+    with pytest.raises(NetproofError, match=said):
+        Loaded.from_json(values)
+
+
+def test_a_report_without_any_says_what_its_tests_said():
+    with pytest.raises(NetproofError, match="has no measurement under load that is whole"):
+        Loaded.of_report(DATA / "sessions" / "passed.json")
+
+
+def test_an_aggressor_knows_from_when_to_when_it_sent():
+    found = load.aggressions_of(JOB)
+    assert len(found) == 6
+    assert all(isinstance(one, Aggression) and one.ended > one.began for one in found.values())
+    assert all(one.rows >= 2 and not one.why for one in found.values())

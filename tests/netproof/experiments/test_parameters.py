@@ -1,0 +1,110 @@
+"""Settings that can be changed, and their variables and arguments for each library."""
+
+from __future__ import annotations
+
+import pytest
+
+from netproof.errors import NetproofError
+from netproof.experiments import parameters
+from netproof.experiments.parameters import MPI, TCP
+
+
+def test_netpipe_over_tcp_is_told_by_an_argument():
+    setting = parameters.found("socket-buffer", ()).told(TCP, "Open MPI 4.1.4").of("65536")
+    assert (setting.arguments, setting.variables) == (("-b", "65536"), {})
+
+
+@pytest.mark.parametrize(
+    ("library", "variable"),
+    [
+        ("Open MPI 4.1.4", "OMPI_MCA_btl_tcp_eager_limit"),
+        ("MPICH 5.0.2", "MPIR_CVAR_CH4_OFI_EAGER_THRESHOLD"),
+        ("MVAPICH2 2.3.7", "MV2_IBA_EAGER_THRESHOLD"),
+    ],
+)
+def test_each_library_is_told_by_its_own_variable(library, variable):
+    setting = parameters.found("eager-limit", ()).told(MPI, library).of("4096")
+    assert (setting.arguments, setting.variables) == ((), {variable: "4096"})
+
+
+def test_any_variable_is_told_as_it_is_to_any_library():
+    turned = parameters.found("UCX_RNDV_THRESH", ["8192", "inf"])
+    assert turned.values == ("8192", "inf")
+    assert turned.told(MPI, "whatever 1.0").of("inf").variables == {"UCX_RNDV_THRESH": "inf"}
+    with pytest.raises(NetproofError, match="TCP has no UCX_RNDV_THRESH"):
+        turned.told(TCP, "whatever 1.0")
+
+
+@pytest.mark.parametrize(
+    ("name", "values", "said"),
+    [
+        ("socket-bufer", (), "eager-limit, rails, mtu, coalescing, and any"),
+        ("A=B", ("1",), "is no parameter"),
+        ("UCX_RNDV_THRESH", (), "has no values of its own"),
+    ],
+)
+def test_what_nobody_can_be_told_is_refused(name, values, said):
+    with pytest.raises(NetproofError, match=said):
+        parameters.found(name, values)
+
+
+def test_rails_are_told_each_alone_and_all_together_as_each_library_lists_them():
+    turned = parameters.found("rails", ())
+    assert turned.values_on(("eth1", "eth2")) == ("eth1", "eth2", "eth1+eth2")
+    setting = turned.told(MPI, "Open MPI 5.0.11")
+    assert setting.of("eth1").variables == {"OMPI_MCA_btl_tcp_if_include": "eth1"}
+    assert setting.of("eth1+eth2").variables == {"OMPI_MCA_btl_tcp_if_include": "eth1,eth2"}
+    setting = turned.told(MPI, "MVAPICH2 2.3.7")
+    assert setting.of("mlx5_0+mlx5_1").variables == {"MV2_IBA_HCA": "mlx5_0:mlx5_1"}
+    with pytest.raises(NetproofError, match="rails: the partition names no two rails"):
+        turned.values_on(("eth1",))
+    with pytest.raises(NetproofError, match="setting the rails is not known"):
+        turned.told(MPI, "MPICH 5.0.2")
+
+
+def test_values_of_other_parameters_are_theirs_on_any_partition():
+    assert parameters.found("mtu", ()).values_on(()) == ("1500", "4500", "9000")
+    plus = parameters.found("UCX_TLS", ["rc+x"]).told(MPI, "whatever")
+    assert plus.of("rc+x").variables == {"UCX_TLS": "rc+x"}
+
+
+def test_some_variables_are_eager_limits_and_sizes_and_others_are_not():
+    assert parameters.is_eager_limit("UCX_RNDV_THRESH")
+    assert parameters.are_sizes("UCX_RNDV_THRESH")
+    assert not parameters.is_eager_limit("UCX_TLS")
+    assert not parameters.are_sizes("UCX_TLS")
+    assert parameters.are_sizes("socket-buffer")
+    assert not parameters.is_eager_limit("socket-buffer")
+
+
+def test_a_library_without_it_is_named():
+    with pytest.raises(NetproofError, match="setting the eager limit is not known for Other MPI 1"):
+        parameters.found("eager-limit", ()).told(MPI, "Other MPI 1")
+    with pytest.raises(NetproofError, match="setting the eager limit is not known for Intel MPI"):
+        parameters.found("eager-limit", ()).told(MPI, "Intel MPI 2021")
+    with pytest.raises(NetproofError, match="TCP has no eager limit"):
+        parameters.found("eager-limit", ()).told(TCP, "Open MPI")
+
+
+@pytest.mark.parametrize(
+    ("name", "protocol"), [("eager-limit", MPI), ("socket-buffer", MPI), ("mtu", TCP), ("mtu", MPI)]
+)
+def test_what_only_the_network_has_is_not_swept_inside_a_node(name, protocol):
+    turned = parameters.found(name, ())
+    with pytest.raises(NetproofError, match="is of the network: inside a node it changes nothing"):
+        turned.told(protocol, "Open MPI 4.1.4", "inside")
+    turned.told(protocol, "Open MPI 4.1.4", "between")
+
+
+def test_sockets_and_variables_are_swept_inside_a_node():
+    assert parameters.found("socket-buffer", ()).told(TCP, "MPICH", "inside").arguments
+    assert parameters.found("I_MPI_SHM_EAGER_THRESHOLD", ["1"]).told(MPI, "x", "inside").variables
+
+
+@pytest.mark.parametrize(
+    ("values", "said"),
+    [((), "takes a value"), (("1 2",), "no value"), (("",), "no value"), (("1", "1"), "twice")],
+)
+def test_values_are_words_and_each_is_there_once(values, said):
+    with pytest.raises(NetproofError, match=said):
+        parameters.insist_on_values(values)

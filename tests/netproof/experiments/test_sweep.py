@@ -1,0 +1,199 @@
+"""The launches of a sweep: their order, their settings, and their record in a report."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import shlex
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from netproof.errors import NetproofError
+from netproof.experiments import parameters, sweep
+from netproof.experiments.sweep import Sweep, turns
+from netproof.measurement.case import Case
+from netproof.session import job_files
+from netproof.session.job_files import Incomplete
+from netproof.site import site
+from netproof.site.partition import Partition
+
+ROOT = Path(__file__).resolve().parents[3]
+JOB = ROOT / "tests" / "data" / "jobs" / "netpipe-twin"
+CASE = Case("testbed", "gige", "mpich", "netpipe", "tcp", 2, 1, "between", "oneway")
+SRUN = ["srun", "--mpi=pmi2"]
+
+
+@pytest.fixture(scope="module")
+def partition() -> Partition:
+    configuration = site.load(ROOT / "site-config" / "testbed.py")
+    return Partition.model_validate(configuration["systems"][0]["partitions"][0]["extras"])
+
+
+@given(st.integers(1, 9), st.integers(1, 6), st.integers(1, 99))
+def test_every_value_is_in_every_round_between_two_defaults(count, rounds, seed):
+    values = tuple(map(str, range(count)))
+    several = turns(values, rounds, seed)
+    assert len({turn.step for turn in several}) == len(several)
+    for number in range(1, rounds + 1):
+        of_round = [turn.value for turn in several if turn.round == number]
+        assert sorted(value for value in of_round if value) == sorted(values)
+        assert of_round[0] is None
+        assert of_round[-1] is None
+        runs = "".join("d" if value is None else "v" for value in of_round)
+        assert "vvv" not in runs
+        assert "dd" not in runs
+
+
+def test_the_seed_alone_decides_the_order():
+    assert turns(("1", "2", "3"), 4, 7) == turns(("1", "2", "3"), 4, 7)
+    assert turns(("1", "2", "3"), 4, 7) != turns(("1", "2", "3"), 4, 8)
+
+
+def test_both_ends_of_tcp_are_told_by_arguments(partition):
+    setting = parameters.found("socket-buffer", ()).told("tcp", "MPICH")
+    several = turns(("16384", "65536"), 3, 1)
+    planned = Sweep(CASE, "socket-buffer", "", setting, "", 1, partition.model_dump(), several)
+    for turn, step in zip(several, sweep.steps(planned, SRUN), strict=True):
+        assert step.name == turn.step
+        words = shlex.split(step.command)
+        assert (words[-2:] == ["-b", turn.value]) is (turn.value is not None)
+        assert f"-o {turn.step}.np" in step.command
+
+
+def test_mpi_is_told_by_its_environment(partition):
+    case = dataclasses.replace(CASE, function="mpi")
+    setting = parameters.found("eager-limit", ()).told("mpi", "Open MPI 5")
+    several, extras = turns(("4096",), 1, 1), partition.model_dump()
+    planned = Sweep(case, "eager-limit", "", setting, "", 1, extras, several)
+    commands = [step.command for step in sweep.steps(planned, SRUN)]
+    assert commands[1].startswith("env OMPI_MCA_btl_tcp_eager_limit=4096 srun --mpi=pmi2 ")
+    assert [command.startswith("srun ") for command in commands] == [True, False, True]
+
+
+@pytest.fixture
+def measured(partition, tmp_path) -> Sweep:
+    """A sweep of one value, whose launches are two of a recorded job in turn."""
+    several = turns(("65536",), 3, 1)
+    for place, turn in enumerate(several):
+        recorded = f"tcp-between-oneway.{1 + place % 2}"
+        for kind in ("out", "err", "np"):
+            text = (JOB / f"{recorded}.{kind}").read_text()
+            (tmp_path / f"{turn.step}.{kind}").write_text(text)
+    head, *lines = (JOB / job_files.LAUNCHES_FILE).read_text().splitlines()
+    (fields,) = [line.split("\t") for line in lines if line.startswith("tcp-between-oneway.1\t")]
+    noted = ["\t".join([turn.step, *fields[1:]]) for turn in several]
+    (tmp_path / job_files.LAUNCHES_FILE).write_text("\n".join([head, *noted]) + "\n")
+    setting = parameters.found("socket-buffer", ()).told("tcp", "MPICH")
+    extras = partition.model_dump()
+    planned = Sweep(CASE, "socket-buffer", "socket buffer", setting, "", 1, extras, several)
+    return sweep.of_job(tmp_path, "7", planned)
+
+
+def left_by(folder: Path, partition: Partition, values: tuple[str, ...]) -> Sweep:
+    extras, told = partition.model_dump(), parameters.found("socket-buffer", ()).told("tcp", "")
+    several = turns(values, 3, 1)
+    return sweep.of_job(folder, "1", Sweep(CASE, "socket-buffer", "", told, "", 1, extras, several))
+
+
+def test_what_a_job_left_says_something(measured):
+    found = measured.table()
+    assert found.values == ("65536",)
+    assert found.rounds == 3
+
+
+def test_a_disturbed_sweep_says_by_what_and_how_often(measured):
+    launches = [
+        dataclasses.replace(
+            one,
+            loads=tuple(dataclasses.replace(load, others_share=0.53) for load in one.loads),
+        )
+        for one in measured.launches[:-1]
+    ]
+    several = dataclasses.replace(measured, launches=(*launches, measured.launches[-1]))
+    with pytest.raises(NetproofError) as raised:
+        several.table()
+    assert str(raised.value) == (
+        "socket buffer: 65536 has 0 rounds that nothing disturbed, and it takes 3; 8 of 9 launches"
+        " were disturbed, the first so: gige-1, gige-2: others used 53 % of the CPUs. Measure while"
+        " nothing else runs there, or with more rounds"
+    )
+
+
+def test_a_value_that_all_nodes_have_already_is_not_recommended(measured, tmp_path):
+    faster = [
+        one
+        if turn.value is None
+        else dataclasses.replace(
+            one,
+            curve=dataclasses.replace(
+                one.curve, time_us=tuple(time / 2 for time in one.curve.time_us)
+            ),
+        )
+        for turn, one in zip(measured.turns, measured.launches, strict=True)
+    ]
+    several = dataclasses.replace(measured, launches=tuple(faster))
+    assert several.table().best.winner == "65536"
+    own = tmp_path / "own_values.tsv"
+    own.write_text("gige-1\tmtu\t65536\ngige-2\tmtu\t65536\n")
+    alike = dataclasses.replace(several, own=sweep.own_values(tmp_path))
+    assert alike.already == "65536"
+    assert alike.table().best is None
+    assert Sweep.from_json(json.loads(json.dumps(alike.as_json()))).own == alike.own
+    own.write_text("gige-1\tmtu\t65536\ngige-2\tmtu\t1500\n")
+    unlike = dataclasses.replace(several, own=sweep.own_values(tmp_path))
+    assert unlike.already is None
+    assert unlike.table().best.winner == "65536"
+    own.unlink()
+    with pytest.raises(Incomplete, match="did not note what its nodes had"):
+        sweep.own_values(tmp_path)
+
+
+def test_a_sweep_comes_back_from_a_report_as_it_was(measured):
+    back = Sweep.from_json(json.loads(json.dumps(measured.as_json())))
+    assert back.launches == measured.launches
+    assert back.table() == measured.table()
+    assert [turn.value for turn in back.turns] == [turn.value for turn in measured.turns]
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"format": 9}, "is of format 9"),
+        ({"launches": [{"value": 1}]}, "cannot be read"),
+        ({"case": {}}, "cannot be read"),
+        ({"partition_extras": {"mtu": 1500}}, "cannot be read"),
+    ],
+)
+def test_what_is_no_sweep_is_refused(measured, change, said):
+    with pytest.raises(NetproofError, match=said):
+        Sweep.from_json({**measured.as_json(), **change})
+
+
+def test_launches_that_failed_are_counted_by_value_with_the_reason_of_the_first(
+    partition, tmp_path
+):
+    several = turns(("64",), 3, 1)
+    noted = [f"{turn.step}\t1.0\t2.0\t1\t60" for turn in several[:-1]]
+    head = "step\tstart\tend\tstatus\tlimit_s"
+    (tmp_path / job_files.LAUNCHES_FILE).write_text("\n".join([head, *noted]) + "\n")
+    for turn in several:
+        (tmp_path / f"{turn.step}.err").write_text("Message truncated\n")
+    with pytest.raises(Incomplete) as raised:
+        left_by(tmp_path, partition, ("64",))
+    default, value, ended = raised.value.reasons
+    assert default.startswith("the default: 5 of 6 launches failed, the first so: ")
+    assert value.startswith("64: 3 of 3 launches failed, the first so: ")
+    assert "tuning-1.1 ended with status 1; it said: Message truncated" in value
+    assert ended.startswith("the job ended after 8 of 9 launches: ")
+
+
+def test_of_a_job_that_ended_early_the_reason_is_said_once(partition, tmp_path):
+    (tmp_path / job_files.LAUNCHES_FILE).write_text("step\tstart\tend\tstatus\tlimit_s\n")
+    with pytest.raises(Incomplete) as raised:
+        left_by(tmp_path, partition, ("64", "128"))
+    (said,) = raised.value.reasons
+    assert said.startswith("the job ended after 0 of 12 launches: ")
+    assert "tuning-default.1 did not run" in said

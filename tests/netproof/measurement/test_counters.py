@@ -1,0 +1,183 @@
+"""Counters of nodes around a launch, as real steps printed them; unknown is never 0."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from pathlib import Path
+
+import pytest
+
+from netproof import codec
+from netproof.errors import ParseError
+from netproof.measurement.counters import Counters, counters, of_crash
+
+JOBS = Path(__file__).resolve().parents[2] / "data" / "jobs"
+TWO = ["gige-1", "gige-2"]
+
+
+def text(job: str, step: str) -> str:
+    return (JOBS / f"counters-{job}" / f"{step}.1.err").read_text()
+
+
+def counted(said: str, nodes=TWO) -> Counters:
+    found = counters(Path("x.err"), said, nodes)
+    assert found is not None
+    return found
+
+
+@pytest.fixture
+def healthy() -> Counters:
+    return counted(text("healthy", "tcp-between-oneway"))
+
+
+def test_what_one_node_sent_the_other_received(healthy):
+    sent = healthy.value("gige-1", "interface", "eth1", "tx_bytes")
+    assert sent == healthy.value("gige-2", "interface", "eth1", "rx_bytes") == 57767821
+
+
+def test_segments_sent_again_are_there(healthy):
+    assert healthy.value("gige-2", "tcp", "", "Tcp.RetransSegs") == 98
+    assert healthy.value("gige-2", "tcp", "", "Tcp.OutSegs") == 40634
+
+
+def test_what_was_read_and_did_not_change_is_0_and_not_stored(healthy):
+    assert healthy.value("gige-1", "interface", "eth1", "rx_errs") == 0
+    assert healthy.value("gige-1", "tcp", "", "TcpExt.TCPTimeouts") == 0
+    assert "rx_errs" not in healthy.of("gige-1").source("interface", "eth1").counted
+
+
+def test_what_is_not_there_is_not_known(healthy):
+    assert healthy.value("gige-1", "tcp", "", "TcpExt.NoSuchCounter") is None
+    assert healthy.value("gige-1", "interface", "eth7", "rx_errs") is None
+    assert healthy.value("gige-9", "interface", "eth1", "rx_errs") is None
+    assert "gige-9" in healthy.why("gige-9", "interface", "eth1", "rx_errs")
+    assert "driver_counters" in healthy.why("gige-1", "driver", "eth1", "rx_discards_phy")
+
+
+def test_a_carrier_that_went_and_came_is_two_changes():
+    found = counted(text("carrier", "tcp-between-oneway"))
+    assert found.value("gige-2", "interface", "eth1", "carrier_changes") == 2
+    assert found.value("gige-1", "interface", "eth1", "carrier_changes") == 0
+
+
+def test_nodes_of_a_launch_share_the_names_that_were_read(healthy):
+    assert len(healthy.names) == 3
+    assert dataclasses.asdict(healthy)["nodes"][0]["took_s"] < 0.1
+
+
+def test_of_a_crash_the_nodes_that_still_told_are_known(tmp_path):
+    errors, said = tmp_path / "x.err", text("carrier", "tcp-between-oneway")
+    lines = said.splitlines(keepends=True)
+    of_first = [line for line in lines if "counters on gige-1\t" in line]
+    errors.write_text("".join(line for line in lines if line != of_first[-1]))
+    found = of_crash(errors)
+    assert [node.node for node in found.nodes] == ["gige-2"]
+    assert found.value("gige-2", "interface", "eth1", "carrier_changes") == 2
+    errors.write_text("".join(line for line in lines if " counters on " not in line))
+    assert of_crash(errors) is None
+    errors.write_text(said.replace("counters on gige-2\t3", "counters on gige-2\t4"))
+    assert of_crash(errors) is None
+    assert of_crash(tmp_path / "none.err") is None
+
+
+def test_it_is_the_same_after_json(healthy):
+    assert codec.decode(Counters, json.loads(json.dumps(codec.encode(healthy))), "it") == healthy
+
+
+def test_a_step_that_recorded_none_has_none():
+    assert counters(Path("x.err"), (JOBS / "link-down.err").read_text(), TWO) is None
+
+
+def test_a_counter_that_went_back_is_not_known():
+    lines = text("healthy", "tcp-between-oneway").splitlines()
+    (number,) = [n for n, one in enumerate(lines) if "on gige-1" in one and "after softnet" in one]
+    lines[number] = "\t".join([*lines[number].split("\t")[:3], "1 9999 0", "end"])
+    found = counted("\n".join(lines) + "\n")
+    assert found.value("gige-1", "softnet", "", "processed") is None
+    assert "it was reset, or passed its end" in found.why("gige-1", "softnet", "", "processed")
+    assert found.value("gige-1", "softnet", "", "time_squeeze") is None
+    assert found.value("gige-1", "softnet", "", "dropped") > 0
+
+
+def test_another_namespaces_sysfs_tells_nothing_of_carriers():
+    said = text("healthy", "tcp-between-oneway")
+    lines = [
+        line.replace("eth1 ", "eth1 9") if "carriers\t" in line else line
+        for line in said.splitlines()
+    ]
+    found = counted("\n".join(lines) + "\n")
+    assert found.value("gige-1", "interface", "eth1", "carrier_changes") is None
+    why = found.why("gige-1", "interface", "eth1", "carrier_changes")
+    assert why == "/sys/class/net/eth1 counts other bytes than /proc/net/dev"
+    assert found.value("gige-1", "interface", "eth0", "carrier_changes") == 0
+
+
+@pytest.mark.parametrize("file", ["snmp", "netstat"])
+def test_a_file_that_cannot_be_read_leaves_its_counters_not_known(file):
+    lines = [
+        line
+        for line in text("healthy", "Barrier").splitlines()
+        if "counters on" in line and "on gige-1" in line
+    ]
+    kept, dropping = [], False
+    for line in lines:
+        what = line.split("\t")[2]
+        if what != "more":
+            dropping = what.endswith((f" {file}", f" {file}-names"))
+        if what == "same":
+            line = line.replace(f"\t{file}-names", "").replace(f"\t{file}\t", "\t")
+        if not dropping:
+            kept.append(line.split("\t"))
+    numbered = ["\t".join([a, str(n), *rest]) for n, (a, _, *rest) in enumerate(kept, 1)]
+    found = counted("\n".join(numbered) + "\n", ["gige-1"])
+    counter = {"snmp": "Tcp.RetransSegs", "netstat": "TcpExt.TCPTimeouts"}[file]
+    assert found.value("gige-1", "tcp", "", counter) is None
+    assert found.why("gige-1", "tcp", "", counter) == f"/proc/net/{file} cannot be read"
+
+
+PORT = """
+netproof counters on n1\t1\tbefore infiniband mlx5_0/1\t\tInfiniBand ib0\
+\tcounters/port_xmit_data: 100\tcounters/link_downed: 255\tcounters/symbol_error: 7\
+\thw_counters/out_of_sequence: -\tend
+netproof counters on n1\t2\tafter infiniband mlx5_0/1\t\tInfiniBand ib0\
+\tcounters/port_xmit_data: 350\tcounters/link_downed: 255\tcounters/symbol_error: 7\
+\thw_counters/out_of_sequence: -\tend
+netproof counters on n1\t3\tbefore devices\t\tend
+netproof counters on n1\t4\tsame\t\tdevices\tend
+netproof counters on n1\t5\tlast\t900\tend
+"""
+"""As counters.sh prints a port; no machine here has one."""
+
+
+def test_a_port_counts_words_and_a_counter_at_its_end_is_not_known():
+    found = counted(PORT, ["n1"])
+    port = found.of("n1").source("infiniband", "mlx5_0/1")
+    assert (port.layer, port.interfaces) == ("InfiniBand", ("ib0",))
+    assert port.counted == {"counters/port_xmit_data": 250}
+    assert found.value("n1", "infiniband", "mlx5_0/1", "counters/symbol_error") == 0
+    assert port.absent == {
+        "counters/link_downed": "stands at its end, 255",
+        "hw_counters/out_of_sequence": "cannot be read",
+    }
+    assert found.of("n1").absent["interface"] == "/proc/net/dev cannot be read"
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "fault"),
+    [
+        ("\tend\n", "\n", "it is not whole"),
+        ("counters on gige-1\t2\t", "counters on gige-1\t3\t", "was to follow"),
+        ("counters on gige-2\t", "counters on gige-7\t", "ranks ran on"),
+        ("\tlast\t", "\tlost\t", "the last line is missing"),
+        ("\tsame\t", "\tsame\tno such reading", "is the same as nothing"),
+        ("\tbefore softnet\t", "\tbefore carriers\t", "is no reading, or the second"),
+        ("TcpExt: SyncookiesSent ", "TcpExt: ", "cannot be read"),
+        ("\tbefore carriers\t", "\tbefore carriers\tlo 0 0\t", "'lo 0 0' is not an interface"),
+    ],
+)
+def test_damaged_lines_are_refused(old, new, fault):
+    said = text("healthy", "tcp-between-oneway")
+    assert old in said
+    with pytest.raises(ParseError, match=fault):
+        counters(Path("x.err"), said.replace(old, new), TWO)

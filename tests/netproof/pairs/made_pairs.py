@@ -1,0 +1,96 @@
+"""Rounds of pairs on a made cluster, in which it is known what is slow."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable
+
+import numpy as np
+
+from netproof.pairs.accusation import Judgement, judge
+from netproof.pairs.model import PairObservation
+from netproof.pairs.rounds import Mode, PairRound, next_round
+from netproof.pairs.topology import Topology
+from netproof.site.pair_settings import DEFAULTS, PairSettings
+
+Slower = Callable[[str, str, int], float]
+"""The share of its rate that a pair has in a round."""
+
+
+def names(count: int) -> list[str]:
+    return [f"n{number}" for number in range(count)]
+
+
+def slow_nodes(share: float, *nodes: str) -> Slower:
+    return lambda one, other, _: share if {one, other} & {*nodes} else 1.0
+
+
+def slow_pair(share: float, *pair: str) -> Slower:
+    return lambda one, other, _: share if {one, other} == {*pair} else 1.0
+
+
+def slow_on_the_way(share: float, topology: Topology, what: str) -> Slower:
+    return lambda one, other, _: share if what in topology.path(one, other) else 1.0
+
+
+def healthy(_one: str, _other: str, _number: int) -> float:
+    return 1.0
+
+
+def tree(leaves: int, size: int) -> Topology:
+    nodes = names(leaves * size)
+    return Topology(
+        {f"leaf{n}": tuple(nodes[n * size : (n + 1) * size]) for n in range(leaves)},
+        {f"leaf{n}": "spine" for n in range(leaves)},
+    )
+
+
+class Cluster:
+    """Measures rounds: rates with noise, and with what each whole round is off by."""
+
+    def __init__(
+        self, slower: Slower = healthy, *, noise: float = 0.02, drift: float = 0.2, seed: int = 1
+    ) -> None:
+        self.slower, self.noise, self.drift = slower, noise, drift
+        self.random = np.random.default_rng(seed)
+        self.seen: list[PairObservation] = []
+
+    def measure(self, step: PairRound, *, latency: bool = False) -> None:
+        number = len({seen.round for seen in self.seen})
+        level = self.drift * self.random.normal()
+        for one, other in step.pairs:
+            off = math.exp(level + self.noise * self.random.normal())
+            rate = 100 * self.slower(one, other, number) * off
+            time_us = 50 * math.exp(0.05 * self.random.normal()) if latency else None
+            self.seen.append(PairObservation(number, (one, other), time_us, rate, alone=step.alone))
+
+    def measure_both_ways(self, step: PairRound) -> None:
+        """Rates while both nodes of each pair send at once."""
+        number = len({seen.round for seen in self.seen})
+        for one, other in step.pairs:
+            rate = 100 * self.slower(one, other, number)
+            rate *= math.exp(self.noise * self.random.normal())
+            self.seen.append(PairObservation(number, (one, other), both_ways_mb_s=rate))
+
+    def all(self, steps: Iterable[PairRound]) -> list[PairObservation]:
+        for step in steps:
+            self.measure(step)
+        return self.seen
+
+    def run(
+        self,
+        nodes: list[str],
+        *,
+        mode: Mode = Mode.QUICK,
+        topology: Topology | None = None,
+        settings: PairSettings = DEFAULTS,
+        latency: bool = False,
+    ) -> Judgement:
+        """As the job does it: rounds until no more is needed."""
+        judgement = judge(self.seen, nodes, topology, settings)
+        while step := next_round(
+            mode, nodes, self.seen, judgement, topology=topology, settings=settings
+        ):
+            self.measure(step, latency=latency)
+            judgement = judge(self.seen, nodes, topology, settings)
+        return judgement

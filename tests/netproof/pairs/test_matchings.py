@@ -1,0 +1,186 @@
+"""Rounds are disjoint, meet whom they are to meet, and repeat nothing while that is possible."""
+
+from __future__ import annotations
+
+from collections import Counter
+from itertools import combinations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from made_pairs import names, tree
+
+from netproof.errors import NetproofError
+from netproof.pairs.rounds import (
+    PairRound,
+    longest_paths,
+    random_round,
+    shortest_paths,
+    suspects_round,
+    tournament,
+)
+from netproof.pairs.topology import Topology
+
+
+def met(rounds):
+    return Counter(frozenset(pair) for step in rounds for pair in step.pairs)
+
+
+def assert_whole(step: PairRound, nodes) -> None:
+    inside = [node for pair in step.pairs for node in pair]
+    assert sorted([*inside, *step.idle]) == sorted(nodes)
+
+
+@given(st.integers(2, 33))
+def test_a_tournament_meets_every_pair_once(count):
+    nodes = names(count)
+    rounds = tournament(nodes)
+    assert len(rounds) == (count if count % 2 else count - 1)
+    assert met(rounds) == Counter(map(frozenset, combinations(nodes, 2)))
+    for step in rounds:
+        assert_whole(step, nodes)
+
+
+def test_of_an_odd_number_each_is_idle_once_in_a_tournament():
+    rounds = tournament(names(7))
+    assert Counter(node for step in rounds for node in step.idle) == Counter(names(7))
+
+
+@given(st.integers(2, 10), st.integers(0, 2**16))
+def test_random_rounds_repeat_no_pair_while_there_is_another(half, seed):
+    nodes, random, before = names(2 * half), np.random.default_rng(seed), []
+    for _ in range(half):
+        step = random_round(nodes, before, random)
+        assert_whole(step, nodes)
+        before += step.pairs
+    assert max(Counter(map(frozenset, before)).values()) == 1
+
+
+def test_the_three_rounds_of_four_nodes_come_before_any_again():
+    random, before = np.random.default_rng(3), []
+    for number in range(1, 13):
+        before += random_round(names(4), before, random).pairs
+        counts = [Counter(map(frozenset, before))[frozenset(p)] for p in combinations(names(4), 2)]
+        assert max(counts) - min(counts) <= 1
+        assert sum(counts) == 2 * number
+
+
+def test_random_rounds_of_many_nodes_repeat_nothing():
+    nodes, random, before = names(512), np.random.default_rng(5), []
+    for _ in range(10):
+        before += random_round(nodes, before, random).pairs
+    assert len(set(map(frozenset, before))) == 10 * 256
+
+
+def test_an_odd_number_leaves_out_one_after_the_other():
+    random, before, idle = np.random.default_rng(2), [], []
+    for _ in range(5):
+        step = random_round(names(5), before, random)
+        before += step.pairs
+        idle += step.idle
+    assert sorted(idle) == names(5)
+
+
+def test_suspects_meet_cleared_nodes_that_they_have_not_met():
+    nodes = names(8)
+    before = [("n0", "n4"), ("n0", "n5"), ("n1", "n4")]
+    step = suspects_round(nodes, ["n0", "n1"], {"n4", "n5", "n6"}, before, np.random.default_rng(1))
+    pairs = set(map(frozenset, step.pairs))
+    assert frozenset(("n0", "n6")) in pairs
+    assert frozenset(("n1", "n5")) in pairs
+    assert_whole(step, nodes)
+    assert "n0, n1" in step.why
+
+
+def test_suspects_meet_others_where_nothing_is_cleared():
+    step = suspects_round(names(4), ["n0", "n1"], (), [], np.random.default_rng(1))
+    assert frozenset(("n0", "n1")) not in set(map(frozenset, step.pairs))
+
+
+def test_suspected_pairs_are_measured_again():
+    step = suspects_round(
+        names(6), [], (), [("n2", "n3")], np.random.default_rng(1), again=[("n2", "n3")]
+    )
+    assert ("n2", "n3") in step.pairs
+    assert_whole(step, names(6))
+
+
+def test_shortest_paths_stay_within_a_leaf_and_cover_it():
+    topology = tree(3, 4)
+    rounds = shortest_paths(topology, names(12))
+    assert len(rounds) == 3
+    assert all(len(topology.path(*pair)) == 1 for step in rounds for pair in step.pairs)
+    assert set(met(rounds).values()) == {1}
+    assert len(met(rounds)) == 3 * 6
+    for step in rounds:
+        assert_whole(step, names(12))
+
+
+def test_longest_paths_cross_the_top_and_cover_every_uplink_and_node():
+    nodes = names(16)
+    topology = Topology(
+        {f"leaf{n}": tuple(nodes[4 * n : 4 * n + 4]) for n in range(4)},
+        {"leaf0": "a", "leaf1": "a", "leaf2": "b", "leaf3": "b", "a": "spine", "b": "spine"},
+    )
+    rounds = longest_paths(topology, nodes, 3, np.random.default_rng(1))
+    for step in rounds:
+        assert_whole(step, nodes)
+        assert not step.idle
+        crossed = {name for pair in step.pairs for name in topology.path(*pair)}
+        assert {f"uplink of {name}" for name in ("leaf0", "leaf3", "a", "b")} <= crossed
+        assert all("spine" in topology.path(*pair) for pair in step.pairs)
+    assert set(met(rounds).values()) == {1}
+
+
+def test_longest_paths_of_a_large_side_take_turns():
+    topology = Topology({"big": tuple(names(6)), "small": ("m0", "m1")}, {"big": "s", "small": "s"})
+    nodes = [*names(6), "m0", "m1"]
+    rounds = longest_paths(topology, nodes, 3, np.random.default_rng(1))
+    used = Counter(node for step in rounds for pair in step.pairs for node in pair)
+    assert [used[node] for node in names(6)] == [1] * 6
+
+
+def test_one_leaf_has_no_longest_paths():
+    assert longest_paths(tree(1, 4), names(4), 3, np.random.default_rng(1)) == ()
+
+
+def test_a_node_is_in_a_round_once():
+    with pytest.raises(NetproofError, match="n1 twice"):
+        PairRound((("n0", "n1"),), ("n1",))
+
+
+def test_a_way_through_the_tree_names_switches_and_uplinks():
+    topology = tree(2, 2)
+    assert topology.path("n0", "n1") == ("leaf0",)
+    assert set(topology.path("n0", "n2")) == {
+        "leaf0",
+        "leaf1",
+        "spine",
+        "uplink of leaf0",
+        "uplink of leaf1",
+    }
+    assert topology.path("n0", "unknown") == ()
+    assert topology.below["spine"] == ("n0", "n1", "n2", "n3")
+
+
+def test_switches_that_nothing_joins_have_no_way():
+    topology = Topology({"a": ("n0",), "b": ("n1",)})
+    assert topology.path("n0", "n1") == ()
+
+
+def test_a_topology_that_is_no_tree_is_refused():
+    with pytest.raises(NetproofError, match="above itself"):
+        Topology({"a": ("n0",)}, {"a": "b", "b": "a"})
+    with pytest.raises(NetproofError, match="n0 is on the leaves a and b"):
+        Topology({"a": ("n0",), "b": ("n0",)})
+
+
+def test_of_a_tournament_of_many_nodes_only_the_round_that_is_needed_is_made(monkeypatch):
+    made = []
+    check = PairRound.__post_init__
+    monkeypatch.setattr(PairRound, "__post_init__", lambda step: (made.append(step), check(step)))
+    rounds = tournament(names(1000))
+    assert len(rounds) == 999
+    assert_whole(rounds[700], names(1000))
+    assert len(made) == 1

@@ -1,0 +1,308 @@
+"""What is slow is accused with its size and place; what is not, is not; what is not known is so."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from made_pairs import Cluster, healthy, names, slow_nodes, slow_on_the_way, slow_pair, tree
+from scipy.special import stdtr
+
+from netproof.errors import NetproofError
+from netproof.pairs.accusation import MOST_JOINT_LOOKS, State, judge, nominal_levels, scale_factors
+from netproof.pairs.model import Kind, PairObservation
+from netproof.pairs.rounds import Mode, random_round, tournament
+from netproof.site.pair_settings import PairQuantity, PairSettings
+
+
+def told(judgement):
+    return [(accusation.kind, accusation.name) for accusation in judgement.accusations]
+
+
+def random_rounds(count: int, rounds: int, seed: int = 4):
+    random, before, steps = np.random.default_rng(seed), [], []
+    for _ in range(rounds):
+        steps.append(random_round(names(count), before, random))
+        before += steps[-1].pairs
+    return steps
+
+
+def test_a_node_at_half_rate_is_accused_with_its_rate_and_the_others_are_cleared():
+    judgement = Cluster(slow_nodes(0.5, "n7")).run(names(64))
+    assert told(judgement) == [(Kind.NODE, "n7")]
+    (effect,) = judgement.accusations[0].effects
+    low, high = effect.interval
+    assert low < 0.5 < high
+    assert high - low < 0.06
+    assert "% of the others' rate" in str(judgement.accusations[0])
+    states = {name: node.state for name, node in judgement.nodes.items()}
+    assert states.pop("n7") is State.ACCUSED
+    assert set(states.values()) == {State.CLEARED}
+    assert judgement.decided
+
+
+def test_half_rate_among_many_is_seen_in_two_rounds():
+    seen = Cluster(slow_nodes(0.5, "n7"), noise=0.05).all(random_rounds(1024, 2))
+    judgement = judge(seen, names(1024))
+    assert told(judgement) == [(Kind.NODE, "n7")]
+    assert judge([one for one in seen if one.round == 0], names(1024)).accusations == ()
+
+
+def test_a_whole_run_of_healthy_nodes_accuses_nobody_and_clears_all():
+    judgement = Cluster(healthy).run(names(32))
+    assert judgement.accusations == ()
+    assert {node.state for node in judgement.nodes.values()} == {State.CLEARED}
+
+
+def test_a_pair_is_accused_and_both_of_its_nodes_are_cleared():
+    steps = [*random_rounds(16, 6), *random_rounds(16, 1), *random_rounds(16, 1)]
+    pair = steps[0].pairs[0]
+    judgement = judge(Cluster(slow_pair(0.5, *pair)).all(steps), names(16))
+    assert [accusation.kind for accusation in judgement.accusations] == [Kind.PAIR]
+    assert set(judgement.accusations[0].nodes) == set(pair)
+    assert "both nodes are fine with others" in str(judgement.accusations[0])
+    assert all(judgement.nodes[node].state is State.CLEARED for node in pair)
+
+
+def test_a_pair_that_was_slow_once_is_suspected_and_not_accused():
+    steps = random_rounds(64, 4)
+    pair = steps[0].pairs[3]
+    judgement = judge(Cluster(slow_pair(0.5, *pair)).all(steps), names(64))
+    assert judgement.accusations == ()
+    assert [set(suspected) for suspected in judgement.suspected_pairs] == [set(pair)]
+    assert not judgement.decided
+
+
+def test_an_uplink_is_accused_and_its_nodes_are_fine_among_themselves():
+    topology = tree(4, 8)
+    slower = slow_on_the_way(0.5, topology, "uplink of leaf2")
+    judgement = Cluster(slower).run(names(32), topology=topology)
+    assert told(judgement) == [(Kind.UPLINK, "uplink of leaf2")]
+    assert judgement.accusations[0].nodes == topology.leaves["leaf2"]
+    assert all(node.state is State.CLEARED for node in judgement.nodes.values())
+
+
+def test_a_node_that_only_met_others_across_a_slow_uplink_is_not_accused_too():
+    topology = tree(4, 4)
+    cluster = Cluster(slow_on_the_way(0.5, topology, "uplink of leaf1"), seed=1)
+    judgement = cluster.run(names(16), topology=topology)
+    assert told(judgement) == [(Kind.UPLINK, "uplink of leaf1")]
+
+
+@pytest.mark.slow
+def test_a_node_that_is_slower_than_its_uplink_explains_is_accused_with_it():
+    topology = tree(4, 4)
+    behind = slow_on_the_way(0.5, topology, "uplink of leaf1")
+    slow = slow_nodes(0.5, "n4")
+    cluster = Cluster(lambda *pair: min(behind(*pair), slow(*pair)))
+    judgement = cluster.run(names(16), topology=topology)
+    assert told(judgement) == [(Kind.UPLINK, "uplink of leaf1"), (Kind.NODE, "n4")]
+
+
+@pytest.mark.slow
+def test_a_slow_leaf_is_told_from_its_uplink():
+    topology = tree(4, 8)
+    judgement = Cluster(slow_on_the_way(0.5, topology, "leaf2")).run(names(32), topology=topology)
+    assert told(judgement) == [(Kind.SWITCH, "leaf2")]
+    assert {judgement.nodes[node].state for node in topology.leaves["leaf2"]} == {State.UNDECIDED}
+    assert judgement.decided
+
+
+@pytest.mark.slow
+def test_most_nodes_of_a_leaf_are_not_the_leaf():
+    bad = names(5)
+    seen = Cluster(slow_nodes(0.5, *bad)).all(random_rounds(64, 8))
+    judgement = judge(seen, names(64), tree(8, 8))
+    assert sorted(told(judgement)) == [(Kind.NODE, name) for name in bad]
+
+
+def test_of_two_leaves_it_says_that_either_uplink_fits():
+    topology = tree(2, 4)
+    slower = slow_on_the_way(0.5, topology, "uplink of leaf1")
+    seen = Cluster(slower).all([*random_rounds(8, 6), *random_rounds(8, 6, seed=9)])
+    (accusation,) = judge(seen, names(8), topology).accusations
+    assert accusation.kind in (Kind.UPLINK, Kind.SWITCH)
+    assert {accusation.name, *accusation.alternatives} >= {"uplink of leaf0", "uplink of leaf1"}
+    assert "fits equally well" in str(accusation)
+
+
+@pytest.mark.slow
+def test_nodes_that_are_fine_among_themselves_are_a_group_where_no_topology_says_so():
+    topology = tree(4, 8)
+    slower = slow_on_the_way(0.5, topology, "uplink of leaf2")
+    judgement = judge(Cluster(slower).all(random_rounds(32, 16)), names(32))
+    assert [accusation.kind for accusation in judgement.accusations] == [Kind.GROUP]
+    assert set(judgement.accusations[0].nodes) == set(topology.leaves["leaf2"])
+
+
+def test_two_slow_nodes_are_two_accusations_even_where_they_meet():
+    judgement = judge(Cluster(slow_nodes(0.5, "n0", "n1")).all(tournament(names(16))), names(16))
+    assert sorted(told(judgement)) == [(Kind.NODE, "n0"), (Kind.NODE, "n1")]
+
+
+def test_a_third_of_the_nodes_can_be_slow():
+    bad = names(5)
+    judgement = judge(Cluster(slow_nodes(0.5, *bad)).all(random_rounds(16, 12)), names(16))
+    assert sorted(told(judgement)) == [(Kind.NODE, name) for name in bad]
+
+
+def test_of_four_nodes_the_slow_one_is_named_once_the_noise_is_known():
+    judgement = Cluster(slow_nodes(0.5, "n2")).run(names(4))
+    assert told(judgement) == [(Kind.NODE, "n2")]
+    early = judge(Cluster(slow_nodes(0.5, "n2")).all([tournament(names(4))[0]]), names(4))
+    assert early.accusations == ()
+    assert {node.state for node in early.nodes.values()} == {State.UNDECIDED}
+
+
+def test_one_disturbed_launch_accuses_nobody():
+    def disturbed(one, other, number):
+        return 0.3 if number == 1 and one < "n3" else 1.0
+
+    judgement = Cluster(disturbed).run(names(32))
+    assert judgement.accusations == ()
+
+
+def test_a_slow_round_is_no_slow_node():
+    judgement = Cluster(lambda one, other, number: 0.2 if number == 2 else 1.0).run(names(16))
+    assert judgement.accusations == ()
+    assert judgement.decided
+
+
+def test_measurements_that_were_disturbed_are_left_out_and_counted():
+    cluster = Cluster(slow_nodes(0.5, "n3"))
+    seen = [
+        PairObservation(one.round, one.nodes, None, one.rate_mb_s, disturbed="n3" in one.nodes)
+        for one in cluster.all(random_rounds(32, 6))
+    ]
+    judgement = judge(seen, names(32))
+    assert judgement.disturbed == 6
+    assert judgement.accusations == ()
+    assert judgement.nodes["n3"].state is State.UNDECIDED
+    assert judgement.nodes["n3"].reason == "rate: not measured"
+
+
+def test_what_is_smaller_than_what_counts_is_cleared():
+    cluster = Cluster(slow_nodes(0.96, "n3"), noise=0.005)
+    judgement = cluster.run(names(32))
+    assert judgement.accusations == ()
+    assert judgement.nodes["n3"].state is State.CLEARED
+    strict = judge(cluster.all(random_rounds(32, 4)), names(32), None, PairSettings(slower=0.02))
+    assert told(strict) == [(Kind.NODE, "n3")]
+
+
+@pytest.mark.slow
+def test_a_fast_node_is_not_accused():
+    judgement = Cluster(slow_nodes(1.5, "n3")).run(names(32))
+    assert judgement.accusations == ()
+
+
+@pytest.mark.slow
+def test_nodes_that_differ_by_nature_are_not_accused_for_it():
+    own = dict(zip(names(64), np.random.default_rng(3).normal(0, 0.03, 64), strict=True))
+
+    def differ(one, other, _):
+        return math.exp(min(own[one], own[other]))
+
+    judgement = judge(Cluster(differ, noise=0.003).all(random_rounds(64, 16)), names(64))
+    assert judgement.accusations == ()
+    assert judgement.noise[0].nodes_share > 0.005
+
+
+def test_latency_and_rate_are_judged_each_by_itself():
+    judgement = Cluster(slow_nodes(0.5, "n3")).run(names(32), latency=True)
+    assert told(judgement) == [(Kind.NODE, "n3")]
+    assert [effect.quantity for effect in judgement.accusations[0].effects] == [PairQuantity.RATE]
+    assert {noise.quantity for noise in judgement.noise} == {
+        PairQuantity.LATENCY,
+        PairQuantity.RATE,
+    }
+    assert len(judgement.nodes["n5"].effects) == 2
+
+
+def test_a_node_with_a_long_latency_is_accused_with_its_time():
+    random = np.random.default_rng(1)
+    seen = [
+        PairObservation(
+            number, pair, 50 * (2 if "n3" in pair else 1) * math.exp(0.05 * random.normal())
+        )
+        for number, step in enumerate(random_rounds(32, 6))
+        for pair in step.pairs
+    ]
+    (accusation,) = judge(seen, names(32)).accusations
+    assert accusation.name == "n3"
+    assert accusation.effects[0].ratio == pytest.approx(2, rel=0.1)
+    assert "of the others' time" in str(accusation)
+
+
+@pytest.mark.parametrize("count", [2, 3])
+def test_fewer_than_two_pairs_at_a_time_say_nothing(count):
+    judgement = Cluster(slow_nodes(0.5, "n0")).run(names(count))
+    assert judgement.accusations == ()
+    assert {node.state for node in judgement.nodes.values()} == {State.NOT_COMPARED}
+    assert judgement.nodes["n0"].reason == f"too few nodes to compare with each other ({count})"
+    assert judgement.decided
+
+
+def test_nothing_measured_is_nothing_decided():
+    judgement = judge((), names(4))
+    assert {node.state for node in judgement.nodes.values()} == {State.UNDECIDED}
+    assert judgement.rounds == 0
+    assert not judgement.decided
+
+
+def test_a_node_that_was_not_measured_is_undecided():
+    judgement = judge(Cluster(healthy).all(random_rounds(32, 8)), [*names(32), "n99"])
+    assert judgement.nodes["n99"].state is State.UNDECIDED
+    assert "not measured" in judgement.nodes["n99"].reason
+
+
+def test_a_run_without_noise_is_held_to_the_resolution():
+    judgement = Cluster(slow_nodes(0.5, "n3"), noise=0.0, drift=0.0).run(names(16))
+    assert told(judgement) == [(Kind.NODE, "n3")]
+    assert judgement.noise[0].share == PairSettings().resolution
+
+
+def test_names_are_unique_and_figures_are_sound():
+    with pytest.raises(NetproofError, match="twice"):
+        judge((), ["a", "a"])
+    with pytest.raises(NetproofError, match="two different nodes"):
+        PairObservation(0, ("a", "a"), 1.0)
+    with pytest.raises(NetproofError, match="neither a time nor a rate"):
+        PairObservation(0, ("a", "b"))
+    with pytest.raises(NetproofError, match=r"rate_mb_s is 0.0, and has to be above 0"):
+        PairObservation(3, ("a", "b"), 1.0, 0.0)
+
+
+def test_paths_find_an_uplink_by_the_topology():
+    topology = tree(4, 4)
+    slower = slow_on_the_way(0.5, topology, "uplink of leaf1")
+    judgement = Cluster(slower).run(names(16), mode=Mode.PATHS, topology=topology)
+    assert told(judgement) == [(Kind.UPLINK, "uplink of leaf1")]
+
+
+def test_levels_together_spend_the_error():
+    looks = np.random.default_rng(1).normal(size=(100_000, 16)).cumsum(axis=1)
+    levels = nominal_levels(0.01, 16)
+    crossed = stdtr(math.inf, -looks / np.sqrt(np.arange(1, 17))) <= np.array(levels)
+    assert crossed.any(axis=1).mean() == pytest.approx(0.01, abs=0.0012)
+    assert sum(nominal_levels(0.01, MOST_JOINT_LOOKS + 1)) == pytest.approx(0.01)
+
+
+@pytest.mark.parametrize("freedom", [2, 5, 30, 1000])
+def test_what_the_scale_may_be_makes_students_distribution_of_the_normal_one(freedom):
+    factors, shares = scale_factors(freedom)
+    for deviate in (2.0, 5.0):
+        mean = float(shares @ stdtr(math.inf, -deviate / factors))
+        assert mean == pytest.approx(float(stdtr(freedom, -deviate)), rel=0.01)
+
+
+@pytest.mark.parametrize("rounds", [3, 6, 16])
+def test_a_node_ten_times_slower_is_told_from_noise_however_many_rounds_there_are(rounds):
+    """Before it is found, what it does to two pairs a round is all that the noise is known by."""
+    cluster = Cluster(slow_nodes(0.115, "n0"), noise=0.02, drift=0.02)
+    cluster.all(random_rounds(4, rounds))
+    judgement = judge(cluster.seen, names(4))
+    if rounds > 3:
+        assert told(judgement) == [(Kind.NODE, "n0")]
+    assert all(noise.share is not None for noise in judgement.noise)

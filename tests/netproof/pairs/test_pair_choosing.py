@@ -1,0 +1,313 @@
+"""The next round is the one that tells most, and none is made once all is known."""
+
+from __future__ import annotations
+
+import itertools
+from collections import Counter
+
+import numpy as np
+import pytest
+from made_pairs import Cluster, healthy, names, slow_nodes, slow_on_the_way, slow_pair, tree
+
+from netproof.errors import NetproofError
+from netproof.pairs.accusation import State, judge
+from netproof.pairs.alone import Recovery, alone
+from netproof.pairs.model import LEAST_NODES, Kind, PairObservation
+from netproof.pairs.rounds import (
+    MOST_BOTH_WAYS,
+    Mode,
+    PairRound,
+    both_ways_round,
+    confirming_rounds,
+    evenly,
+    next_round,
+    stream_rounds,
+)
+from netproof.pairs.topology import Topology
+from netproof.site.pair_settings import PairQuantity, PairSettings
+
+
+def first(mode=Mode.QUICK, count=8, **given):
+    return next_round(mode, names(count), (), judge((), names(count)), **given)
+
+
+def test_the_same_arguments_give_the_same_round_and_seeds_others():
+    assert first(count=64) == first(count=64)
+    assert first(count=64) != first(count=64, seed=1)
+    assert first(count=64) != first(count=64, done=1)
+
+
+def test_full_is_the_tournament():
+    cluster = Cluster(healthy)
+    judgement = cluster.run(names(6), mode=Mode.FULL, settings=PairSettings(rounds=5))
+    assert len({frozenset(seen.nodes) for seen in cluster.seen}) == 15
+    assert judgement.rounds == 5
+
+
+def test_quick_ends_when_all_is_decided_or_the_limit_is_reached():
+    quiet, loud = Cluster(healthy, noise=0.01), Cluster(healthy, noise=0.5)
+    assert quiet.run(names(64)).rounds == 2
+    judgement = loud.run(names(16), settings=PairSettings(rounds=5))
+    assert judgement.rounds == 5
+    assert not judgement.decided
+
+
+@pytest.mark.parametrize("mode", list(Mode))
+@pytest.mark.parametrize(("count", "pairs"), [(2, 1), (3, 3)])
+def test_each_pair_of_too_few_nodes_is_measured_three_times_and_no_more(count, pairs, mode):
+    cluster = Cluster(healthy)
+    judgement = cluster.run(names(count), mode=mode)
+    assert len({seen.round for seen in cluster.seen}) == 3 * pairs
+    met = Counter(frozenset(seen.nodes) for seen in cluster.seen)
+    assert set(met.values()) == {3}
+    assert judgement.decided
+    assert confirming_rounds(names(count), judgement, cluster.seen) == ()
+    streams = Counter(step.pairs[0] for step in stream_rounds(names(count), judgement))
+    assert streams == dict.fromkeys(itertools.permutations(names(count), 2), 3)
+
+
+@pytest.mark.parametrize("noise", [0.001, 0.01])
+def test_two_pairs_at_once_are_what_it_takes_to_clear_a_node(noise):
+    """Of fewer than four none is ever cleared, however quiet the network."""
+    for count in range(2, 7):
+        judgement = Cluster(healthy, noise=noise).run(names(count))
+        states = {node.state for node in judgement.nodes.values()}
+        assert states == {State.CLEARED if count >= LEAST_NODES else State.NOT_COMPARED}
+    assert LEAST_NODES == 4
+
+
+def test_of_too_few_nodes_one_that_was_not_measured_is_undecided():
+    (seen,) = Cluster(healthy).all([PairRound((("n0", "n1"),))])
+    states = {name: node.state for name, node in judge([seen], names(3)).nodes.items()}
+    assert states == {
+        "n0": State.NOT_COMPARED,
+        "n1": State.NOT_COMPARED,
+        "n2": State.UNDECIDED,
+    }
+
+
+def test_a_failed_launch_counts_as_done():
+    assert first(done=15) is not None
+    assert first(done=16) is None
+
+
+@pytest.mark.slow
+def test_a_suspected_pair_is_measured_again_until_it_is_known():
+    cluster = Cluster()
+    start = first(count=32)
+    cluster.slower = slow_pair(0.5, *start.pairs[0])
+    judgement = cluster.run(names(32))
+    assert [set(one.nodes) for one in judgement.accusations] == [set(start.pairs[0])]
+    assert judgement.rounds <= 6
+
+
+def test_paths_need_a_topology():
+    with pytest.raises(NetproofError, match="needs a topology"):
+        first(Mode.PATHS)
+
+
+def test_paths_are_across_and_within_in_turn():
+    topology = tree(4, 4)
+    cluster = Cluster(healthy)
+    cluster.run(names(16), mode=Mode.PATHS, topology=topology)
+    lengths = {
+        number: {len(topology.path(*seen.nodes)) for seen in cluster.seen if seen.round == number}
+        for number in range(4)
+    }
+    assert lengths == {0: {5}, 1: {1}, 2: {5}, 3: {1}}
+
+
+def test_one_leaf_has_paths_within_it_alone():
+    judgement = Cluster(healthy).run(names(8), mode=Mode.PATHS, topology=tree(1, 8))
+    assert judgement.decided
+
+
+def confirmed(slower_among_others, slower_alone, topology=None):
+    cluster = Cluster(slower_among_others)
+    nodes = names(16)
+    judgement = cluster.run(nodes, topology=topology)
+    cluster.slower = slower_alone
+    steps = confirming_rounds(nodes, judgement, cluster.seen)
+    assert all(step.alone and len(step.pairs) == 1 for step in steps)
+    for step in steps:
+        cluster.drift = 0.0
+        cluster.measure(step)
+    return alone(cluster.seen, judgement)
+
+
+def test_a_slow_port_stays_slow_alone():
+    (one,) = confirmed(slow_nodes(0.5, "n3"), slow_nodes(0.5, "n3"))
+    assert "n3" in one.pair
+    assert one.recovery is Recovery.STAYS
+    assert one.effects[0].ratio == pytest.approx(0.5, rel=0.1)
+
+
+def test_an_oversubscribed_uplink_recovers_alone():
+    topology = tree(4, 4)
+    slower = slow_on_the_way(0.5, topology, "uplink of leaf1")
+    (one,) = confirmed(slower, healthy, topology)
+    assert len({topology.leaf_of[node] for node in one.pair}) == 2
+    assert one.recovery is Recovery.RECOVERS
+
+
+def test_nothing_accused_is_nothing_to_confirm():
+    cluster = Cluster(healthy)
+    judgement = cluster.run(names(16))
+    assert confirming_rounds(names(16), judgement, cluster.seen) == ()
+    assert alone(cluster.seen, judgement) == ()
+
+
+def test_without_pairs_to_compare_with_it_is_undecided():
+    cluster = Cluster(slow_nodes(0.5, "n3"))
+    judgement = cluster.run(names(16))
+    step = confirming_rounds(names(16), judgement, cluster.seen)[0]
+    cluster.measure(step)
+    (one,) = alone(cluster.seen, judgement)
+    assert one.recovery is Recovery.UNDECIDED
+    assert "too few launches alone" in one.reason
+
+
+def both_ways(cluster: Cluster, topology: Topology) -> int:
+    """Measures both ways until no more is needed; how many rounds that took."""
+    made = 0
+    nodes = [node for below in topology.leaves.values() for node in below]
+    while (step := both_ways_round(nodes, cluster.seen, topology, made=made)) is not None:
+        cluster.measure_both_ways(step)
+        made += 1
+    return made
+
+
+def test_an_uplink_that_only_shows_while_both_nodes_send_is_named_and_no_node():
+    topology = tree(4, 4)
+    cluster = Cluster(healthy, noise=0.01, drift=0.01)
+    assert not cluster.run(names(16), topology=topology).accusations
+    cluster.slower = slow_on_the_way(0.5, topology, "uplink of leaf2")
+    assert both_ways(cluster, topology) == 4
+    judgement = judge(cluster.seen, names(16), topology)
+    (one,) = judgement.accusations
+    assert (one.kind, one.name, one.alternatives) == (Kind.UPLINK, "uplink of leaf2", ())
+    assert str(one.effects[0]).startswith("50")
+    assert "rate both ways" in str(one)
+    assert judgement.decided
+    assert {state.state for state in judgement.nodes.values()} == {"cleared"}
+    # Alone the pairs have all that their links carry: one way at a time tells that.
+    cluster.slower = healthy
+    for step in confirming_rounds(names(16), judgement, cluster.seen):
+        cluster.measure(step)
+    found = alone(cluster.seen, judgement)
+    assert {one.recovery for one in found} == {Recovery.RECOVERS}
+
+
+def test_a_node_that_is_slow_both_ways_is_left_to_the_other_rounds():
+    topology = tree(4, 4)
+    cluster = Cluster(healthy, noise=0.01)
+    cluster.run(names(16), topology=topology)
+    cluster.slower = slow_nodes(0.5, "n5")
+    both_ways(cluster, topology)
+    assert not judge(cluster.seen, names(16), topology).accusations
+
+
+@pytest.mark.slow
+def test_rounds_both_ways_accuse_nobody_of_a_healthy_network():
+    topology = tree(4, 4)
+    for seed in range(60):
+        cluster = Cluster(healthy, noise=0.03, seed=seed)
+        cluster.run(names(16), topology=topology)
+        both_ways(cluster, topology)
+        assert not judge(cluster.seen, names(16), topology).accusations
+
+
+def test_an_uplink_that_is_told_both_ways_is_not_told_again_as_its_leaf():
+    """One way at a time it is some slower too, and two rounds do not tell it from its leaf."""
+    topology = tree(4, 4)
+    nodes = names(16)
+    across = [(f"n{n}", f"n{n + 8}") for n in range(8)]
+    other = [(f"n{n}", f"n{(n + 4) % 16}") for n in (0, 1, 2, 3, 8, 9, 10, 11)]
+    cluster = Cluster(slow_on_the_way(0.8, topology, "uplink of leaf0"), noise=0.004, drift=0.01)
+    cluster.all([PairRound(tuple(across)), PairRound(tuple(other)), PairRound(tuple(across))])
+    (one,) = judge(cluster.seen, nodes, topology).accusations
+    assert len({one.name, *one.alternatives} & {"leaf0", "switch leaf0", "uplink of leaf0"}) == 2
+    cluster.slower = slow_on_the_way(0.5, topology, "uplink of leaf0")
+    both_ways(cluster, topology)
+    (one,) = judge(cluster.seen, nodes, topology).accusations
+    assert (one.kind, one.name, one.alternatives) == (Kind.UPLINK, "uplink of leaf0", ())
+    assert {effect.quantity for effect in one.effects} == {
+        PairQuantity.RATE,
+        PairQuantity.BOTH_WAYS,
+    }
+
+
+def shared_uplinks(cluster: Cluster, topology: Topology, carries: dict[str, float]) -> None:
+    """Measures both ways on uplinks that carry so many pairs at full rate, shared evenly."""
+    nodes = [node for below in topology.leaves.values() for node in below]
+    leaf, made = topology.leaf_of, 0
+    while (step := both_ways_round(nodes, cluster.seen, topology, made=made)) is not None:
+        across = [pair for pair in step.pairs if leaf[pair[0]] != leaf[pair[1]]]
+        load = Counter(leaf[node] for pair in across for node in pair)
+        cluster.slower = lambda one, other, _, load=load: (
+            1.0
+            if leaf[one] == leaf[other]
+            else min(1.0, *(carries[leaf[node]] / load[leaf[node]] for node in (one, other)))
+        )
+        cluster.measure_both_ways(step)
+        made += 1
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("sizes", [(8, 8, 8, 5), (8, 8, 8, 8), (8, 5, 5, 5), (9, 8, 8, 8)])
+def test_uplinks_that_carry_half_are_none_of_them_slow_however_many_nodes_are_there(sizes):
+    nodes = iter(names(sum(sizes)))
+    leaves = {f"leaf{n}": tuple(itertools.islice(nodes, size)) for n, size in enumerate(sizes)}
+    topology = Topology(leaves, dict.fromkeys(leaves, "spine"))
+    every = names(sum(sizes))
+    cluster = Cluster(healthy, noise=0.01)
+    cluster.run(every, topology=topology)
+    shared_uplinks(cluster, topology, dict.fromkeys(leaves, 4.0))
+    assert not judge(cluster.seen, every, topology).accusations
+    slow = Cluster(healthy, noise=0.01, seed=2)
+    slow.run(every, topology=topology)
+    shared_uplinks(slow, topology, dict.fromkeys(leaves, 4.0) | {"leaf2": 2.0})
+    (one,) = judge(slow.seen, every, topology).accusations
+    assert one.name == "uplink of leaf2"
+
+
+def test_as_many_nodes_are_taken_of_each_leaf_and_leaves_of_each_side():
+    random = np.random.default_rng(1)
+    leaves = {
+        "a1": tuple(f"a1-{n}" for n in range(4)),
+        "a2": tuple(f"a2-{n}" for n in range(4)),
+        "a3": tuple(f"a3-{n}" for n in range(4)),
+        "b1": tuple(f"b1-{n}" for n in range(4)),
+        "b2": tuple(f"b2-{n}" for n in range(6)),
+        "b3": ("b3-0",),
+    }
+    above = {leaf: leaf[0] for leaf in leaves} | {"a": "top", "b": "top"}
+    nodes = [node for below in leaves.values() for node in below]
+    for _ in range(20):
+        taken = evenly(Topology(leaves, above), nodes, random)
+        counts = Counter(node.partition("-")[0] for node in taken)
+        assert set(counts.values()) == {4}
+        assert sorted(leaf[0] for leaf in counts) == ["a", "a", "b", "b"]
+    assert evenly(Topology({}), [], random) == []
+
+
+def test_disturbed_rounds_both_ways_are_made_again_up_to_a_limit():
+    topology = tree(3, 4)
+    seen: list[PairObservation] = []
+    for made in range(MOST_BOTH_WAYS):
+        step = both_ways_round(names(12), seen, topology, made=made)
+        seen += [
+            PairObservation(made, pair, both_ways_mb_s=1.0, disturbed=True) for pair in step.pairs
+        ]
+    assert both_ways_round(names(12), seen, topology, made=MOST_BOTH_WAYS) is None
+    noise = judge(seen, names(12), topology).noise
+    assert PairQuantity.BOTH_WAYS not in {one.quantity for one in noise}
+
+
+@pytest.mark.parametrize(
+    "topology",
+    [Topology({"one": tuple(names(8))}), tree(2, 4), tree(8, 1), Topology({})],
+    ids=["one leaf", "two leaves", "a node each", "no leaves"],
+)
+def test_where_no_uplinks_can_be_compared_none_is_made(topology):
+    assert both_ways_round(names(8), (), topology, made=0) is None
