@@ -16,7 +16,7 @@ from ci.progress.course import clock
 from ci.progress.following import end_of, follow
 from ci.progress.past import by_past
 from netproof.present import tables
-from netproof.verdict.exit_status import CANNOT_JUDGE
+from netproof.verdict.exit_status import CANNOT
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -41,7 +41,7 @@ def main(arguments: Sequence[str]) -> int:
     except OSError as error:
         why = f"{error.filename or given.log}: {error.strerror or error}"
         tables.say(tables.console(stderr=True), f"ci/progress: {why}", "red")
-        return CANNOT_JUDGE
+        return CANNOT
     failed = f", {course.bad} failed" if course.bad else ""
     took = clock(time.monotonic() - began)
     tables.say(out, f"{course.done} of {course.tests} tests ran in {took}{failed}")

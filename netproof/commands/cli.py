@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
+from typer.core import TyperGroup
 
 from netproof.commands import (
     compare,
@@ -21,13 +22,37 @@ from netproof.commands import (
     tuning,
 )
 
+EXITS = "Exit status: 0 passed, 1 failed, 2 usage or environment, 3 inconclusive or incomplete."
+
+
+class Grouped(TyperGroup):
+    """List verbs by what they are for."""
+
+    def format_commands(self, ctx: typer.Context, formatter: Any) -> None:
+        """Write a section for each group."""
+        for heading, verbs in GROUPS.items():
+            with formatter.section(heading):
+                formatter.write_dl(
+                    [(name, self.commands[name].get_short_help_str(100)) for name in verbs]
+                )
+
+
 app = typer.Typer(
+    cls=Grouped,
     help="Acceptance testing for cluster interconnects.",
+    epilog=EXITS,
     no_args_is_help=True,
-    add_completion=False,
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
 )
+
+
+def _print_version(asked: bool) -> None:
+    if asked:
+        from importlib.metadata import version
+
+        print(f"netproof {version('netproof')}")
+        raise typer.Exit
 
 
 @app.callback()
@@ -35,11 +60,20 @@ def _netproof(
     debug: Annotated[  # entry.run takes it, wherever it stands.
         bool, typer.Option(entry.DEBUG, help="Of an error, show where in netproof it came up.")
     ] = False,
+    version: Annotated[
+        bool, typer.Option("--version", is_eager=True, callback=_print_version, help="Print it.")
+    ] = False,
 ) -> None:
     """Acceptance testing for cluster interconnects."""
 
 
-# In the order in which help lists them.
+GROUPS = {
+    "Set up": ("site", "references"),
+    "Run": ("run", "nightly", "measure"),
+    "Read": ("verdict", "report", "compare", "history"),
+    "Investigate": ("diagnose", "judge"),
+    "Store": ("store",),
+}
 VERBS = {
     "site": (
         "Write, check and show a site's configuration.",
@@ -49,6 +83,7 @@ VERBS = {
         "Derive references from sessions, and show what each bound risks.",
         {"derive": references.derive, "risk": references.risk},
     ),
+    "run": nightly.run,
     "nightly": nightly.nightly,
     "measure": (
         "Measure what is no acceptance, or read what was measured: no verdict reads it.",
@@ -82,7 +117,8 @@ VERBS = {
 
 def _add(parent: typer.Typer, name: str, function: object) -> None:
     if not isinstance(function, tuple):
-        parent.command(name)(function)
+        lines = "\n".join(f"  netproof {example}" for example in function.examples)
+        parent.command(name, epilog=f"\b\nExamples:\n{lines}\n\n{EXITS}")(function)
         return
     text, verbs = function
     kind = {"cls": history.HistoryVerbs} if name == "history" else {"no_args_is_help": True}

@@ -35,7 +35,12 @@ LABEL = "label="
 _NOT_COMPARED = "none"
 
 
-@verb("cannot compare")
+@verb(
+    "cannot compare",
+    "compare reports/run-1.json reports/run-2.json",
+    "compare newest --by partition --store store",
+    "compare --label kernel=6.1 kernel=6.6 --store store --to page",
+)
 def compare(
     first: Annotated[
         Path | None,
@@ -72,7 +77,7 @@ def compare(
     folder: PageOption = None,
     form: FormatOption = Form.TEXT,
 ) -> int:
-    """Compare sessions, partitions or environments. Exit 0: shown, 2: cannot be compared."""
+    """Compare sessions, partitions or environments."""
     if by is not None:
         if second is not None or label is not None:
             raise typer.BadParameter("takes one session, and no --label", param_hint="--by")

@@ -13,7 +13,12 @@ from netproof.errors import NetproofError
 from netproof.measurement.transports import Transport
 
 
-@verb("cannot judge")
+@verb(
+    "cannot judge",
+    "judge osu_*.txt --link 100G",
+    "judge --as '{system}-{mpi}/{benchmark}' results/*/*.txt --to page",
+    "judge --parse imb.txt",
+)
 def judge(
     files: Annotated[list[Path], typer.Argument(help="Output of a benchmark, IMB for instance.")],
     parse: Annotated[
@@ -54,7 +59,7 @@ def judge(
     folder: PageOption = None,
     form: FormatOption = Form.TEXT,
 ) -> int:
-    """Judge output files from any harness. Exit 0: passed, 1: failed, 2: cannot be judged."""
+    """Judge output files from any harness."""
     if parse:
         if pattern or names or baseline or link or folder or form is Form.JSON:
             raise typer.BadParameter("--parse judges nothing: only --bidirectional goes with it")

@@ -66,7 +66,11 @@ def _selection(
         raise typer.BadParameter(str(error), param_hint="--case") from error
 
 
-@verb("cannot follow")
+@verb(
+    "cannot follow",
+    "history --store store",
+    "history mycluster:gige --case alltoall --to series.html --store store",
+)
 def show(
     store: StoreOption,
     arguments: Annotated[
@@ -109,7 +113,7 @@ def show(
     ] = None,
     form: FormatOption = Form.TEXT,
 ) -> int:
-    """Show what changed, or the series of cases. Exit 0: nothing worse, 1: worse, 2: cannot be."""
+    """Show what changed, or the series of cases."""
     session, system = session_and_system(arguments, store)
     system, selection = _selection(case, system, environment, quantity)
     from netproof.history import judging
@@ -151,7 +155,10 @@ def show(
     return shown.status
 
 
-@verb("not accepted")
+@verb(
+    "not accepted",
+    "history accept newest mycluster:gige --reason 'MTU 1400' --name 'J. Doe' --store store",
+)
 def accept(
     store: StoreOption,
     arguments: Annotated[
@@ -168,7 +175,7 @@ def accept(
     environment: EnvironmentOption = None,
     quantity: QuantityOption = None,
 ) -> int:
-    """Record in the store that a change is intended. Exit 0: recorded, 2: cannot be recorded."""
+    """Record in the store that a change is intended."""
     session, system = session_and_system(arguments, store)
     if session is None:
         raise typer.BadParameter("name the first SESSION at the new level, or newest")

@@ -45,7 +45,7 @@ WhereArgument = Annotated[
 
 REFRAME = "reframe"
 STDERR = 2
-SHOWN, BEYOND, UNDECIDED = 0, 1, 2
+SHOWN, BEYOND, UNDECIDED = 0, 1, 3
 """Exit statuses: a result within its bounds, one beyond a bound, none or an inconclusive one."""
 
 
@@ -210,7 +210,11 @@ def place_or_report(subject: str, environment: str | None) -> tuple[str | None, 
     return where, report
 
 
-@verb("load is inconclusive")
+@verb(
+    "load is inconclusive",
+    "measure load mycluster:ib -p openmpi",
+    "measure load reports/load/run-1.json --to page",
+)
 def load(
     subject: WhereArgument,
     environment: EnvironmentOption = None,
@@ -276,7 +280,10 @@ def _measured_load(where: Where, victims: str, aggressors: str, nodes: int, roun
     return where.measure("load.py", settings, FOLDER, where.partition, what)
 
 
-@verb("tails are inconclusive")
+@verb(
+    "tails are inconclusive",
+    "measure tails mycluster:ib -p openmpi --seconds 300",
+)
 def tails(
     subject: WhereArgument,
     environment: EnvironmentOption = None,
@@ -312,7 +319,10 @@ def tails(
     return UNDECIDED if any(found.undecided for _, found in several) else SHOWN
 
 
-@verb("GPCNeT is inconclusive")
+@verb(
+    "GPCNeT is inconclusive",
+    "measure gpcnet mycluster:ib -p openmpi",
+)
 def gpcnet(
     subject: WhereArgument,
     environment: EnvironmentOption = None,

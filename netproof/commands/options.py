@@ -176,10 +176,11 @@ def session_and_system(
     return (sessions[0] if sessions else None), system
 
 
-def verb(cannot: str) -> Callable[[Callable[..., int]], Callable[..., None]]:
+def verb(cannot: str, *examples: str) -> Callable[[Callable[..., int]], Callable[..., None]]:
     """Make a function that returns an exit status a verb.
 
-    A NetproofError is printed with ``cannot`` before it, and the status is 2.
+    A NetproofError is printed with ``cannot`` before it, and the status is 2. ``examples``: command
+    lines without the program, for help.
     """
 
     def decorated(function: Callable[..., int]) -> Callable[..., None]:
@@ -191,6 +192,7 @@ def verb(cannot: str) -> Callable[[Callable[..., int]], Callable[..., None]]:
                 status = refused(cannot, error)
             raise typer.Exit(status)
 
+        call.examples = examples
         return call
 
     return decorated

@@ -12,6 +12,7 @@ import typer
 
 from netproof.commands.options import Form, FormatOption, subjects, verb
 from netproof.errors import NetproofError
+from netproof.verdict.exit_status import INCONCLUSIVE, PASSED
 
 if TYPE_CHECKING:
     from netproof.session.session import Session
@@ -27,7 +28,11 @@ SessionsArgument = Annotated[
 ]
 
 
-@verb("cannot derive references")
+@verb(
+    "cannot derive references",
+    "references derive reports/run-*.json",
+    "references derive reports/run-*.json mycluster:gige --write",
+)
 def derive(
     arguments: SessionsArgument,
     write: Annotated[
@@ -58,7 +63,7 @@ def derive(
         bool, typer.Option("--per-size", help="Also bound the time at every size.")
     ] = False,
 ) -> int:
-    """Derive references and show what changes. Exit 0: derived, 2: not, or not all of them."""
+    """Derive references and show what changes."""
     sessions, system = subjects(arguments, most=None)
     from netproof.intake import writing
     from netproof.present import tables
@@ -154,7 +159,10 @@ def _style(line: str) -> str:
     return {"+": "green", "-": "red", "@": "cyan"}.get(line[:1], "")
 
 
-@verb("no risks")
+@verb(
+    "no risks",
+    "references risk reports/run-*.json --margin 0.2",
+)
 def risk(
     arguments: SessionsArgument,
     margin: Annotated[
@@ -168,7 +176,7 @@ def risk(
     ] = 0.1,
     form: FormatOption = Form.TEXT,
 ) -> int:
-    """Print what buyer and seller risk by each bound. Exit 0: all of it, 2: not, or not all."""
+    """Print what buyer and seller risk by each bound."""
     sessions, system = subjects(arguments, most=None)
     from netproof.present import documents, risks, tables
     from netproof.verdict.risk import risks_of_sessions
@@ -185,4 +193,4 @@ def risk(
         documents.write(document, sys.stdout)
     else:
         risks.print_risks(found, without, margin, tables.console())
-    return 2 if without or not found else 0
+    return INCONCLUSIVE if without or not found else PASSED

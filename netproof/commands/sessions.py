@@ -37,7 +37,12 @@ if TYPE_CHECKING:
 PAIRS = "pairs.py"
 
 
-@verb("cannot judge")
+@verb(
+    "cannot judge",
+    "verdict",
+    "verdict reports/run-3.json mycluster:gige --all",
+    "verdict newest --store store --format json",
+)
 def verdict(
     arguments: SessionArguments = None,
     store: SessionStoreOption = None,
@@ -60,7 +65,7 @@ def verdict(
     power: PowerOption = False,
     form: FormatOption = Form.TEXT,
 ) -> int:
-    """Print the verdict on a session. Exit 0: passed, 1: failed, 2: cannot be judged."""
+    """Print the verdict on a session."""
     asked = alongside(alongside_stored, store, max_age, leave_out_marked)
     if again and asked is not None:
         raise typer.BadParameter("--again and --alongside-stored do not go together")
@@ -97,19 +102,27 @@ def verdict(
 
         print_session(judged, out)
     else:
-        tables.print_verdict(
-            judged.verdict,
-            out,
-            recurring=judged.recurring,
-            differences=judged.beyond_nodes,
-            unread=judged.unread,
-        )
-        tables.say(out, f"session {judged.session.path}")
+        print_verdict(judged)
     if again:
         _print_changed(judged, out)
     if power:
         print_power(powers, out)
     return judged.verdict.status
+
+
+def print_verdict(judged: JudgedSession) -> None:
+    """Print the verdict on a session, and where it is."""
+    from netproof.present import tables
+
+    out = tables.console()
+    tables.print_verdict(
+        judged.verdict,
+        out,
+        recurring=judged.recurring,
+        differences=judged.beyond_nodes,
+        unread=judged.unread,
+    )
+    tables.say(out, f"session {judged.session.path}")
 
 
 def _print_changed(judged: JudgedSession, out: Console) -> None:
@@ -140,7 +153,11 @@ def _print_changed(judged: JudgedSession, out: Console) -> None:
         say(out, f"CHANGED {sentence}", "yellow")
 
 
-@verb("no report")
+@verb(
+    "no report",
+    "report",
+    "report newest --store store --to pages --format html,pdf,csv",
+)
 def report(
     arguments: SessionArguments = None,
     store: SessionStoreOption = None,
@@ -162,7 +179,7 @@ def report(
     ] = None,
     power: PowerOption = False,
 ) -> int:
-    """Write pages and charts on a session. Exit 0: written, 2: cannot be written."""
+    """Write pages and charts on a session."""
     asked = alongside(alongside_stored, store, max_age, leave_out_marked)
     session, system = session_and_system(arguments, store)
     from netproof.commands import report as pages
@@ -223,7 +240,12 @@ def _command(
     return shlex.join(parts)
 
 
-@verb("cannot diagnose")
+@verb(
+    "cannot diagnose",
+    "diagnose",
+    "diagnose reports/run-3.json mycluster:gige",
+    "diagnose mycluster:gige --measure",
+)
 def diagnose(
     arguments: Annotated[
         list[str] | None,
@@ -254,7 +276,7 @@ def diagnose(
     ] = False,
     form: FormatOption = Form.TEXT,
 ) -> int:
-    """Say what is wrong, where, since when. Exit 0: nothing, 1: something, 2: unknown."""
+    """Say what is wrong, where, since when."""
     session, system = session_and_system(arguments, store)
     name, _, partition = (system or "").partition(":")
     if measure and session is not None:

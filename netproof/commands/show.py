@@ -18,7 +18,7 @@ from netproof.present.tables import TableColumn, benchmark_name, print_absences,
 from netproof.present.traffic import print_traffic, print_transports
 from netproof.present.wording import outcome
 from netproof.site.partition import ScoreBaseline
-from netproof.verdict.exit_status import CANNOT_JUDGE, FAILED, PASSED
+from netproof.verdict.exit_status import FAILED, INCONCLUSIVE, PASSED
 from netproof.verdict.explain import Crossover, counts, cpu_rows, crossovers, failures
 from netproof.verdict.group_rulings import group
 from netproof.verdict.judging import JudgedSession
@@ -79,7 +79,7 @@ def _print_outcome(verdict: Verdict, recurring: Recurring, out: Console) -> None
     words = {
         PASSED: ("PASSED", "bold green"),
         FAILED: ("FAILED", "bold red"),
-        CANNOT_JUDGE: ("NOT JUDGED WHOLE", "bold yellow"),
+        INCONCLUSIVE: ("NOT JUDGED WHOLE", "bold yellow"),
     }
     word, style = words[verdict.status]
     if verdict.inconclusive:

@@ -12,6 +12,7 @@ import typer
 
 from netproof.commands.options import Form, FormatOption, FullOption, SessionStoreOption, verb
 from netproof.errors import NetproofError
+from netproof.verdict.exit_status import FAILED, PASSED
 
 SiteArgument = Annotated[
     str | None,
@@ -52,14 +53,14 @@ unset netproof_programs netproof_program netproof_site
 """`ci/activate` for a folder without a checkout; PROGRAMS is where its programs are."""
 
 
-@verb("")
+@verb("", "site init mycluster mycluster")
 def init(
     system: Annotated[str, typer.Argument(help="Name of your system.")],
     folder: Annotated[
         Path, typer.Argument(help="Folder to write to; made if need be.", readable=False)
     ] = Path("."),
 ) -> int:
-    """Write the first files of a new site. Exit 0: written, 2: cannot be written."""
+    """Write the first files of a new site."""
     from netproof.present import tables
 
     if not _SYSTEM.fullmatch(system) or system == "settings":
@@ -118,11 +119,14 @@ def first_files(system: str) -> dict[str, str]:
     return files
 
 
-@verb("cannot check")
+@verb(
+    "cannot check",
+    "site check mycluster",
+)
 def check(
     system: SiteArgument = None, full: FullOption = False, form: FormatOption = Form.TEXT
 ) -> int:
-    """Check the site configuration. Exit 0: no problems, 2: problems, or it cannot be checked."""
+    """Check the site configuration."""
     from netproof.commands import site_check
     from netproof.present import documents, tables
 
@@ -132,17 +136,20 @@ def check(
         documents.write(site_check.document(checked), sys.stdout)
     else:
         site_check.print_checked(checked, tables.console())
-    return 2 if checked.faults else 0
+    return FAILED if checked.faults else PASSED
 
 
-@verb("cannot show")
+@verb(
+    "cannot show",
+    "site show mycluster:gige --store store",
+)
 def show(
     system: SiteArgument = None,
     store: SessionStoreOption = None,
     full: FullOption = False,
     form: FormatOption = Form.TEXT,
 ) -> int:
-    """Show what will run and how long it should take. Exit 0: shown, 2: cannot be shown."""
+    """Show what will run and how long it should take."""
     from netproof.commands import site_show
     from netproof.present import documents, tables
 

@@ -10,15 +10,14 @@ import typer
 from netproof.commands.options import FullOption, StoreOption, subjects, verb
 from netproof.errors import NetproofError
 from netproof.present.formats import Format
+from netproof.verdict.exit_status import CANNOT, FAILED, PASSED
 
 if TYPE_CHECKING:
-    from rich.console import Console
-
     from netproof.store import Store, StoredSession
     from netproof.store.ingest import Ingested
 
 
-@verb("")
+@verb("", "store add reports/run-*.json --store store")
 def add(
     arguments: Annotated[
         list[str],
@@ -30,7 +29,7 @@ def add(
     store: StoreOption,
     full: FullOption = False,
 ) -> int:
-    """Judge and store reports. Exit 0: all are stored, 2: some are refused, or no store exists."""
+    """Judge and store reports."""
     reports, system = subjects(arguments, most=None)
     if not reports:
         raise typer.BadParameter("name a session's report")
@@ -38,25 +37,27 @@ def add(
     from netproof.store import Store
     from netproof.verdict import judging
 
-    out, err = tables.console(), tables.console(stderr=True)
+    err = tables.console(stderr=True)
     opened = Store.create(store)
     refused = 0
     for number, report in enumerate(reports, 1):
         try:
             with tables.working(f"storing {report}, {number} of {len(reports)}"):
                 done = judging.ingest(opened, report, system=system, full=full)
-            _print_stored(done, out)
+            print_stored(done)
         except NetproofError as error:
             refused += 1
             tables.say(err, f"refused {error}", "red")
     if refused:
         tables.say(err, f"{refused} of {len(reports)} reports refused", "red")
-    return 2 if refused else 0
+    return CANNOT if refused else PASSED
 
 
-def _print_stored(done: Ingested, out: Console) -> None:
+def print_stored(done: Ingested) -> None:
+    """Print which session was stored, and what is not known of it."""
     from netproof.present import tables
 
+    out = tables.console()
     came = "stored" if done.new else "there already"
     tables.say(
         out,
@@ -72,7 +73,7 @@ def _print_stored(done: Ingested, out: Console) -> None:
         tables.say(out, f"stored without a verdict: {done.not_judged}", "yellow")
 
 
-@verb("")
+@verb("", "store export newest --store store --format csv --to exported")
 def export(
     store: StoreOption,
     form: Annotated[Format, typer.Option("--format", help="What to write.")],
@@ -81,15 +82,15 @@ def export(
         str, typer.Argument(help="Name of the session, how it begins, or newest.")
     ] = "newest",
 ) -> int:
-    """Write a stored session as CSV, JSON or NetPIPE files. Exit 0: written, 2: cannot be."""
+    """Write a stored session as CSV, JSON or NetPIPE files."""
     from netproof.present.export import run
 
     return run(store, session, form, folder)
 
 
-@verb("")
+@verb("", "store check --store store")
 def check(store: StoreOption) -> int:
-    """Read the whole store and name what is damaged. Exit 0: nothing is, 2: something is."""
+    """Read the whole store and name what is damaged."""
     from netproof.present import tables
     from netproof.store import Store
 
@@ -104,7 +105,7 @@ def check(store: StoreOption) -> int:
             tables.say(out, fault, "red")
     count = len(sessions)
     tables.say(out, f"{count} sessions: {count - damaged} verified, {damaged} damaged")
-    return 2 if damaged else 0
+    return FAILED if damaged else PASSED
 
 
 def faults(store: Store, stored: StoredSession) -> tuple[str, ...]:

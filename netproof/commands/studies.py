@@ -26,7 +26,12 @@ ROUNDS = 5
 """Launches of each value of a sweep, as in `netproof measure tune`."""
 
 
-@verb("no study")
+@verb(
+    "no study",
+    "measure study --list",
+    "measure study e325-opteron reports/run-9.json --to page",
+    "measure study network-adapters mycluster:gige -p openmpi",
+)
 def study(
     name: Annotated[str | None, typer.Argument(help="Name of a study.", show_default=False)] = None,
     arguments: Annotated[

@@ -34,7 +34,11 @@ RoundsOption = Annotated[
 ]
 
 
-@verb("cannot tune")
+@verb(
+    "cannot tune",
+    "measure tune mycluster:ib socket-buffer -p openmpi",
+    "measure tune mycluster:ib --restore",
+)
 def tune(
     subject: WhereArgument,
     parameter: Annotated[
@@ -80,7 +84,7 @@ def tune(
     return 0
 
 
-@verb("cannot tune")
+@verb("cannot tune", "measure algorithms mycluster:ib Allreduce -p openmpi --ranks 16")
 def algorithms(
     subject: WhereArgument,
     function: Annotated[

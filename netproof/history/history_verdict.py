@@ -22,8 +22,8 @@ from netproof.history.series import Nights, Pool, Series
 from netproof.measurement.case import Case
 from netproof.store import StoredSession
 
-NOTHING_WORSE, WORSE, NOT_READ = 0, 1, 2
-"""Exit statuses; 2, as everywhere, means that sessions cannot be judged or are incomplete."""
+NOTHING_WORSE, WORSE, NOT_READ = 0, 1, 3
+"""Exit statuses; the last: nothing is worse, and a session cannot be read."""
 
 
 NIGHTS_A_MONTH = 30
@@ -301,7 +301,7 @@ class HistoryVerdict:
 
     @property
     def status(self) -> int:
-        """Return 1 for an open change for the worse, 2 for an unreadable session, else 0."""
+        """Return 1 for an open change for the worse, 3 for an unreadable session, else 0."""
         if any(event.worse for event in self.events):
             return WORSE
         return NOT_READ if self.nights.unread else NOTHING_WORSE

@@ -21,7 +21,7 @@ from netproof.measurement.curve import Curve
 from netproof.measurement.landmarks import Landmarks, landmarks
 from netproof.measurement.launches import median_curve
 from netproof.measurement.transports import Transport, line_rate_mb_s
-from netproof.verdict.exit_status import CANNOT_JUDGE, FAILED, PASSED
+from netproof.verdict.exit_status import CANNOT, FAILED, INCONCLUSIVE, PASSED
 
 BENCHMARK, LAUNCH = "benchmark", "launch"
 NO_CONFIGURATION = (BENCHMARK, LAUNCH)
@@ -97,12 +97,14 @@ class FilesVerdict:
 
     @property
     def status(self) -> int:
-        """Exit status: 1 if a curve fails, else 2 if something could not be judged, else 0."""
+        """Exit status: 1 if a curve fails, 2 if none was read, 3 if some is undecided, else 0."""
         levels = {one.level for one in self.curves}
         if Level.FAIL in levels:
             return FAILED
-        if self.faults or not self.curves or levels & {Level.INCONCLUSIVE, Level.UNDEFINED}:
-            return CANNOT_JUDGE
+        if not self.curves:
+            return CANNOT
+        if self.faults or levels & {Level.INCONCLUSIVE, Level.UNDEFINED}:
+            return INCONCLUSIVE
         return PASSED
 
 

@@ -122,4 +122,4 @@ def test_the_pipeline_keeps_what_a_night_left_and_tells_its_exit_statuses_apart(
     words = shlex.split(job["script"][0])
     assert job["artifacts"]["reports"]["junit"] == words[words.index("--junit") + 1]
     assert f"{words[words.index('--to') + 1]}/" in job["artifacts"]["paths"]
-    assert job["allow_failure"] == {"exit_codes": 2}
+    assert job["allow_failure"] == {"exit_codes": [2, 3]}

@@ -19,7 +19,7 @@ from netproof.present.html import (
 from netproof.present.html.content import Group
 from netproof.present.html.html import render
 from netproof.present.html.material import MAIN, Report, stated
-from netproof.verdict.exit_status import CANNOT_JUDGE, FAILED, PASSED
+from netproof.verdict.exit_status import FAILED, INCONCLUSIVE, PASSED
 from netproof.verdict.explain import cpu_rows
 
 
@@ -27,7 +27,7 @@ def pages(report: Report) -> dict[str, str]:
     """Return every page of a report by its file."""
     by_page = content.pages(report.groups)
     judged = report.judged.verdict
-    word = {PASSED: "passed", FAILED: "failed", CANNOT_JUDGE: "not judged whole"}[judged.status]
+    word = {PASSED: "passed", FAILED: "failed", INCONCLUSIVE: "not judged whole"}[judged.status]
     if judged.inconclusive:
         word = "inconclusive"
     made = {MAIN: _main(report, f"{report.system}: {word}", by_page)}

@@ -16,7 +16,7 @@ from netproof.present.html.material import Report
 from netproof.present.power import said
 from netproof.present.tables import MOST_DIFFERENCES
 from netproof.present.wording import not_available, outcome
-from netproof.verdict.exit_status import CANNOT_JUDGE, FAILED, PASSED
+from netproof.verdict.exit_status import FAILED, INCONCLUSIVE, PASSED
 from netproof.verdict.explain import counts
 from netproof.verdict.power import Degradation
 from netproof.verdict.verdict import CaseVerdict, SkippedCase
@@ -34,7 +34,7 @@ def view(report: Report) -> dict[str, Any]:
     state, word = {
         PASSED: (CaseState.WARNED if warned else CaseState.PASSED, "Passed"),
         FAILED: (CaseState.FAILED, "Failed"),
-        CANNOT_JUDGE: (CaseState.ABSENT, "Not judged whole"),
+        INCONCLUSIVE: (CaseState.ABSENT, "Not judged whole"),
     }[verdict.status]
     if verdict.inconclusive:
         state, word = CaseState.INCONCLUSIVE, "Inconclusive"

@@ -197,6 +197,6 @@ class TestTheShell:
 
 def test_a_site_s_own_checks_run_and_else_those_of_netproof(tmp_path, monkeypatch):
     monkeypatch.setenv("RFM_CONFIG_PATH", str(tmp_path / "site-config"))
-    assert night._checks() == ROOT / "checks"
+    assert night.checks_folder() == ROOT / "checks"
     new_site(tmp_path)
-    assert night._checks() == tmp_path / "checks"
+    assert night.checks_folder() == tmp_path / "checks"
