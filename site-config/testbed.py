@@ -155,7 +155,7 @@ def _partition(switch, **more):
                 # A latency is that of the cores, as for from_the_link; and what they give one pair
                 # more than another is no node's.
                 "quantities": ["rate"],
-                "slower": 0.2 if fast else 0.1,
+                "slower": 0.15 if fast else 0.1,
             },
             # A call of its bandwidth tests has 64 messages.
             "osu_arguments": ["-i", f"{5 if fast else 3}", "-x", "1"],

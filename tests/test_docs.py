@@ -14,7 +14,8 @@ from netproof.measurement.landmark_table import LANDMARKS
 from netproof.site.keys import ENVIRONMENT_KEYS, PARTITION_KEYS
 
 ROOT = Path(__file__).resolve().parents[1]
-PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md")])
+DOCS = ROOT / "docs"
+PAGES = sorted([*ROOT.glob("*.md"), *DOCS.glob("*.md"), *DOCS.glob("criteria/*.md")])
 TEXT = {page: page.read_text() for page in PAGES}
 each_page = pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
 

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from ci.attacking.inputs import DATA, REFUSED, RIGHT, WRITTEN, Attack, Input, Judge, of_texts
+from netproof import codec
 from netproof.session import session
 from netproof.session.measured import Measured
 
@@ -20,16 +21,13 @@ def _report(folder: Path) -> Judge:
 
     @cache
     def truth(origin: str) -> list[Any]:
-        return [one.measured for one in session.load(folder / origin).results]
+        return [(one.measured, one.extras) for one in session.load(folder / origin).results]
 
     def judge(given: Input) -> str:
         path.write_text(given.text, errors="surrogatepass")
         found = session.load(path)
         refused = [one.contradiction is not None for one in found.results]
-        measured = [one.measured for one in found.results]
-        for values in measured:
-            if values is not None:
-                Measured.from_json(values)
+        measured = [(one.measured, one.extras) for one in found.results]
         if measured == truth(given.origin):
             return RIGHT
         stated = [
@@ -38,12 +36,22 @@ def _report(folder: Path) -> Judge:
             for test in run["testcases"]
         ]
         # A case that contradicts itself is refused alone, and counts as not measured.
-        taken = [None if no else there for no, there in zip(refused, stated, strict=True)]
+        taken = [
+            (None, {}) if no or there is None else _taken(there)
+            for no, there in zip(refused, stated, strict=True)
+        ]
         if measured == taken:
             return REFUSED if any(refused) else WRITTEN
         return "what was read stands nowhere in the report"
 
     return judge
+
+
+def _taken(stated: dict[str, Any]) -> tuple[Measured, dict[str, Any]]:
+    """Return what was measured by the plain values of a report, and where."""
+    own = {"format", *Measured.__dataclass_fields__}
+    extras = {key: one for key, one in stated.items() if key not in own}
+    return codec.decode_part(Measured, stated, "stated"), extras
 
 
 def _second_json_key(text: str, origin: str, draw: random.Random) -> Input | None:

@@ -83,7 +83,7 @@ def agreed_by(folder: Path, results: Sequence[Result]) -> Agreed:
             f" {LEAST_SESSIONS}; begin a campaign with a larger --deriving"
         )
     latencies = [
-        result.measurement.landmarks.latency_us
+        result.measured.landmarks.latency_us
         for report in reports
         for result in session.load(report).results
         if result.case is not None and result.case.function == "mpi" and result.measured

@@ -13,7 +13,7 @@ from netproof.benchmarks.message_sizes import ITS_OWN, ListedSizes, MessageSizes
 from netproof.errors import NetproofError
 from netproof.measurement.case import Case
 from netproof.measurement.curve import Curve
-from netproof.measurement.payload import Exchanged, Payload
+from netproof.measurement.payload import Payload
 
 ONE_WAY, BOTH_WAYS = "oneway", "bidirectional"
 """Directions of a case."""
@@ -295,12 +295,14 @@ class Benchmark(ABC):
             return Payload(None, sent)
         return Payload(sum(size * count for size, count in sent.items()))
 
-    def exchanged(self, case: Case, printed: str, said: str) -> Exchanged:
+    def exchanged(self, case: Case, printed: str, said: str) -> Payload:
         """Return the payload between a launch's ranks, as if each had its own node."""
         sent = self.sent(case, printed, said, [f"rank {rank}" for rank in range(case.ranks)])
         if isinstance(sent, str):
-            return Exchanged(None, None, sent)
-        return Exchanged(sum(sent.values()), sum(size * count for size, count in sent.items()))
+            return Payload(None, sent)
+        return Payload(
+            sum(size * count for size, count in sent.items()), messages=sum(sent.values())
+        )
 
     def compared_over_tcp(self, function: str) -> str | None:
         """Return the TCP function to compare one over MPI with, None without."""

@@ -84,21 +84,21 @@ def compare(
         return _by_dimension(by, first, store, partition, environment, folder, form)
     insist_on_reports([name for name in (first, second) if name is not None], store)
     from netproof.comparison import comparison
-    from netproof.present import documents, tables
+    from netproof.present import documents, terminal
     from netproof.present.compared import document, print_comparison
 
-    with tables.working("reading the sessions"):
+    with terminal.working("reading the sessions"):
         sessions = _sessions(first, second, store, label)
     pair = comparison.sides(*sessions, partition, environment, label)
-    compared = comparison.compare(*pair, lambda cases: tables.tracked(cases, "comparing"))
+    compared = comparison.compare(*pair, lambda cases: terminal.tracked(cases, "comparing"))
     title = f"{compared.second.name} against {compared.first.name}"
     page = _page(title, [compared], folder)
     if form is Form.JSON:
         documents.write(document(compared), sys.stdout)
     else:
-        print_comparison(compared, tables.console())
+        print_comparison(compared, terminal.console())
         if page is not None:
-            tables.say(tables.console(), f"page {page}")
+            terminal.say(terminal.console(), f"page {page}")
     return 0
 
 
@@ -149,9 +149,9 @@ def _by_dimension(
 
     A value that has nothing in common with the first is shown with the reason.
     """
-    from netproof.present import compared, documents, tables
+    from netproof.present import compared, documents, terminal
 
-    with tables.working("comparing"):
+    with terminal.working("comparing"):
         sessions = _values(by, name, store, partitions, environments)
         comparisons, failed = _against_first(by, sessions, partitions, environments)
     page = _page(f"By {by}: {', '.join(sessions)}", comparisons, folder, every=True)
@@ -165,9 +165,9 @@ def _by_dimension(
         }
         documents.write(document, sys.stdout)
     else:
-        _print_dimension(comparisons, failed, tables.console())
+        _print_dimension(comparisons, failed, terminal.console())
         if page is not None:
-            tables.say(tables.console(), f"page {page}")
+            terminal.say(terminal.console(), f"page {page}")
     return 0
 
 
@@ -253,7 +253,7 @@ def _print_dimension(
 ) -> None:
     """Print origin and differences of each value, the table of ratios, a summary of each."""
     from netproof.present import compared
-    from netproof.present.tables import say
+    from netproof.present.terminal import say
 
     first = several[0].first
     for side in (first, *(one.second for one in several)):
@@ -277,7 +277,7 @@ def _print_ratios(several: Sequence[Comparison], out: Console) -> None:
     """Print a row for each case, a column for each value, in as many tables as they take."""
     from rich.text import Text
 
-    from netproof.present import compared, tables
+    from netproof.present import compared, tables, terminal
     from netproof.present.tables import TableColumn
 
     rows: dict[str, None] = {}
@@ -296,7 +296,7 @@ def _print_ratios(several: Sequence[Comparison], out: Console) -> None:
         for name, column in cells.items()
     ]
     tables.print_parts([names], columns, None, out)
-    tables.say(
+    terminal.say(
         out,
         f"how many times as fast as {several[0].first.name}; "
         + "; ".join(f"{mark} {outcome.value}" for outcome, mark in compared.MARKS.items())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from pathlib import Path
 from typing import Annotated, Any
@@ -64,7 +65,9 @@ def judge(
         if pattern or names or baseline or link or folder or form is Form.JSON:
             raise typer.BadParameter("--parse judges nothing: only --bidirectional goes with it")
         return _parse(files, bidirectional)
-    from netproof.present import documents, judged_files, tables
+    if not any(map(os.path.exists, files)):
+        raise NetproofError(f"{files[0]}: is not there")
+    from netproof.present import documents, judged_files, terminal
     from netproof.verdict import files as outputs
 
     if pattern is not None and names is not None:
@@ -78,7 +81,7 @@ def judge(
         raise NetproofError("--baseline names a configuration: --as or --names says what is one")
     if link is None and (mtu is not None or transport is not Transport.TCP):
         raise NetproofError("--mtu and --transport are of a link: give its rate with --link")
-    with tables.working(f"reading {len(files)} files"):
+    with terminal.working(f"reading {len(files)} files"):
         judged = outputs.judge(
             files,
             named=named,
@@ -101,9 +104,9 @@ def judge(
     if form is Form.JSON:
         documents.write(judged_files.document(judged), sys.stdout)
     else:
-        judged_files.print_files(judged, tables.console(), compared=named is not None)
+        judged_files.print_files(judged, terminal.console(), compared=named is not None)
         if page is not None:
-            tables.say(tables.console(), f"report {page}")
+            terminal.say(terminal.console(), f"report {page}")
     return judged.status
 
 

@@ -116,15 +116,17 @@ def show(
     """Show what changed, or the series of cases."""
     session, system = session_and_system(arguments, store)
     system, selection = _selection(case, system, environment, quantity)
-    from netproof.history import judging
-    from netproof.present import documents, tables
-    from netproof.present.history import document, print_overview, print_series
-    from netproof.session.labels import label_of
     from netproof.store import Store
 
-    with tables.working("following the series"):
+    opened = Store(store)
+    from netproof.history import judging
+    from netproof.present import documents, terminal
+    from netproof.present.history import document, print_overview, print_series
+    from netproof.session.labels import label_of
+
+    with terminal.working("following the series"):
         verdict = judging.judge(
-            Store(store),
+            opened,
             system,
             None if session is None else str(session),
             last=last,
@@ -141,17 +143,17 @@ def show(
         except OSError as error:
             return refused("cannot draw", f"{error.filename}: cannot be written: {error.strerror}")
     for sentence in shown.nights.unread:
-        tables.say(tables.console(stderr=True), sentence, "yellow")
+        terminal.say(terminal.console(stderr=True), sentence, "yellow")
     if verdict.not_kept:
         sentence = f"the next history takes as long as this one: {verdict.not_kept}"
-        tables.say(tables.console(stderr=True), sentence, "yellow")
+        terminal.say(terminal.console(stderr=True), sentence, "yellow")
     if form is Form.JSON:
         documents.write(document(shown, series=not selection.everything), sys.stdout)
         return shown.status
-    out = tables.console()
+    out = terminal.console()
     (print_overview if selection.everything else print_series)(shown, out)
     if plot is not None:
-        tables.say(out, f"plot {plot}")
+        terminal.say(out, f"plot {plot}")
     return shown.status
 
 
@@ -180,13 +182,15 @@ def accept(
     if session is None:
         raise typer.BadParameter("name the first SESSION at the new level, or newest")
     system, selection = _selection(case, system, environment, quantity)
-    from netproof.history import accepted, history_verdict, judging, series
-    from netproof.present import tables
-    from netproof.present.tables import say
     from netproof.store import Store
 
-    out, opened = tables.console(), Store(store)
-    with tables.working("following the series"):
+    opened = Store(store)
+    from netproof.history import accepted, history_verdict, judging, series
+    from netproof.present import terminal
+    from netproof.present.terminal import say
+
+    out = terminal.console()
+    with terminal.working("following the series"):
         first = series.named(opened, str(session), system)
         verdict = judging.judge(opened, first.system)
         covered = verdict.of(selection)
@@ -217,7 +221,7 @@ def _print_left(
 ) -> None:
     """Print the open changes covered: those that end, those still open ``after``, those lost."""
     from netproof.present.history import since_when
-    from netproof.present.tables import say
+    from netproof.present.terminal import say
 
     open_after = {shift.of for event in after.events for shift in event.shifts}
     for event in covered.events:

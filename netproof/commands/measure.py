@@ -24,6 +24,7 @@ from netproof.commands.options import (
     Form,
     FormatOption,
     PageOption,
+    insist_on_site,
     session_and_system,
     verb,
 )
@@ -56,7 +57,7 @@ def run_reframe(arguments: Sequence[str], said: str, report: Path | None = None)
     None for the folder that RFM_REPORT_FILE names. Raise NetproofError where it is not installed,
     and where it leaves no ``report``.
     """
-    from netproof.present import tables
+    from netproof.present import terminal
 
     program = Path(sys.executable).with_name(REFRAME)
     if not program.is_file():
@@ -68,7 +69,7 @@ def run_reframe(arguments: Sequence[str], said: str, report: Path | None = None)
     if report is not None:
         report.parent.mkdir(parents=True, exist_ok=True)
         environment = {"RFM_REPORT_FILE": str(report)}
-    tables.say(tables.console(stderr=True), f"{said}: {shlex.join(command)}")
+    terminal.say(terminal.console(stderr=True), f"{said}: {shlex.join(command)}")
     ended = subprocess.run(
         command,
         stdout=STDERR,
@@ -97,11 +98,12 @@ class Where(NamedTuple):
     @classmethod
     def of(cls, option: str, environment: str | None = None, *, full: bool = False) -> Where:
         """Return it by ``SYSTEM:PARTITION``. Raise NetproofError where the site has none such."""
+        system, partition = split(option)
+        insist_on_site()
         from netproof.site import site
         from netproof.site.matrix import matrix
         from netproof.verdict import judging
 
-        system, partition = split(option)
         configuration = site.gather(judging.site_folder())
         expected = matrix(configuration, system, [partition], all_functions=full)
         return cls(option, system, partition, environment, configuration, expected)
@@ -178,7 +180,7 @@ def show(
     ``presenter``: module with the document, and the name of the module of the page that is written
     into ``folder``, None for no page.
     """
-    from netproof.present import documents, tables
+    from netproof.present import documents, terminal
 
     written = None
     if folder is not None:
@@ -191,12 +193,12 @@ def show(
     if form is Form.JSON:
         documents.write(presenter.document(several), sys.stdout)
         return
-    out = tables.console()
+    out = terminal.console()
     for one, figures in several:
         print_one(one, figures, out)
-    tables.say(out, f"report {report}")
+    terminal.say(out, f"report {report}")
     if written is not None:
-        tables.say(out, f"page {written}")
+        terminal.say(out, f"page {written}")
 
 
 def place_or_report(subject: str, environment: str | None) -> tuple[str | None, Path | None]:
@@ -245,11 +247,11 @@ def load(
     where, report = place_or_report(subject, environment)
     if 0 < nodes < 4:
         raise typer.BadParameter("--nodes: give 4 at least, or 0 for all")
+    if report is None:
+        report = _measured_load(Where.of(where, environment), victims, aggressors, nodes, rounds)
     from netproof.experiments.load import Loaded, findings
     from netproof.present import load as presenter
 
-    if report is None:
-        report = _measured_load(Where.of(where, environment), victims, aggressors, nodes, rounds)
     several = [(one, findings(one)) for one in Loaded.of_report(report)]
     show(several, report, presenter, presenter.print_load, page, form)
     if any(found.beyond for _, found in several):
@@ -298,11 +300,10 @@ def tails(
 ) -> int:
     """Time every call of a long PingPong between two nodes, name its pauses and when they were."""
     where, report = place_or_report(subject, environment)
-    from netproof.experiments.tails import FOLDER, Tail, figures
-    from netproof.present import tails as presenter
-
     if report is None:
         place = Where.of(where, environment)
+        from netproof.experiments.tails import FOLDER
+
         place.insist_on_pairs()
         most = place.settings.max_message_bytes
         if size > most:
@@ -312,6 +313,9 @@ def tails(
         settings = {"tails_seconds": f"{seconds:g}", "tails_bytes": size}
         what = f"single calls of {size} bytes for {seconds:g} s"
         report = place.measure("load.py", settings, FOLDER, place.partition, what)
+    from netproof.experiments.tails import Tail, figures
+    from netproof.present import tails as presenter
+
     several = [(one, figures(one)) for one in Tail.of_report(report)]
     show(several, report, presenter, presenter.print_tail, page, form)
     if any(found.beyond for _, found in several):
@@ -338,11 +342,11 @@ def gpcnet(
     where, report = place_or_report(subject, environment)
     if 0 < nodes < 10:
         raise typer.BadParameter("--nodes: give 10 at least, or 0 for all")
+    if report is None:
+        report = _measured_gpcnet(Where.of(where, environment), rounds, nodes)
     from netproof.experiments.gpcnet import GpcnetRuns, findings
     from netproof.present import gpcnet as presenter
 
-    if report is None:
-        report = _measured_gpcnet(Where.of(where, environment), rounds, nodes)
     several = [(one, findings(one)) for one in GpcnetRuns.of_report(report)]
     show(several, report, presenter, presenter.print_gpcnet, None, form)
     if any(found.beyond for _, found in several):

@@ -10,7 +10,13 @@ from typing import Annotated
 
 import typer
 
-from netproof.commands.options import FullOption, SessionStoreOption, StoreOption, verb
+from netproof.commands.options import (
+    FullOption,
+    SessionStoreOption,
+    StoreOption,
+    insist_on_site,
+    verb,
+)
 from netproof.errors import NetproofError
 
 MeasuredArguments = Annotated[
@@ -38,6 +44,7 @@ def run(
 ) -> int:
     """Run all checks by ReFrame, store the session where there is a store, print the verdict."""
     system, further = _measured(arguments)
+    insist_on_site()
     from netproof.commands import sessions, stores
     from netproof.commands.measure import run_reframe
     from netproof.commands.night import checks_folder
@@ -106,6 +113,7 @@ def nightly(
     system, further = _measured(arguments)
     if not system:
         raise typer.BadParameter("say what to measure: SYSTEM[:PARTITION], or in RFM_SYSTEM")
+    insist_on_site()
     from netproof.commands import night
     from netproof.session.labels import label_of
     from netproof.verdict import judging

@@ -168,6 +168,23 @@ def _is_system(argument: str) -> bool:
     return not os.path.isfile(os.path.join(argument, HEADER))
 
 
+def insist_on_site(*names: str) -> None:
+    """Raise NetproofError where the shell has no site, before what reads one is loaded."""
+    for name in names or ("RFM_CONFIG_PATH",):
+        if not os.environ.get(name):
+            raise NetproofError(f"{name} is not set; source the site's activate")
+
+
+def insist_on_newest() -> None:
+    """Raise NetproofError where there is no newest report, before what judges one is loaded."""
+    insist_on_site("RFM_REPORT_FILE")
+    folder = Path(os.environ["RFM_REPORT_FILE"]).parent
+    if not folder.is_dir() or not any(folder.iterdir()):
+        raise NetproofError(
+            f"{folder}: there is no report of a session; name one, or run 'netproof run'"
+        )
+
+
 def session_and_system(
     arguments: Sequence[str] | None, store: Path | None = None
 ) -> tuple[Path | None, str | None]:

@@ -66,7 +66,7 @@ def derive(
     """Derive references and show what changes."""
     sessions, system = subjects(arguments, most=None)
     from netproof.intake import writing
-    from netproof.present import tables
+    from netproof.present import terminal
     from netproof.verdict import derive as deriving
     from netproof.verdict.references import diff, edited
 
@@ -74,7 +74,7 @@ def derive(
     settings = deriving.DerivingSettings(
         **{name: value for name, value in given.items() if value is not None}
     )
-    with tables.working(f"deriving references of {len(sessions)} sessions"):
+    with terminal.working(f"deriving references of {len(sessions)} sessions"):
         loaded, references, name, partition = _loaded(sessions, system)
         made = deriving.derived(
             loaded,
@@ -93,12 +93,12 @@ def derive(
             writing.replace(path, text)
         except OSError as error:
             raise NetproofError(str(error)) from error
-    out, errors = tables.console(), tables.console(stderr=True)
+    out, errors = terminal.console(), terminal.console(stderr=True)
     for line in changed:
-        tables.say(out, line, _style(line))
+        terminal.say(out, line, _style(line))
     for line, style in _remarks(made):
-        tables.say(errors, line, style)
-    tables.say(
+        terminal.say(errors, line, style)
+    terminal.say(
         errors,
         f"{len(loaded)} sessions, {len(made)} cases, {sum(bool(one.reason) for one in made)} of"
         f" them without references; {sum(len(one.entries) for one in made)} entries change,"
@@ -108,7 +108,7 @@ def derive(
     least = deriving.FEW_LAUNCHES
     few = sum(one.launches < least for one in made if not one.reason)
     if few:
-        tables.say(
+        terminal.say(
             errors,
             f"{few} cases have fewer than {least} launches in a session: one slow launch is then"
             f" the session's value, which no bound foresees; measure with -S launches={least}",
@@ -116,11 +116,11 @@ def derive(
         )
     shown = os.path.relpath(path)
     if not changed:
-        tables.say(errors, f"{shown} stays as it is")
+        terminal.say(errors, f"{shown} stays as it is")
     elif write:
-        tables.say(errors, f"{shown} is written")
+        terminal.say(errors, f"{shown} is written")
     else:
-        tables.say(errors, f"nothing is written; --write changes {shown}")
+        terminal.say(errors, f"nothing is written; --write changes {shown}")
     return deriving.NOT_ALL_DERIVED if any(one.outside for one in made) else deriving.DERIVED
 
 
@@ -178,10 +178,10 @@ def risk(
 ) -> int:
     """Print what buyer and seller risk by each bound."""
     sessions, system = subjects(arguments, most=None)
-    from netproof.present import documents, risks, tables
+    from netproof.present import documents, risks, terminal
     from netproof.verdict.risk import risks_of_sessions
 
-    with tables.working(f"simulating acceptances by {len(sessions)} sessions"):
+    with terminal.working(f"simulating acceptances by {len(sessions)} sessions"):
         found, without = risks_of_sessions(*_loaded(sessions, system), margin)
     if form is Form.JSON:
         document = {
@@ -192,5 +192,5 @@ def risk(
         }
         documents.write(document, sys.stdout)
     else:
-        risks.print_risks(found, without, margin, tables.console())
+        risks.print_risks(found, without, margin, terminal.console())
     return INCONCLUSIVE if without or not found else PASSED

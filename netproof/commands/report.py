@@ -9,7 +9,6 @@ from importlib.metadata import version
 from importlib.resources import files
 from pathlib import Path
 
-import altair as alt
 import vl_convert
 
 from netproof.comparison.comparison import alone
@@ -17,26 +16,23 @@ from netproof.diagnosis import diagnosis
 from netproof.errors import NetproofError
 from netproof.experiments import literature
 from netproof.experiments.literature import SessionAlongsideStudy, Study
-from netproof.present import tables
+from netproof.present import terminal
 from netproof.present.export import csv_cell
-from netproof.present.html import content, figures, pair_map
-from netproof.present.html.charts import ChartFigure
+from netproof.present.html import content, pair_map
+from netproof.present.html.charts import VEGA_LITE, ChartFigure, Looks, templates
 from netproof.present.html.folder import replacing
-from netproof.present.html.html import file_name
-from netproof.present.html.looks import Looks
+from netproof.present.html.html import file_name, script_json
 from netproof.present.html.material import MAIN, Report
 from netproof.present.html.page import pages
-from netproof.present.html.pair_map import PairMap
 from netproof.session.provenance import OfSession
 from netproof.verdict import judging
 from netproof.verdict.judging import JudgedSession
 
 HTML, CSV = "html", "csv"
 FORMATS = (HTML, "png", "svg", "pdf", CSV)
-_VEGA_LITE = ".".join(alt.SCHEMA_VERSION.lstrip("v").split(".")[:2])
 _PIXELS = 2
 """Pixels of a PNG per pixel of the chart, for sharp prints and dense screens."""
-_OWN_FILES = ("report.css", "report.js")
+_OWN_SCRIPTS = ("charts.js", "report.js")
 
 
 def assemble(
@@ -70,7 +66,7 @@ def assemble(
         found = judging.provenance_of(judged.session)
     except NetproofError as error:
         not_there["provenance"] = str(error)
-    maps: dict[str, tuple[PairMap, ...]] = {}
+    maps: dict[str, tuple[ChartFigure, ...]] = {}
     for one in judged.verdict.pairs:
         partition = one.rounds.partition
         maps[partition] = (*maps.get(partition, ()), *pair_map.of_rounds(one.rounds))
@@ -82,11 +78,9 @@ def assemble(
             tuple(dict.fromkeys(one.environment for one in [*cases, *(b.case for b in alongside)])),
             stored,
         ),
-        figures={group.name: figures.of_time(group, judged.matrix) for group in groups},
-        netpipe=figures.of_netpipe(judged.verdict, judged.matrix),
         studies=studies,
         provenance=found,
-        scripts=(_bundle_name(), "report.js"),
+        scripts=_scripts(),
         files=tuple(name for name in formats if name != HTML),
         command=command,
         not_there=not_there,
@@ -105,20 +99,19 @@ def write(report: Report, folder: Path, formats: Sequence[str]) -> None:
     """
     with replacing(folder) as new:
         if HTML in formats:
-            with tables.working("writing the pages"):
+            with terminal.working("writing the pages"):
                 _write_assets(new / "assets", folder / "assets")
-                for name, page in pages(report).items():
+                for name, page in pages(report):
                     (new / name).write_text(page, encoding="utf-8")
         writers = [
             (name, writer) for name, writer in _writers(report.looks).items() if name in formats
         ]
         if not writers:
             return
-        drawn = [one for one in report.all_figures() if one.rows]
         charts = new / "charts"
         charts.mkdir()
-        for figure in tables.tracked(drawn, "drawing the charts"):
-            for suffix, write_one in writers:
+        for figure in terminal.tracked(list(report.all_figures()), "drawing the charts"):
+            for suffix, write_one in writers if figure.rows else ():
                 write_one(figure, charts / f"{figure.name}.{suffix}")
 
 
@@ -129,9 +122,9 @@ def write_page(folder: Path, page: Callable[[Sequence[str]], str]) -> Path:
     other things, or cannot be written.
     """
     try:
-        with replacing(folder) as new, tables.working("writing the page"):
+        with replacing(folder) as new, terminal.working("writing the page"):
             _write_assets(new / "assets", folder / "assets")
-            made = page((_bundle_name(), "report.js"))
+            made = page(_scripts())
             (new / MAIN).write_text(made, encoding="utf-8")
     except OSError as error:
         raise NetproofError(f"{error.filename}: cannot be written: {error.strerror}") from error
@@ -145,28 +138,34 @@ def alongside(session: Path, word: str) -> Path:
     return Path(f"{file_name(session.name)}-{word}")
 
 
+def _scripts() -> tuple[str, ...]:
+    return _bundle_name(), *_OWN_SCRIPTS
+
+
 def _bundle_name() -> str:
-    return f"vega-{_VEGA_LITE}-{version('vl-convert-python')}.js"
+    return f"vega-{VEGA_LITE}-{version('vl-convert-python')}.js"
 
 
 def _write_assets(folder: Path, before: Path) -> None:
     """Write style and scripts; reuse the bundle of Vega, which takes seconds, from before."""
     folder.mkdir()
-    for name in _OWN_FILES:
+    for name in ("report.css", _OWN_SCRIPTS[1]):
         shutil.copyfile(str(files("netproof.present.html") / "assets" / name), folder / name)
+    made = script_json(templates())
+    (folder / _OWN_SCRIPTS[0]).write_text(f"const netproofCharts = {made};\n", encoding="utf-8")
     bundle = _bundle_name()
     if (before / bundle).exists():
         shutil.copyfile(before / bundle, folder / bundle)
         return
-    made = vl_convert.javascript_bundle(vl_version=_VEGA_LITE)
+    made = vl_convert.javascript_bundle(vl_version=VEGA_LITE)
     # As a module, since a plain script would share its names with the page.
     (folder / bundle).write_text(f"(() => {{\n{made}\n}})();\n", encoding="utf-8")
 
 
-def _writers(looks: Looks) -> dict[str, Callable[[ChartFigure | PairMap, Path], None]]:
+def _writers(looks: Looks) -> dict[str, Callable[[ChartFigure, Path], None]]:
     def drawn(draw: Callable[..., bytes | str], **options: int) -> Callable[..., None]:
-        def write_one(figure: ChartFigure | PairMap, path: Path) -> None:
-            made = draw(figure.for_file(looks), vl_version=_VEGA_LITE, **options)
+        def write_one(figure: ChartFigure, path: Path) -> None:
+            made = draw(figure.for_file(looks), vl_version=VEGA_LITE, **options)
             path.write_bytes(made.encode() if isinstance(made, str) else made)
 
         return write_one
@@ -179,7 +178,7 @@ def _writers(looks: Looks) -> dict[str, Callable[[ChartFigure | PairMap, Path], 
     }
 
 
-def _write_csv(figure: ChartFigure | PairMap, path: Path) -> None:
+def _write_csv(figure: ChartFigure, path: Path) -> None:
     """Write the chart's points, with the flags at each, and the envelope as further columns.
 
     Repeated measurements are in a file of their own.

@@ -23,6 +23,7 @@ from netproof.commands.options import (
     SessionStoreOption,
     ToOption,
     alongside,
+    insist_on_newest,
     session_and_system,
     verb,
 )
@@ -70,12 +71,14 @@ def verdict(
     if again and asked is not None:
         raise typer.BadParameter("--again and --alongside-stored do not go together")
     session, system = session_and_system(arguments, store)
-    from netproof.present import documents, tables
+    if session is None:
+        insist_on_newest()
+    from netproof.present import documents, terminal
     from netproof.present.power import of_case, print_power
     from netproof.verdict import judging
 
     as_json = form is Form.JSON
-    with tables.working("judging the session"):
+    with terminal.working("judging the session"):
         judged = judging.judge_session(
             judging.find(session, store, lazily=not (as_json or power or everything)),
             system=system,
@@ -87,7 +90,7 @@ def verdict(
         )
     powers = []
     if power:
-        with tables.working("changing each case until it fails"):
+        with terminal.working("changing each case until it fails"):
             powers = judging.power_of(judged)
     if as_json:
         document = documents.of_judged(judged)
@@ -96,7 +99,7 @@ def verdict(
             document = {**document, "power": several}
         documents.write(document, sys.stdout)
         return judged.verdict.status
-    out = tables.console()
+    out = terminal.console()
     if everything:
         from netproof.commands.show import print_session
 
@@ -112,22 +115,23 @@ def verdict(
 
 def print_verdict(judged: JudgedSession) -> None:
     """Print the verdict on a session, and where it is."""
-    from netproof.present import tables
+    from netproof.present import terminal
+    from netproof.present import verdict as verdicts
 
-    out = tables.console()
-    tables.print_verdict(
+    out = terminal.console()
+    verdicts.print_verdict(
         judged.verdict,
         out,
         recurring=judged.recurring,
         differences=judged.beyond_nodes,
         unread=judged.unread,
     )
-    tables.say(out, f"session {judged.session.path}")
+    terminal.say(out, f"session {judged.session.path}")
 
 
 def _print_changed(judged: JudgedSession, out: Console) -> None:
     """Print the differences from the stored verdict, case by case."""
-    from netproof.present.tables import say
+    from netproof.present.terminal import say
 
     changed = judged.changed
     if changed is None:
@@ -182,12 +186,14 @@ def report(
     """Write pages and charts on a session."""
     asked = alongside(alongside_stored, store, max_age, leave_out_marked)
     session, system = session_and_system(arguments, store)
+    if session is None:
+        insist_on_newest()
     from netproof.commands import report as pages
-    from netproof.present import tables
+    from netproof.present import terminal
     from netproof.verdict import judging
 
     wanted = _formats(formats, pages.FORMATS)
-    with tables.working("judging the session"):
+    with terminal.working("judging the session"):
         judged = judging.judge_session(
             judging.find(session, store), system=system, full=full, asked=asked, store=store
         )
@@ -195,14 +201,14 @@ def report(
     again = _command(
         session or judged.session.path, store, system, full, formats, asked, switch, power
     )
-    with tables.working("gathering what the report shows"):
+    with terminal.working("gathering what the report shows"):
         gathered = pages.assemble(judged, wanted, again, switch, power=power)
     try:
         pages.write(gathered, target, wanted)
     except OSError as error:
         raise NetproofError(f"{error.filename}: cannot be written: {error.strerror}") from error
     shown = target / (pages.MAIN if pages.HTML in wanted else "charts")
-    tables.say(tables.console(), f"report {shown}")
+    terminal.say(terminal.console(), f"report {shown}")
     return 0
 
 
@@ -283,9 +289,11 @@ def diagnose(
         raise typer.BadParameter("--measure makes a session of its own: leave SESSION out")
     if measure and not partition:
         raise typer.BadParameter("--measure takes SYSTEM:PARTITION")
+    if session is None and not measure:
+        insist_on_newest()
     from netproof.diagnosis import diagnosis
     from netproof.present import diagnosis as shown
-    from netproof.present import documents, tables
+    from netproof.present import documents, terminal
     from netproof.verdict import judging
 
     if measure:
@@ -293,7 +301,7 @@ def diagnose(
     # ci/activate names the folder of a store that only the first session makes.
     by_default = store is not None and os.environ.get("NETPROOF_STORE") == str(store)
     known = None if by_default and not store.exists() else store
-    with tables.working("judging the session"):
+    with terminal.working("judging the session"):
         found = judging.find(session, store)
         measured = {one.case.partition for one in found.results if one.case is not None}
         # What else the session measured is compared with the partition.
@@ -304,10 +312,10 @@ def diagnose(
     if form is Form.JSON:
         documents.write(shown.document(judged, diagnoses), sys.stdout)
     else:
-        out = tables.console()
+        out = terminal.console()
         for one in diagnoses:
             shown.print_diagnosis(one, out)
-        tables.say(out, f"session {judged.session.path}")
+        terminal.say(out, f"session {judged.session.path}")
     return diagnosis.status(diagnoses)
 
 

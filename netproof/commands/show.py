@@ -11,16 +11,19 @@ from rich.text import Text
 from netproof.comparison.comparison import alone
 from netproof.criteria import Level
 from netproof.present import tables
+from netproof.present import verdict as verdicts
 from netproof.present.compared import summary
 from netproof.present.cpu import print_cpu
 from netproof.present.sparkline import columns, readable, sparkline
-from netproof.present.tables import TableColumn, benchmark_name, print_absences, say
+from netproof.present.tables import TableColumn, benchmark_name
+from netproof.present.terminal import say
 from netproof.present.traffic import print_traffic, print_transports
+from netproof.present.verdict import print_absences
 from netproof.present.wording import outcome
 from netproof.site.partition import ScoreBaseline
+from netproof.verdict.engine import group
 from netproof.verdict.exit_status import FAILED, INCONCLUSIVE, PASSED
 from netproof.verdict.explain import Crossover, counts, cpu_rows, crossovers, failures
-from netproof.verdict.group_rulings import group
 from netproof.verdict.judging import JudgedSession
 from netproof.verdict.recurring import Recurring
 from netproof.verdict.verdict import CaseVerdict, StoredResult, Verdict
@@ -59,10 +62,10 @@ def print_session(judged: JudgedSession, out: Console) -> None:
         stated = ", ".join(f"{key}={value}" for key, value in labels.items())
         say(out, f"labels {' '.join(stated.split())}")
     _print_outcome(verdict, judged.recurring, out)
-    tables.print_differences(judged.beyond_nodes, out)
-    tables.print_nodes(verdict, out)
-    tables.print_unread(judged.unread, out)
-    tables.print_alongside(verdict, out)
+    verdicts.print_differences(judged.beyond_nodes, out)
+    verdicts.print_nodes(verdict, out)
+    verdicts.print_unread(judged.unread, out)
+    verdicts.print_alongside(verdict, out)
     _print_matrix(groups, judged.matrix.baseline, out)
     _print_crossovers(verdict, out)
     _print_against(judged, out)
@@ -88,7 +91,7 @@ def _print_outcome(verdict: Verdict, recurring: Recurring, out: Console) -> None
     if verdict.crashes:
         say(out, verdict.crashes)
     out.print()
-    tables.print_recurring(recurring, out)
+    verdicts.print_recurring(recurring, out)
     for one in warned:
         briefly = _briefly(one, recurring)
         if briefly:

@@ -10,7 +10,14 @@ from typing import Annotated
 
 import typer
 
-from netproof.commands.options import Form, FormatOption, FullOption, SessionStoreOption, verb
+from netproof.commands.options import (
+    Form,
+    FormatOption,
+    FullOption,
+    SessionStoreOption,
+    insist_on_site,
+    verb,
+)
 from netproof.errors import NetproofError
 from netproof.verdict.exit_status import FAILED, PASSED
 
@@ -61,7 +68,7 @@ def init(
     ] = Path("."),
 ) -> int:
     """Write the first files of a new site."""
-    from netproof.present import tables
+    from netproof.present import terminal
 
     if not _SYSTEM.fullmatch(system) or system == "settings":
         raise NetproofError(
@@ -81,16 +88,16 @@ def init(
             path.write_text(text)
     except OSError as error:
         raise NetproofError(str(error)) from error
-    out = tables.console()
+    out = terminal.console()
     for name in files:
-        tables.say(out, f"wrote {folder / name}")
-    tables.say(out, "next:", "bold")
+        terminal.say(out, f"wrote {folder / name}")
+    terminal.say(out, "next:", "bold")
     for step in (
         f"put your cluster into {folder / 'site-config' / system}.py",
         f"cd {shlex.quote(str(folder))} && . ./activate && netproof site check {system}",
         f"reframe --system {system} -c checks -r && netproof verdict",
     ):
-        tables.say(out, f"  {step}")
+        terminal.say(out, f"  {step}")
     return 0
 
 
@@ -127,15 +134,18 @@ def check(
     system: SiteArgument = None, full: FullOption = False, form: FormatOption = Form.TEXT
 ) -> int:
     """Check the site configuration."""
+    insist_on_site()
     from netproof.commands import site_check
-    from netproof.present import documents, tables
+    from netproof.present import terminal
 
-    with tables.working("checking"):
+    with terminal.working("checking"):
         checked = site_check.check(system, full=full)
     if form is Form.JSON:
+        from netproof.present import documents
+
         documents.write(site_check.document(checked), sys.stdout)
     else:
-        site_check.print_checked(checked, tables.console())
+        site_check.print_checked(checked, terminal.console())
     return FAILED if checked.faults else PASSED
 
 
@@ -150,13 +160,14 @@ def show(
     form: FormatOption = Form.TEXT,
 ) -> int:
     """Show what will run and how long it should take."""
+    insist_on_site()
     from netproof.commands import site_show
-    from netproof.present import documents, tables
+    from netproof.present import documents, terminal
 
-    with tables.working("looking at past sessions"):
+    with terminal.working("looking at past sessions"):
         found = site_show.shown(system, store, full=full)
     if form is Form.JSON:
         documents.write(site_show.document(found), sys.stdout)
     else:
-        site_show.print_matrix(found, tables.console())
+        site_show.print_matrix(found, terminal.console())
     return 0

@@ -33,44 +33,45 @@ def add(
     reports, system = subjects(arguments, most=None)
     if not reports:
         raise typer.BadParameter("name a session's report")
-    from netproof.present import tables
+    from netproof.present import terminal
     from netproof.store import Store
     from netproof.verdict import judging
 
-    err = tables.console(stderr=True)
+    err = terminal.console(stderr=True)
     opened = Store.create(store)
     refused = 0
     for number, report in enumerate(reports, 1):
         try:
-            with tables.working(f"storing {report}, {number} of {len(reports)}"):
+            with terminal.working(f"storing {report}, {number} of {len(reports)}"):
                 done = judging.ingest(opened, report, system=system, full=full)
             print_stored(done)
         except NetproofError as error:
             refused += 1
-            tables.say(err, f"refused {error}", "red")
+            terminal.say(err, f"refused {error}", "red")
     if refused:
-        tables.say(err, f"{refused} of {len(reports)} reports refused", "red")
+        terminal.say(err, f"{refused} of {len(reports)} reports refused", "red")
     return CANNOT if refused else PASSED
 
 
 def print_stored(done: Ingested) -> None:
     """Print which session was stored, and what is not known of it."""
-    from netproof.present import tables
+    from netproof.present import terminal
+    from netproof.present import verdict as verdicts
 
-    out = tables.console()
+    out = terminal.console()
     came = "stored" if done.new else "there already"
-    tables.say(
+    terminal.say(
         out,
         f"{came}: session {done.stored.name} of {done.stored.system}, {done.measured} of"
         f" {done.cases} cases measured",
     )
     if not done.new:
         return
-    tables.print_differences(done.differences, out)
+    verdicts.print_differences(done.differences, out)
     if "nodes" in done.unknown:
-        tables.say(out, f"nodes not known: {done.unknown['nodes']}", "yellow")
+        terminal.say(out, f"nodes not known: {done.unknown['nodes']}", "yellow")
     if done.not_judged:
-        tables.say(out, f"stored without a verdict: {done.not_judged}", "yellow")
+        terminal.say(out, f"stored without a verdict: {done.not_judged}", "yellow")
 
 
 @verb("", "store export newest --store store --format csv --to exported")
@@ -83,6 +84,9 @@ def export(
     ] = "newest",
 ) -> int:
     """Write a stored session as CSV, JSON or NetPIPE files."""
+    from netproof.store import Store
+
+    Store(store)
     from netproof.present.export import run
 
     return run(store, session, form, folder)
@@ -91,20 +95,20 @@ def export(
 @verb("", "store check --store store")
 def check(store: StoreOption) -> int:
     """Read the whole store and name what is damaged."""
-    from netproof.present import tables
+    from netproof.present import terminal
     from netproof.store import Store
 
-    out, opened = tables.console(), Store(store)
+    out, opened = terminal.console(), Store(store)
     sessions = opened.sessions()
     damaged = 0
     for number, stored in enumerate(sessions, 1):
-        with tables.working(f"reading session {number} of {len(sessions)}"):
+        with terminal.working(f"reading session {number} of {len(sessions)}"):
             found = faults(opened, stored)
         damaged += bool(found)
         for fault in found:
-            tables.say(out, fault, "red")
+            terminal.say(out, fault, "red")
     count = len(sessions)
-    tables.say(out, f"{count} sessions: {count - damaged} verified, {damaged} damaged")
+    terminal.say(out, f"{count} sessions: {count - damaged} verified, {damaged} damaged")
     return FAILED if damaged else PASSED
 
 

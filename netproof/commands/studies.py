@@ -10,7 +10,14 @@ import typer
 
 from netproof.commands import tuning
 from netproof.commands.measure import new_report, run_reframe, split
-from netproof.commands.options import SessionStoreOption, ToOption, session_and_system, verb
+from netproof.commands.options import (
+    SessionStoreOption,
+    ToOption,
+    insist_on_newest,
+    insist_on_site,
+    session_and_system,
+    verb,
+)
 from netproof.errors import NetproofError
 
 if TYPE_CHECKING:
@@ -75,6 +82,10 @@ def study(
         raise typer.BadParameter("SYSTEM:PARTITION measures: leave SESSION and --sweep out")
     if where is None and environment is not None:
         raise typer.BadParameter("--environment goes with SYSTEM:PARTITION")
+    if where is not None:
+        insist_on_site()
+    elif session is None:
+        insist_on_newest()
     from netproof.experiments import literature
 
     redone = literature.load(name)
@@ -82,7 +93,7 @@ def study(
         raise NetproofError(f"{name}: its file has no page, which says what to show")
     from netproof.commands.report import alongside, assemble, write_page
     from netproof.experiments import parameters
-    from netproof.present import tables
+    from netproof.present import terminal
     from netproof.present.html import study_page
     from netproof.verdict import judging
 
@@ -100,35 +111,35 @@ def study(
             f"{title}: no sweep of it was measured; `netproof measure tune SYSTEM:PARTITION"
             f" {one} -p ENVIRONMENT` measures one",
         )
-    with tables.working("judging the session"):
+    with terminal.working("judging the session"):
         gathered = assemble(judging.judge_session(found, system=where, store=store))
     page = write_page(
         folder or alongside(found.path, name),
         lambda scripts: study_page.page(gathered, redone, shown, not_swept, scripts),
     )
-    out = tables.console()
-    tables.say(out, f"session {found.path}")
+    out = terminal.console()
+    terminal.say(out, f"session {found.path}")
     for one, _ in shown:
-        tables.say(out, f"sweep of {one.title}: {one.case}")
+        terminal.say(out, f"sweep of {one.title}: {one.case}")
     swept = {one.parameter for one, _ in shown}
     for parameter, why in not_swept.items():
         if parameter not in swept:
-            tables.say(out, f"not swept: {why}")
-    tables.say(out, f"page {page}")
+            terminal.say(out, f"not swept: {why}")
+    terminal.say(out, f"page {page}")
     return 0
 
 
 def _list(study: str | None, report: Path | None) -> int:
     """Show the figures of one study or of all, alongside those of a session."""
-    from netproof.present import tables
+    from netproof.present import terminal
     from netproof.present.studies import TABLES_WIDTH, show
     from netproof.session import session
 
-    out = tables.console()
+    out = terminal.console()
     out.width = max(out.width, TABLES_WIDTH)
     stored = None
     if report is not None:
-        with tables.working(f"reading {report}"):
+        with terminal.working(f"reading {report}"):
             stored = session.load(report)
     show(study, out, stored=stored)
     return 0

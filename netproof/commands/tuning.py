@@ -139,21 +139,21 @@ def results_in(report: Path) -> list[tuple[Sweep, SweepTable]]:
 
 def _restore(option: str) -> int:
     """Restore settings that a sweep left changed on a partition's nodes; return the exit status."""
-    from netproof.present import tables
+    from netproof.present import terminal
 
     try:
         restored = _restored(Where.of(option))
     except NetproofError as error:
         return refused("cannot restore", error)
     if not restored:
-        tables.say(tables.console(), f"{option}: nothing is left to restore")
+        terminal.say(terminal.console(), f"{option}: nothing is left to restore")
     return 0
 
 
 def _restored(where: Where) -> tuple[tuple[str, str, str], ...]:
     """Restore what an earlier sweep left changed on a partition; NetproofError if not possible."""
     from netproof.experiments import restoring
-    from netproof.present import tables
+    from netproof.present import terminal
     from netproof.site.matrix import partitions_in
     from netproof.verdict import judging
 
@@ -162,7 +162,7 @@ def _restored(where: Where) -> tuple[tuple[str, str, str], ...]:
     restored = restoring.restore(record, where.settings.tuning_hook, access)
     for node, name, value in restored:
         said = f"{node}: {name} is {value} again, as before a sweep that did not end"
-        tables.say(tables.console(stderr=True), said)
+        terminal.say(terminal.console(stderr=True), said)
     return restored
 
 
@@ -180,6 +180,7 @@ def measured_setting(
     Raise NetproofError for what the site or a library lacks, before anything is measured, and
     where ReFrame leaves no report.
     """
+    where = Where.of(option, environment)
     from netproof.benchmarks import netpipe, registry
     from netproof.experiments import parameters, restoring, sweep
     from netproof.site.matrix import environments_in
@@ -187,7 +188,6 @@ def measured_setting(
     for given, known in ((protocol, netpipe.PROTOCOLS), (path, netpipe.PATHS)):
         if given not in known:
             raise NetproofError(f"unknown {given!r}; choose {' or '.join(known)}")
-    where = Where.of(option, environment)
     cases = where.matrix.cases
     where.insist(
         sorted({one.environment for one in cases if registry.of(one).by_protocol}), "NetPIPE"
@@ -229,13 +229,13 @@ def measured_algorithms(
 
     Raise NetproofError as ``measured_setting``.
     """
+    where = Where.of(option, environment, full=True)
     from netproof.benchmarks import imb, registry
     from netproof.experiments import algorithms, restoring, sweep
     from netproof.site.matrix import environments_in
     from netproof.site.partition import absences
 
     benchmark = imb.BENCHMARK.name
-    where = Where.of(option, environment, full=True)
     named = environments_in(where.configuration, where.system)
     cases = where.matrix.cases
     there = sorted({case.environment for case in cases if case.benchmark == benchmark})

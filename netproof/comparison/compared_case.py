@@ -17,7 +17,6 @@ import numpy as np
 
 from netproof import criteria
 from netproof.criteria import (
-    Envelope,
     Finding,
     Level,
     percentile_interval,
@@ -33,11 +32,11 @@ from netproof.measurement.curve import Curve
 from netproof.measurement.interval import Interval, of_ratio
 from netproof.measurement.landmark_table import LANDMARKS, RATES, Better
 from netproof.measurement.landmarks import ASYMPTOTIC, landmarks
-from netproof.measurement.readings import LandmarkSettings
+from netproof.measurement.readings import LATENCY_BELOW
 from netproof.session.measured import Measured
 from netproof.session.session import CheckResult
 from netproof.site.matrix import Matrix
-from netproof.verdict.subject import Subject, disturbances
+from netproof.verdict.engine import Subject
 from netproof.verdict.verdict import CaseVerdict, StoredResult
 
 RANGE_SIZES = 3
@@ -209,7 +208,7 @@ def _resampled(
     short = [
         number
         for number, (size, time) in enumerate(zip(curve.sizes, curve.time_us, strict=True))
-        if (1 <= size < LandmarkSettings.latency_below or curve.sizes == (0,)) and time > 0
+        if (1 <= size < LATENCY_BELOW or curve.sizes == (0,)) and time > 0
     ]
     times = np.array([launch.curve.time_us for launch in launches])[:, short]
     rates = np.array([launch.curve.bandwidth_mb_s or () for launch in launches])
@@ -308,8 +307,8 @@ def compared_case(one: CheckResult, other: CheckResult, first: str, second: str)
 
     Raise NetproofError where a measurement cannot be read.
     """
-    before, after = one.measurement, other.measurement
-    extras = [result.measured["partition_extras"] for result in (one, other)]
+    before, after = one.measured, other.measured
+    extras = [result.extras["partition_extras"] for result in (one, other)]
     # The line rate takes no part in a score.
     settings = Settings.of_site(extras[1].get("criteria", {}), line_rate_from_bytes=0).score
     curves = [[launch.curve for launch in side.launches] for side in (before, after)]
@@ -341,7 +340,7 @@ def compared_case(one: CheckResult, other: CheckResult, first: str, second: str)
     disturbed = tuple(
         f"{name}: {noise}"
         for name, side, said in zip((first, second), (before, after), extras, strict=True)
-        for noise in disturbances(Subject.of_extras(side, said, {}))
+        for noise in Subject.of_extras(side, said, {}).disturbances
     )
     one_cost, other_cost = (costliest(side.cpu_costs).s_per_gb for side in (before, after))
     costs = LandmarkRatio(one_cost, other_cost)
@@ -366,11 +365,12 @@ def _of_times(time: LandmarkRatio, where: str, first: str) -> Finding:
 
 def envelope_of_cases(
     cases: Mapping[str, CaseVerdict | StoredResult], matrix: Matrix
-) -> tuple[Envelope | None, bool]:
+) -> tuple[dict[int, tuple[float, str]], bool]:
     """Return the envelope of equal cases by their labels, and whether they cross unlike links.
 
-    At least one case is of this session. The envelope is None where fewer than two cases share a
-    size. Links are unlike where they differ in rate or MTU, as far as they are known.
+    At least one case is of this session. The envelope has the least time in µs and its label by
+    size, where two cases share one. Links are unlike where they differ in rate or MTU, as far as
+    they are known.
     """
     curves = {
         label: one.measured.curve

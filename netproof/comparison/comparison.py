@@ -23,7 +23,7 @@ from netproof.measurement.case import Case
 from netproof.session import node_differences
 from netproof.session.session import CheckResult, Session
 from netproof.verdict import judging
-from netproof.verdict.group_rulings import group
+from netproof.verdict.engine import group
 from netproof.verdict.judge import faults_of
 from netproof.verdict.verdict import Verdict
 
@@ -224,7 +224,7 @@ def compare(
         one, other = ours.get(key), theirs.get(key)
         if one and other and one.measured and other.measured:
             compared.append(compared_case(one, other, first.name, second.name))
-            for difference in _differences(one.measured, other.measured):
+            for difference in _differences(one, other):
                 known = tuple(json.dumps(part, sort_keys=True) for part in difference)
                 counted = differ[known].cases if known in differ else 0
                 differ[known] = CaseDifference(*difference, counted + 1)
@@ -238,12 +238,12 @@ def compare(
     return Comparison(first, second, tuple(compared), tuple(uncompared), tuple(differ.values()))
 
 
-def _differences(first: Mapping[str, Any], second: Mapping[str, Any]) -> list[tuple]:
+def _differences(first: CheckResult, second: CheckResult) -> list[tuple]:
     found = []
     for extras in ("partition_extras", "environment_extras"):
         # An empty value counts as unset: a key may be younger than a session.
         one, other = (
-            {key: value for key, value in side[extras].items() if value not in ("", [], {})}
+            {key: value for key, value in side.extras[extras].items() if value not in ("", [], {})}
             for side in (first, second)
         )
         found += [
@@ -251,10 +251,9 @@ def _differences(first: Mapping[str, Any], second: Mapping[str, Any]) -> list[tu
             for key in dict.fromkeys((*one, *other))
             if key not in NOT_MEASURED_BY and one.get(key) != other.get(key)
         ]
-    if first["case"]["ranks_per_node"] != second["case"]["ranks_per_node"]:
-        found.append(
-            ("ranks a node", *(side["case"]["ranks_per_node"] for side in (first, second)))
-        )
+    per_node = [side.measured.case.ranks_per_node for side in (first, second)]
+    if per_node[0] != per_node[1]:
+        found.append(("ranks a node", *per_node))
     return found
 
 

@@ -24,7 +24,7 @@ from netproof.criteria.launches import crash_share
 from netproof.criteria.rate import loss
 from netproof.criteria.score import percentile_interval, resampled_medians, score
 from netproof.criteria.shape import rounded_to_zero
-from netproof.criteria.slower import Envelope, above_envelope, envelope, floor
+from netproof.criteria.slower import above_envelope, envelope, floor
 
 __all__ = [
     "READABLE",
@@ -33,7 +33,6 @@ __all__ = [
     "CommonSizes",
     "ConfirmSettings",
     "Confirmation",
-    "Envelope",
     "Finding",
     "Level",
     "Region",

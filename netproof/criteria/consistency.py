@@ -17,6 +17,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from statistics import median
 from typing import Any
 
@@ -32,7 +33,7 @@ from netproof.criteria.findings import (
     undefined,
     undefined_if_unreadable,
 )
-from netproof.criteria.interface import CaseCurves, Companion, Criterion
+from netproof.criteria.interface import CaseCurves, Companion, Comparison, Criterion
 from netproof.measurement import interval as intervals
 from netproof.measurement.curve import Curve
 
@@ -523,6 +524,42 @@ def _rests_on(operation: str, finding: Finding) -> tuple[str, ...]:
     return tuple(call.operation for call in calls)
 
 
+def _agreements(compared: Comparison) -> Iterator[Finding]:
+    """Yield whether cases that send one message there and back agree within a configuration."""
+    for case in compared.judged():
+        others = {label: one for label, one in compared.cases.items() if one is not case}
+        own = case.settings.agreement
+        finding = agreement(case, others, where=case.where, settings=own)
+        if finding is not None:
+            yield compared.weighed(finding)
+
+
+def _growths(compared: Comparison) -> Iterator[Finding]:
+    """Yield how a collective grows from the next fewer ranks, and what takes longer on fewer."""
+    for fewer, more in pairwise(sorted(compared.cases.values(), key=lambda one: one.ranks)):
+        # Of its work on a link, or of a rank to all others.
+        explained = max(1.0, more.on_link / fewer.on_link, (more.ranks - 1) / (fewer.ranks - 1))
+        yield compared.weighed(
+            growth(
+                more,
+                fewer,
+                where=more.where,
+                against=fewer.where,
+                explained=explained,
+                settings=more.settings.growth,
+            )
+        )
+        yield compared.weighed(
+            monotony(
+                fewer,
+                more,
+                where=fewer.where,
+                against=more.where,
+                settings=fewer.settings.growth,
+            )
+        )
+
+
 CRITERIA = (
     Criterion(
         17,
@@ -533,10 +570,24 @@ CRITERIA = (
         others=others,
         rests_on=_rests_on,
     ),
-    Criterion(18, {"agreement": AGREEMENT}, {"agreement": "agreement"}),
+    Criterion(
+        18,
+        {"agreement": AGREEMENT},
+        {"agreement": "agreement"},
+        compare=_agreements,
+        group=lambda case: (
+            case.configuration
+            if case.ping_pong and case.function[3:] == ("between", "oneway")
+            else None
+        ),
+    ),
     Criterion(
         19,
         {"growth": GROWTH},
         {"growth": "growth", "monotony": "growth"},
+        compare=_growths,
+        group=lambda case: (
+            (*case.configuration, *case.function[:2]) if case.on_link and case.has_sizes else None
+        ),
     ),
 )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar
+from typing import Any
 
 from netproof.criteria.findings import FLAGGED, Above, Finding, Level, undefined
 from netproof.criteria.interface import CaseCurves, CountedLaunch, Criterion
@@ -64,20 +64,14 @@ class CountedSettings(Above):
             raise NetproofError(f"not_known={self.not_known}: it is 0 or 1")
 
 
-@dataclass(frozen=True)
-class RetransmissionSettings(CountedSettings):
-    """Bounds of the share of segments that were sent again: one in 1,000 warns, one in 100 fails.
+RETRANSMISSIONS = CountedSettings(1e-3, 1e-2, least=20)
+"""Shares of segments that were sent again.
 
-    TCP's bandwidth goes with one over the root of the share (Mathis et al. 1997). A node stands out
-    where its port loses ``beyond`` more than the median of the others, and ``times`` as much.
-    """
+TCP's bandwidth goes with one over the root of the share (Mathis et al. 1997).
+"""
 
-    warn: float | None = 1e-3
-    fail: float | None = 1e-2
-    least: int = 20
-    beyond: ClassVar[float] = 1e-3
-    times: ClassVar[float] = 3.0
-
+MORE, TIMES = 1e-3, 3.0
+"""A port, or a way, stands out where it loses so much more than the others, and so many times."""
 
 CARRIER_CHANGES = CountedSettings(None, 0.0)
 """Any change of the carrier fails on an interface under test, and warns elsewhere."""
@@ -391,6 +385,9 @@ def _judge(case: CaseCurves, settings: Any) -> list[Finding]:
     return findings
 
 
+NOT_COUNTED = "{name} of {count} not known: {why}: {cases}"
+"""Note on the cases whose counters are not known."""
+
 CRITERIA = (
     Criterion(
         15,
@@ -398,7 +395,7 @@ CRITERIA = (
             "carrier_change": CARRIER_CHANGES,
             "interface_error": INTERFACE_ERRORS,
             "drop": DROPS,
-            "retransmission": RetransmissionSettings(),
+            "retransmission": RETRANSMISSIONS,
         },
         {
             "carrier changes": "carrier_change",
@@ -408,5 +405,6 @@ CRITERIA = (
         },
         _judge,
         of_counters=True,
+        note=NOT_COUNTED,
     ),
 )

@@ -124,6 +124,15 @@ class Finding:
         own = () if self.size is None else (self.size,)
         return tuple(sorted({*own, *self.others}))
 
+    def without_noise(
+        self, noise: Sequence[str], why: str = "the machine was disturbed: "
+    ) -> Finding:
+        """Return it as it rests on disturbed launches: a failure is inconclusive."""
+        if not noise or self.level not in (Level.FAIL, Level.INCONCLUSIVE):
+            return self
+        reason = f"{self.reason}; {why}{'; '.join(noise)}"
+        return replace(self, level=Level.INCONCLUSIVE, reason=reason)
+
     def ruled(self, level: Level, more: str = "", **known: Any) -> Finding:
         """Return it with the verdict's level and more of a reason; ``known``: further fields."""
         before = None if level is self.own_level else self.own_level

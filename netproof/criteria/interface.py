@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -10,6 +10,7 @@ from netproof.criteria.findings import AtSize, Bounds, Finding, times_of
 from netproof.measurement.counters import Counters
 from netproof.measurement.curve import Curve
 from netproof.measurement.landmarks import Landmarks
+from netproof.measurement.links import Crossing
 from netproof.measurement.payload import Payload
 
 
@@ -40,7 +41,15 @@ class CaseCurves:
     is complete; ``cpu_seconds``: used on each node in ``seconds``; ``counted``: launches whose
     counters were recorded; ``counted_alongside``: likewise paired and crashed ones; ``rails``:
     interfaces, or RDMA devices, that should carry the traffic; ``others``: operations of the same
-    job; ``ping_pong``: a time is that of one MPI message there and one back.
+    job; ``ping_pong``: a time is that of one MPI message there and one back; ``crashes``: attempts
+    that crashed, a sentence each.
+
+    To compare it with others: ``settings`` of its partition; ``name``: in sentences on others;
+    ``function``: benchmark, function, ranks, path and direction; ``configuration``: system,
+    partition, environment and day; ``place``: partition and link, in which environments are
+    compared, empty where they are not; ``crossing``: the link that its messages cross;
+    ``on_link``: messages of a collective on a node's link, and else 0; ``disturbances``: of the
+    launches, a sentence each.
     """
 
     where: str
@@ -62,11 +71,68 @@ class CaseCurves:
     others: Mapping[str, Companion] = field(default_factory=dict)
     ranks_per_node: int = 1
     ping_pong: bool = False
+    crashes: tuple[str, ...] = ()
+    settings: Any = None
+    name: str = ""
+    function: tuple = ()
+    configuration: tuple = ()
+    place: tuple = ()
+    crossing: Crossing | None = None
+    on_link: int = 0
+    disturbances: tuple[str, ...] = ()
+
+    @property
+    def environment(self) -> str:
+        """Environment of its configuration."""
+        return self.configuration[2]
 
     @property
     def has_sizes(self) -> bool:
         """Whether its benchmark sends messages of sizes."""
         return self.curve.sizes != (0,)
+
+
+Pairs = tuple[Sequence[tuple[Curve, Curve]], str]
+"""Interleaved launches of two cases, and why they show no failure, or empty."""
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Cases that a criterion compares, by their labels, which begin its findings' sentences.
+
+    ``only``: the case whose findings are asked for, None for all; ``pairs``: of each two cases with
+    interleaved launches, in both orders; ``baseline``: those that scores are relative to, None
+    where that is no part of what was to run, and its name; ``red``: sizes in bytes that another
+    criterion failed, by label.
+    """
+
+    cases: Mapping[str, CaseCurves]
+    only: str | None = None
+    pairs: Mapping[tuple[str, str], Pairs] = field(default_factory=dict)
+    baseline: tuple[str, ...] | None = None
+    baseline_name: str = ""
+    red: Mapping[str, Sequence[int]] = field(default_factory=dict)
+
+    def judged(self) -> list[CaseCurves]:
+        """Return the cases whose findings are asked for."""
+        return [*self.cases.values()] if self.only is None else [self.cases[self.only]]
+
+    def noise(self, *labels: str | None) -> tuple[str, ...]:
+        """Return the disturbances of several cases, each once."""
+        known = (self.cases[label] for label in labels if label in self.cases)
+        return tuple(dict.fromkeys(text for case in known for text in case.disturbances))
+
+    def weighed(self, finding: Finding) -> Finding:
+        """Return a finding as far as its launches allow: disturbed ones show no failure."""
+        paired = self.pairs.get((finding.where, finding.against or ""))
+        if paired is None:
+            return finding.without_noise(self.noise(finding.where, finding.against))
+        return finding.without_noise(tuple(filter(None, paired[1:])), "")
+
+
+def same_function(case: CaseCurves) -> Hashable:
+    """Return what configurations have in common that are compared; None without sizes."""
+    return case.function if case.has_sizes else None
 
 
 @dataclass(frozen=True)
@@ -76,7 +142,11 @@ class Criterion:
     ``number``: its section in docs/criteria.md, by which criteria are ordered; ``settings``: the
     default of each key that a site may change; ``findings``: their names, each with the key of its
     settings, None where nothing is ever asserted. ``judge``: judges one case with the settings of
-    its partition; None for a criterion that compares cases. ``of_launches``: whether it judges all
+    its partition; None for a criterion that compares cases: ``compare`` gives the findings on
+    cases of which ``group`` is the same and not None. ``of_baseline``: it is relative to the
+    baseline. ``note``: the sentence on the cases for which it is only shown as undefined, with
+    ``{count}``, ``{have}``, ``{cases}``, ``{why}`` and the ``{name}`` of the finding; empty where
+    nothing is said. ``of_launches``: whether it judges all
     launches, with intervals, and is decided by more of them. Otherwise it flags sizes of the first
     launches, which are measured again if it has ``at_sizes``: the value at each size of the points
     that are ``read``, whose meaning is ``sentence``. ``of_counters``: it judges the nodes'
@@ -91,6 +161,10 @@ class Criterion:
     settings: Mapping[str, Bounds]
     findings: Mapping[str, str | None]
     judge: Callable[[CaseCurves, Any], Iterable[Finding]] | None = None
+    compare: Callable[[Comparison], Iterable[Finding]] | None = None
+    group: Callable[[CaseCurves], Hashable] = same_function
+    of_baseline: bool = False
+    note: str = ""
     of_launches: bool = False
     of_counters: bool = False
     of_measurement: bool = False

@@ -120,6 +120,16 @@ def crash_share(crashed: int, launches: int, *, where: str, settings: Above = CR
     return Finding("crashes", level, where, reason, value=value, bound=bound)
 
 
+def crashed(where: str, crashes: Sequence[str], place: str = "") -> Finding:
+    """Return the warning that launches crashed; ``place``: the beginning of its reason."""
+    reason = f"{place}{'; '.join(crashes)}"
+    return Finding("crashes", Level.WARN, where, reason, value=len(crashes))
+
+
+def _crashes(case: CaseCurves, settings: Any) -> tuple[Finding, ...]:
+    return (crashed(case.where, case.crashes),) if case.crashes else ()
+
+
 def _cpu_costs(case: CaseCurves, settings: Any) -> tuple[Finding, ...]:
     if case.cpu_seconds is None:
         return ()
@@ -142,5 +152,5 @@ CRITERIA = (
         _spreads,
         of_launches=True,
     ),
-    Criterion(14, {"crash": CRASHES}, {"crashes": "crash"}),
+    Criterion(14, {"crash": CRASHES}, {"crashes": "crash"}, _crashes, of_launches=True),
 )

@@ -14,8 +14,9 @@ from typing import Any
 
 from netproof.criteria.counters import (
     LOOPBACK,
+    NOT_COUNTED,
+    TIMES,
     CountedSettings,
-    RetransmissionSettings,
     Share,
     ports_of,
     sent_again,
@@ -203,7 +204,7 @@ def directions(
     rails: Sequence[str],
     *,
     where: str,
-    settings: RetransmissionSettings,
+    settings: CountedSettings,
 ) -> Finding | None:
     """Return how much more one way between two nodes loses than the other.
 
@@ -231,7 +232,7 @@ def directions(
     better, worse = sorted(ways, key=lambda way: way.value)
     value = worse.value - better.value
     level, bound = Above(settings.warn).level(value)
-    apart = (worse.count or 0) >= settings.least and worse.value >= settings.times * better.value
+    apart = (worse.count or 0) >= settings.least and worse.value >= TIMES * better.value
     flagged = level is Level.WARN and apart
     if level is Level.WARN and not apart:
         level = Level.PASS
@@ -286,6 +287,20 @@ def _directions(case: CaseCurves, settings: Any) -> tuple[Finding, ...]:
 
 
 CRITERIA = (
-    Criterion(16, {"path": PathSettings(None, 0.95)}, {PATH: "path"}, _paths, of_counters=True),
-    Criterion(21, {}, {"directions": "retransmission"}, _directions, of_counters=True),
+    Criterion(
+        16,
+        {"path": PathSettings(None, 0.95)},
+        {PATH: "path"},
+        _paths,
+        of_counters=True,
+        note=NOT_COUNTED,
+    ),
+    Criterion(
+        21,
+        {},
+        {"directions": "retransmission"},
+        _directions,
+        of_counters=True,
+        note=NOT_COUNTED,
+    ),
 )

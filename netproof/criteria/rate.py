@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from netproof.criteria.findings import (
@@ -117,7 +117,11 @@ def line_rate(
         raise CannotJudgeError("no line rate is known: give link rate and MTU")
     r_mb_s = found.asymptotic_mb_s
     if r_mb_s is None:
-        raise CannotJudgeError(found.why("asymptotic_mb_s") or "it has no r∞")
+        why, short = (
+            found.why("asymptotic_mb_s", figures=figures) or "it has no r∞"
+            for figures in (True, False)
+        )
+        return replace(undefined("line rate", where, why), why_undefined=short)
     share, interval = line_rate_share(r_mb_s, line_rate_mb_s), found.interval("asymptotic_mb_s")
     if interval is not None:
         interval = (interval[0] / line_rate_mb_s, interval[1] / line_rate_mb_s)
@@ -297,6 +301,7 @@ CRITERIA = (
         _line_rates,
         of_launches=True,
         of_measurement=True,
+        note="{count} {have} no share of the line rate: {cases}: {why}",
     ),
     Criterion(
         9,

@@ -25,6 +25,9 @@ CRITERIA: tuple[Criterion, ...] = tuple(
 BY_FINDING = {name: criterion for criterion in CRITERIA for name in criterion.findings}
 """The criterion of each name of findings."""
 
+RELATIVE = tuple(name for name, criterion in BY_FINDING.items() if criterion.of_baseline)
+"""Names of findings that are relative to the baseline."""
+
 CONFIRMED_BY_MEASURING = tuple(
     name for name, criterion in BY_FINDING.items() if criterion.at_sizes is not None
 )

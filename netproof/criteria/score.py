@@ -7,7 +7,8 @@ others look fast. After the GigE synthetic-benchmark report, which has no interv
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 import numpy as np
 
@@ -15,6 +16,7 @@ from netproof.criteria.findings import (
     Below,
     CannotJudgeError,
     Finding,
+    Level,
     common_sizes,
     in_common,
     sizes_in_words,
@@ -22,7 +24,7 @@ from netproof.criteria.findings import (
     times_of_each,
     undefined_if_unreadable,
 )
-from netproof.criteria.interface import Criterion
+from netproof.criteria.interface import Comparison, Criterion
 from netproof.measurement.curve import Curve
 from netproof.measurement.interval import CONFIDENCE
 from netproof.measurement.launches import median_curve
@@ -127,4 +129,32 @@ def percentile_interval(values: np.ndarray) -> tuple[float, float]:
     return float(low), float(high)
 
 
-CRITERIA = (Criterion(2, {"score": SCORE}, {"score": "score"}),)
+def _scores(compared: Comparison) -> Iterator[Finding]:
+    """Yield the score of each case; one that rests on disturbed launches says so at any level."""
+    base = [compared.cases[label] for label in compared.baseline or ()]
+    for case in compared.judged():
+        if compared.baseline is None:
+            why = "score undefined: the baseline is no part of this run"
+            yield Finding("score", Level.UNDEFINED, case.where, why)
+            continue
+        finding = score(
+            case.launches,
+            [launch for one in base for launch in one.launches],
+            where=case.where,
+            baseline=base[0].name if base else compared.baseline_name,
+            red_sizes=compared.red.get(case.where, ()),
+            settings=case.settings.score,
+        )
+        if base:
+            finding = replace(finding, against=base[0].where)
+        noise = compared.noise(case.where, *compared.baseline)
+        if noise and finding.value is not None:
+            weighed = finding.without_noise(noise)
+            if weighed is finding:
+                reason = f"{finding.reason}; the machine was disturbed: {'; '.join(noise)}"
+                weighed = replace(finding, reason=reason)
+            finding = replace(weighed, disturbed=noise)
+        yield finding
+
+
+CRITERIA = (Criterion(2, {"score": SCORE}, {"score": "score"}, compare=_scores, of_baseline=True),)

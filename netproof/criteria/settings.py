@@ -38,9 +38,6 @@ _SET_BY_SITES: dict[str, tuple[str, ...]] = {
     **{"dropout": ("warn", "fail", "least_size"), "guideline": ("warn", "fail", "least_size")},
     **{"launch_spread": ("warn",), "carrier_change": ("fail",), "path": ("fail",)},
     **{"crash": ("fail",), "early_rendezvous": ("fail",), "mpi_loss_at_size": ("fail",)},
-    # Figures, and what is only shown within a node.
-    **{"roughness": (), "cpu_cost": ()},
-    **{"floor_inside": (), "mpi_loss_inside": (), "mpi_loss_at_size_inside": ()},
 }
 """The settings that a site may change: ``warn`` and ``fail`` of a criterion that is not here."""
 
@@ -122,7 +119,7 @@ class Settings(_Fields):
 
 def set_by_sites(name: str) -> tuple[str, ...]:
     """Return the settings of a key that a site may change."""
-    return _SET_BY_SITES.get(name, ("warn", "fail"))
+    return () if name in _GONE_KEYS else _SET_BY_SITES.get(name, ("warn", "fail"))
 
 
 def gone(changes: Mapping[str, Mapping[str, Any]]) -> Iterator[str]:

@@ -1,10 +1,16 @@
-"""The shape of one curve: inversion (3), jump (4), roughness (5), dropout (6)."""
+"""The shape of one curve: inversion, jump, dropout, dip; and its roughness, a figure.
+
+Inversion, jump and dropout wait for large factors, since one launch is noise, and what they flag is
+measured again. A dip is small, and takes launches whose interval confirms it.
+"""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from itertools import pairwise
+from statistics import median
 from typing import Any
 
 from netproof.criteria.findings import (
@@ -16,12 +22,16 @@ from netproof.criteria.findings import (
     Level,
     bandwidths_of,
     greatest,
+    in_common,
+    interval_in_words,
     rate_in_words,
     times_of,
+    times_of_each,
     undefined,
     undefined_if_unreadable,
 )
 from netproof.criteria.interface import CaseCurves, Criterion
+from netproof.measurement import interval as intervals
 from netproof.measurement.curve import Curve
 
 INVERSION = Bounds(2.0, 10.0)
@@ -43,13 +53,25 @@ ROUGHNESS = Bounds()
 DROPOUT = Below(0.5, 0.1)
 """Shares of the lesser of the best bandwidths on either side."""
 
+DIP = Below(0.9, 0.8)
+"""Shares of the rate that both neighbouring sizes let expect.
+
+NVIDIA's and AMD's own harnesses fail a dip of 5 % between neighbouring sizes of one run.
+"""
+
+STEP = 1.2
+"""Sizes within this factor are no neighbours, but those of NetPIPE's perturbation."""
+
+LATENCIES = 2.0
+"""A message limited by line or memory takes so many latencies or more, beyond Hockney's n½."""
+
 ROUNDING = 1e-9
 """Relative error of a quotient of two printed figures."""
 
 
 @undefined_if_unreadable("inversion")
 def inversion(curve: Curve, *, where: str, settings: Bounds = INVERSION) -> Finding:
-    """Return the largest ratio of a message's time to a larger one's (criterion 3).
+    """Return the largest ratio of a message's time to a larger one's.
 
     max over s of t(s) / min over s' ≥ s of t(s'), a pure number, 1 for a curve that never
     falls. ``size`` is that of the slow message, ``compared_sizes`` that of the faster one.
@@ -113,7 +135,7 @@ def rounded_to_zero(curve: Curve, size: int, *, where: str) -> Finding:
 
 @undefined_if_unreadable("jump")
 def jump(curve: Curve, *, where: str, settings: Bounds = JUMP) -> Finding:
-    """Return the most that time grew faster than the size in one step (criterion 4).
+    """Return the most that time grew faster than the size in one step.
 
     max over neighbouring sizes of (t₂/t₁) / (s₂/s₁), a pure number, at least 1. ``size`` is
     the larger one of the step, ``compared_sizes`` the smaller.
@@ -143,7 +165,7 @@ def jump_at_sizes(times: Mapping[int, float]) -> list[AtSize]:
 
 @undefined_if_unreadable("roughness")
 def roughness(curve: Curve, *, where: str, settings: Bounds = ROUGHNESS) -> Finding:
-    """Return the total variation of log₂ t less its net rise, in octaves (criterion 5).
+    """Return the total variation of log₂ t less its net rise, in octaves.
 
     0 for a curve that never falls; summed as twice all falls, which is the same and exact.
     ``size`` is the size of the deepest fall, None where there is none.
@@ -162,7 +184,7 @@ def roughness(curve: Curve, *, where: str, settings: Bounds = ROUGHNESS) -> Find
 
 @undefined_if_unreadable("dropout", several=True)
 def dropout(curve: Curve, *, where: str, settings: Bounds = DROPOUT) -> tuple[Finding, ...]:
-    """Return the sizes whose bandwidth is far below what both sides reach (criterion 6).
+    """Return the sizes whose bandwidth is far below what both sides reach.
 
     bw(s) / min(best at smaller sizes, best at larger sizes): each size flagged, or the nearest;
     ``compared_sizes``: where the sides are at their best. After the e325 Opteron NetPIPE report.
@@ -199,6 +221,92 @@ def dropout_at_sizes(rates: Mapping[int, float]) -> list[AtSize]:
     return found
 
 
+@undefined_if_unreadable("dip", several=True)
+def dips(launches: Sequence[Curve], *, where: str, settings: Below = DIP) -> tuple[Finding, ...]:
+    """Return the sizes whose rate is below what both neighbours let expect, as launches confirm.
+
+    The value is the time expected on the line between both neighbours, over the time taken: the
+    share of the rate. All of its interval over the launches is beyond the bound, and so is the
+    share by the line through two smaller sizes alone, and by that through two larger ones: a step
+    that stays, as of another protocol, lies on one of these. Sizes that latency limits are left
+    out, and so is the largest. ``compared_sizes``: the neighbours.
+    """
+    each = times_of_each(launches, replace(settings, least_size=min(4, settings.least_size)))
+    sizes = in_common(each) if len(each) > 1 else []
+    middle = {size: median(times[size] for times in each) for size in sizes}
+    found = []
+    for size in sizes:
+        if size < settings.least_size:
+            continue
+        smaller, larger = _neighbours(sizes, size)
+        if not smaller or not larger or len(smaller) + len(larger) < 3:
+            continue
+        expected = _between(middle, smaller[0], larger[0], size)
+        if expected < LATENCIES * min(middle.values()):
+            continue
+        shares = [_between(times, smaller[0], larger[0], size) / times[size] for times in each]
+        interval = intervals.of_median(shares)
+        by_one_side = _by_one_side(middle, smaller, larger, size) / middle[size]
+        for level, bound in ((Level.FAIL, settings.fail), (Level.WARN, settings.warn)):
+            if bound is not None and interval and max(interval[1], by_one_side) < bound:
+                value = median(shares)
+                found.append(
+                    settings.finding(
+                        "dip",
+                        where,
+                        value,
+                        f"at {size} bytes a message took {middle[size]:.4g} µs, and by its"
+                        f" neighbours of {smaller[0]} and {larger[0]} bytes {expected:.4g} µs is"
+                        f" expected: {value:.3g} of the rate ({interval_in_words(interval)})",
+                        "measure the sizes around it, and look at buffers and segment sizes of the"
+                        " library and the link",
+                        interval=interval,
+                        decided=(level, bound),
+                        size=size,
+                        compared_sizes=(smaller[0], larger[0]),
+                    )
+                )
+                break
+    return tuple(found)
+
+
+def _neighbours(sizes: Sequence[int], size: int) -> tuple[list[int], list[int]]:
+    """Return up to two neighbours on either side, the nearest first, each a ``STEP`` further."""
+    smaller, larger = [], []
+    for one in reversed(sizes):
+        if len(smaller) < 2 and one * STEP <= (smaller[-1] if smaller else size):
+            smaller.append(one)
+    for one in sizes:
+        if len(larger) < 2 and one >= STEP * (larger[-1] if larger else size):
+            larger.append(one)
+    return smaller, larger
+
+
+def _between(times: Mapping[int, float], smaller: int, larger: int, size: int) -> float:
+    """Return the time in µs on the line between two sizes."""
+    part = (size - smaller) / (larger - smaller)
+    return times[smaller] + part * (times[larger] - times[smaller])
+
+
+def _by_one_side(
+    times: Mapping[int, float], smaller: Sequence[int], larger: Sequence[int], size: int
+) -> float:
+    """Return the longer of the times in µs by the smaller sizes alone, and by the larger ones.
+
+    A side of one size has the slope of the other.
+    """
+    slopes = [
+        max(0.0, (times[side[1]] - times[side[0]]) / (side[1] - side[0]))
+        for side in (smaller, larger)
+        if len(side) == 2
+    ]
+    below, above = slopes[0], slopes[-1]
+    return max(
+        times[smaller[0]] + below * (size - smaller[0]),
+        times[larger[0]] - above * (larger[0] - size),
+    )
+
+
 def _of_first(
     judge: Callable[..., Finding], key: str
 ) -> Callable[[CaseCurves, Any], tuple[Finding, ...]]:
@@ -216,6 +324,12 @@ def _dropouts(case: CaseCurves, settings: Any) -> tuple[Finding, ...]:
     if case.first.bandwidth_mb_s is None:
         return ()
     return dropout(case.first, where=case.where, settings=settings.dropout)
+
+
+def _dips(case: CaseCurves, settings: Any) -> tuple[Finding, ...]:
+    if not case.has_sizes:
+        return ()
+    return dips(case.launches, where=case.where, settings=settings.dip)
 
 
 CRITERIA = (
@@ -250,4 +364,5 @@ CRITERIA = (
         at_sizes=dropout_at_sizes,
         sentence="the bandwidth is {} of what both sides reach",
     ),
+    Criterion(23, {"dip": DIP}, {"dip": "dip"}, _dips, of_launches=True),
 )

@@ -7,7 +7,7 @@ that neither its rate nor any machine's number is needed.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, cached_property
 from statistics import median
@@ -33,7 +33,7 @@ from netproof.criteria.findings import (
     undefined,
     undefined_if_unreadable,
 )
-from netproof.criteria.interface import Criterion
+from netproof.criteria.interface import Comparison, Criterion
 from netproof.criteria.score import NO_INTERVAL
 from netproof.measurement import interval as intervals
 from netproof.measurement import links
@@ -54,31 +54,19 @@ FLOOR_INSIDE = Below()
 """Within a node, where libraries copy once or twice, nothing is asserted."""
 
 
-@dataclass(frozen=True)
-class Envelope:
-    """The least time at each size over configurations, and the configuration that has it.
+def envelope(
+    curves: Mapping[str, Curve], settings: Above = ENVELOPE
+) -> dict[int, tuple[float, str]]:
+    """Return by size in bytes the least time in µs and whose it is, where two or more have one.
 
-    ``curve`` holds only the sizes of at least 4 bytes that two configurations or more have.
-    """
-
-    curve: Curve
-    fastest: tuple[str, ...]
-
-
-def envelope(curves: Mapping[str, Curve], settings: Above = ENVELOPE) -> Envelope | None:
-    """Return the least time at each size, after the GigE synthetic-benchmark report.
-
-    ``curves``: by configuration, of one function at the same ranks. None where no two share a size.
+    ``curves``: by configuration, of one function at the same ranks. After the GigE
+    synthetic-benchmark report.
     """
     holders: dict[int, list[tuple[float, str]]] = {}
     for label, curve in curves.items():
         for size, time in _times_or_reason(curve, settings)[0].items():
             holders.setdefault(size, []).append((time, label))
-    least = {size: min(times) for size, times in sorted(holders.items()) if len(times) > 1}
-    if not least:
-        return None
-    times, fastest = zip(*least.values(), strict=True)
-    return Envelope(Curve(tuple(least), times), fastest)
+    return {size: min(times) for size, times in sorted(holders.items()) if len(times) > 1}
 
 
 def _times_or_reason(curve: Curve, settings: Above) -> tuple[dict[int, float], str]:
@@ -375,7 +363,64 @@ def _against(
     )
 
 
+def _envelopes(compared: Comparison) -> Iterator[Finding]:
+    """Yield the findings on each case; one alone has no envelope, which is only shown."""
+    cases = compared.cases
+    # Partitions may have bounds of their own; mostly they have the same.
+    by_settings: dict[Above, set[str]] = {}
+    for case in compared.judged():
+        by_settings.setdefault(case.settings.envelope, set()).add(case.where)
+    for settings, asked in by_settings.items():
+        for finding in above_envelope(
+            {label: case.curve for label, case in cases.items()},
+            settings,
+            launches={label: case.launches for label, case in cases.items()},
+            crossings={label: one.crossing for label, one in cases.items() if one.crossing},
+            pairs={sides: launches for sides, (launches, _) in compared.pairs.items()},
+            only=compared.only,
+        ):
+            if len(cases) == 1 and finding.level is Level.UNDEFINED:
+                yield finding.ruled(Level.SHOWN)
+            elif finding.where in asked:
+                yield compared.weighed(finding)
+
+
+def _floors(compared: Comparison) -> Iterator[Finding]:
+    """Yield the finding on each case that has another environment at its place."""
+    for case in compared.judged():
+        others = {
+            label: other.launches
+            for label, other in compared.cases.items()
+            if other.place and other.place == case.place and other.environment != case.environment
+        }
+        finding = floor(
+            case.launches,
+            others,
+            where=case.where,
+            settings=case.settings.floor_inside if case.inside else case.settings.floor,
+            pairs={
+                label: compared.pairs[case.where, label][0]
+                for label in others
+                if (case.where, label) in compared.pairs
+            },
+            weighed=compared.weighed,
+        )
+        if finding is not None:
+            yield finding
+
+
 CRITERIA = (
-    Criterion(1, {"envelope": ENVELOPE}, {"envelope": "envelope"}),
-    Criterion(20, {"floor": FLOOR, "floor_inside": FLOOR_INSIDE}, {"floor": "floor"}),
+    Criterion(
+        1,
+        {"envelope": ENVELOPE},
+        {"envelope": "envelope"},
+        compare=_envelopes,
+        note="{count} {have} no envelope, since no other configuration measured the same: {cases}",
+    ),
+    Criterion(
+        20,
+        {"floor": FLOOR, "floor_inside": FLOOR_INSIDE},
+        {"floor": "floor"},
+        compare=_floors,
+    ),
 )

@@ -12,10 +12,10 @@ from netproof.diagnosis.evidence import EvidenceSource, Sign
 from netproof.diagnosis.partition_view import PartitionView, count_of
 from netproof.measurement import interval
 from netproof.measurement.disturbance import disturbed
+from netproof.pairs.rounds import FEW_NODES
 from netproof.session.node_differences import OF_ITS_OWN
 from netproof.session.node_facts import GROUPS, Node, named
 from netproof.site.hostlist import fold
-from netproof.site.pair_settings import PairQuantity
 from netproof.verdict.coverage import Coverage
 from netproof.verdict.nodes import NodeFindingKind
 
@@ -93,18 +93,18 @@ def not_known(view: PartitionView) -> Iterator[str]:
 
 
 def _of_pairs(view: PartitionView) -> Iterator[str]:
-    """Yield what rounds of pairs leave open: too few nodes, quantities that the site excludes."""
+    """Yield what rounds of pairs leave open: too few nodes, quantities that clear no node."""
     for one in view.pairs:
         if one.lone:
             where = f"rounds of pairs of {one.rounds.environment}"
             yield f"which node is slow, if one is: {where}: {one.too_few}"
-    if any(one.rounds.launches and not one.lone for one in view.pairs):
-        for quantity in PairQuantity:
-            if quantity.of_nodes and quantity not in view.cleared_by:
-                yield (
-                    f"the {quantity} of pairs: not judged, since the site's pairs have"
-                    f" {' and '.join(view.cleared_by)} alone as 'quantities'"
-                )
+        elif one.rounds.launches and len(one.rounds.nodes) > FEW_NODES and one.never_met():
+            yield f"whether a pair is slow with each other alone: {one.never_met()}"
+        for quantity, factor in one.not_judged().items():
+            yield (
+                f"whether the {quantity} of pairs differs by less than {factor:.2g} times: the site"
+                f" clears nodes by the {' and '.join(one.quantities)} alone ('quantities')"
+            )
 
 
 def _what_pairs_get(view: PartitionView) -> Iterator[str]:
@@ -144,6 +144,9 @@ def incomplete(view: PartitionView) -> Iterator[str]:
         where = f"rounds of pairs of {one.rounds.environment}"
         for reason, nodes in one.undecided_for().items():
             yield f"{fold(nodes)} undecided by {where}: {reason}"
+        few = len(one.rounds.nodes) <= FEW_NODES
+        if few and one.rounds.launches and not one.lone and one.never_met():
+            yield f"whether a pair is slow with each other alone: {one.never_met()}"
         several = one.what_failed()
         if several:
             counted = count_of(len(several), "fault")

@@ -36,9 +36,9 @@ class DiagnosisOutcome(StrEnum):
 class Diagnosis:
     """A partition's culprits, worst first, what was ruled out, and what is not known.
 
-    ``cases``, ``passed``, ``red``: counts of cases measured, passed and failed; ``asked``: sources
-    that have evidence; ``incomplete``: why the partition cannot be declared healthy;
-    ``next_steps``: what would settle it.
+    ``cases``, ``passed``, ``red``: counts of cases measured, passed and failed, and ``unmeasured``
+    of those failed and not measured; ``asked``: sources that have evidence; ``incomplete``: why the
+    partition cannot be declared healthy; ``next_steps``: what would settle it.
     """
 
     partition: str
@@ -51,6 +51,7 @@ class Diagnosis:
     not_known: tuple[str, ...]
     incomplete: tuple[str, ...]
     next_steps: tuple[str, ...] = ()
+    unmeasured: int = 0
 
     @property
     def outcome(self) -> DiagnosisOutcome:
@@ -135,6 +136,7 @@ def _of(judged: JudgedSession, partition: str) -> Diagnosis:
         tuple(checked.not_known(view)),
         tuple(checked.incomplete(view)),
         tuple(checked.next_steps(view)),
+        sum(not one.measured for one in view.red),
     )
 
 

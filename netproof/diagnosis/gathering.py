@@ -22,6 +22,7 @@ from netproof.pairs.verdict import PairsVerdict
 from netproof.session.node_facts import NOT_BUSY, Node
 from netproof.site.pair_settings import PairQuantity
 from netproof.verdict.nodes import UP, NodeFinding, NodeFindingKind
+from netproof.verdict.traffic import LOSES_TO
 
 LINK_FACTS = ("link_mbit_s", "duplex")
 """Facts of a node about the speed of its link."""
@@ -136,13 +137,13 @@ def _of_losses(view: PartitionView) -> Iterator[Evidence]:
         if names in reported:
             continue
         reported.add(names)
+        ports = tuple(f"the port of {name}" for name in names) if names[1:] else ()
+        why = "TCP counts at the sender what was lost on the way, and this port explains it best"
+        if finding.criterion == LOSES_TO:
+            ports, why = (), "TCP counts at the sender what was lost on the way, and only there"
+        sentence = f"{finding.node}: {finding.reason.partition(': look at')[0]}"
         yield _BY_COUNTERS(
-            Sign.LOSS,
-            view.several(names),
-            f"{finding.node}: {finding.reason.partition(': look at')[0]}",
-            Sure.LIKELY,
-            "TCP counts at the sender what was lost on the way, and this port explains it best",
-            alternatives=tuple(f"the port of {name}" for name in names) if names[1:] else (),
+            Sign.LOSS, view.several(names), sentence, Sure.LIKELY, why, alternatives=ports
         )
 
 

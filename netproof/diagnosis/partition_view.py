@@ -5,17 +5,18 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from netproof.criteria import Finding, Level
+from netproof.criteria.counters import MORE
 from netproof.criteria.paths import PATH
 from netproof.diagnosis.evidence import Evidence, EvidenceSource, Place, PlaceKind, RedCase, Sign
 from netproof.measurement.disturbance import NodeLoad
-from netproof.measurement.readings import LandmarkSettings
+from netproof.measurement.readings import LATENCY_BELOW
 from netproof.session.node_facts import Node
 from netproof.session.rank_use import RankUse
 from netproof.site.hostlist import fold
 from netproof.site.pair_settings import PairQuantity
 from netproof.verdict.judging import JudgedSession
 from netproof.verdict.limits import size_of
-from netproof.verdict.traffic import ALL_LOSE, LOSES, LOST_ONCE
+from netproof.verdict.traffic import ALL_LOSE, LOSES, LOSES_TO, LOST_ONCE
 from netproof.verdict.verdict import CaseVerdict
 
 LEAST_LAUNCHES = 3
@@ -25,10 +26,11 @@ LEAST_LAUNCHES = 3
 class PartitionView:
     """The verdict on one partition: cases, rounds of pairs, findings, totals, nodes.
 
-    ``measured``: cases with a curve; ``red``: failed cases; ``failed_jobs``: jobs that did not
-    finish or crashed too often, a sentence each; ``losing``: share of retransmitted segments per
-    node; ``loses_from``, ``loses_much_from``: shares that warn and fail; ``cleared``: nodes cleared
-    by rounds of pairs, in the quantities ``cleared_by``; ``evidence``: as it is gathered.
+    ``measured``: cases with a curve; ``passed``: cases, each with its nodes; ``red``: failed cases;
+    ``failed_jobs``: jobs that did not finish or crashed too often, a sentence each; ``losing``:
+    share of retransmitted segments per node; ``loses_from``, ``loses_much_from``: shares that warn
+    and fail; ``cleared``: nodes cleared by rounds of pairs, in the quantities ``cleared_by``;
+    ``evidence``: as it is gathered.
     """
 
     def __init__(self, judged: JudgedSession, partition: str) -> None:
@@ -41,7 +43,7 @@ class PartitionView:
         self.cases = [one for one in verdict.cases if one.case.partition == partition]
         self.ran = [one for one in self.cases if one.result is not None]
         self.measured = [one for one in self.ran if one.measured is not None]
-        self.passed = tuple(one.case for one in self.measured if one.passed)
+        self.passed = {one.case: self._ran_on(one) for one in self.measured if one.passed}
         self.pairs = [one for one in verdict.pairs if one.rounds.partition == partition]
         self.findings = [one for one in verdict.nodes if one.partition == partition]
         self.coverage = [one for one in verdict.coverage if one.partition == partition]
@@ -49,7 +51,8 @@ class PartitionView:
         self.totals = [one for one in verdict.traffic if one.partition == partition]
         self.rails = [one for one in self.totals if one.rail]
         self._standing_out = verdict.standing_out
-        self.lossy, self.lost_once = (self._stands_out(name) for name in (LOSES, LOST_ONCE))
+        self.lossy = [*self._stands_out(LOSES), *self._stands_out(LOSES_TO)]
+        self.lost_once = self._stands_out(LOST_ONCE)
         everywhere = (ALL_LOSE, f"pairs on {partition}")
         self.all_lose = [
             one for one in verdict.standing_out if (one.criterion, one.where) == everywhere
@@ -74,7 +77,7 @@ class PartitionView:
         self.red = tuple(self._red(one) for one in self.ran if one.failed)
         self.losing = {one.node: one.again.value for one in self.rails if one.again.of}
         bounds = self.settings.retransmission
-        self.loses_from = bounds.warn if bounds.warn is not None else bounds.beyond
+        self.loses_from = bounds.warn if bounds.warn is not None else MORE
         self.loses_much_from = bounds.fail if bounds.fail is not None else self.loses_from
         self.cleared = sorted({node for one in self.pairs for node in one.cleared()})
         self.cleared_by = self.pair_settings.quantities
@@ -167,7 +170,7 @@ def _quantity(judged: CaseVerdict) -> PairQuantity:
     if judged.measured is None or judged.faults:
         return PairQuantity.RATE
     latency_us, rate_mb_s = judged.measured.landmarks.latency_us, judged.measured.line_rate_mb_s
-    short = LandmarkSettings().latency_below
+    short = LATENCY_BELOW
     if latency_us is not None and rate_mb_s is not None:
         short = max(short, latency_us * rate_mb_s)
     sizes: list[int | None] = []

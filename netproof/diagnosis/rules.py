@@ -204,11 +204,17 @@ def environment(seen: PartitionView) -> Iterator[Culprit]:
         return
     (name,) = environments
     others = sorted({one.environment for one in seen.passed} - {name})
-    elsewhere = {_key(case) for case in seen.passed if case.environment != name}
+    elsewhere: dict[tuple[object, ...], set[str]] = defaultdict(set)
+    for case, nodes in seen.passed.items():
+        if case.environment != name:
+            elsewhere[_key(case)].update(nodes)
     same = [one for one in red if _key(one.case) in elsewhere]
     alternatives: tuple[str, ...] = ()
     if 2 * len(same) > len(red):
         why = f"{len(same)} of its {len(red)} red cases pass with {', '.join(others)}"
+        shared = {*_in_all([one for one in red if one.of_network])}
+        if shared and not any(shared <= elsewhere[_key(one.case)] for one in same):
+            alternatives = (f"{fold(shared)}: these cases ran on other nodes with the others",)
     elif (
         not others
         and all(one.case.ranks == TCP_RANKS for one in red)
@@ -222,7 +228,9 @@ def environment(seen: PartitionView) -> Iterator[Culprit]:
     yield _by(
         replace(_of_red(place, red, why), environment=name),
         alternatives=alternatives,
-        distinguish_by="measure the same cases with another environment" if alternatives else "",
+        distinguish_by="measure the same cases with another environment, on the same nodes"
+        if alternatives
+        else "",
         red=tuple(red),
     )
 

@@ -420,7 +420,7 @@ class SessionAlongsideStudy:
                 f"{subject}: {result.result} in {result.phase or 'an unknown phase'}"
             )
             return None
-        found = result.measurement.landmarks
+        found = result.measured.landmarks
         if getattr(found, name) is None:
             self._reasons.append(f"{subject}: {name}: {found.why(name)}")
         return getattr(found, name)
@@ -429,14 +429,14 @@ class SessionAlongsideStudy:
         """Return a case's peak over the line rate, as the studies do; None where one is absent."""
         peak = self.landmark("peak_mb_s", configuration, *what)
         result = self._results.get((*configuration, *what))
-        rate = result.measurement.line_rate_mb_s if peak is not None else None
+        rate = result.measured.line_rate_mb_s if peak is not None else None
         return None if rate is None else line_rate_share(peak, rate)
 
     def extras(self, configuration: tuple[str, str]) -> dict[str, Any]:
         """Return the site's keys of a configuration; empty if nothing of it was measured."""
         for key, result in self._results.items():
             if key[:2] == configuration and result.measured is not None:
-                return result.measured["partition_extras"] | result.measured["environment_extras"]
+                return result.extras["partition_extras"] | result.extras["environment_extras"]
         return {}
 
     def least_peak(self, partition: str | None = None) -> str:

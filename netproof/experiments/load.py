@@ -25,7 +25,7 @@ import scipy
 
 from netproof.benchmarks.outputs import text_of
 from netproof.benchmarks.registry import OF_PAIRS
-from netproof.criteria.counters import RetransmissionSettings, sent_again
+from netproof.criteria.counters import MORE, TIMES, CountedSettings, sent_again
 from netproof.errors import NetproofError, shortened
 from netproof.experiments import load_plan
 from netproof.experiments.load_plan import Aggressor, Victim, VictimPlace, VictimTurn
@@ -443,9 +443,7 @@ def _factor(
     return dataclasses.replace(found, alone=alone, alongside=alongside)
 
 
-def _losing(
-    alone: Sequence[VictimRun], bounds: RetransmissionSettings
-) -> tuple[list[LoadCause], str]:
+def _losing(alone: Sequence[VictimRun], bounds: CountedSettings) -> tuple[list[LoadCause], str]:
     """Return losses without load, and why they are not known."""
     resent = []
     for number, run in enumerate(alone):
@@ -470,9 +468,9 @@ def _losing(
         return [cause(CauseKind.SMALL_BUFFERS, (), usual, launches)], ""
     found = {}
     for port in ports:
-        high = port.share - port.usual > bounds.beyond and port.share > bounds.times * port.usual
+        high = port.share - port.usual > MORE and port.share > TIMES * port.usual
         if high and port.count >= bounds.least:
-            nodes = tuple(sorted({port.node, *port.or_of}))
+            nodes = port.nodes
             found[nodes] = cause(CauseKind.LOSING_PORT, nodes, port.share, port.seen)
     return list(found.values()), ""
 

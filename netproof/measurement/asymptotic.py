@@ -10,7 +10,6 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
 from itertools import combinations
 from statistics import NormalDist, median
 
@@ -29,30 +28,15 @@ _STEEPEST = 50.0
 """Limit on the difference of halves, in slopes of the line: more makes no difference."""
 
 
-@dataclass(frozen=True)
-class Hockney:
-    """The line through the top of a curve.
-
-    ``r_mb_s``: r∞ in MB/s (10⁶ bytes/s); ``t_us``: t₀; ``n_half_bytes``: n½ = t₀ · r∞, below 0
-    where the line meets the axis below 0.
-    """
-
-    r_mb_s: float
-    t_us: float
-
-    @property
-    def n_half_bytes(self) -> float:
-        """Return the size that reaches half of r∞."""
-        return self.t_us * self.r_mb_s
+def top(sizes: Sequence[int]) -> list[int]:
+    """Return the places of the sizes on the line: from the largest over ``TOP`` on."""
+    return [place for place, size in enumerate(sizes) if size * TOP >= sizes[-1]]
 
 
-def top(sizes: Sequence[int], over: float = TOP) -> list[int]:
-    """Return the places of the sizes on the line: from the largest over ``over`` on."""
-    return [place for place, size in enumerate(sizes) if size * over >= sizes[-1]]
+def theil_sen(sizes: Sequence[int], time_us: Sequence[float]) -> tuple[float, float] | None:
+    """Return r∞ in MB/s (10⁶ bytes/s) and t₀ in µs of the line through all points.
 
-
-def theil_sen(sizes: Sequence[int], time_us: Sequence[float]) -> Hockney | None:
-    """Return the line through all points: median slope of all pairs, median intercept.
+    It has the median slope of all pairs and the median intercept; n½ in bytes is r∞ · t₀.
 
     None for fewer than two points, or where time does not grow with the size.
     """
@@ -63,7 +47,7 @@ def theil_sen(sizes: Sequence[int], time_us: Sequence[float]) -> Hockney | None:
     if slope <= 0 or math.isinf(1 / slope):
         return None
     starts = [time - slope * size for size, time in zip(sizes, time_us, strict=True)]
-    return Hockney(1 / slope, median(starts))
+    return 1 / slope, median(starts)
 
 
 def r_interval(sizes: Sequence[int], launches: Sequence[Sequence[float]]) -> Interval | None:

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from statistics import median
 
 from netproof.measurement.disturbance import NodeLoad
-from netproof.measurement.payload import Exchanged
+from netproof.measurement.payload import Payload
 
 BYTES_PER_GB = 1e9
 _US_PER_S = 1e6
@@ -106,7 +106,7 @@ def interrupts_s(load: NodeLoad) -> float | None:
 def node_costs(
     launches: Sequence[Sequence[NodeUse]],
     starts: Sequence[Sequence[NodeUse]],
-    exchanged: Sequence[Exchanged | None],
+    exchanged: Sequence[Payload | None],
     without: str = NO_STARTS,
 ) -> tuple[NodeCost, ...]:
     """Return the cost of a case to each of its nodes, in the order of the launches.
@@ -116,7 +116,7 @@ def node_costs(
     ``starts``. All nodes have the same share of messages: each counts once where it leaves and once
     where it arrives.
     """
-    made: dict[str, list[tuple[NodeUse, Exchanged | None, int]]] = defaultdict(list)
+    made: dict[str, list[tuple[NodeUse, Payload | None, int]]] = defaultdict(list)
     for launch, sent in zip(launches, exchanged, strict=True):
         for use in launch:
             made[use.node].append((use, sent, len(launch)))
@@ -141,7 +141,7 @@ def costliest(costs: Sequence[NodeCost]) -> NodeCost:
 
 def _cost(
     node: str,
-    made: Sequence[tuple[NodeUse, Exchanged | None, int]],
+    made: Sequence[tuple[NodeUse, Payload | None, int]],
     started: Sequence[NodeUse],
     without: str,
 ) -> NodeCost:
@@ -185,7 +185,7 @@ def _cost(
 
 
 def _for_messages(
-    made: Sequence[tuple[NodeUse, Exchanged | None, int]],
+    made: Sequence[tuple[NodeUse, Payload | None, int]],
     started: Sequence[NodeUse],
     absent: dict[str, str],
 ) -> dict[str, float | tuple[tuple[str, str], ...] | None]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
 import re
 from collections.abc import Mapping, Sequence
@@ -142,10 +143,10 @@ def loads(
     ``cpu_s``: user and system CPU seconds of each node's ranks. Empty where the job recorded none.
     Raise ParseError for a damaged line, and where some nodes have no line or one has two.
     """
-    lines = [_read_load(errors, found) for found in _LOAD.finditer(text)]
-    if not lines:
+    read = [_read_load(errors, found) for found in _LOAD.finditer(text)]
+    if not read:
         return ()
-    nodes = [line.node for line in lines]
+    nodes = [load.node for load, _, _ in read]
     if sorted(nodes) != sorted(cpu_s):
         raise ParseError(
             str(errors),
@@ -154,12 +155,15 @@ def loads(
             f"the load of {', '.join(sorted(nodes))} is there, and ranks ran on"
             f" {', '.join(sorted(cpu_s))}",
         )
-    machines: dict[tuple[str, str], list[_Line]] = {}
-    for line in lines:
-        machines.setdefault(_machine(line), []).append(line)
-    together = {name: _together(several, cpu_s) for name, several in machines.items()}
-    by_node = sorted(lines, key=lambda line: line.node)
-    return tuple(_load(line, together[_machine(line)]) for line in by_node)
+    moments = {load.node: (before, after) for load, before, after in read}
+    found = []
+    for together in _machines([load for load, _, _ in read]):
+        befores, afters = zip(*(moments[load.node] for load in together), strict=True)
+        before = max(befores, key=lambda counted: counted["moment"])
+        after = min(afters, key=lambda counted: counted["moment"])
+        user_s, system_s = (sum(cpu_s[load.node][kind] for load in together) for kind in (0, 1))
+        found += [_meanwhile(load, before, after, user_s, system_s) for load in together]
+    return tuple(sorted(found, key=lambda load: load.node))
 
 
 def scheduled(errors: Path, text: str) -> dict[int, Scheduled]:
@@ -191,29 +195,12 @@ def scheduled(errors: Path, text: str) -> dict[int, Scheduled]:
     return ranks
 
 
-@dataclass(frozen=True)
-class _Counted:
-    """A node's counters at one moment; None where absent."""
-
-    moment_s: float
-    columns_s: dict[str, float] | None
-    some_s: float | None
-    full_s: float | None
+Counted = dict[str, float]
+"""Seconds that a node counted until a moment, by column and pressure; and the moment."""
 
 
-@dataclass(frozen=True)
-class _Line:
-    """A line that a node printed."""
-
-    node: str
-    machine: str | None
-    cpus: int | None
-    before: _Counted
-    after: _Counted
-    absent: dict[str, str]
-
-
-def _read_load(errors: Path, found: re.Match[str]) -> _Line:
+def _read_load(errors: Path, found: re.Match[str]) -> tuple[NodeLoad, Counted, Counted]:
+    """Return a node without its figures, and what it counted before and after."""
     node = found[1]
     try:
         fields = found[2].split("\t")
@@ -222,22 +209,20 @@ def _read_load(errors: Path, found: re.Match[str]) -> _Line:
         absent: dict[str, str] = {}
         machine = _known(fields[1], "machine", absent)
         cpus = _known(fields[2], "cpus", absent)
-        return _Line(
-            node,
-            machine,
-            None if cpus is None else _cpus(cpus),
-            _counted(fields[3:7], absent),
-            _counted(fields[7:11], absent),
-            absent,
-        )
+        count = None if cpus is None else _cpus(cpus)
+        before, after = _counted(fields[3:7], absent), _counted(fields[7:11], absent)
+        figures = [None] * 7
+        return NodeLoad(node, machine, count, *figures, tuple(absent.items())), before, after
     except ValueError as error:
         reason = f"is no load of a node: {error}"
         raise ParseError(str(errors), line_of(found), found[0], reason) from error
 
 
-def _counted(fields: Sequence[str], absent: dict[str, str]) -> _Counted:
+def _counted(fields: Sequence[str], absent: dict[str, str]) -> Counted:
     moment, listed, some, full = fields
-    columns = None
+    counted = {"moment": float(moment)}
+    if not math.isfinite(counted["moment"]):
+        raise ValueError(f"{moment!r} is no time")
     known = _known(listed, "others_share", absent)
     if known is None:
         absent["network_share"] = absent["steal_share"] = absent["others_share"]
@@ -247,18 +232,12 @@ def _counted(fields: Sequence[str], absent: dict[str, str]) -> _Counted:
             raise ValueError(f"{known!r} is no list of counts")
         if len(ticks) < len(_COLUMNS):
             raise ValueError(f"/proc/stat has {len(ticks)} columns, and {len(_COLUMNS)} are read")
-        columns = {name: int(ticks[place]) * TICK_S for place, name in enumerate(_COLUMNS)}
-    pressure = [
-        None if count is None else count / _US_PER_S
-        for count in (
-            _count(some, "pressure_share", absent),
-            _count(full, "pressure_full_share", absent),
-        )
-    ]
-    moment_s = float(moment)
-    if not math.isfinite(moment_s):
-        raise ValueError(f"{moment!r} is no time")
-    return _Counted(moment_s, columns, *pressure)
+        counted |= {name: int(ticks[place]) * TICK_S for place, name in enumerate(_COLUMNS)}
+    for name, field in (("pressure_share", some), ("pressure_full_share", full)):
+        count = _count(field, name, absent)
+        if count is not None:
+            counted[name] = count / _US_PER_S
+    return counted
 
 
 def _known(field: str, name: str, absent: dict[str, str]) -> str | None:
@@ -288,70 +267,40 @@ def _cpus(ranges: str) -> int:
     return count
 
 
-@dataclass(frozen=True)
-class _Machine:
-    """A machine from its last node's beginning to its first one's end, with their ranks."""
+def _meanwhile(
+    load: NodeLoad, before: Counted, after: Counted, user_s: float, system_s: float
+) -> NodeLoad:
+    """Return the load of a node's machine while all of its nodes ran.
 
-    before: _Counted
-    after: _Counted
-    user_s: float
-    system_s: float
-
-
-def _machine(line: _Line) -> tuple[str, str]:
-    """Return the machine of a node; one without a known machine is its own."""
-    return ("", line.node) if line.machine is None else (line.machine, "")
-
-
-def _together(machine: Sequence[_Line], cpu_s: Mapping[str, tuple[float, float]]) -> _Machine:
-    return _Machine(
-        max((one.before for one in machine), key=lambda counted: counted.moment_s),
-        min((one.after for one in machine), key=lambda counted: counted.moment_s),
-        sum(cpu_s[one.node][0] for one in machine),
-        sum(cpu_s[one.node][1] for one in machine),
-    )
-
-
-def _load(line: _Line, machine: _Machine) -> NodeLoad:
-    """Return the load of a node's machine while all of its nodes ran."""
-    absent = dict(line.absent)
-    before, after = machine.before, machine.after
-    wall_s = after.moment_s - before.moment_s
-    shares: dict[str, float | None] = dict.fromkeys(
-        ("others_share", "network_share", "steal_share", "pressure_share", "pressure_full_share")
-    )
-    others_s = None
+    ``user_s``, ``system_s``: CPU seconds of the ranks on the machine.
+    """
+    absent = dict(load.absent)
+    wall_s = after["moment"] - before["moment"]
+    of_cpus = ("others_share", "network_share", "steal_share")
+    pressures = ("pressure_share", "pressure_full_share")
+    found: dict[str, float] = {}
     if wall_s <= 0:
         reason = "the ranks of this machine's nodes did not run at the same time"
-        absent |= dict.fromkeys(shares, reason)
-        return NodeLoad(
-            line.node, line.machine, line.cpus, None, None, **shares, absent=_listed(absent)
+        absent |= dict.fromkeys((*of_cpus, *pressures), reason)
+        return dataclasses.replace(load, absent=tuple(sorted(absent.items())))
+    if load.cpus is None:
+        absent |= dict.fromkeys(of_cpus, absent["cpus"])
+    elif before.keys() & after.keys() >= {*_COLUMNS}:
+        took = {name: after[name] - before[name] for name in _COLUMNS}
+        others_s = max(0.0, took["user"] + took["nice"] - user_s) + max(
+            0.0, took["system"] - system_s
         )
-    if line.cpus is None:
-        absent |= dict.fromkeys(("others_share", "network_share", "steal_share"), absent["cpus"])
-    elif before.columns_s is not None and after.columns_s is not None:
-        took = {name: after.columns_s[name] - before.columns_s[name] for name in _COLUMNS}
-        others_s = max(0.0, took["user"] + took["nice"] - machine.user_s) + max(
-            0.0, took["system"] - machine.system_s
-        )
-        available_s = line.cpus * wall_s
+        available_s = load.cpus * wall_s
         # The ranks' own seconds are exact and the columns are ticks: a sum can pass the whole.
-        shares["others_share"] = min(1.0, others_s / available_s)
-        shares["network_share"] = min(1.0, (took["irq"] + took["softirq"]) / available_s)
-        shares["steal_share"] = min(1.0, max(0.0, took["steal"]) / available_s)
-    for name, earlier, later in (
-        ("pressure_share", before.some_s, after.some_s),
-        ("pressure_full_share", before.full_s, after.full_s),
-    ):
-        if earlier is not None and later is not None:
-            shares[name] = min(1.0, (later - earlier) / wall_s)
-    return NodeLoad(
-        line.node, line.machine, line.cpus, wall_s, others_s, **shares, absent=_listed(absent)
-    )
-
-
-def _listed(absent: Mapping[str, str]) -> tuple[tuple[str, str], ...]:
-    return tuple(sorted(absent.items()))
+        found["others_cpu_s"] = others_s
+        found["others_share"] = min(1.0, others_s / available_s)
+        found["network_share"] = min(1.0, (took["irq"] + took["softirq"]) / available_s)
+        found["steal_share"] = min(1.0, max(0.0, took["steal"]) / available_s)
+    for name in pressures:
+        if name in before and name in after:
+            found[name] = min(1.0, (after[name] - before[name]) / wall_s)
+    absences = tuple(sorted(absent.items()))
+    return dataclasses.replace(load, wall_s=wall_s, **found, absent=absences)
 
 
 def _machines(loads: Sequence[NodeLoad]) -> list[list[NodeLoad]]:

@@ -7,7 +7,17 @@ from itertools import pairwise
 from statistics import median
 
 from netproof.measurement.curve import Curve
-from netproof.measurement.readings import SETTINGS, LandmarkSettings, latency_us
+from netproof.measurement.landmark_table import KIB
+from netproof.measurement.readings import latency_us
+
+EAGER_FROM, EAGER_TO = 512, 1024 * KIB
+"""Sizes in bytes between which an eager limit may lie."""
+
+STEP_LATENCIES, STEP_SHARE = 1.0, 0.1
+"""Least step in time, as a multiple of the latency and as a share of the time below it."""
+
+SLOPE_FROM, SLOPE_TO = 1.4, 4.0
+"""Factors in size over which slopes are taken."""
 
 
 @dataclass(frozen=True)
@@ -28,7 +38,7 @@ class EagerLimit:
     step_us: float
 
 
-def eager_limit(curve: Curve, settings: LandmarkSettings = SETTINGS) -> EagerLimit | None:
+def eager_limit(curve: Curve) -> EagerLimit | None:
     """Return the curve's change from eager to rendezvous messages, or None.
 
     A rendezvous asks before it sends: one round trip more, once, whatever the size. The limit is
@@ -39,24 +49,22 @@ def eager_limit(curve: Curve, settings: LandmarkSettings = SETTINGS) -> EagerLim
     the size above over the line through the sizes below, and of the upper line over the size below.
     A line's slope is the median over sizes a factor 1.4 to 4 away, and never falls.
     """
-    latency = latency_us(curve, settings, {})
+    latency = latency_us(curve, {})
     if latency is None:
         return None
     found, largest = None, 0.0
     for below, (time, above) in enumerate(pairwise(curve.time_us)):
-        least = max(settings.eager_step_latencies * latency, settings.eager_step_share * time)
+        least = max(STEP_LATENCIES * latency, STEP_SHARE * time)
         # A step is never more than the difference of the times.
         if above - time < least or above - time <= largest:
             continue
-        limit = _step(curve, below, settings)
+        limit = _step(curve, below)
         if limit is not None and limit.step_us >= least and limit.step_us > largest:
             found, largest = limit, limit.step_us
     return found
 
 
-def eager_limit_alongside(
-    curve: Curve, other: Curve, settings: LandmarkSettings = SETTINGS
-) -> EagerLimit | None:
+def eager_limit_alongside(curve: Curve, other: Curve) -> EagerLimit | None:
     """Return where ``curve`` begins to ask first, compared with a curve of another limit, or None.
 
     The cost of a rendezvous is then the difference of the two, in which all other steps of a curve
@@ -65,7 +73,7 @@ def eager_limit_alongside(
     count, without those where one curve asks already: over UCX, messages of 64 KiB and more cost
     one more step.
     """
-    latency = latency_us(other, settings, {})
+    latency = latency_us(other, {})
     if latency is None:
         return None
     times, others = (dict(zip(one.sizes, one.time_us, strict=True)) for one in (curve, other))
@@ -73,15 +81,13 @@ def eager_limit_alongside(
     more = {size: times[size] - others[size] for size in sizes}
     found, largest = None, 0.0
     for small, large in pairwise(sizes):
-        if not settings.eager_from <= small <= settings.eager_to:
+        if not EAGER_FROM <= small <= EAGER_TO:
             continue
-        span = settings.eager_slope_to
+        span = SLOPE_TO
         under = [more[size] for size in sizes if small / span <= size <= small]
         over = [more[size] for size in sizes if large <= size <= large * span]
         step = median(over) - median(under)
-        least = max(
-            settings.eager_step_latencies * latency, settings.eager_step_share * times[small]
-        )
+        least = max(STEP_LATENCIES * latency, STEP_SHARE * times[small])
         # A gradual increase is no limit.
         jump = more[large] - more[small]
         if step < least or jump < step / 2 or jump <= largest or median(under) < -least / 2:
@@ -104,20 +110,20 @@ def eager_limit_alongside(
     return found
 
 
-def _step(curve: Curve, below: int, settings: LandmarkSettings) -> EagerLimit | None:
+def _step(curve: Curve, below: int) -> EagerLimit | None:
     sizes, times, rates = curve.sizes, curve.time_us, curve.bandwidth_mb_s
     above = below + 1
-    if not settings.eager_from <= sizes[below] <= settings.eager_to:
+    if not EAGER_FROM <= sizes[below] <= EAGER_TO:
         return None
-    before = _far_sizes(curve, below, settings, larger=False)
-    after = _far_sizes(curve, above, settings, larger=True)
+    before = _far_sizes(curve, below, larger=False)
+    after = _far_sizes(curve, above, larger=True)
     if not before or not after:
         return None
     slope_below = _slope(curve, below, before)
     slope_above = _slope(curve, above, after)
     foot, head = before[-1], after[0]
-    before_foot = _far_sizes(curve, foot, settings, larger=False)
-    after_head = _far_sizes(curve, head, settings, larger=True)
+    before_foot = _far_sizes(curve, foot, larger=False)
+    after_head = _far_sizes(curve, head, larger=True)
     if not before_foot or not after_head:
         return None
     added = sizes[above] - sizes[below]
@@ -143,7 +149,7 @@ def _step(curve: Curve, below: int, settings: LandmarkSettings) -> EagerLimit | 
     )
 
 
-def _far_sizes(curve: Curve, index: int, settings: LandmarkSettings, *, larger: bool) -> list[int]:
+def _far_sizes(curve: Curve, index: int, *, larger: bool) -> list[int]:
     """Return the indices of the sizes far enough from one for a slope, and near enough."""
     size = curve.sizes[index]
     span = range(index + 1, len(curve.sizes)) if larger else range(index)
@@ -151,9 +157,7 @@ def _far_sizes(curve: Curve, index: int, settings: LandmarkSettings, *, larger: 
         other
         for other in span
         if curve.sizes[other] > 0
-        and settings.eager_slope_from
-        <= max(curve.sizes[other] / size, size / curve.sizes[other])
-        <= settings.eager_slope_to
+        and SLOPE_FROM <= max(curve.sizes[other] / size, size / curve.sizes[other]) <= SLOPE_TO
     ]
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from statistics import median
 
@@ -17,10 +17,19 @@ from netproof.errors import NetproofError
 from netproof.measurement import twin
 from netproof.measurement.asymptotic import bend, r_interval, theil_sen, top
 from netproof.measurement.curve import Curve
-from netproof.measurement.eager_limit import EagerLimit, eager_limit
+from netproof.measurement.eager_limit import EAGER_FROM, EAGER_TO, EagerLimit, eager_limit
 from netproof.measurement.interval import Interval, of_median
-from netproof.measurement.readings import SETTINGS, LandmarkSettings, readings
+from netproof.measurement.readings import readings
 from netproof.measurement.units import line_rate_share
+
+FEWEST_SIZES = 4
+"""The fewest sizes that make the asymptotic bandwidth."""
+
+MOST_BEND = 0.1
+"""Share of the slope by which it may differ between the lower and the upper half of the sizes."""
+
+MOST_ROUNDING = 0.01
+"""Share by which bandwidth · time / size may differ between them: benchmarks print few digits."""
 
 _FIGURES = ": "
 """Separator in a reason between the part that curves share and one curve's figures."""
@@ -62,18 +71,19 @@ class Landmarks:
         reason = dict(self.undefined).get(landmark)
         return reason if figures or reason is None else reason.partition(_FIGURES)[0]
 
-    def with_twin(self, found: twin.Compared) -> Landmarks:
-        """Return the landmarks with those of the healthy twin."""
-        intervals = dict(zip(twin.NAMES, (found.twin_interval, found.share_interval), strict=True))
-        values = dict(zip(twin.NAMES, (found.twin_mb_s, found.share), strict=True))
+    def with_twin(self, found: Mapping[str, tuple[float, Interval | None]]) -> Landmarks:
+        """Return the landmarks with those of the healthy twin, as ``twin.compared`` has them."""
         known = []
-        for name, interval in intervals.items():
+        for name, (value, interval) in found.items():
             if interval is not None:
-                low, high = _reaching(interval, values[name])
+                low, high = _reaching(interval, value)
                 known.append((name, low, high if high < math.inf else None))
-        undefined = tuple(one for one in self.undefined if one[0] not in twin.NAMES)
-        intervals = (*self.intervals, *known)
-        return dataclasses.replace(self, **values, undefined=undefined, intervals=intervals)
+        return dataclasses.replace(
+            self,
+            **{name: value for name, (value, _) in found.items()},
+            undefined=tuple(one for one in self.undefined if one[0] not in twin.NAMES),
+            intervals=(*self.intervals, *known),
+        )
 
     def interval(self, landmark: str) -> Interval | None:
         """Return the landmark's 95 % interval, in its unit; None where it has none.
@@ -103,8 +113,8 @@ def _known(landmark: str) -> None:
 def landmarks(
     curve: Curve,
     line_rate_mb_s: float | None,
-    settings: LandmarkSettings = SETTINGS,
     *,
+    peak_from: int = 0,
     launches: Sequence[Curve] = (),
 ) -> Landmarks:
     """Return the landmarks of a curve, usually of a case.
@@ -129,27 +139,24 @@ def landmarks(
     line rate is a positive number.
     """
     reasons = dict.fromkeys(twin.NAMES, twin.WITHOUT)
-    found = readings(curve, settings, reasons)
+    found = readings(curve, reasons, peak_from)
     several = launches or (curve,)
     # The median of several launches' rates is not the rate of their median time.
-    factor = _bandwidth_factor(several, settings)
-    found |= _asymptotic(curve, several, factor, settings, reasons)
-    intervals = _intervals(found, [readings(one, settings, {}) for one in launches])
+    factor = _bandwidth_factor(several)
+    found |= _asymptotic(curve, several, factor, reasons)
+    intervals = _intervals(found, [readings(one, {}, peak_from) for one in launches])
     r_mb_s = found["asymptotic_mb_s"]
     if r_mb_s is not None:
-        places = top(curve.sizes, settings.asymptotic_top)
+        places = top(curve.sizes)
         sizes = [curve.sizes[place] for place in places]
         own = r_interval(sizes, [[one.time_us[place] for place in places] for one in several])
         if own is not None:
             intervals["asymptotic_mb_s"] = _reaching((factor * own[0], factor * own[1]), r_mb_s)
         if len(launches) > 1:
-            halves = [
-                theil_sen(sizes, [one.time_us[place] for place in places]) for one in launches
-            ]
-            intervals |= _intervals(
-                {"half_performance_bytes": found["half_performance_bytes"]},
-                [{"half_performance_bytes": line and line.n_half_bytes} for line in halves],
-            )
+            lines = [theil_sen(sizes, [one.time_us[at] for at in places]) for one in launches]
+            name = "half_performance_bytes"
+            halves = [{name: line and line[0] * line[1]} for line in lines]
+            intervals |= _intervals({name: found[name]}, halves)
     if line_rate_mb_s is None:
         reasons["line_rate_share"] = "no line rate is known for this case"
     elif r_mb_s is None:
@@ -159,10 +166,10 @@ def landmarks(
         if "asymptotic_mb_s" in intervals:
             low, high = intervals["asymptotic_mb_s"]
             intervals["line_rate_share"] = (low / line_rate_mb_s, high / line_rate_mb_s)
-    limit = eager_limit(curve, settings)
+    limit = eager_limit(curve)
     if limit is None:
         reasons["eager_limit"] = (
-            f"no step in time between {settings.eager_from} and {settings.eager_to} bytes that "
+            f"no step in time between {EAGER_FROM} and {EAGER_TO} bytes that "
             "stays for all larger messages"
         )
     return Landmarks(
@@ -201,7 +208,7 @@ def _reaching(interval: Interval, value: float) -> Interval:
     return min(interval[0], value), max(interval[1], value)
 
 
-def _bandwidth_factor(launches: Sequence[Curve], settings: LandmarkSettings) -> float | str:
+def _bandwidth_factor(launches: Sequence[Curve]) -> float | str:
     """Return bandwidth · time / size over the top of the curves, or why it is not defined.
 
     1 for a benchmark that counts a message once, 2 or 4 where a call sends that many.
@@ -210,14 +217,14 @@ def _bandwidth_factor(launches: Sequence[Curve], settings: LandmarkSettings) -> 
     for curve in launches:
         if curve.bandwidth_mb_s is None:
             return "the benchmark defines no bandwidth"
-        for place in top(curve.sizes, settings.asymptotic_top):
+        for place in top(curve.sizes):
             size = curve.sizes[place]
             factor = curve.bandwidth_mb_s[place] * curve.time_us[place] / max(size, 1)
             if not 0 < factor < math.inf:
                 return f"time or bandwidth are 0 at {size} bytes"
             factors.append(factor)
     least, largest = min(factors), max(factors)
-    if largest > least * (1 + settings.asymptotic_rounding):
+    if largest > least * (1 + MOST_ROUNDING):
         return (
             f"bandwidth · time / size is no constant over the largest sizes, but {least:.4g} to"
             f" {largest:.4g}"
@@ -229,12 +236,11 @@ def _asymptotic(
     curve: Curve,
     launches: Sequence[Curve],
     factor: float | str,
-    settings: LandmarkSettings,
     reasons: dict[str, str],
 ) -> dict[str, float | None]:
     """Return r∞ and n½, or why there are none."""
     names = ("asymptotic_mb_s", "half_performance_bytes")
-    places = top(curve.sizes, settings.asymptotic_top)
+    places = top(curve.sizes)
     sizes = [curve.sizes[place] for place in places]
     span = f"from {sizes[0]} to {sizes[-1]} bytes"
     if any(one.sizes != curve.sizes for one in launches):
@@ -243,16 +249,13 @@ def _asymptotic(
     line = theil_sen(sizes, [curve.time_us[place] for place in places])
     if isinstance(factor, str):
         reason = factor
-    elif len(sizes) < settings.asymptotic_sizes:
-        reason = (
-            f"a line takes {settings.asymptotic_sizes} sizes, and there are {len(sizes)} {span}"
-        )
+    elif len(sizes) < FEWEST_SIZES:
+        reason = f"a line takes {FEWEST_SIZES} sizes, and there are {len(sizes)} {span}"
     elif line is None:
         reason = f"time does not grow with the size {span}"
     else:
         bent = bend(sizes, [[one.time_us[place] for place in places] for one in launches])
-        most = settings.asymptotic_bend
-        if bent is not None and (bent[0] > most or bent[1] < -most):
+        if bent is not None and (bent[0] > MOST_BEND or bent[1] < -MOST_BEND):
             word = "faster" if bent[0] > 0 else "less fast"
             low, high = sorted(map(abs, bent))
             reason = (
@@ -262,11 +265,11 @@ def _asymptotic(
     if reason is not None:
         reasons |= dict.fromkeys(names, reason)
         return dict.fromkeys(names)
-    n_half = line.n_half_bytes
-    if n_half < 0:
+    r_mb_s, t_us = line
+    if t_us < 0:
         reasons["half_performance_bytes"] = (
-            f"the line through the times {span} meets that of 0 bytes at {line.t_us:.3g} µs, below"
+            f"the line through the times {span} meets that of 0 bytes at {t_us:.3g} µs, below"
             " 0: short messages cost nothing there"
         )
-        return {"asymptotic_mb_s": factor * line.r_mb_s, "half_performance_bytes": None}
-    return {"asymptotic_mb_s": factor * line.r_mb_s, "half_performance_bytes": n_half}
+        return {"asymptotic_mb_s": factor * r_mb_s, "half_performance_bytes": None}
+    return {"asymptotic_mb_s": factor * r_mb_s, "half_performance_bytes": t_us * r_mb_s}

@@ -34,10 +34,10 @@ class Link:
         forwards sends it on when it is complete. With these headers no frame is shorter than
         Ethernet's least.
         """
-        full = transports.packet(self.mtu, self.transport)
-        packets = -(-size // full.payload)
-        again = min(size, full.payload) + full.overhead
-        return (size + packets * full.overhead + again) / mb_s(self.mbit_s)
+        payload, overhead = transports.packet(self.mtu, self.transport)
+        packets = -(-size // payload)
+        again = min(size, payload) + overhead
+        return (size + packets * overhead + again) / mb_s(self.mbit_s)
 
     def __str__(self) -> str:
         """Return its text in a sentence."""

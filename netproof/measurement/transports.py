@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import StrEnum
 
 from netproof.errors import NetproofError
@@ -32,16 +31,8 @@ _INFINIBAND_OVERHEAD_BYTES = 26
 """Local route header 8, base transport header 12, invariant CRC 4, variant CRC 2."""
 
 
-@dataclass(frozen=True)
-class Packet:
-    """A full packet: bytes of ``payload``, and of ``overhead``, all else that the link carries."""
-
-    payload: int
-    overhead: int
-
-
-def packet(mtu_bytes: int, transport: Transport) -> Packet:
-    """Return a full packet at an MTU.
+def packet(mtu_bytes: int, transport: Transport) -> tuple[int, int]:
+    """Return the bytes of payload, and of all else that the link carries, of a full packet.
 
     TCP: timestamps on, as ``units.line_rate_mb_s``. RoCE v2 over IPv4: the path MTU that Linux
     takes for an Ethernet MTU, 1024 at 1500, 4096 from 4192 on, and 44 + 38 bytes around it.
@@ -54,18 +45,18 @@ def packet(mtu_bytes: int, transport: Transport) -> Packet:
             raise NetproofError(
                 f"InfiniBand has MTUs of {', '.join(map(str, PATH_MTUS))}, not of {mtu_bytes}"
             )
-        return Packet(mtu_bytes, _INFINIBAND_OVERHEAD_BYTES)
+        return mtu_bytes, _INFINIBAND_OVERHEAD_BYTES
     if transport is Transport.ROCE:
         room = mtu_bytes - _ROCE_LEFT_FREE_BYTES
         fitting = [size for size in PATH_MTUS if size <= room]
         if not fitting:
             least = PATH_MTUS[-1] + _ROCE_LEFT_FREE_BYTES
             raise NetproofError(f"RoCE takes an MTU of {least} or more, not {mtu_bytes}")
-        return Packet(fitting[0], _ROCE_HEADER_BYTES + units.ETHERNET_OVERHEAD_BYTES)
+        return fitting[0], _ROCE_HEADER_BYTES + units.ETHERNET_OVERHEAD_BYTES
     headers = units.IP_TCP_HEADER_BYTES + units.TCP_TIMESTAMPS_BYTES
     if mtu_bytes <= headers:
         raise NetproofError(f"an MTU of {mtu_bytes} has no room for a message")
-    return Packet(mtu_bytes - headers, headers + units.ETHERNET_OVERHEAD_BYTES)
+    return mtu_bytes - headers, headers + units.ETHERNET_OVERHEAD_BYTES
 
 
 def line_rate_mb_s(link_mbit_s: float, mtu_bytes: int, transport: Transport) -> float:
@@ -74,5 +65,5 @@ def line_rate_mb_s(link_mbit_s: float, mtu_bytes: int, transport: Transport) -> 
     InfiniBand's rate is that after coding, as in products' names: 100 Gbit/s for EDR. Raise
     NetproofError as ``packet``.
     """
-    full = packet(mtu_bytes, transport)
-    return units.mb_s(link_mbit_s) * full.payload / (full.payload + full.overhead)
+    payload, overhead = packet(mtu_bytes, transport)
+    return units.mb_s(link_mbit_s) * payload / (payload + overhead)

@@ -9,7 +9,6 @@ slowdown of both cancels, a fault of the link under test does not.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from statistics import median
 
 from netproof.measurement import interval
@@ -65,20 +64,6 @@ def alike(alongside: Curve, curve: Curve, messages: float = 1.0) -> Curve:
     )
 
 
-@dataclass(frozen=True)
-class Compared:
-    """A case and the twin of its link, over the launches.
-
-    ``twin_mb_s``: bandwidth of the twin, counted as the case's; ``share``: what the link under test
-    carries of it, 1 where both are alike. Each with its 95 % interval, None for one launch.
-    """
-
-    twin_mb_s: float
-    twin_interval: Interval | None
-    share: float
-    share_interval: Interval | None
-
-
 def top(curve: Curve) -> list[tuple[int, float, float]]:
     """Return the sizes at which rates are compared, in bytes, with time in µs and MB/s."""
     least = curve.sizes[-1] // SIZES_OVER
@@ -86,11 +71,15 @@ def top(curve: Curve) -> list[tuple[int, float, float]]:
     return [(size, time, rate) for size, time, rate in rows if size >= least]
 
 
-def compared(launches: Sequence[tuple[Curve, Curve | None]]) -> Compared | None:
-    """Compare a case's launches, each a curve paired with that of the twin, pair by pair.
+def compared(
+    launches: Sequence[tuple[Curve, Curve | None]],
+) -> dict[str, tuple[float, Interval | None]] | None:
+    """Return the landmarks of ``NAMES``, each with its 95 % interval, None for one launch.
 
-    The median over the twin's largest sizes counts, so that one disturbed size does not. None
-    unless every launch has a twin with bandwidths at sizes of the launch.
+    ``launches``: of a case, each a curve paired with that of the twin. ``twin_mb_s``: bandwidth of
+    the twin, counted as the case's; ``twin_share``: what the link under test carries of it, 1 where
+    both are alike. The median over the twin's largest sizes counts, so that one disturbed size does
+    not. None unless every launch has a twin with bandwidths at sizes of the launch.
     """
     shares, rates = [], []
     for curve, alongside in launches:
@@ -108,6 +97,5 @@ def compared(launches: Sequence[tuple[Curve, Curve | None]]) -> Compared | None:
         rates.append(median(rate for _, _, rate in largest))
     if not shares:
         return None
-    return Compared(
-        median(rates), interval.of_median(rates), median(shares), interval.of_median(shares)
-    )
+    found = zip(NAMES, (rates, shares), strict=True)
+    return {name: (median(several), interval.of_median(several)) for name, several in found}

@@ -169,7 +169,8 @@ class QuantityVerdict:
 
     ``accused``: each with the effect in this quantity; ``cleared``: by node; ``estimates``:
     logarithms by which each node is slower, NaN if not known, with their ``errors``;
-    ``explanation``: None if the noise is not known.
+    ``explanation``: None if the noise is not known; ``clears``: False if nodes need not be
+    cleared by it, and it only accuses.
     """
 
     quantity: PairQuantity
@@ -182,6 +183,7 @@ class QuantityVerdict:
     suspects: tuple[int, ...]
     suspected_pairs: tuple[tuple[int, int], ...]
     noise: Noise
+    clears: bool = True
 
     @cached_property
     def half_width(self) -> float:
@@ -328,8 +330,8 @@ def _state(
     else:
         state = State.CLEARED if states == {State.CLEARED} else State.UNDECIDED
     reasons = [reason for one, _, reason in several if one is state]
-    if not verdicts:
-        reasons = ["not measured alongside another pair"]
+    if not any(verdict.clears for verdict in verdicts):
+        state, reasons = State.UNDECIDED, ["not measured alongside another pair"]
     if group is not None:
         slow = (named(group.kind, group.name), *group.alternatives)
         reasons.append(f"{' or '.join(slow)} is slow")
@@ -338,7 +340,11 @@ def _state(
 
 
 def _known(verdict: QuantityVerdict, number: int, name: str) -> tuple[State, Effect | None, str]:
-    """Return state, effect and reason of a node in one quantity."""
+    """Return state, effect and reason of a node in one quantity.
+
+    One by which nodes need not be cleared leaves only those undecided that look slow, or may be so
+    by ``FAR`` times.
+    """
     quantity, explanation = verdict.quantity, verdict.explanation
     if explanation is None:
         return State.UNDECIDED, None, f"too few rounds to know the noise of the {quantity}"
@@ -350,13 +356,21 @@ def _known(verdict: QuantityVerdict, number: int, name: str) -> tuple[State, Eff
     estimate, error = float(verdict.estimates[number]), float(verdict.errors[number])
     if not rounds or math.isnan(estimate):
         why = "not measured" if not rounds else "measured only with what is slow"
-        return State.UNDECIDED, None, f"{quantity}: {why}"
+        hardly = rounds and not verdict.clears and (explanation.effects < math.log(2) / 2).all()
+        return State.CLEARED if hardly else State.UNDECIDED, None, f"{quantity}: {why}"
     half = error * verdict.half_width
     effect = effect_of(quantity, estimate, estimate - half, estimate + half, rounds)
-    if verdict.cleared[number]:
+    if verdict.clears:
+        sure = verdict.cleared[number]
+    else:
+        sure = number not in verdict.suspects and estimate + half < math.log(FAR)
+    if sure:
         return State.CLEARED, effect, f"{quantity}: {effect}"
     return State.UNDECIDED, effect, f"{quantity}: {effect}, not sure enough after {rounds} rounds"
 
+
+FAR = 10.0
+"""Factor by which a node must not be slower even in what it need not be cleared by."""
 
 EQUALLY_WELL = math.log(20)
 """Difference of log likelihoods within which two explanations fit equally well."""
@@ -412,7 +426,19 @@ def judge_table(
     if explanation is None:
         unknown, noise = np.full(count, math.nan), Noise(quantity, None, 0.0, 0.0, 0.0)
         none = np.zeros(count, dtype=bool)
-        return QuantityVerdict(quantity, table, None, (), none, unknown, unknown, (), (), noise)
+        return QuantityVerdict(
+            quantity,
+            table,
+            None,
+            (),
+            none,
+            unknown,
+            unknown,
+            (),
+            (),
+            noise,
+            settings.clears(quantity),
+        )
     counts = settings.counts(quantity)
     estimates, errors = _estimates(explanation)
     scatter = _scatter(explanation, estimates / errors, counts)
@@ -457,6 +483,7 @@ def judge_table(
         _suspects(explanation, estimates, errors, cleared, counts),
         _suspected_pairs(explanation, {one.key for one in accused}, counts),
         Noise(quantity, explanation.scale, inflated, explanation.freedom, disturbed),
+        settings.clears(quantity),
     )
 
 

@@ -1,10 +1,11 @@
-"""The ports at which packets are lost, by the segments that TCP on each node sent again.
+"""The ports and ways at which packets are lost, by the segments that TCP on each node sent again.
 
 TCP counts at the sender whatever was lost on the way to the receiver, so both ends of a lossy
 port's messages lose. The loss of a node's segments is modelled as that of its own port, and on
 average of the ports that it sent to. These are fitted together, as Poisson counts, by multiplying
 until nothing changes (Shepp and Vardi, IEEE Transactions on Medical Imaging 1, 1982): no share gets
-below 0, and ports that no launch distinguishes have equal shares.
+below 0, and ports that no launch distinguishes have equal shares. What is lost from one node to one
+other alone is no port's: it is taken out before, if all else that either port carried shows none.
 """
 
 from __future__ import annotations
@@ -51,7 +52,7 @@ class Resent:
 
 @dataclass(frozen=True)
 class PortLoss:
-    """Loss of a node's port, a share of 1.
+    """Loss of a node's port, or on its way ``to`` one other node alone; a share of 1.
 
     ``usual``: median of the other nodes' ports; ``seen`` of ``launches`` that can show it do, with
     ``count`` segments sent again by either end; ``or_of``: nodes whose ports explain all of these
@@ -64,7 +65,13 @@ class PortLoss:
     seen: int
     launches: int
     count: int
-    or_of: tuple[str, ...]
+    or_of: tuple[str, ...] = ()
+    to: str = ""
+
+    @property
+    def nodes(self) -> tuple[str, ...]:
+        """The nodes that it concerns: of a way both, of a port those that may have it."""
+        return tuple(sorted({self.node, *self.or_of, self.to} - {""}))
 
     @property
     def persists(self) -> bool:
@@ -73,7 +80,7 @@ class PortLoss:
 
 
 def port_losses(several: Iterable[Resent]) -> tuple[PortLoss, ...]:
-    """Return the loss of each node's port; () if fewer than three nodes were counted.
+    """Return the losses of ways and of ports; () if fewer than three nodes were counted.
 
     Launches between two nodes are best: if more nodes send at once, a switch may drop what they
     send to one of them, without a fault of any port. The others count only if those between two
@@ -86,13 +93,48 @@ def port_losses(several: Iterable[Resent]) -> tuple[PortLoss, ...]:
     names = sorted({name for one in sent for name in (one.node, *one.others)})
     if len(names) < LEAST_NODES:
         return ()
+    ways = _ways(alone) if sent is alone else []
+    taken = {(way.node, way.to) for way in ways}
+    sent = [one for one in sent if (one.node, *one.others) not in taken]
     shares = _fit(sent, names)
     ordered = sorted(shares.values())
     of_name: dict[str, list[Resent]] = defaultdict(list)
     for one in sent:
         for name in (one.node, *one.others):
             of_name[name].append(one)
-    return tuple(_seen(name, shares, ordered, of_name[name]) for name in names)
+    return (*ways, *(_seen(name, shares, ordered, of_name[name]) for name in names))
+
+
+def _ways(sent: Sequence[Resent]) -> list[PortLoss]:
+    """Return the losses from one node to one other that neither's port explains.
+
+    Whatever else the sender sent, and whatever else the receiver got, has to be enough to show the
+    loss, and to show none.
+    """
+    of_way: dict[tuple[str, str], list[Resent]] = defaultdict(list)
+    by_end: dict[tuple[str, str], list[Resent]] = defaultdict(list)
+    for one in sent:
+        (to,) = one.others
+        of_way[one.node, to].append(one)
+        by_end["sends", one.node].append(one)
+        by_end["receives", to].append(one)
+    found = []
+    for (node, to), several in of_way.items():
+        count, of = sum(one.count for one in several), sum(one.of for one in several)
+        share = count / of
+        others = [
+            (sum(one.count for one in carried) - count, sum(one.of for one in carried) - of)
+            for carried in (by_end["sends", node], by_end["receives", to])
+        ]
+        shown = [share * rest >= EXPECTED for _, rest in others]
+        lost = [resent >= OF_EXPECTED * share * rest for resent, rest in others]
+        if count < EXPECTED or not all(shown) or any(lost):
+            continue
+        usual = sum(resent for resent, _ in others) / sum(rest for _, rest in others)
+        due = [one for one in several if share * one.of >= EXPECTED]
+        seen = sum(one.count >= OF_EXPECTED * share * one.of for one in due)
+        found.append(PortLoss(node, share, usual, seen, len(due), count, to=to))
+    return found
 
 
 def _fit(sent: Sequence[Resent], names: Sequence[str]) -> dict[str, float]:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from enum import StrEnum
-from itertools import permutations
+from itertools import combinations, permutations
 
 import numpy as np
 
@@ -15,39 +15,20 @@ from netproof.pairs.accusation import Judgement, State
 from netproof.pairs.model import LEAST_NODES, Kind, Pair, PairObservation
 from netproof.pairs.search import LEAST_ROUNDS
 from netproof.pairs.topology import Topology
+from netproof.session.pair_rounds import PlannedLaunch
 from netproof.site.pair_settings import DEFAULTS, PairQuantity, PairSettings
 
 
-@dataclass(frozen=True)
-class PairRound:
-    """Disjoint pairs for one launch, and the ``idle`` nodes.
-
-    ``alone``: whether all but one pair are idle; ``why``: for the report. Raises NetproofError if a
-    node is there twice.
-    """
-
-    pairs: tuple[Pair, ...]
-    idle: tuple[str, ...] = ()
-    alone: bool = False
-    why: str = ""
-
-    def __post_init__(self) -> None:
-        nodes = [*(node for pair in self.pairs for node in pair), *self.idle]
-        twice = [node for node, count in Counter(nodes).items() if count > 1]
-        if twice:
-            raise NetproofError(f"a round has {twice[0]} twice")
-
-
-class Rounds(Sequence[PairRound]):
+class Rounds(Sequence[PlannedLaunch]):
     """``count`` rounds, each made when it is asked for."""
 
-    def __init__(self, count: int, make: Callable[[int], PairRound]) -> None:
+    def __init__(self, count: int, make: Callable[[int], PlannedLaunch]) -> None:
         self._numbers, self._make = range(count), make
 
     def __len__(self) -> int:
         return len(self._numbers)
 
-    def __getitem__(self, number: int) -> PairRound:
+    def __getitem__(self, number: int) -> PlannedLaunch:
         return self._make(self._numbers[number])
 
 
@@ -56,13 +37,12 @@ def tournament(nodes: Sequence[str]) -> Rounds:
     circle: list[str | None] = [*nodes, None] if len(nodes) % 2 else list(nodes)
     half = len(circle) // 2
 
-    def make(number: int) -> PairRound:
+    def make(number: int) -> PlannedLaunch:
         first, *line = circle
         turned = [first, *line[len(line) - number :], *line[: len(line) - number]]
         ends = list(zip(turned[:half], reversed(turned[half:]), strict=True))
         pairs = tuple((a, b) for a, b in ends if a is not None and b is not None)
-        idle = tuple(a or b for a, b in ends if a is None or b is None)
-        return PairRound(pairs, tuple(filter(None, idle)), why="every pair once")
+        return PlannedLaunch(0, pairs, why="every pair once")
 
     return Rounds(len(circle) - 1, make)
 
@@ -73,22 +53,20 @@ def random_round(
     random: np.random.Generator,
     *,
     why: str = "random pairs",
-) -> PairRound:
+) -> PlannedLaunch:
     """Return a random round, of new pairs as long as there are any.
 
     ``before``: the pairs of all rounds so far, each as often as it was measured. If N is odd, a
     node that was in most of them is idle.
     """
     met = Counter(frozenset(pair) for pair in before)
-    idle: tuple[str, ...] = ()
     taking = list(nodes)
     if len(taking) % 2:
         often = Counter(node for pair in before for node in pair)
         most = max(often[node] for node in taking)
         last = [node for node in taking if often[node] == most]
-        idle = (last[int(random.integers(len(last)))],)
-        taking.remove(idle[0])
-    return PairRound(_matched(taking, met, random), idle, why=why)
+        taking.remove(last[int(random.integers(len(last)))])
+    return PlannedLaunch(0, _matched(taking, met, random), why=why)
 
 
 _SHUFFLES = 8
@@ -176,7 +154,7 @@ def suspects_round(
     random: np.random.Generator,
     *,
     again: Sequence[Pair] = (),
-) -> PairRound:
+) -> PlannedLaunch:
     """Pair suspects with the cleared nodes that they have met least; the others at random.
 
     ``again``: pairs to repeat first. If no cleared node is free, suspects meet unsuspected ones.
@@ -218,7 +196,7 @@ def suspects_round(
     more = len(names) - _SHOWN
     few = ", ".join(names[:_SHOWN]) + (f" and {more} more" if more > 0 else "")
     why = f"{few} against cleared nodes" if suspects else f"{few} again"
-    return PairRound((*pairs, *rest.pairs), rest.idle, why=why)
+    return PlannedLaunch(0, (*pairs, *rest.pairs), why=why)
 
 
 _SHOWN = 4
@@ -233,16 +211,16 @@ def shortest_paths(topology: Topology, nodes: Sequence[str]) -> Rounds:
         if len(inside := [node for node in members if node in wanted]) > 1
     ]
 
-    def make(number: int) -> PairRound:
+    def make(number: int) -> PlannedLaunch:
         pairs = tuple(pair for leaf in leaves if number < len(leaf) for pair in leaf[number].pairs)
-        return _with_idle(pairs, nodes, "pairs within a leaf")
+        return PlannedLaunch(0, pairs, why="pairs within a leaf")
 
     return Rounds(max(map(len, leaves), default=0), make)
 
 
 def longest_paths(
     topology: Topology, nodes: Sequence[str], count: int, random: np.random.Generator
-) -> tuple[PairRound, ...]:
+) -> tuple[PlannedLaunch, ...]:
     """Return ``count`` rounds of pairs across the top of the tree, nodes least used first.
 
     If one side has more than half of the nodes, some of it are idle, in turn; () if no switch has
@@ -261,7 +239,7 @@ def longest_paths(
             return tuple(rounds)
         met |= {frozenset(pair) for pair in pairs}
         used.update(node for pair in pairs for node in pair)
-        rounds.append(_with_idle(tuple(pairs), nodes, "pairs across uplinks"))
+        rounds.append(PlannedLaunch(0, tuple(pairs), why="pairs across uplinks"))
     return tuple(rounds)
 
 
@@ -346,24 +324,28 @@ def _across(
         yield one, line.pop(next((p for p in places if frozenset((one, line[p])) not in met), -1))
 
 
-def _with_idle(pairs: tuple[Pair, ...], nodes: Sequence[str], why: str) -> PairRound:
-    busy = {node for pair in pairs for node in pair}
-    return PairRound(pairs, tuple(node for node in nodes if node not in busy), why=why)
-
-
-def _one_pair(pair: Pair, nodes: Sequence[str], why: str) -> PairRound:
-    return replace(_with_idle((pair,), nodes, why), alone=True)
-
-
 OF_FEW = 3
 """Launches of each pair, and each stream, if nodes are too few to compare pairs."""
+
+
+FEW_NODES = 8
+"""Most nodes of which mode quick measures every pair: seven rounds, about as many as it needs."""
+
+
+def pairs_that_never_met(
+    nodes: Sequence[str], met: Iterable[Pair], apart: Collection[frozenset[str]] = ()
+) -> list[Pair]:
+    """Return the pairs of nodes that no round had, without those that cannot be measured."""
+    known = {frozenset(pair) for pair in met} | set(apart)
+    return [pair for pair in combinations(nodes, 2) if frozenset(pair) not in known]
 
 
 class Mode(StrEnum):
     """Choice of rounds; with fewer than ``LEAST_NODES`` nodes, each pair ``OF_FEW`` times.
 
-    Quick: at random, then suspects against cleared nodes, until nothing is undecided. Full: every
-    pair once. Paths: across uplinks and within leaves, in turn, until nothing is undecided.
+    Quick: at random, then suspects against cleared nodes, until nothing is undecided, and of up to
+    ``FEW_NODES`` nodes every pair has met. Full: every pair once. Paths: across uplinks and within
+    leaves, in turn, until nothing is undecided.
     """
 
     QUICK = "quick"
@@ -381,11 +363,14 @@ def next_round(
     settings: PairSettings = DEFAULTS,
     seed: int = 0,
     done: int | None = None,
-) -> PairRound | None:
+    apart: Collection[frozenset[str]] = (),
+) -> PlannedLaunch | None:
     """Return the next round, or None if no more is needed.
 
     ``done``: launches so far, failed ones included; by default the rounds of ``observations``.
-    The same arguments give the same round. Raises NetproofError if mode paths has no topology.
+    ``apart``: pairs that cannot be measured, which rounds have only if nothing else is left to
+    pair; whoever plans the launch leaves them out. The same arguments give the same round. Raises
+    NetproofError if mode paths has no topology.
     """
     if done is None:
         done = len({seen.round for seen in observations if not seen.alone})
@@ -396,13 +381,17 @@ def next_round(
         return rounds[done % len(rounds)] if done < times * len(rounds) else None
     random = np.random.default_rng([seed, done])
     least = LEAST_ROUNDS if mode is Mode.QUICK else 2 * LEAST_ROUNDS
-    if done >= settings.rounds or (done >= least and judgement.decided):
+    before = [seen.nodes for seen in observations if not seen.alone]
+    few = mode is Mode.QUICK and len(nodes) <= FEW_NODES
+    enough = judgement.decided and not (few and pairs_that_never_met(nodes, before, apart))
+    if done >= settings.rounds or (done >= least and enough):
         return None
     if mode is Mode.PATHS:
         if topology is None:
             raise NetproofError("mode paths needs a topology")
         return _of_paths(nodes, topology, settings, seed, done)
-    before = [seen.nodes for seen in observations if not seen.alone]
+    often = max(Counter(map(frozenset, before)).values(), default=0) + 1
+    before += [(one, other) for one, other in map(sorted, apart) for _ in range(often)]
     # Across a slow switch or uplink, nothing shows of the undecided nodes behind it.
     behind = any(
         judgement.nodes[node].state is State.UNDECIDED
@@ -414,8 +403,9 @@ def next_round(
         inside = shortest_paths(topology, nodes)
         if inside:
             within = inside[(done // 2) % len(inside)]
-            rest = random_round(list(within.idle), before, random)
-            return PairRound((*within.pairs, *rest.pairs), rest.idle, why=within.why)
+            busy = {node for pair in within.pairs for node in pair}
+            rest = random_round([node for node in nodes if node not in busy], before, random)
+            return PlannedLaunch(0, (*within.pairs, *rest.pairs), why=within.why)
     if done >= LEAST_ROUNDS and (judgement.suspects or judgement.suspected_pairs):
         cleared = {name for name, node in judgement.nodes.items() if node.state is State.CLEARED}
         suspects, again = judgement.suspects, judgement.suspected_pairs
@@ -429,7 +419,7 @@ def _of_paths(
     settings: PairSettings,
     seed: int,
     done: int,
-) -> PairRound | None:
+) -> PlannedLaunch | None:
     inside = shortest_paths(topology, nodes)
     # Of as many as a run can have, only the first are needed.
     number = (done // 2 if inside else done) % ((settings.rounds + 1) // 2)
@@ -455,7 +445,7 @@ def both_ways_round(
     *,
     made: int,
     seed: int = 0,
-) -> PairRound | None:
+) -> PlannedLaunch | None:
     """Return the next bidirectional round, or None if no more is needed.
 
     A PingPong sends one way at a time, so that several fill half of the uplink that they share.
@@ -465,6 +455,10 @@ def both_ways_round(
     """
     if made >= MOST_BOTH_WAYS:
         return None
+
+    def both_ways(one: PlannedLaunch) -> PlannedLaunch:
+        return replace(one, why=f"{one.why}, both ways at once", both_ways=True)
+
     random = np.random.default_rng([seed, made])
     taking = evenly(topology, nodes, random)
     across = longest_paths(topology, taking, 1, random)
@@ -480,11 +474,8 @@ def both_ways_round(
             crossing[one.round] |= leaf[one.nodes[0]] != leaf[one.nodes[1]]
     count = sum(crossing.values())
     if count and inside and count == len(crossing):
-        return inside[made % len(inside)]
-    if count >= ACROSS_BOTH_WAYS:
-        return None
-    idle = set(nodes) - set(taking)
-    return replace(across[0], idle=(*across[0].idle, *(node for node in nodes if node in idle)))
+        return both_ways(inside[made % len(inside)])
+    return None if count >= ACROSS_BOTH_WAYS else both_ways(across[0])
 
 
 MOST_CONFIRMED = 4
@@ -496,7 +487,7 @@ def confirming_rounds(
     judgement: Judgement,
     observations: Sequence[PairObservation],
     repeats: int = 3,
-) -> tuple[PairRound, ...]:
+) -> tuple[PlannedLaunch, ...]:
     """Return rounds of each accused thing alone, and of as many pairs of cleared nodes, in turn.
 
     Of a node, switch or uplink: a pair with a cleared node, preferably one that was measured. () if
@@ -523,7 +514,7 @@ def confirming_rounds(
     if not pairs or not controls:
         return ()
     return tuple(
-        _one_pair(pair, nodes, f"{pair[0]} – {pair[1]} alone")
+        PlannedLaunch(0, (pair,), alone=True, why=f"{pair[0]} – {pair[1]} alone")
         for _ in range(repeats)
         for pair in (*pairs, *controls)
     )
@@ -531,7 +522,7 @@ def confirming_rounds(
 
 def stream_rounds(
     nodes: Sequence[str], judgement: Judgement, repeats: int = 3
-) -> tuple[PairRound, ...]:
+) -> tuple[PlannedLaunch, ...]:
     """Return streams of each accused node to a cleared one and back, and one between cleared ones.
 
     Each pair is of who sends and who receives. () if no node is accused of its rate, or fewer than
@@ -553,7 +544,7 @@ def stream_rounds(
         for node in accused:
             pairs += [(node, good[0]), (good[0], node)]
     return tuple(
-        _one_pair(pair, nodes, f"{pair[0]} sends to {pair[1]}")
+        PlannedLaunch(0, (pair,), alone=True, stream=True, why=f"{pair[0]} sends to {pair[1]}")
         for _ in range(repeats)
         for pair in pairs
     )

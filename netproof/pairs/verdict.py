@@ -11,8 +11,9 @@ from __future__ import annotations
 import dataclasses
 import math
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from itertools import combinations
 from statistics import fmean, median
 from typing import Any
 
@@ -45,6 +46,9 @@ from netproof.site.partition import Partition
 
 LEAST_PAIRS = 2
 """One pair alone is no bisection."""
+
+MOST_NAMED = 6
+"""Most pairs that never met whose nodes are named: all of a partition of four nodes."""
 
 
 @dataclass(frozen=True)
@@ -229,7 +233,7 @@ class PairsVerdict:
     ran on each node that was never undisturbed; ``bisection``: None where no round shows it, and
     ``least``: the share of the line rate that it has to have; ``path``: which interfaces carried
     what was sent, None where not counted; ``lone``: pairs by themselves, if too few nodes to
-    compare.
+    compare; ``quantities``: those by which nodes have to be cleared.
     """
 
     rounds: PairRounds
@@ -240,6 +244,7 @@ class PairsVerdict:
     least: float | None = None
     path: Finding | None = None
     lone: tuple[LonePair, ...] = ()
+    quantities: tuple[PairQuantity, ...] = PairSettings().quantities
 
     @property
     def where(self) -> str:
@@ -388,6 +393,42 @@ class PairsVerdict:
             )
         return tuple(f"{self.where}: {one}" for one in found)
 
+    def not_judged(self) -> dict[PairQuantity, float]:
+        """Return the factor below which a quantity that clears no node shows nothing.
+
+        It is at least a doubling, and more if the noise of the rounds allows no less.
+        """
+        factors = {}
+        for quantity in PairQuantity:
+            if not quantity.of_nodes or quantity in self.quantities or self.lone:
+                continue
+            ends = [
+                one.interval[1] if quantity is PairQuantity.LATENCY else 1 / one.interval[0]
+                for node in self.judgement.nodes.values()
+                for one in node.effects
+                if one.quantity is quantity and node.state is State.CLEARED
+            ]
+            if ends:
+                factors[quantity] = max(2.0, *ends)
+        return factors
+
+    def never_met(self) -> str:
+        """Return which pairs of nodes no round had, which may be slow with each other; or empty."""
+        met = {
+            frozenset(pair.nodes)
+            for one in self.rounds.launches
+            if not one.stream
+            for pair in one.pairs
+        }
+        nodes = self.rounds.nodes
+        count, of = math.comb(len(nodes), 2) - len(met), math.comb(len(nodes), 2)
+        if not count:
+            return ""
+        if count > MOST_NAMED:
+            return f"{count:,} of {of:,} pairs of nodes never met"
+        never = (pair for pair in combinations(nodes, 2) if frozenset(pair) not in met)
+        return f"{', '.join(map(' – '.join, never))} never met"
+
     def cleared(self) -> tuple[str, ...]:
         """Return the cleared nodes."""
         return self._in(State.CLEARED)
@@ -420,7 +461,7 @@ class PairsVerdict:
 
 
 def observations(
-    rounds: PairRounds, settings: PairSettings, disturbance: DisturbanceSettings
+    launches: Iterable[PairLaunch], disturbance: DisturbanceSettings
 ) -> tuple[PairObservation, ...]:
     """Return what each pair measured in each round, marked where its nodes were disturbed.
 
@@ -428,9 +469,7 @@ def observations(
     sent tells neither latency nor rate of a node.
     """
     found = []
-    latency = PairQuantity.LATENCY in settings.quantities
-    rate = PairQuantity.RATE in settings.quantities
-    for one in rounds.launches:
+    for one in launches:
         by_node: dict[str, list[NodeLoad]] = defaultdict(list)
         for load in one.loads:
             by_node[load.node].append(load)
@@ -440,8 +479,8 @@ def observations(
                 PairObservation(
                     one.round,
                     pair.nodes,
-                    pair.time_us if latency and not one.both_ways else None,
-                    pair.rate_mb_s if rate and not one.both_ways else None,
+                    None if one.both_ways else pair.time_us,
+                    None if one.both_ways else pair.rate_mb_s,
                     one.alone,
                     bool(disturbed(loads, disturbance)),
                     pair.rate_mb_s if one.both_ways else None,
@@ -472,7 +511,7 @@ def judge(
     """Judge the rounds of a job; ``link``: of each node, without which bisections have no share."""
     _, settings = settings_of(rounds, settings)
     accusing = settings
-    seen = observations(rounds, settings, disturbance)
+    seen = observations(rounds.launches, disturbance)
     judgement = judge_observations(seen, rounds.nodes, topology(rounds), accusing)
     alone = tuple(recovery.alone(seen, judgement, accusing))
     line_rate = None if link is None else link.line_rate_mb_s()
@@ -484,6 +523,7 @@ def judge(
         bisection_of(rounds, line_rate, disturbance),
         settings.bisection,
         lone=lone_pairs_of(rounds, line_rate, disturbance),
+        quantities=settings.quantities,
     )
 
 
@@ -552,5 +592,5 @@ def rounds_of(session: Session) -> tuple[tuple[PairRounds, Mapping[str, Any]], .
     for result in session.with_pairs:
         rounds = result.rounds
         # A test that ReFrame ran again stands as it ended.
-        found[rounds.partition, rounds.environment] = rounds, result.pairs["partition_extras"]
+        found[rounds.partition, rounds.environment] = rounds, result.extras["partition_extras"]
     return tuple(found.values())

@@ -18,7 +18,8 @@ from netproof.errors import NetproofError
 from netproof.measurement.case import Case
 from netproof.present import documents, tables
 from netproof.present.sparkline import columns, sparkline
-from netproof.present.tables import TableColumn, benchmark_name, say
+from netproof.present.tables import TableColumn, benchmark_name
+from netproof.present.terminal import say
 
 STYLES = {Outcome.FASTER: "green", Outcome.SLOWER: "red"}
 

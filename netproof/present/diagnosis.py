@@ -11,7 +11,7 @@ from rich.console import Console
 from netproof.diagnosis.diagnosis import Diagnosis, DiagnosisOutcome
 from netproof.diagnosis.evidence import Culprit, Sure
 from netproof.present.documents import FORMAT
-from netproof.present.tables import say
+from netproof.present.terminal import say
 from netproof.present.wording import counted
 from netproof.verdict.judging import JudgedSession
 
@@ -58,12 +58,14 @@ def headline(diagnosis: Diagnosis) -> str:
     if diagnosis.outcome is not DiagnosisOutcome.FOUND:
         nothing = diagnosis.outcome is DiagnosisOutcome.NOTHING
         word = "nothing wrong was found" if nothing else "inconclusive"
+        if nothing and diagnosis.not_known:
+            word += " in what was measured"
     text = f"{diagnosis.partition}: {word}"
-    if diagnosis.cases:
-        text += f"; {diagnosis.passed} of {diagnosis.cases} measured cases passed"
-    elif diagnosis.red:
-        text += "; no case was measured whole"
-    return f"{text}, {diagnosis.red} failed" if diagnosis.red else text
+    cases = diagnosis.cases + diagnosis.unmeasured
+    text += f"; {diagnosis.passed} of {counted(cases, 'case')} passed" if cases else ""
+    text += f", {diagnosis.red} failed" if diagnosis.red else ""
+    whole = f", {diagnosis.unmeasured} of these not measured whole"
+    return text + whole if diagnosis.unmeasured else text
 
 
 def _lines(

@@ -9,6 +9,7 @@ from collections import Counter
 from collections.abc import Mapping
 from typing import Any, TextIO
 
+from netproof import codec
 from netproof.criteria import CommonSizes, Finding, Level
 from netproof.measurement.case import Case
 from netproof.measurement.curve import Curve
@@ -112,7 +113,7 @@ def of_judged(judged: JudgedSession) -> dict[str, Any]:
             {
                 "partition": partition,
                 "environment": environment,
-                **reason.as_json(),
+                **codec.encode(reason),
                 "cases": list(map(of_case, cases)),
             }
             for (partition, environment, reason), cases in by_reason(verdict.left).items()

@@ -24,7 +24,8 @@ from netproof.history.series import Pool, Series
 from netproof.measurement.case import Case
 from netproof.present import documents, tables
 from netproof.present.sparkline import columns, readable, sparkline
-from netproof.present.tables import TableColumn, say
+from netproof.present.tables import TableColumn
+from netproof.present.terminal import say
 from netproof.present.wording import counted
 from netproof.store import StoredSession
 

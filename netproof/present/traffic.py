@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Sequence
-from typing import Any
 
 from rich.console import Console
 
-from netproof.present.tables import EVERY, DataTable, print_table, say
+from netproof.present.tables import EVERY, DataTable, print_table
+from netproof.present.terminal import say
 from netproof.session import transport
 from netproof.session.session import CheckResult
 from netproof.verdict.traffic import InterfaceTotals
@@ -70,13 +70,13 @@ def print_transports(results: Sequence[CheckResult], out: Console) -> None:
 
     The first of its jobs that reports it speaks for the others.
     """
-    by_place: dict[str, list[dict[str, Any]]] = defaultdict(list)
+    by_place: dict[str, list[transport.Transport]] = defaultdict(list)
     for result in results:
         if result.transport is not None:
             by_place[f"{result.partition} {result.environment}"].append(result.transport)
     for place, several in by_place.items():
-        one = next((one for one in several if one["said"]), several[0])
+        one = next((one for one in several if one.said), several[0])
         out.print()
         say(out, f"{place}: its MPI library on its transport", "bold")
-        for line in transport.telling(one["said"]) or (f"{NOT_KNOWN}: {one['absent']}",):
+        for line in transport.telling(one.said) or (f"{NOT_KNOWN}: {one.absent}",):
             say(out, line, "dim")

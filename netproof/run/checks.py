@@ -6,6 +6,7 @@ configurations are compared over all jobs of a run.
 
 from __future__ import annotations
 
+import dataclasses
 import itertools
 import shlex
 from collections.abc import Iterable, Sequence
@@ -18,6 +19,7 @@ from reframe.core.exceptions import SanityError
 from reframe.core.runtime import runtime
 from reframe.utility.sanity import make_performance_function
 
+from netproof import codec
 from netproof.benchmarks import netpipe, registry
 from netproof.criteria import Finding, Level
 from netproof.measurement.case import Case
@@ -31,12 +33,11 @@ from netproof.run.jobs import (
 )
 from netproof.run.mixins import Launched, OnPartition, RecordedTest, Referenced
 from netproof.run.system_here import baseline_of_system, rank_counts
-from netproof.session import reference_findings
 from netproof.session.job_files import Incomplete
 from netproof.site.partition import fewest_ranks_feature, ranks_feature
 from netproof.site.site_file import JUDGE_ENVIRONMENT
-from netproof.verdict import case_rulings, group_rulings, limits
-from netproof.verdict.subject import Subject
+from netproof.verdict import confirmations, engine, limits
+from netproof.verdict.engine import Subject
 
 
 class Judge(rfm.RunOnlyRegressionTest, Launched, Reader):
@@ -143,10 +144,11 @@ class Check(JudgeOfJob, Referenced, RecordedTest):
         subject = Subject.of_extras(
             self.measured, self.current_partition.extras, self.current_environ.extras
         )
-        findings = case_rulings.references(subject, limits.of_references(bounds))
+        findings = engine.references(subject, limits.of_references(bounds))
         self.write_record(
             netproof_references=[
-                reference_findings.as_json(name, finding) for name, finding in findings.items()
+                codec.encode(dataclasses.replace(finding, variable=name))
+                for name, finding in findings.items()
             ]
         )
         # This includes entries whose failure is expected, which are not judged here.
@@ -246,8 +248,8 @@ class Curves(JudgeOfJob):
         if not subjects:
             raise SanityError("no case is complete, so there is no curve to judge")
         measured_again = repeats.measured_again()
-        along = case_rulings.findings_along(subjects, measured_again)
-        launched = case_rulings.launched(subjects, measured_again)
+        along = confirmations.findings_along(subjects, measured_again)
+        launched = confirmations.launched(subjects, measured_again)
         findings = itertools.chain(*along.values(), (one.finding for one in launched))
         return hold([*findings])
 
@@ -320,7 +322,7 @@ class Configurations(Judge):
         ]
         if not subjects:
             raise SanityError("no case is complete, so there is nothing to compare")
-        findings = group_rulings.across(subjects, baseline_of_system())
+        findings = engine.across(subjects, baseline_of_system())
         return hold([*itertools.chain(*findings.values())])
 
 

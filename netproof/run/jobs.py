@@ -20,6 +20,7 @@ from reframe.core.builtins import parameter, run_after, run_before, sanity_funct
 from reframe.core.exceptions import DependencyError, ReframeError, SanityError
 from reframe.core.runtime import runtime
 
+from netproof import codec
 from netproof.benchmarks import netpipe, registry
 from netproof.benchmarks.interface import Function
 from netproof.errors import NetproofError
@@ -43,7 +44,7 @@ from netproof.session import (
 from netproof.session.job_files import Incomplete
 from netproof.session.measured import Measured
 from netproof.site.partition import ranks_feature
-from netproof.verdict.subject import Subject
+from netproof.verdict.engine import Subject
 
 if TYPE_CHECKING:
     from netproof.run.repeats import ComparedRepeat, Repeat
@@ -215,7 +216,7 @@ class Job(WaitsForNodes, Steps, Referenced, RecordedTest, special=True):
             raise ReframeError(str(error)) from None
         reasons = [skipped.get(case.key()) for case in self.cases()]
         if reasons and all(reasons):
-            self.netproof_left = reasons[0].as_json()
+            self.netproof_left = codec.encode(reasons[0])
             self.skip(reasons[0].why)
 
     @run_after("setup")
@@ -245,9 +246,9 @@ class Job(WaitsForNodes, Steps, Referenced, RecordedTest, special=True):
             )
         try:
             asked["shared"] |= records.of_plan(stage)
+            said = codec.encode(transport.of_job(stage)) if self.least_run() else {}
             self.write_record(
-                netproof_cases=records.cases_of(self.measured(), asked),
-                netproof_transport=transport.of_job(stage) if self.least_run() else {},
+                netproof_cases=records.cases_of(self.measured(), asked), netproof_transport=said
             )
             described = provenance.of_job(stage, self.own_nodes(), ran_with())
         except (NetproofError, OSError) as error:

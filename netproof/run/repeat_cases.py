@@ -13,6 +13,7 @@ from typing import Any
 from netproof import codec
 from netproof.benchmarks import registry
 from netproof.criteria import Bend, Finding, Level
+from netproof.criteria.registry import RELATIVE
 from netproof.measurement.case import Case
 from netproof.measurement.disturbance import disturbed
 from netproof.measurement.links import Link
@@ -21,11 +22,10 @@ from netproof.session import again, plan
 from netproof.session.again import MeasuredAgain
 from netproof.session.measured import Crash, Launch, Measured, RepeatedCase
 from netproof.site.partition import ScoreBaseline
-from netproof.verdict import case_rulings, group_rulings, limits
-from netproof.verdict.case_rulings import Job
-from netproof.verdict.group_rulings import pairs_needed
+from netproof.verdict import confirmations, engine, limits
+from netproof.verdict.engine import Job, Subject
+from netproof.verdict.interleaved import pairs_needed
 from netproof.verdict.limits import Limits
-from netproof.verdict.subject import Subject, never_calm
 
 AGAINST = (Level.FAIL, Level.INCONCLUSIVE)
 """Levels of findings whose cases are measured again."""
@@ -85,26 +85,26 @@ class RepeatCase:
 
     def flags(self) -> tuple[Finding, ...]:
         """Return the findings to repeat around their sizes."""
-        return case_rulings.flagged(case_rulings.smoothness(self.subject))
+        return engine.flagged(engine.smoothness(self.subject))
 
     def places(self) -> tuple[Bend, ...]:
         """Return the unflagged places to measure at closer sizes."""
-        return case_rulings.places(self.subject)
+        return confirmations.places(self.subject)
 
     def sweeps(self) -> tuple[plan.SizeSweep, ...]:
         """Return the NetPIPE calls of one launch around flagged sizes and between sizes."""
-        closer = case_rulings.closer_sizes(self.subject)
+        closer = confirmations.closer_sizes(self.subject)
         return again.netpipe_sweeps(self.flags(), self.subject.confirm_settings(), closer)
 
     def dense(self) -> tuple[tuple[str, tuple[int, ...]], ...]:
         """Return the steps of one such launch, each with its sizes in bytes."""
-        flags, closer = self.flags(), case_rulings.closer_sizes(self.subject)
+        flags, closer = self.flags(), confirmations.closer_sizes(self.subject)
         if not flags and not closer:
             return ()
         if registry.of(self.case).by_protocol:
             sweeps = self.sweeps()
             return tuple((plan.sweep_subject(self.step, one), one.sizes()) for one in sweeps)
-        sizes = {*case_rulings.dense_sizes(self.subject, flags), *itertools.chain(*closer)}
+        sizes = {*confirmations.dense_sizes(self.subject, flags), *itertools.chain(*closer)}
         parts = registry.mpi(self.case.benchmark).parts(tuple(sorted(sizes)))
         if len(parts) == 1:
             return ((self.step + DENSE, parts[0]),)
@@ -199,7 +199,7 @@ def undecided(asked: Sequence[RepeatCase]) -> list[RepeatCase]:
     nodes' counters is too, and only its flagged sizes are repeated. Comparisons with such a case
     need nothing. Once a case of the job has failed, the others are repeated no more often than
     confirming takes: the job is red, however certain they are. In cases that have not failed,
-    ``case_rulings.settled`` decides flagged sizes, and ``case_rulings.closer_settled`` places
+    ``confirmations.settled`` decides flagged sizes, and ``confirmations.closer_settled`` places
     between sizes. A case compared with others of the job, such as TCP's or other functions', is
     repeated with them.
     """
@@ -215,9 +215,9 @@ def undecided(asked: Sequence[RepeatCase]) -> list[RepeatCase]:
         subject, flags = one.repeated, one.flags()
         confirm = subject.settings.confirm
         most = confirm.launches if red else one.rounds()
-        settled = not flags or case_rulings.settled(subject, flags, one.again, most)
+        settled = not flags or confirmations.settled(subject, flags, one.again, most)
         if one.key not in red:
-            settled = settled and case_rulings.closer_settled(subject, one.again, most)
+            settled = settled and confirmations.closer_settled(subject, one.again, most)
         if not settled:
             around.add(one.key)
         if one.key in red or len(one.launches) >= most:
@@ -229,8 +229,8 @@ def undecided(asked: Sequence[RepeatCase]) -> list[RepeatCase]:
         for name, finding in _of_whole(one, subjects):
             if finding.level not in AGAINST:
                 continue
-            sides = (subject, *case_rulings.rests_on(subject, finding, subjects))
-            in_vain = any(map(never_calm, sides)) or (
+            sides = (subject, *engine.rests_on(subject, finding, subjects))
+            in_vain = any(side.always_disturbed() for side in sides) or (
                 name == "twin_share" and limits.twin_too_slow(subject.measured)
             )
             keys = {side.case.key() for side in sides}
@@ -251,7 +251,7 @@ def _comparison_is_open(one: RepeatCase) -> bool:
     subject, count = one.repeated, len(one.launches)
     confirm = subject.settings.confirm
     enough = count >= (pairs_needed(one.subject) if one.paired else confirm.launches)
-    in_vain = enough and (never_calm(subject) or _mostly_disturbed(one))
+    in_vain = enough and (subject.always_disturbed() or _mostly_disturbed(one))
     if count >= one.rounds() or in_vain:
         return False
     if count and (one.elsewhere or not enough):
@@ -277,7 +277,7 @@ def _mostly_disturbed(one: RepeatCase) -> bool:
 
 def _fails_by_counters(subject: Subject) -> bool:
     """Check whether a case fails by its nodes' counters, which more launches do not change."""
-    return any(finding.level is Level.FAIL for finding in case_rulings.counted(subject))
+    return any(finding.level is Level.FAIL for finding in engine.counted(subject))
 
 
 def failed(one: RepeatCase, job: Job, *, ended: bool = False) -> bool:
@@ -287,7 +287,7 @@ def failed(one: RepeatCase, job: Job, *, ended: bool = False) -> bool:
     """
     subject = one.repeated
     most = 0 if ended else one.rounds()
-    if case_rulings.failed(subject, one.flags(), one.again, most):
+    if confirmations.failed(subject, one.flags(), one.again, most):
         return True
     repeats = sum(launch.further for launch in subject.measured.launches)
     # More launches may define an undefined value.
@@ -300,9 +300,9 @@ def failed(one: RepeatCase, job: Job, *, ended: bool = False) -> bool:
 def _of_whole(one: RepeatCase, job: Job) -> list[tuple[str, Finding]]:
     """Return the findings by all launches of whole curves, each with its reference's name or ''."""
     subject = one.repeated
-    findings = [("", finding) for finding in case_rulings.rates(subject, job)]
-    findings += case_rulings.references(subject, one.limits).items()
-    return [(name, case_rulings.rule(subject, finding)) for name, finding in findings]
+    findings = [("", finding) for finding in engine.rates(subject, job)]
+    findings += engine.references(subject, one.limits).items()
+    return [(name, engine.rule(subject, finding)) for name, finding in findings]
 
 
 def _any_against(findings: Iterable[Finding]) -> bool:
@@ -314,12 +314,8 @@ def _comparing(
 ) -> list[Finding]:
     """Return the findings of envelope, floor and score with the case on either side."""
     label, members = str(subject), [subject, *peers]
-    findings = [*itertools.chain(*group_rulings.envelopes(members).values())]
-    findings += group_rulings.floors(members).values()
-    if baseline is not None:
-        across = itertools.chain(*group_rulings.across(members, baseline).values())
-        findings += [finding for finding in across if finding.criterion == "score"]
-    return [finding for finding in findings if label in (finding.where, finding.against)]
+    compared = engine.compared(members, baseline, scored=baseline is not None)
+    return [finding for _, finding in compared if label in (finding.where, finding.against)]
 
 
 def compared(
@@ -341,10 +337,10 @@ def compared(
     groups: dict[tuple, list[Subject]] = {}
     for subject in by_key.values():
         if subject.measured.curve.sizes != (0,):
-            groups.setdefault(group_rulings.group(subject.case), []).append(subject)
+            groups.setdefault(engine.group(subject.case), []).append(subject)
     found = []
     for one in own:
-        members = groups.get(group_rulings.group(one.case), [])
+        members = groups.get(engine.group(one.case), [])
         peers = tuple(member for member in members if member.case.key() != one.key)
         if not peers:
             continue
@@ -363,7 +359,7 @@ def compared(
             or _any_against(
                 finding
                 for finding in _comparing(one.subject, peers, baseline)
-                if finding.criterion == "score" and finding.where not in red
+                if finding.criterion in RELATIVE and finding.where not in red
             )
         )
         if flagged or elsewhere:
@@ -375,8 +371,5 @@ def compared(
 
 def _above(subject: Subject, peer: Subject) -> bool:
     """Check whether envelope or floor of the two alone rules against ``subject``."""
-    both = [subject, peer]
-    floor = group_rulings.floors(both).get(subject)
-    return _any_against(
-        [*group_rulings.envelopes(both)[subject], *([] if floor is None else [floor])]
-    )
+    compared = engine.compared([subject, peer], None, only=subject, scored=False)
+    return _any_against(finding for _, finding in compared)

@@ -22,7 +22,7 @@ from netproof.run.system_here import baseline_of_system, rank_counts
 from netproof.session import again, job_files, job_scripts, measured, plan, session
 from netproof.site.partition import ranks_feature
 from netproof.verdict import limits, rejudge
-from netproof.verdict.subject import Subject
+from netproof.verdict.engine import Subject
 
 
 class Repeat(Steps, Reader, RecordedTest):
@@ -122,7 +122,7 @@ class Repeat(Steps, Reader, RecordedTest):
         }
         self.netproof_again = {
             "format": session.MEASURED_FORMAT,
-            "cases": [one.again.as_json() for one in done if one.again is not None],
+            "cases": [codec.encode(one.again) for one in done if one.again is not None],
         }
         self.write_record(
             netproof_further=self.netproof_further, netproof_again=self.netproof_again
@@ -146,7 +146,8 @@ class Repeat(Steps, Reader, RecordedTest):
     def measured_again(self) -> dict[tuple, again.MeasuredAgain]:
         """Return the launches around flagged sizes, by case key."""
         return again.by_case(
-            again.MeasuredAgain.from_json(values) for values in self.netproof_again.get("cases", ())
+            codec.decode(again.MeasuredAgain, values, "repeats")
+            for values in self.netproof_again.get("cases", ())
         )
 
 

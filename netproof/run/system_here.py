@@ -106,17 +106,12 @@ def count_usable(access: Sequence[str], most: int) -> int:
     return allowed
 
 
-def tree() -> tuple[dict[str, tuple[str, ...]], dict[str, str]]:
+def tree() -> slurm.Tree:
     """Return Slurm's leaf switches with their nodes, and the switch above each.
 
     Raises ReframeError if Slurm does not answer.
     """
     try:
-        known = slurm.topology()
+        return slurm.topology()
     except NetproofError as error:
         raise ReframeError(f"which switch has which nodes is not known: {error}") from None
-    if known is None:
-        return {}, {}
-    leaves = {one.name: one.nodes for one in known.leaves}
-    parents = {below: one.name for one in known.switches for below in one.switches}
-    return leaves, parents

@@ -17,6 +17,7 @@ from reframe.core.builtins import variable
 from reframe.core.exceptions import ReframeError
 from reframe.core.logging import getlogger
 
+from netproof import codec
 from netproof.errors import NetproofError
 from netproof.session.left import Left
 from netproof.site import slurm
@@ -145,7 +146,7 @@ class WaitsForNodes(rfm.RegressionTestPlugin):
             f" (wait_for_nodes_s), and says {reason}; {len(free)} of the partition's nodes were"
             f" free{f', other jobs held {fold(busy)}' if busy else ''}"
         )
-        self.netproof_left = Left(why, planned=False).as_json()
+        self.netproof_left = codec.encode(Left(why, planned=False))
         self.skip(why)
 
     def show_reason(self, wait: Wait) -> None:

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
-from netproof import codec, criteria
+from netproof import criteria
 from netproof.criteria import ConfirmSettings, Finding
 from netproof.errors import NetproofError
 from netproof.measurement.case import Case
@@ -53,15 +52,6 @@ class MeasuredAgain:
             for curve, load in zip(self.launches, loads, strict=True)
             if not disturbed(load, settings)
         ]
-
-    def as_json(self) -> dict[str, Any]:
-        """Plain values for ``json``; sizes in bytes, times in µs, bandwidths in MB/s."""
-        return codec.encode(self)
-
-    @classmethod
-    def from_json(cls, values: Mapping[str, Any]) -> MeasuredAgain:
-        """Return the case of plain values; raise NetproofError."""
-        return codec.decode(cls, values, "what was measured again cannot be read")
 
 
 def netpipe_sweeps(

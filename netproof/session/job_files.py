@@ -14,7 +14,7 @@ from netproof.errors import NetproofError, shortened
 from netproof.measurement import counters, disturbance, pace, twin
 from netproof.measurement.case import Case
 from netproof.measurement.curve import Curve
-from netproof.measurement.payload import Exchanged, Payload
+from netproof.measurement.payload import Payload
 from netproof.session import plan
 from netproof.session.measured import Crash, Launch, Measured, line_rate_of_case
 from netproof.session.rank_use import RankUse, Start
@@ -268,14 +268,14 @@ def _payload(folder: Path, step: str, case: Case, ranks: Sequence[RankUse]) -> P
     return registry.of(case).payload(case, *printed, [use.node for use in ranks])
 
 
-def _exchanged(folder: Path, step: str, case: Case) -> Exchanged:
+def _exchanged(folder: Path, step: str, case: Case) -> Payload:
     """What the step's ranks had to send to each other, by what it printed."""
     try:
         printed = [text_of(folder / f"{step}.{kind}") for kind in ("out", "err")]
         return registry.of(case).exchanged(case, *printed)
     except (NetproofError, OSError) as error:
         # The curve is whole without it.
-        return Exchanged(None, None, str(error))
+        return Payload(None, str(error))
 
 
 def _starts(folder: Path, case: Case, recorded: Mapping[str, StepRecord]) -> tuple[Start, ...]:

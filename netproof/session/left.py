@@ -37,19 +37,10 @@ class Left:
         if not self.why.strip():
             raise NetproofError("does not say why a case was left")
 
-    def as_json(self) -> dict[str, Any]:
-        """Return plain values."""
-        return codec.encode(self)
-
-    @classmethod
-    def from_json(cls, values: Any) -> Left:
-        """Return it from plain values; raise NetproofError."""
-        return codec.decode(cls, values, "why a case was left")
-
 
 def write(path: Path, cases: Mapping[Case, Left]) -> None:
     """Write the file; OSError where it cannot be written."""
-    entries = [{"case": list(case.key()), **left.as_json()} for case, left in cases.items()]
+    entries = [{"case": list(case.key()), **codec.encode(left)} for case, left in cases.items()]
     writing.replace(path, json.dumps(entries, indent=1) + "\n")
 
 
@@ -61,7 +52,9 @@ def read(path: Path) -> dict[tuple[Any, ...], Left]:
     trust.insist(path, f"{VARIABLE}'s file")
     try:
         entries = json_reading.json_file(path)
-        return {tuple(entry.pop("case")): Left.from_json(entry) for entry in entries}
+        cases = [tuple(entry.pop("case")) for entry in entries]
+        reasons = codec.decode(list[Left], entries, "why cases were left")
+        return dict(zip(cases, reasons, strict=True))
     except (NetproofError, OSError, ValueError, KeyError, TypeError, AttributeError) as error:
         raise NetproofError(
             f"{path}: does not tell what to leave ({error!r}); unset {VARIABLE} to measure all"

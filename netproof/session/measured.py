@@ -23,8 +23,7 @@ from netproof.measurement.landmarks import Landmarks, landmarks
 from netproof.measurement.launches import insist_alike, median_curve, spread
 from netproof.measurement.links import RailLinks
 from netproof.measurement.pace import Pace
-from netproof.measurement.payload import Exchanged, Payload
-from netproof.measurement.readings import LandmarkSettings
+from netproof.measurement.payload import Payload
 from netproof.session.rank_use import RankUse, Start, by_node
 
 
@@ -98,7 +97,7 @@ class Launch:
     counters: Counters | None = None
     payload: Payload | None = None
     paces: tuple[Pace, ...] = ()
-    exchanged: Exchanged | None = None
+    exchanged: Payload | None = None
 
     def nodes(self) -> tuple[str, ...]:
         """The nodes it ran on, in rank order, each once."""
@@ -157,7 +156,7 @@ class Measured:
         found = landmarks(
             self.curve,
             self.line_rate_mb_s,
-            LandmarkSettings(peak_from=self.peak_from),
+            peak_from=self.peak_from,
             launches=[launch.curve for launch in self.launches],
         )
         compared = twin.compared([(launch.curve, launch.twin) for launch in self.launches])

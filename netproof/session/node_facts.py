@@ -147,15 +147,34 @@ def named(others: str | None) -> tuple[str, ...]:
     return () if others in (None, NOBODY) else tuple(others.split(","))
 
 
-def node_step(interface: str) -> str:
+def node_step(interface: str, pairs: str = "") -> str:
     """Shell text, within a job's script, of the steps in which every node writes its files.
 
-    ``interface``: that of the partition. Each ends after ``NODE_STEP_LIMIT_S`` and never ends the
-    script: what is missing then is for ``of_job`` to tell. The files of ``run/shell`` have to be
-    in the folder, and ``JOB_NODES_FILE`` too.
+    ``interface``: that of the partition; ``pairs``: shell text of a file's name, whose pairs are
+    asked about the paths between them, and then nothing else anew. Each step ends after
+    ``NODE_STEP_LIMIT_S`` and never ends the script: what is missing then is for ``of_job`` to
+    tell. The files of ``run/shell`` have to be in the folder, and ``JOB_NODES_FILE`` too.
     """
-    describe = ["bash", "./describe.sh", str(NODE_STEP_LIMIT_S), interface, *registry.PROGRAMS]
-    return shlex.join(describe)
+    describe = shlex.join(["bash", "./describe.sh", str(NODE_STEP_LIMIT_S), interface])
+    return f"{describe} {f'--pairs {pairs}' if pairs else shlex.join(registry.PROGRAMS)}"
+
+
+def unconnected(folder: Path, nodes: Sequence[str]) -> set[frozenset[str]]:
+    """Return the pairs of a job's nodes that answer each other no TCP connection, as asked so far.
+
+    Empty if no node answers any other: firewalls are meant to be so then.
+    """
+    answered, unanswered = set(), set()
+    for node in nodes:
+        path = folder / PATH_FILES.replace("*", node)
+        try:
+            values = _values_of(path, PATH_HEADER, ("node", *_OF_THE_PATH))
+        except ProvenanceError:
+            # Whoever reads the nodes' files says so.
+            continue
+        answered |= {frozenset((node, one)) for one in named(values.get("tcp_answered"))}
+        unanswered |= {frozenset((node, one)) for one in named(values.get("tcp_unanswered"))}
+    return unanswered - answered if answered else set()
 
 
 def nodes_of_job(folder: Path, jobid: str) -> tuple[str, ...]:
@@ -197,7 +216,7 @@ def nodes_of_job(folder: Path, jobid: str) -> tuple[str, ...]:
 def clock_window(path: Path) -> tuple[float, float] | str:
     """Both moments of a job's ``CLOCK_FILE`` in seconds, or why they are not known."""
     try:
-        values = _values_of(path, CLOCK_HEADER, ("from", "to"), _Numbers(seconds=("from", "to")))
+        values = _values_of(path, CLOCK_HEADER, ("from", "to"))
     except ProvenanceError as error:
         return str(error)
     if not {"from", "to"} <= values.keys():
@@ -224,9 +243,8 @@ def with_path(node: Node, folder: Path, count: int) -> Node:
         values: dict[str, Any] = {}
         why = "the job has one node"
     else:
-        numbers = _Numbers(whole=_OF_PACKETS[1:])
         try:
-            values = _values_of(path, PATH_HEADER, ("node", *_OF_THE_PATH), numbers)
+            values = _values_of(path, PATH_HEADER, ("node", *_OF_THE_PATH))
             why = f"{path}: does not say"
         except ProvenanceError as error:
             values, why = {}, f"{error}; see path.*.err next to it"
@@ -236,16 +254,8 @@ def with_path(node: Node, folder: Path, count: int) -> Node:
     return dataclasses.replace(node, **found, absent={**node.absent, **reasons})
 
 
-@dataclass(frozen=True)
-class _Numbers:
-    """Keys of a file whose values are numbers."""
-
-    whole: Sequence[str] = ()
-    seconds: Sequence[str] = ()
-
-
-def _values_of(path: Path, header: str, plain: Sequence[str], numbers: _Numbers) -> dict[str, Any]:
-    """What a file of a job says: ``plain`` keys, and those of groups as mappings.
+def _values_of(path: Path, header: str, plain: Sequence[str]) -> dict[str, Any]:
+    """Return what a file of a job says: ``plain`` keys, and those of groups as mappings.
 
     What a prolog or a wrapper printed before the header is skipped. Raises ProvenanceError, with
     the line, where it is cut short or has another line.
@@ -277,9 +287,9 @@ def _values_of(path: Path, header: str, plain: Sequence[str], numbers: _Numbers)
             raise ProvenanceError(
                 f"{path}:{number}: {shortened(repr(line))} is the second of its key"
             )
-        if place is values and key in numbers.whole:
+        if place is values and key in WHOLE_NUMBERS:
             place[key] = _whole(path, number, value)
-        elif place is values and key in numbers.seconds:
+        elif place is values and key in (*SECONDS, "from", "to"):
             place[key] = _seconds(path, number, value)
         else:
             place[key] = value
@@ -298,7 +308,7 @@ def read_node(path: Path) -> Node:
     """A node from what ``run/shell/node.sh`` printed; ProvenanceError, with the line, if cut."""
     later = (*_OF_THE_STEP, *_OF_THE_PATH)
     plain = [name for name in NAMES if name not in MAPS and name not in later]
-    values = _values_of(path, NODE_HEADER, plain, _Numbers(WHOLE_NUMBERS, SECONDS))
+    values = _values_of(path, NODE_HEADER, plain)
     for key in (*IDENTITY, "clock_s"):
         if key not in values:
             raise ProvenanceError(f"{path}: {key} is missing")

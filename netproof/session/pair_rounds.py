@@ -12,6 +12,7 @@ from __future__ import annotations
 import dataclasses
 import json
 import shlex
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -26,7 +27,7 @@ from netproof.measurement.case import Case
 from netproof.measurement.counters import Counters
 from netproof.measurement.curve import Curve
 from netproof.measurement.disturbance import NodeLoad
-from netproof.session import job_files, job_scripts, plan
+from netproof.session import job_files, job_scripts, node_facts, plan
 from netproof.session.job_files import Incomplete
 from netproof.session.measured import Crash, Launch
 from netproof.session.rank_use import RankUse
@@ -49,6 +50,9 @@ STREAM_SUBJECT = "stream"
 
 PLANNED_FILE = "planned.json"
 """Every launch that was planned so far, in their order, and whether these are all."""
+
+HUNG_FILE = "hung.txt"
+"""The numbers of launches that were ended without a figure, a line each."""
 
 SMALL_BYTES = 4
 """The message whose time is a latency."""
@@ -112,7 +116,11 @@ def script(launches: int, partition: Partition, srun: Sequence[str], decider: st
         f"    export SLURM_HOSTFILE=$PWD/{SUBJECT}.$launch.nodes",
         f"    step {SUBJECT}.$launch {partition.step_limit_s} {launch}",
         "    unset SLURM_HOSTFILE",
-        f'    [ -z "${{silent[{SUBJECT}]:-}}" ] || break',
+        f'    [ -n "${{silent[{SUBJECT}]:-}}" ] || continue',
+        "    # Its pairs are asked for a connection, and the rounds go on without them.",
+        f"    unset 'silent[{SUBJECT}]'",
+        f"    echo $launch >>{HUNG_FILE}",
+        f"    {node_facts.node_step(partition.interface, f'{SUBJECT}.$launch.nodes')}",
         "done",
     ]
     return "\n".join(lines) + "\n"
@@ -120,14 +128,25 @@ def script(launches: int, partition: Partition, srun: Sequence[str], decider: st
 
 @dataclass(frozen=True)
 class PlannedLaunch:
-    """What a launch is to measure: its round, its pairs, whether alone, why, and in which ways."""
+    """Disjoint pairs that a launch is to measure, while all other nodes are idle.
+
+    ``round``: its number from 1, 0 until it is planned; ``alone``: whether it is one pair, all
+    others silent; ``why``: for the report; ``stream``, ``both_ways``: in which ways. Raises
+    NetproofError if a node is there twice.
+    """
 
     round: int
     pairs: tuple[tuple[str, str], ...]
-    alone: bool
-    why: str
+    alone: bool = False
+    why: str = ""
     stream: bool = False
     both_ways: bool = False
+
+    def __post_init__(self) -> None:
+        counts = Counter(self.nodes())
+        twice = [node for node, count in counts.items() if count > 1]
+        if twice:
+            raise NetproofError(f"a round has {twice[0]} twice")
 
     @property
     def function(self) -> str:

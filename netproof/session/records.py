@@ -17,7 +17,8 @@ import json
 import os
 import socket
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -66,12 +67,6 @@ ENDED_EARLY = "the run has left no report: it goes on, or was ended"
 
 
 @dataclass(frozen=True)
-class _Reference:
-    path: str
-    sha256: str
-
-
-@dataclass(frozen=True)
 class _Test:
     display_name: str
     unique_name: str
@@ -90,32 +85,6 @@ class _Record:
     format: int
     test: _Test
     values: dict[str, Any]
-
-
-@dataclass(frozen=True)
-class _Part:
-    value: dict[str, Any]
-    counter_names: list[list[str]]
-
-
-@dataclass(frozen=True)
-class _Case:
-    case: dict[str, Any]
-    netproof_measured: dict[str, Any] | None = None
-    why: str = ""
-
-
-@dataclass(frozen=True)
-class _Cases:
-    shared: dict[str, Any]
-    cases: list[_Case]
-
-
-@dataclass(frozen=True)
-class _Asked:
-    shared: dict[str, Any]
-    cases: list[Case]
-    launches: int
 
 
 def make_folder(reports: Path) -> Path:
@@ -296,7 +265,10 @@ def resolve(document: Mapping[str, Any], report: Path) -> None:
         for test in run["testcases"]:
             reference = test.get(KEY)
             if reference:
-                codec.decode(_Reference, reference, f"{test['display_name']}: {KEY}")
+                place = f"{test['display_name']}: {KEY}"
+                reference = codec.decode(dict[str, str], reference, place)
+                if reference.keys() != {"path", "sha256"}:
+                    raise NetproofError(f"{place}: is no path and SHA-256")
                 path = report.parent / reference["path"]
                 record = read(path, reference["sha256"])
                 for key in ("unique_name", "system", "partition", "environ"):
@@ -306,10 +278,20 @@ def resolve(document: Mapping[str, Any], report: Path) -> None:
                             f" for {test.get(key)}"
                         )
                 test |= record["values"]
-                cases |= _cases(test, path)
+                with _of_records(path):
+                    cases |= _cases(test)
         for test in run["testcases"]:
             if test.get("netproof_complete") and _key(test) in cases:
                 test[MEASURED] = cases[_key(test)][MEASURED]
+
+
+@contextmanager
+def _of_records(path: Path) -> Iterator[None]:
+    """Raise NetproofError, with the path, for a record whose values are of another form."""
+    try:
+        yield
+    except (KeyError, TypeError, ValueError, AttributeError, IndexError) as error:
+        raise NetproofError(f"{path}: is no record: {error!r}") from error
 
 
 def document_of(folder: Path) -> dict[str, Any]:
@@ -333,11 +315,11 @@ def document_of(folder: Path) -> dict[str, Any]:
     for path in paths:
         record = read(path)
         test = {**_ended(record["test"]), **record["values"]}
-        if CASES not in test and ASKED in test:
-            test[CASES] = _not_seen(test, path)
         tests[test["unique_name"], test["partition"], test["environ"]] = test
-        for key, case in _cases(test, path).items():
-            cases[key] = (test, case)
+        with _of_records(path):
+            if CASES not in test and ASKED in test:
+                test[CASES] = _not_seen(test)
+            cases |= {key: (test, case) for key, case in _cases(test).items()}
     for test in tests.values():
         # What compares configurations is judged anew from the cases.
         if test.get("netproof_case"):
@@ -386,9 +368,8 @@ def document_of(folder: Path) -> dict[str, Any]:
 _CASE_KEYS = ("benchmark", "function", "ranks", "path", "direction")
 
 
-def _not_seen(test: Mapping[str, Any], path: Path) -> dict[str, Any]:
+def _not_seen(test: Mapping[str, Any]) -> dict[str, Any]:
     """The cases of a job that ended, or is under way, after ReFrame last looked."""
-    codec.decode(_Asked, test[ASKED], f"{path}: {ASKED}")
     folder, asked = Path(test["stagedir"]), test[ASKED]
     try:
         asked["shared"] |= of_plan(folder)
@@ -421,13 +402,12 @@ def _key(test: Mapping[str, Any]) -> tuple[Any, ...]:
     return (test["partition"], test["environ"], *(case.get(key) for key in _CASE_KEYS))
 
 
-def _cases(test: dict[str, Any], path: Path) -> dict[tuple[Any, ...], dict[str, Any]]:
+def _cases(test: dict[str, Any]) -> dict[tuple[Any, ...], dict[str, Any]]:
     """The cases of a job's record by what they are, with what all of them have alike."""
     test.pop(ASKED, None)
     values = test.pop(CASES, None)
     if not values:
         return {}
-    codec.decode(_Cases, values, f"{path}: {CASES}")
     found = {}
     for one in values["cases"]:
         if MEASURED in one:
@@ -445,10 +425,8 @@ def read(path: Path, sha256: str | None = None, *, parts: bool = True) -> dict[s
     content = _content(
         path, sha256, "the report refers to it, so keep the session's folder next to the report"
     )
-    try:
+    with _of_records(path):
         record = _unsealed(path, content)
-    except UnicodeDecodeError as error:
-        raise NetproofError(f"{path}: is no UTF-8 text: {error}") from error
     if not isinstance(record, dict) or record.get("format") != FORMAT:
         form = record.get("format") if isinstance(record, dict) else None
         raise NetproofError(
@@ -458,22 +436,19 @@ def read(path: Path, sha256: str | None = None, *, parts: bool = True) -> dict[s
     for key, below in PARTS.items() if parts else ():
         values = record["values"].get(key)
         if values:
-            several = codec.decode(dict[str, Any], values, f"{path}: {key}").get(below)
-            hashes = codec.decode(list[str], several, f"{path}: {key}.{below}")
-            record["values"][key] = {**values, below: [_read_part(path, one) for one in hashes]}
+            with _of_records(path):
+                several = [_read_part(path, one) for one in values[below]]
+                record["values"][key] = {**values, below: several}
     return record
 
 
 def _read_part(record: Path, sha256: str) -> Any:
     path = _part_path(record, sha256)
     content = _content(path, sha256, "its record refers to it, so keep the session's folder whole")
-    part = json_reading.json_value(content.decode(), path)
-    codec.decode(_Part, part, f"{path}: is no part of a record")
-    try:
+    with _of_records(path):
+        part = json_reading.json_value(content.decode(), path)
         _unfold(part["value"], part["counter_names"])
-    except (IndexError, TypeError) as error:
-        raise NetproofError(f"{path}: counters without names: {error}") from error
-    return part["value"]
+        return part["value"]
 
 
 def _content(path: Path, sha256: str | None, remedy: str) -> bytes:

@@ -7,9 +7,8 @@ import stat
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, fields
-from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from netproof import codec
 from netproof.criteria import Finding
@@ -22,7 +21,10 @@ from netproof.session.again import MeasuredAgain
 from netproof.session.left import Left
 from netproof.session.measured import Measured, RepeatedCase
 from netproof.session.pair_rounds import PairRounds
+from netproof.session.transport import Transport
 from netproof.site.hostlist import unfold
+
+T = TypeVar("T")
 
 PAIRS_KEY = "netproof_pairs"
 """The key under which a test of the report has its rounds of pairs."""
@@ -40,20 +42,16 @@ GOOD_RESULTS = ("pass", "xfail")
 class CheckResult:
     """One test case of a session.
 
-    ``case`` None for a job, which is no case of its own; ``measured`` None where the case was
-    not complete, else the plain values of ``measured.Measured``. ``result`` is ReFrame's:
-    pass, fail, fail_deps, xfail, xpass, skip or abort. ``kind``: launches, check, curves or
-    configurations, as netproof.run.rfm has them. ``again``: the plain values of
-    ``again.MeasuredAgain`` for each case that curves had flagged, None where the test does not
-    measure again or came not that far. ``left``: the plain values of ``left.Left``, why a job was
-    skipped, and with it the tests that wait for it; None where nothing was left. ``failed_job``:
-    name of the test of the same configuration that failed, so that this one did not run
-    (fail_deps); None where the report does not tell. ``contradiction``: in what the parts of what
-    was measured contradict each other, so that it was not, and ``measured`` is None; None where
-    they do not. ``pairs``: the plain values of ``pair_rounds.PairRounds``
-    with the partition's extras, None of a test that read no rounds of pairs. ``transport``: of a
-    job, the plain values of ``transport.of_job``, what its MPI library says of its transport; None
-    where it was not asked.
+    ``case``: None for a job, which is no case of its own; ``measured``: None where the case is not
+    complete. ``result`` is ReFrame's: pass, fail, fail_deps, xfail, xpass, skip or abort. ``kind``:
+    launches, check, curves or configurations, as netproof.run.rfm has them. ``again``: repeats of
+    flagged cases, None where the test makes none or did not come so far. ``skipped``: why a job was
+    skipped, and with it the tests that wait for it. ``references``: the run's findings by its
+    references, None where it made none. ``failed_job``: test of the same configuration that failed,
+    so that this one did not run; None where it is not known. ``contradiction``: how parts of what
+    was measured contradict each other, so that ``measured`` is None. ``rounds``: of a test that
+    read rounds of pairs. ``transport``: of a job whose MPI library was asked. ``extras``: where it
+    measured: ``partition_extras``, and of a case ``environment_extras``, ``jobid`` and ``seed``.
     """
 
     name: str
@@ -67,30 +65,16 @@ class CheckResult:
     nodes: tuple[str, ...]
     folder: str
     case: Case | None
-    measured: dict[str, Any] | None
+    measured: Measured | None
     kind: str = "launches"
-    again: tuple[dict[str, Any], ...] | None = None
-    left: dict[str, Any] | None = None
-    references: tuple[dict[str, Any], ...] | None = None
+    again: tuple[MeasuredAgain, ...] | None = None
+    skipped: Left | None = None
+    references: tuple[Finding, ...] | None = None
     failed_job: str | None = None
     contradiction: str | None = None
-    pairs: dict[str, Any] | None = None
-    transport: dict[str, Any] | None = None
-
-    @cached_property
-    def measurement(self) -> Measured | None:
-        """The case as it was measured; None where it was not complete."""
-        return None if self.measured is None else Measured.from_json(self.measured)
-
-    @cached_property
-    def rounds(self) -> PairRounds | None:
-        """The rounds of pairs that the test read, if any."""
-        return None if self.pairs is None else PairRounds.from_json(self.pairs)
-
-    @cached_property
-    def repeats(self) -> tuple[MeasuredAgain, ...]:
-        """What was measured again around flagged sizes."""
-        return tuple(map(MeasuredAgain.from_json, self.again or ()))
+    rounds: PairRounds | None = None
+    transport: Transport | None = None
+    extras: Mapping[str, Any] = field(default_factory=dict)
 
 
 _REFRAME_KEYS = {
@@ -100,21 +84,6 @@ _REFRAME_KEYS = {
     *("uuid", "version", "workdir"),
 }
 """Keys of ``session_info`` that are ReFrame's own; all others were given as session extras."""
-
-
-@dataclass(frozen=True)
-class _Described:
-    benchmark: str
-    function: str
-    ranks: int
-    path: str
-    direction: str
-
-
-@dataclass(frozen=True)
-class _Transport:
-    said: list[str]
-    absent: str
 
 
 @dataclass(frozen=True)
@@ -135,12 +104,12 @@ class _Test:
     unique_name: str | None = None
     dependencies_actual: tuple[tuple[str, ...], ...] = ()
     netproof_kind: str | None = None
-    netproof_case: _Described | None = None
+    netproof_case: dict[str, Any] | None = None
     netproof_measured: dict[str, Any] | None = None
-    netproof_again: _Again | None = None
-    netproof_further: _Further | None = None
+    netproof_again: dict[str, Any] | None = None
+    netproof_further: dict[str, Any] | None = None
     netproof_left: Left | None = None
-    netproof_transport: _Transport | None = None
+    netproof_transport: Transport | None = None
     netproof_references: tuple[Finding, ...] = ()
     netproof_pairs: dict[str, Any] | None = None
     netproof_provenance: dict[str, Any] | None = None
@@ -152,22 +121,10 @@ class _Test:
 
 
 @dataclass(frozen=True)
-class _Further:
-    format: int
-    cases: tuple[RepeatedCase, ...]
-
-
-@dataclass(frozen=True)
-class _Again:
-    format: int
-    cases: tuple[MeasuredAgain, ...]
-
-
-@dataclass(frozen=True)
 class Session:
     """A session's report: where it is, what ReFrame says of the session, and its test cases.
 
-    ``document``: as ``document_of`` read it, None of a stored session.
+    ``document``: as ``document_of`` read it, less what ``results`` have; None of a stored session.
     """
 
     path: Path
@@ -178,7 +135,7 @@ class Session:
     @property
     def with_pairs(self) -> tuple[CheckResult, ...]:
         """Its tests that read rounds of pairs."""
-        return tuple(result for result in self.results if result.pairs is not None)
+        return tuple(result for result in self.results if result.rounds is not None)
 
     def labels(self) -> dict[str, str]:
         """What the session was told of itself, by ``reframe --session-extras``."""
@@ -221,7 +178,7 @@ def newest(folder: Path) -> Path:
         return begun
     if not found:
         raise NetproofError(
-            f"{folder}: there is no report of a session; name one, or run 'reframe -c checks -r'"
+            f"{folder}: there is no report of a session; name one, or run 'netproof run'"
         )
     return found[0]
 
@@ -242,13 +199,18 @@ def load(path: Path) -> Session:
 
 
 def of_document(path: Path, document: dict[str, Any]) -> Session:
-    """Return the session of a ``document_of`` a path; NetproofError where it is none."""
+    """Return the session of a ``document_of`` a path, from which it takes what was measured.
+
+    Raise NetproofError where it is none.
+    """
     try:
         results = []
         for tests, run in zip(_tests(document), document["runs"], strict=True):
             notes = _Notes.of(tests)
-            pairs = zip(tests, run["testcases"], strict=True)
-            results += [_result(test, own, notes) for test, own in pairs]
+            results += [_result(test, notes) for test in tests]
+            for values in run["testcases"]:
+                for key in _BULKY & values.keys():
+                    del values[key]
     except NetproofError as error:
         raise NetproofError(f"{path}: {error}") from error
     except (KeyError, TypeError, ValueError, AttributeError) as error:
@@ -289,7 +251,9 @@ def _document(path: Path) -> dict[str, Any]:
         raise NetproofError(
             f"{path}: is no whole report, it may be cut short: line {error.line}: {error.reason}"
         ) from error
-    codec.decode_part(_Report, document, f"{path}: is no report of ReFrame's")
+    place = f"{path}: is no report of ReFrame's"
+    codec.decode(dict[str, Any], document, place)
+    codec.decode(dict[str, Any], document.get("session_info"), f"{place}: session_info")
     try:
         _tests(document)
         records.resolve(document, path)
@@ -298,25 +262,17 @@ def _document(path: Path) -> dict[str, Any]:
     return document
 
 
-@dataclass(frozen=True)
-class _Report:
-    session_info: dict[str, Any]
-    runs: tuple[dict[str, Any], ...]
-
-
-@dataclass(frozen=True)
-class _Run:
-    num_cases: int
-    testcases: tuple[dict[str, Any], ...]
-
-
 def _tests(document: Mapping[str, Any]) -> list[list[_Test]]:
     """Return the tests of each run of a report."""
-    return [
-        [_test(one) for one in codec.decode_part(_Run, run, "a run").testcases]
-        for run in document["runs"]
-    ]
+    runs = codec.decode(
+        list[dict[str, Any]], document.get("runs"), "is no report of ReFrame's: runs"
+    )
+    tests = [codec.decode(list[dict[str, Any]], one.get("testcases"), "testcases") for one in runs]
+    return [[_test(one) for one in several] for several in tests]
 
+
+_BULKY = {"netproof_measured", "netproof_again", "netproof_further", "netproof_pairs"}
+"""What a document no longer has once its results are made: most of its memory."""
 
 _OWN_KEYS = {one.name for one in fields(_Test) if one.name.startswith("netproof_")}
 
@@ -348,14 +304,14 @@ def _word(value: Any) -> str:
     return value if isinstance(value, str) else json.dumps(value)
 
 
-def _nodes(test: _Test) -> tuple[str, ...]:
+def _nodes(test: _Test, again: Sequence[MeasuredAgain] | None) -> tuple[str, ...]:
     """Return the nodes of a test's job: by the job's own word where it left one, else ReFrame's.
 
     ReFrame asks sacct, now and then before that knows all of them.
     """
     own = [node["node"] for node in (test.netproof_provenance or {}).get("nodes", ())]
-    if not own and test.netproof_again:
-        own = [name for one in test.netproof_again.cases for name in one.nodes]
+    if not own and again:
+        own = [name for one in again for name in one.nodes]
     listed = test.job_nodelist or ()
     if isinstance(listed, str):  # ReFrame's --performance-report folds the list in its report.
         listed = unfold(listed)
@@ -368,6 +324,13 @@ def _insist_on_format(test: _Test, form: Any) -> None:
             f"{test.display_name}: what was measured is of format {form}, and this netproof reads"
             f" {MEASURED_FORMAT}"
         )
+
+
+def _repeats(kind: type[T], test: _Test, key: str) -> tuple[T, ...]:
+    values = getattr(test, key)
+    _insist_on_format(test, values.get("format"))
+    place = f"{test.display_name}: {key}.cases"
+    return codec.decode(tuple[kind, ...], values.get("cases"), place)
 
 
 @dataclass(frozen=True)
@@ -387,8 +350,7 @@ class _Notes:
         further: dict[tuple[Any, ...], list[RepeatedCase]] = {}
         for test in tests:
             if test.netproof_further:
-                _insist_on_format(test, test.netproof_further.format)
-                for one in test.netproof_further.cases:
+                for one in _repeats(RepeatedCase, test, "netproof_further"):
                     further.setdefault(one.case.key(), []).append(one)
         return cls(
             {t.key: t.netproof_left for t in tests if t.netproof_left and t.result == "skip"},
@@ -397,46 +359,46 @@ class _Notes:
         )
 
 
-def _result(test: _Test, own: Mapping[str, Any], notes: _Notes) -> CheckResult:
-    """Return a test's result; ``own``: its values in the document."""
-    values, again, pairs = test.netproof_measured, test.netproof_again, test.netproof_pairs
+def _result(test: _Test, notes: _Notes) -> CheckResult:
+    values, name = test.netproof_measured, test.display_name
+    again = _repeats(MeasuredAgain, test, "netproof_again") if test.netproof_again else None
+    case, found, contradiction, extras = None, None, None, {}
     if values is not None:
         _insist_on_format(test, values.get("format"))
-    if again is not None:
-        _insist_on_format(test, again.format)
-    case, found, contradiction = None, None, None
     if test.netproof_case is not None:
         # Ranks a node are the partition's, known where the test came that far.
-        described = codec.decode(dict[str, Any], (values or {}).get("case", {}), test.display_name)
-        per_node = described.get("ranks_per_node", 0)
-        case = Case(
-            test.system,
-            test.partition,
-            test.environ,
-            ranks_per_node=per_node,
-            **vars(test.netproof_case),
-        )
+        described = codec.decode(dict[str, Any], (values or {}).get("case", {}), name)
+        where = {"system": test.system, "partition": test.partition, "environment": test.environ}
+        where["ranks_per_node"] = described.get("ranks_per_node", 0)
+        case = codec.decode(Case, {**test.netproof_case, **where}, name)
     if values is not None and case is not None:
         try:
             found = measured.whole(case, values)
             for more in notes.further.get(case.key(), ()):
                 found = found.with_launches([*found.launches, *more.launches], more.crashes)
-                values = {**values, **found.as_json()}
+            extras = {key: one for key, one in values.items() if key not in _MEASURED_KEYS}
         except codec.WrongKind as error:
-            raise NetproofError(f"{test.display_name}: {error}") from None
+            raise NetproofError(f"{name}: {error}") from None
         except NetproofError as error:
-            contradiction, values = str(error), None
+            contradiction, found = str(error), None
+    rounds = None
+    if test.netproof_pairs is not None:
+        try:
+            rounds = PairRounds.from_json(test.netproof_pairs)
+        except NetproofError as error:
+            raise NetproofError(f"{name}: {error}") from None
+        extras = {"partition_extras": test.netproof_pairs["partition_extras"]}
     waited_for = [test.key, *test.dependencies_actual]
-    lefts, failed_jobs, result = [], [], test.result
+    skipped, failed_jobs, result = [], [], test.result
     if notes.left and result == "skip":
-        lefts = [notes.left[name] for name in waited_for if name in notes.left]
-    if notes.failed and result in ("fail_deps", "skip") and not lefts:
-        failed_jobs = [notes.failed[name] for name in waited_for[1:] if name in notes.failed]
+        skipped = [notes.left[key] for key in waited_for if key in notes.left]
+    if notes.failed and result in ("fail_deps", "skip") and not skipped:
+        failed_jobs = [notes.failed[key] for key in waited_for[1:] if key in notes.failed]
         if failed_jobs:
             # ReFrame skips what waits for a test that itself waited for the failed one.
             result = "fail_deps"
-    made = CheckResult(
-        name=test.display_name,
+    return CheckResult(
+        name=name,
         system=test.system,
         partition=test.partition,
         environment=test.environ,
@@ -444,23 +406,20 @@ def _result(test: _Test, own: Mapping[str, Any], notes: _Notes) -> CheckResult:
         phase=test.fail_phase or "",
         reason=test.fail_reason or "",
         seconds=test.time_total or 0.0,
-        nodes=_nodes(test),
+        nodes=_nodes(test, again),
         folder=test.outputdir if test.result == "pass" else test.stagedir,
         case=case,
-        measured=values,
+        measured=found,
         kind=test.netproof_kind or ("check" if case else "launches"),
-        again=tuple(own["netproof_again"]["cases"]) if again else None,
-        left=lefts[0].as_json() if lefts else None,
-        references=tuple(own["netproof_references"]) if test.netproof_references else None,
+        again=again,
+        skipped=skipped[0] if skipped else None,
+        references=test.netproof_references or None,
         failed_job=failed_jobs[0] if failed_jobs else None,
         contradiction=contradiction,
-        pairs=pairs,
-        transport=own["netproof_transport"] if test.netproof_transport else None,
+        rounds=rounds,
+        transport=test.netproof_transport,
+        extras=extras,
     )
-    # What was decoded here is not decoded again.
-    vars(made).update(measurement=found if values else None, repeats=again.cases if again else ())
-    try:
-        made.rounds  # noqa: B018 - it raises where they contradict each other.
-    except NetproofError as error:
-        raise NetproofError(f"{test.display_name}: {error}") from None
-    return made
+
+
+_MEASURED_KEYS = {"format", *(one.name for one in fields(Measured))}

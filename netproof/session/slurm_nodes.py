@@ -40,14 +40,6 @@ class PartitionNodes:
         return tuple(node.name for node in self.nodes if node.usable)
 
 
-@dataclass(frozen=True)
-class _Record:
-    """What a report keeps under ``SLURM_KEY``."""
-
-    format: int
-    partitions: tuple[PartitionNodes, ...]
-
-
 TRIES = "try-*"
 """Folders of a job's earlier tries, after each of which Slurm requeued it."""
 
@@ -122,11 +114,15 @@ def partition_nodes(
 def read_slurm_record(values: Any, place: str) -> list[PartitionNodes]:
     """Return what Slurm said of the partitions, from the record in a report; ProvenanceError."""
     try:
-        record = codec.decode(_Record, values, "a record")
+        form = codec.decode(dict[str, Any], values, "a record").get("format")
+        if form != SLURM_FORMAT:
+            raise ProvenanceError(
+                f"{place}: is of format {form}, and this netproof reads {SLURM_FORMAT}"
+            )
+        kind = tuple[PartitionNodes, ...]
+        found = codec.decode(kind, values.get("partitions"), "partitions")
+    except ProvenanceError:
+        raise
     except NetproofError as error:
         raise ProvenanceError(f"{place}: is not whole: {error}") from error
-    if record.format != SLURM_FORMAT:
-        raise ProvenanceError(
-            f"{place}: is of format {record.format}, and this netproof reads {SLURM_FORMAT}"
-        )
-    return sorted(record.partitions, key=lambda one: one.partition)
+    return sorted(found, key=lambda one: one.partition)

@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 import shlex
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 STEP = "transport"
 """Stem of the files of the step in which it is asked."""
@@ -51,8 +51,16 @@ def step(program: Sequence[str], srun: Sequence[str]) -> str:
     return f"{limit} {command} >{STEP}.out 2>{STEP}.err </dev/null || true"
 
 
-def of_job(folder: Path) -> dict[str, Any]:
-    """What the library said, in lines, as plain values; ``absent``: why there is nothing."""
+@dataclass(frozen=True)
+class Transport:
+    """What a job's MPI library said of its transport, in lines; ``absent``: why nothing."""
+
+    said: tuple[str, ...]
+    absent: str
+
+
+def of_job(folder: Path) -> Transport:
+    """Return what the library said, by the files of a job's folder."""
     lines: list[str] = []
     try:
         for kind in ("out", "err"):
@@ -61,13 +69,13 @@ def of_job(folder: Path) -> dict[str, Any]:
             lines += [line for line in found if not _BENCHMARKS_OWN.fullmatch(line)]
     except OSError as error:
         reason = f"{error.filename}: {error.strerror}: the job ended before it was asked"
-        return {"said": [], "absent": reason}
+        return Transport((), reason)
     said = [_plain(line) for line in dict.fromkeys(lines)]
     if len(said) > MOST_LINES:
         # What names a transport first, whatever else was said before.
         said.sort(key=lambda line: _TELLING.search(line) is None)
         said = [*said[:MOST_LINES], f"… and {len(said) - MOST_LINES} more lines"]
-    return {"said": said, "absent": "" if said else "the library said nothing of it"}
+    return Transport(tuple(said), "" if said else "the library said nothing of it")
 
 
 def telling(said: Sequence[str]) -> tuple[str, ...]:

@@ -10,11 +10,9 @@ from pydantic import (
     AfterValidator,
     Field,
     ValidationInfo,
-    WrapValidator,
     create_model,
     field_validator,
 )
-from pydantic_core import PydanticCustomError
 
 from netproof.benchmarks import registry
 from netproof.benchmarks.registry import FEATURES, MPI_BENCHMARKS, STARTED
@@ -40,9 +38,6 @@ FACTS = (
 CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029]")
 """Control characters and line ends: not allowed in lines of job scripts, tables and file names."""
 
-_INTERFACE = re.compile(r"[^\s/-][^\s/]{0,14}")
-"""Interface names that Linux accepts, without a leading dash: programs read that as an option."""
-
 
 def _obeying(rule: Callable[[Any], str | None]) -> AfterValidator:
     """Return a validator; ``rule`` returns the remedy for a bad value, None for a good one."""
@@ -56,50 +51,14 @@ def _obeying(rule: Callable[[Any], str | None]) -> AfterValidator:
     return AfterValidator(checked)
 
 
-def _line(value: str) -> str | None:
-    if CONTROL.search(value):
-        return f"{value!r} has a control character; give one line of text"
-    return None
-
-
-def _text(value: str) -> str | None:
-    return _line(value) if value.strip() else "give a name, it is empty"
-
-
-def _word(value: str) -> str | None:
-    if value and not CONTROL.search(value) and not re.search(r"\s", value):
-        return None
-    return f"{value!r} is no word without white space"
-
-
-def _interface(value: str) -> str | None:
-    if _INTERFACE.fullmatch(value) and not CONTROL.search(value):
-        return None
-    return (
-        f"{value!r} is no interface's name: 1 to 15 characters, no white space, no '/', no '-'"
-        " first"
-    )
-
-
 def _rails(value: tuple[str, ...]) -> str | None:
-    for name in value:
-        if not isinstance(name, str):
-            return f"{list(value)} is no list of interfaces' names"
-        if remedy := _interface(name):
-            return remedy
     return None if len(set(value)) == len(value) else f"{list(value)} names one twice"
 
 
-def _is(holds: Callable[[int], bool], remedy: str) -> AfterValidator:
-    """Return the validator of whole numbers for which ``holds``."""
-    return _obeying(lambda value: None if holds(value) else f"{value} {remedy}")
-
-
-def _carrying(value: str) -> str | None:
-    known = [one.value for one in Transport if one is not Transport.TCP]
-    if not value or value in known:
+def _power_of_two(value: int) -> str | None:
+    if value >= 1024 and value & (value - 1) == 0:
         return None
-    return f"{value!r} carries no RDMA: give {' or '.join(map(repr, known))}"
+    return f"{value} is no power of two from 1024 bytes up, 1048576 for instance"
 
 
 def _rank_counts(counts: tuple[int, ...]) -> str | None:
@@ -109,12 +68,6 @@ def _rank_counts(counts: tuple[int, ...]) -> str | None:
     if sorted(set(value)) != value:
         return f"{value} has to increase, without repeats"
     return None
-
-
-def _words(value: tuple[str, ...]) -> str | None:
-    if all(isinstance(word, str) and not CONTROL.search(word) for word in value):
-        return None
-    return f"{list(value)} is no list of strings of one line, ['-time', '0.1'] for instance"
 
 
 def _with_reasons(
@@ -172,31 +125,41 @@ def _sizes(value: dict[str, dict[str, Any]]) -> str | None:
     return None
 
 
-def _of_list(value: Any, read: Callable[[Any], Any]) -> Any:
-    if not isinstance(value, list | tuple):
-        raise PydanticCustomError("list_type", "no list")
-    return read(tuple(value))
-
-
-_Text = Annotated[str, _obeying(_text)]
-_Line = Annotated[str, _obeying(_line)]
-_Word = Annotated[str, _obeying(_word)]
-_Positive = Annotated[int, _is(lambda value: value > 0, "is not above 0")]
-_Count = Annotated[int, _is(lambda value: value >= 0, "is below 0")]
-_Mtu = Annotated[int, _is(lambda value: 576 <= value <= 65535, "is no MTU in bytes: 576 to 65535")]
-_Percentage = Annotated[int, _is(lambda value: 0 <= value <= 100, "is no percentage, 0 to 100")]
-_PowerOfTwo = Annotated[
-    int,
-    _is(
-        lambda value: value >= 1024 and value & (value - 1) == 0,
-        "is no power of two from 1024 bytes up, 1048576 for instance",
+_CONTROL = r"\x00-\x1f\x7f-\x9f\u2028\u2029"
+_Line = Annotated[str, Field(pattern=f"^[^{_CONTROL}]*$", title="a line, no control characters")]
+_Text = Annotated[
+    str,
+    Field(
+        pattern=rf"^[^{_CONTROL}]*[^\s{_CONTROL}][^{_CONTROL}]*$",
+        title="text of one line, no control characters",
+    ),
+]
+_Word = Annotated[str, Field(pattern=rf"^[^\s{_CONTROL}]+$", title="a word without white space")]
+# As Linux accepts them, but no dash first, which programs read as an option.
+_Interface = Annotated[
+    str,
+    Field(
+        pattern=rf"^[^\s/{_CONTROL}-][^\s/{_CONTROL}]{{0,14}}$",
+        title="an interface's name: 1 to 15 characters, no white space, no '/', no '-' first",
+    ),
+]
+_Positive = Annotated[int, Field(gt=0, title="a whole number above 0")]
+_Count = Annotated[int, Field(ge=0, title="a whole number, 0 or more")]
+_Mtu = Annotated[int, Field(ge=576, le=65535, title="576 to 65535")]
+_Percentage = Annotated[int, Field(ge=0, le=100, title="a percentage, 0 to 100")]
+_Rdma = Annotated[
+    str,
+    Field(
+        pattern=f"^({'|'.join(one for one in Transport if one is not Transport.TCP)})?$",
+        title="roce or infiniband",
     ),
 ]
 _MayDiffer = Annotated[dict, _obeying(_with_reasons("say why {!r} may differ", _no_fact))]
 _Known = Annotated[dict, _obeying(_with_reasons("say what is known of {!r}", _of_site(expression)))]
 # Lists of a site become tuples.
-_Words = Annotated[tuple, _obeying(_words), WrapValidator(_of_list), Field(validate_default=True)]
-_RankCounts = Annotated[tuple, _obeying(_rank_counts), WrapValidator(_of_list)]
+_Words = Annotated[tuple[_Line, ...], Field(strict=False, title="a list of lines of text")]
+_RankCounts = Annotated[tuple[int, ...], Field(strict=False), _obeying(_rank_counts)]
+_Rails = Annotated[tuple[_Interface, ...], Field(strict=False), _obeying(_rails)]
 
 
 class _OfNetwork(Written):
@@ -205,13 +168,15 @@ class _OfNetwork(Written):
     driver: _Text = Field(description="its driver and version")
     link_mbit_s: _Positive = Field(description="rate of a link in Mbit/s of 10⁶ bits")
     mtu: _Mtu = Field(description="MTU in bytes")
-    interface: Annotated[str, _obeying(_interface)] = Field(
+    interface: _Interface = Field(
         description="IP interface of the nodes that leads over the switch"
     )
     nodes: _Positive = Field(description="nodes that a job of this partition can have")
     ranks_per_node: _Positive = Field(description="ranks on each node")
     rank_counts: _RankCounts = Field(description="rank counts to measure, increasing")
-    max_message_bytes: _PowerOfTwo = Field(4194304, description="largest message, a power of two")
+    max_message_bytes: Annotated[int, _obeying(_power_of_two)] = Field(
+        4194304, description="largest message, a power of two"
+    )
     sizes: Annotated[dict, _obeying(_sizes)] = Field(
         {},
         description="which message sizes are measured beyond those of each benchmark: benchmark to"
@@ -249,7 +214,7 @@ _OfBenchmarks = create_model(
     "_OfBenchmarks",
     __base__=_OfNetwork,
     **{
-        one.arguments_key: (_Words, Field([], description=one.arguments_meaning))
+        one.arguments_key: (_Words, Field((), description=one.arguments_meaning))
         for one in MPI_BENCHMARKS
     },
 )
@@ -286,30 +251,28 @@ class PartitionExtras(_OfBenchmarks):
         " never, and its case fails",
     )
     twin: _Words = Field(
-        [],
+        (),
         description="command, word by word, that runs NetPIPE's NPtcp at both ends of a healthy"
         " link of the same kind, with the arguments that follow; empty where there is no such link",
     )
     pace: _Words = Field(
-        [],
+        (),
         description="command, word by word, that watches how many ns two CPUs of its node take to"
         " hand a cache line over while a launch inside a node runs: called with the word `watch`,"
         " it prints the means of the first and the second half of that time when its standard"
         " input ends; for virtual machines, whose CPUs the hypervisor moves",
     )
     tuning_hook: _Words = Field(
-        [],
+        (),
         description="command, word by word, that reads and sets what takes root on the node where"
         " it runs, for `netproof measure tune`: followed by `get NAME`, or by `set NAME VALUE`",
     )
-    rails: Annotated[
-        tuple, _obeying(_rails), WrapValidator(_of_list), Field(validate_default=True)
-    ] = Field(
-        [],
+    rails: _Rails = Field(
+        (),
         description="interfaces, or devices of InfiniBand and RoCE as mlx5_0, that together carry"
         " what is sent over the switch; by default the interface alone",
     )
-    rdma: Annotated[str, _obeying(_carrying)] = Field(
+    rdma: _Rdma = Field(
         "",
         description="what carries MPI that does not go over TCP, roce or infiniband: its line rate"
         " then bounds it; by default no line rate is known of it",

@@ -59,7 +59,8 @@ class PairSettings(Written):
     quantities: Several[Annotated[PairQuantity, Field(strict=False), AfterValidator(_of_nodes)]] = (
         Field(
             tuple(one for one in PairQuantity if one.of_nodes),
-            description="what nodes are judged by: latency, rate",
+            description="what nodes have to be cleared by: latency, rate; from a doubling on the"
+            " other accuses too",
         )
     )
     bisection: _Share | None = Field(
@@ -87,9 +88,17 @@ class PairSettings(Written):
     """Least relative difference that is believed."""
 
     def counts(self, quantity: PairQuantity) -> float:
-        """Return the least slowness of a quantity that counts, a logarithm."""
+        """Return the least slowness of a quantity that counts, a logarithm.
+
+        In a quantity that is not among ``quantities`` a doubling counts.
+        """
         latency = quantity is PairQuantity.LATENCY
-        return -math.log1p(-(self.slower_latency if latency else self.slower))
+        counts = -math.log1p(-(self.slower_latency if latency else self.slower))
+        return counts if self.clears(quantity) else max(counts, math.log(2))
+
+    def clears(self, quantity: PairQuantity) -> bool:
+        """Return whether nodes have to be cleared by a quantity; the others only accuse."""
+        return quantity in self.quantities or not quantity.of_nodes
 
 
 DEFAULTS = PairSettings()

@@ -5,18 +5,15 @@ What asks Slurm raises NetproofError where it does not answer, or prints somethi
 
 from __future__ import annotations
 
-import math
 import re
 import shlex
 import subprocess
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
-
-from ClusterShell.NodeSet import RESOLVER_NOGROUP, NodeSet, NodeSetException
 
 from netproof.errors import NetproofError, shortened
 from netproof.intake import trust
+from netproof.site.hostlist import unfold
 
 ANSWER_S = 60
 """Seconds that a Slurm command has to answer."""
@@ -42,10 +39,6 @@ _BLOCK = re.compile(
     r"(?P<kind>BlockName|AggregatedBlock)=(?P<name>\S+) BlockIndex=\d+"
     r"(?: Nodes=(?P<nodes>\S+))? BlockSize=(?P<size>\d+)\s*"
 )
-_HOST = r"(?:(?:[A-Za-z0-9_.-]*\[[0-9,-]+\])+|[A-Za-z0-9_.-]+)"
-_HOST_LIST = re.compile(rf"{_HOST}(?:,{_HOST})*")
-MOST_HOSTS = 100_000
-"""More names than any cluster has: a damaged list is refused, not expanded."""
 _CHOOSING_OPTION = re.compile(
     r"(?<!\S)(?:--(?:nodelist|exclude|constraint|nodefile|reservation)\b|-[wxCF])"
 )
@@ -117,57 +110,6 @@ class SlurmPartition:
             f"partition {self.name} has {usable} usable {'node' if usable == 1 else 'nodes'} of"
             f" {len(self.nodes)}, and {nodes} are needed{f': {others}' if others else ''}"
         )
-
-
-@dataclass(frozen=True)
-class SlurmSwitch:
-    """A switch of Slurm's topology: ``level`` 0 is a leaf, to which nodes are connected.
-
-    ``nodes``: all below it; ``switches``: those directly below it, none for a leaf. A block of
-    topology/block counts as a leaf, and blocks that Slurm aggregates as a switch above them.
-    """
-
-    name: str
-    level: int
-    nodes: tuple[str, ...]
-    switches: tuple[str, ...]
-
-
-@dataclass(frozen=True)
-class SlurmTopology:
-    """Slurm's switches, in the order in which it lists them."""
-
-    switches: tuple[SlurmSwitch, ...]
-
-    @property
-    def leaves(self) -> tuple[SlurmSwitch, ...]:
-        """The switches with nodes of their own."""
-        return tuple(switch for switch in self.switches if switch.level == 0)
-
-    @property
-    def spines(self) -> tuple[SlurmSwitch, ...]:
-        """The switches above others."""
-        return tuple(switch for switch in self.switches if switch.level > 0)
-
-    def leaf_of(self, node: str) -> str | None:
-        """Return the name of the leaf of ``node``; None for a node without one."""
-        return next((s.name for s in self._above(node) if s.level == 0), None)
-
-    def distance(self, one: str, other: str) -> int | None:
-        """Return the level of the lowest switch above both nodes, 0 for a leaf, or None."""
-        shared = {switch.name for switch in self._above(other)}
-        return min((s.level for s in self._above(one) if s.name in shared), default=None)
-
-    def _above(self, node: str) -> list[SlurmSwitch]:
-        return self._switches_above.get(node, [])
-
-    @cached_property
-    def _switches_above(self) -> dict[str, list[SlurmSwitch]]:
-        found: dict[str, list[SlurmSwitch]] = {}
-        for switch in self.switches:
-            for node in switch.nodes:
-                found.setdefault(node, []).append(switch)
-        return found
 
 
 def answers() -> None:
@@ -273,89 +215,61 @@ def take_fewer(jobid: str, nodes: int) -> None:
     _ask("scontrol", "update", f"JobId={jobid}", *changes)
 
 
-def topology() -> SlurmTopology | None:
-    """Return Slurm's switches; None where its plugin has none, such as topology/flat."""
+Tree = tuple[dict[str, tuple[str, ...]], dict[str, str]]
+"""The nodes of each leaf switch, and the switch above each that is below another.
+
+A block of topology/block is a leaf, and blocks that Slurm aggregates are below a switch.
+"""
+
+
+def topology() -> Tree:
+    """Return Slurm's switches; none where its plugin has none, such as topology/flat."""
     config = _ask("scontrol", "show", "config")
     found = re.search(r"(?m)^TopologyPlugin\s*=\s*(\S+)\s*$", config)
     if not found:
         raise NetproofError("scontrol show config names no TopologyPlugin")
     if found[1] in _FLAT:
-        return None
+        return {}, {}
     listed = _ask("scontrol", "show", "topology")
     if not listed.strip():
         raise NetproofError(f"scontrol show topology says nothing, and the plugin is {found[1]}")
     return topology_of(listed)
 
 
-def topology_of(listed: str) -> SlurmTopology:
+def topology_of(listed: str) -> Tree:
     """Return the switches in the output of ``scontrol show topology``, a tree or blocks.
 
     Raises NetproofError for a line of another form, and for lines that contradict each other.
     """
-    lines = [line for line in listed.splitlines() if line.strip()]
-    sizes = sorted({int(found["size"]) for line in lines if (found := _BLOCK.fullmatch(line))})
-    switches = tuple(_switch(line, sizes) for line in lines)
-    names = [switch.name for switch in switches]
-    for name in names:
-        if names.count(name) > 1:
-            raise NetproofError(f"scontrol show topology lists {name} {names.count(name)} times")
-    leaf_of: dict[str, str] = {}
-    for switch in switches:
-        unknown = sorted(set(switch.switches) - set(names))
-        if unknown:
+    leaves: dict[str, tuple[str, ...]] = {}
+    below: dict[str, tuple[str, ...]] = {}
+    for line in filter(str.strip, listed.splitlines()):
+        found = _SWITCH.fullmatch(line) or _BLOCK.fullmatch(line)
+        if not found:
             raise NetproofError(
-                f"scontrol show topology has {', '.join(unknown)} below {switch.name}, and no line"
-                " for it"
+                f"scontrol show topology: {shortened(repr(line))} is no line of a tree or of blocks"
             )
-        for node in switch.nodes if switch.level == 0 else ():
-            if leaf_of.setdefault(node, switch.name) != switch.name:
+        name, of_line = found["name"], found.groupdict()
+        if name in below:
+            raise NetproofError(f"scontrol show topology lists {name} more than once")
+        aggregated = of_line.get("kind") == "AggregatedBlock"
+        switches = name if aggregated else of_line.get("switches")
+        below[name] = unfold(switches) if switches else ()
+        if not aggregated and of_line.get("level", "0") == "0":
+            leaves[name] = unfold(found["nodes"]) if found["nodes"] else ()
+    leaf_of: dict[str, str] = {}
+    for name, nodes in leaves.items():
+        for node in nodes:
+            if leaf_of.setdefault(node, name) != name:
                 raise NetproofError(
-                    f"scontrol show topology has {node} on {leaf_of[node]} and on {switch.name}"
+                    f"scontrol show topology has {node} on {leaf_of[node]} and on {name}"
                 )
-    return SlurmTopology(switches)
-
-
-def _switch(line: str, sizes: Sequence[int]) -> SlurmSwitch:
-    """Return the switch or block in a line; ``sizes``: of all blocks, smallest first."""
-    if found := _SWITCH.fullmatch(line):
-        level = int(found["level"])
-        switches = hostnames(found["switches"]) if found["switches"] else ()
-    elif found := _BLOCK.fullmatch(line):
-        aggregated = found["kind"] == "AggregatedBlock"
-        level = sizes.index(int(found["size"])) if aggregated else 0
-        switches = hostnames(found["name"]) if aggregated else ()
-    else:
-        raise NetproofError(
-            f"scontrol show topology: {shortened(repr(line))} is no line of a tree or of blocks"
-        )
-    nodes = hostnames(found["nodes"]) if found["nodes"] else ()
-    return SlurmSwitch(found["name"], level, nodes, switches)
-
-
-def hostnames(text: str) -> tuple[str, ...]:
-    """Return the names in a Slurm list of hosts: ``wide-[1-3,7],login`` are five.
-
-    Raises NetproofError for any other text, or more than MOST_HOSTS names.
-    """
-    names: list[str] = []
-    try:
-        if not _HOST_LIST.fullmatch(text):
-            raise ValueError("it takes names, and commas and ranges of numbers in brackets")
-        for part in re.findall(_HOST, text):
-            # A range is counted before it is expanded.
-            ranges = [one.split(",") for one in re.findall(r"\[(.*?)\]", part)]
-            if math.prod(sum(map(_length, one)) for one in ranges) > MOST_HOSTS - len(names):
-                raise ValueError(f"it has more than {MOST_HOSTS} names")
-            names += NodeSet(part, resolver=RESOLVER_NOGROUP)
-    except (ValueError, NodeSetException) as error:
-        text = shortened(repr(text), 80)
-        raise NetproofError(f"{text} is no list of Slurm's hosts: {error}") from error
-    return tuple(names)
-
-
-def _length(numbers: str) -> int:
-    low, _, high = numbers.partition("-")
-    return int(high or low) - int(low) + 1
+    for name, switches in below.items():
+        if unknown := sorted(set(switches) - set(below)):
+            raise NetproofError(
+                f"scontrol show topology has {', '.join(unknown)} below {name}, and no line for it"
+            )
+    return leaves, {one: name for name, switches in below.items() for one in switches}
 
 
 def time_limits_s() -> dict[str, int | None]:

@@ -11,9 +11,6 @@ import zlib
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
-import pyarrow as pa
-import pyarrow.parquet as pq
-
 from netproof.errors import NetproofError
 
 NAME = "checksums"
@@ -108,6 +105,10 @@ def faults(folder: Path, names: Sequence[str]) -> list[Damaged]:
 
     ``names``: of the files that a session has. What is no file of a session's is told too.
     """
+    # What opens a store loads no Arrow.
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
     found: list[Damaged] = []
     there = {path.name for path in folder.iterdir()}
     found += [

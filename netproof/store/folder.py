@@ -18,14 +18,17 @@ from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 from types import MappingProxyType
-
-import pyarrow as pa
-import pyarrow.parquet as pq
+from typing import TYPE_CHECKING
 
 from netproof.errors import NetproofError
 from netproof.intake import json_reading, trust
 from netproof.store import checksums
-from netproof.store.tables import FORMAT, TABLES
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+FORMAT = 2
+"""Format of the store; raised when a table's columns change."""
 
 MARKER = "netproof-store.json"
 INCOMING = ".incoming"
@@ -171,6 +174,9 @@ class Store:
         ``VERDICT``. When it returns, the session is on disk. Raises NetproofError where the file
         system refuses, with the store as it was.
         """
+        # What opens a store loads no Arrow.
+        from netproof.store.tables import TABLES
+
         target = self.path(stored)
         if target.exists():
             return False
@@ -197,6 +203,8 @@ class Store:
 
     def files(self, stored: StoredSession) -> tuple[str, ...]:
         """Return the names of a session's files, without its checksums; raises Damaged."""
+        from netproof.store.tables import TABLES
+
         tables = (f"{name}{checksums.PARQUET}" for name in TABLES)
         return (*tables, SESSION, *((VERDICT,) if self.has_verdict(stored) else ()))
 
@@ -335,6 +343,9 @@ def _incoming(folder: Path) -> Path:
 def _parquet(table: pa.Table, schema: pa.Schema) -> bytes:
     if table.schema != schema:
         raise NetproofError(f"a table of columns {table.schema.names} is not of the store")
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
     sink = pa.BufferOutputStream()
     pq.write_table(table, sink, compression="zstd", row_group_size=ROW_GROUP)
     return sink.getvalue().to_pybytes()

@@ -53,12 +53,12 @@ def ingest(
     try:
         sha256 = _sha256(report)
         document = session.document_of(report)
+        others = {SESSION: packed.of_document(document)}
         read = session.of_document(report, document)
         if _sha256(report) != sha256:
             raise NetproofError(f"{report}: changes while it is read; add it again")
         stored = rows.place(read)
         tables = rows.tables(read, document, sha256, left_open(read))
-        others = {SESSION: packed.of_document(document)}
     except NetproofError as error:
         # A fault within the report is named by its case or column.
         named = str(error) if str(error).startswith(f"{report}:") else f"{report}: {error}"

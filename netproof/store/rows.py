@@ -74,8 +74,8 @@ def tables(
     for number, result in enumerate(stored.results, 1):
         if result.case is None:
             rows["tests"].append(_test(number, result))
-            for values in result.again or ():
-                _repeat(rows, number, values)
+            for measured in result.again or ():
+                _repeat(rows, number, measured)
             continue
         # A case that ReFrame ran again stands as it ended.
         key = result.case.key()
@@ -125,7 +125,7 @@ def _session(
         raise NetproofError(f"{stored.path}: session_info: {absent[0]} is missing")
     software = gathered.software
     libraries = {
-        result.environment: result.measured["environment_extras"].get("mpi")
+        result.environment: result.extras["environment_extras"].get("mpi")
         for result in results
         if result.measured
     }
@@ -190,8 +190,7 @@ def _test(number: int, result: CheckResult) -> dict[str, Any]:
     }
 
 
-def _repeat(rows: Rows, number: int, values: Mapping[str, Any]) -> None:
-    measured = MeasuredAgain.from_json(values)
+def _repeat(rows: Rows, number: int, measured: MeasuredAgain) -> None:
     same = {
         **_key_of(measured.case),
         "ranks_per_node": measured.case.ranks_per_node,
@@ -224,7 +223,7 @@ def _node(entry: node_differences.NodeInJob) -> dict[str, Any]:
 
 
 def _case(rows: Rows, attempts: int, result: CheckResult, left_open: Sequence[str] | None) -> None:
-    case, values = result.case, result.measured
+    case, measured = result.case, result.measured
     if result.kind != KIND_OF_CASES or result.again is not None:
         raise NetproofError(f"{case}: is the case of a test of kind {result.kind!r}")
     if result.contradiction is not None:
@@ -236,12 +235,11 @@ def _case(rows: Rows, attempts: int, result: CheckResult, left_open: Sequence[st
         "attempts": attempts,
         **_outcome(result),
         "failed_job": result.failed_job,
-        "complete": values is not None,
+        "complete": measured is not None,
     }
-    if values is not None:
+    if measured is not None:
         try:
-            measured = result.measurement
-            row |= _measured_columns(measured, values)
+            row |= _measured_columns(measured, result.extras)
             row["inconclusive"] = None if left_open is None else list(left_open)
         except (KeyError, TypeError, AttributeError) as error:
             raise NetproofError(f"{case}: what was measured cannot be read: {error!r}") from error

@@ -19,7 +19,7 @@ from netproof.measurement.disturbance import NodeLoad
 from netproof.measurement.eager_limit import EagerLimit
 from netproof.measurement.landmark_table import LANDMARKS
 from netproof.measurement.pace import Pace
-from netproof.measurement.payload import Exchanged, Payload
+from netproof.measurement.payload import Payload
 from netproof.session.measured import Crash, Peer
 from netproof.session.rank_use import RankUse
 from netproof.store.columns import (
@@ -34,9 +34,6 @@ from netproof.store.columns import (
     StoreColumn,
     arrow_type,
 )
-
-FORMAT = 1
-"""Format of the store; raised when a table's columns change."""
 
 PATH_COLUMNS = {
     "system": "ReFrame's system",
@@ -311,7 +308,7 @@ TABLES: dict[str, StoreTable] = {
                 " not known",
             ),
             "exchanged": StoreColumn(
-                arrow_type(Exchanged),
+                arrow_type(Payload),
                 "messages and bytes that the ranks had to send to each other at least, or why that"
                 " is not known",
                 True,

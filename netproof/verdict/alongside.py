@@ -18,11 +18,9 @@ from netproof.session.node_differences import NodeInJob
 from netproof.session.provenance import OfSession
 from netproof.session.session import CheckResult, Session
 from netproof.site.matrix import Matrix, matrix
-from netproof.verdict.case_rulings import companion_keys
-from netproof.verdict.group_rulings import group
+from netproof.verdict.engine import Subject, companion_keys, group
 from netproof.verdict.judge import AGAINST, findings_along, skipped_by, subject
 from netproof.verdict.options import AlongsideOptions
-from netproof.verdict.subject import Subject, disturbances
 from netproof.verdict.verdict import Alongside, StoredResult
 
 if TYPE_CHECKING:
@@ -145,7 +143,7 @@ def _good(
     ruled = findings_along([*here.values(), *compared.values()], session)
     made = questions.provenance(store, stored)
     for key, one in here.items():
-        if not any(finding.level in AGAINST for finding in ruled[key]) and not disturbances(one):
+        if not any(finding.level in AGAINST for finding in ruled[key]) and not one.disturbances:
             yield one, results[key], made
 
 
@@ -157,7 +155,7 @@ def _of_site(result: CheckResult, configuration: dict[str, Any], system: str) ->
         (configuration["environments"], result.environment, "environment", ENVIRONMENT_KEYS),
     ):
         now = next(entry for entry in entries if entry["name"] == name)["extras"]
-        then = result.measured[f"{what}_extras"]
+        then = result.extras[f"{what}_extras"]
         for key in keys:
             if key in then and key in now and _plain(then[key]) != _plain(now[key]):
                 was, is_now = _shown(then[key]), _shown(now[key])

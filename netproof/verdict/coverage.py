@@ -187,7 +187,7 @@ def _of_partition(
         if not node.usable:
             (drained if node.state.startswith(_DRAINED) else down).append(node.name)
     busy = {node for one in rounds for node in one.deferred}
-    skipped = [one.left["why"] for one in results if _skipped_rounds(one)]
+    skipped = [one.skipped.why for one in results if _skipped_rounds(one)]
     return dataclasses.replace(
         found,
         usable=there.usable,
@@ -205,7 +205,7 @@ def _of_partition(
 
 def _skipped_rounds(result: CheckResult) -> bool:
     """Check whether a test was to make rounds of pairs and could not."""
-    return result.kind == "pairs" and bool(result.left) and not result.left["planned"]
+    return result.kind == "pairs" and result.skipped is not None and not result.skipped.planned
 
 
 def launches_between(results: Iterable[CheckResult]) -> list[tuple[Case, Launch]]:
@@ -214,7 +214,7 @@ def launches_between(results: Iterable[CheckResult]) -> list[tuple[Case, Launch]
         (one.case, launch)
         for one in results
         if one.measured and one.case is not None and one.case.path == "between"
-        for launch in one.measurement.launches
+        for launch in one.measured.launches
     ]
 
 

@@ -77,10 +77,10 @@ def unfit(sessions: Sequence[Session], results: Sequence[CheckResult | None]) ->
             return f"{result.result}{phase} in {stored.path.name}"
         if result.measured is None:
             return f"nothing was measured in {stored.path.name}"
-    first = results[0].measured
+    first = results[0].extras
     for stored, result in zip(sessions[1:], results[1:], strict=True):
         for extras in ("partition_extras", "environment_extras"):
-            before, now = first[extras], result.measured[extras]
+            before, now = first[extras], result.extras[extras]
             for key in sorted(before.keys() | now.keys()):
                 if before.get(key) != now.get(key):
                     return (
@@ -379,7 +379,7 @@ def derived(
                     f"{references.path}: {one.check}, {one.case}, {variable}: the unit is"
                     f" {unit!r}, and the check reports {_unit(variable)!r}"
                 )
-        measured = [result.measurement for result in here]
+        measured = [result.measured for result in here]
         values, left = values_of(measured, per_size=per_size)
         fit[len(made)] = standing, values
         launches = min(len(it.launches) for it in measured)

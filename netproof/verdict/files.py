@@ -13,7 +13,7 @@ from netproof import criteria
 from netproof.benchmarks import outputs, registry
 from netproof.criteria import Finding, Level
 from netproof.criteria.interface import CaseCurves
-from netproof.criteria.registry import CONFIRMED_BY_MEASURING, CRITERIA
+from netproof.criteria.registry import BY_FINDING, CONFIRMED_BY_MEASURING, RELATIVE
 from netproof.criteria.settings import Settings
 from netproof.errors import NetproofError, shortened
 from netproof.intake import loading
@@ -21,6 +21,7 @@ from netproof.measurement.curve import Curve
 from netproof.measurement.landmarks import Landmarks, landmarks
 from netproof.measurement.launches import median_curve
 from netproof.measurement.transports import Transport, line_rate_mb_s
+from netproof.verdict import engine
 from netproof.verdict.exit_status import CANNOT, FAILED, INCONCLUSIVE, PASSED
 
 BENCHMARK, LAUNCH = "benchmark", "launch"
@@ -31,7 +32,7 @@ FILE_COLUMN = "file"
 """Column of a list that names files."""
 
 _NAME = re.compile(r"\{([^{}]*)\}|(\*)")
-_RATE = re.compile(r"([0-9]+(?:\.[0-9]+)?) ?([MG])?(?:bit/s|bps)?", re.IGNORECASE)
+_RATE = re.compile(r"([0-9]+(?:\.[0-9]+)?) ?([MG])(?:bit/s|bps)?", re.IGNORECASE)
 
 
 @dataclass(frozen=True)
@@ -124,8 +125,10 @@ def link(rate: str, mtu: int | None, transport: Transport) -> NodeLink:
     """
     found = _RATE.fullmatch(rate.strip())
     if not found or float(found[1]) <= 0:
-        raise NetproofError(f"--link {rate}: give a rate in bit/s with its unit, 100G or 1000M")
-    mbit_s = float(found[1]) * (1 if (found[2] or "M").upper() == "M" else 1000)
+        stated = rate.strip()
+        example = f"{stated}G or {stated}M" if stated.isdecimal() else "100G or 1000M"
+        raise NetproofError(f"--link {rate}: give a rate in bit/s with its unit, {example}")
+    mbit_s = float(found[1]) * (1 if found[2].upper() == "M" else 1000)
     bytes_ = transport.usual_mtu if mtu is None else mtu
     try:
         return NodeLink(line_rate_mb_s(mbit_s, bytes_, transport), transport)
@@ -288,28 +291,12 @@ def _judged(
 ) -> CurveVerdict:
     launches = tuple(curve for _, curve, _ in several)
     curve = median_curve(launches)
-    line_rate = None
-    # With more ranks it is not known which messages crossed the link.
-    if link is not None and kind.ranks == 2 and kind.groups == 1:
-        line_rate = registry.link_factor(kind.benchmark, kind.function) * link.line_rate_mb_s
+    line_rate = _line_rate_mb_s(kind, link)
     marks = landmarks(curve, line_rate, launches=launches if len(launches) > 1 else ())
     one = CurveVerdict(
         configuration, kind, tuple(file for file, *_ in several), launches, curve, marks
     )
-    case = CaseCurves(
-        str(one),
-        curve,
-        curve,
-        launches,
-        marks,
-        line_rate if curve.bandwidth_mb_s is not None else None,
-    )
-    findings = [
-        finding
-        for criterion in CRITERIA
-        if criterion.judge is not None
-        for finding in criterion.judge(case, settings)
-    ]
+    findings = [*engine.findings_of(_case(one, link), settings)]
     # The worst finding on each size whose rate is 0 in a launch.
     rounded = sorted(
         (
@@ -330,7 +317,7 @@ def _advised(finding: Finding, link: NodeLink | None) -> Finding:
         more = "; it was not measured again"
     too_high = finding.value is not None and finding.value > 1
     if (
-        finding.criterion == "line rate"
+        BY_FINDING[finding.criterion].of_measurement
         and too_high
         and (flagged or finding.level is Level.INCONCLUSIVE)
         and link is not None
@@ -348,32 +335,37 @@ def _compared(
     """Return the curves with the findings from comparing configurations of a kind."""
     by_kind: dict[CurveKind, list[CurveVerdict]] = {}
     for one in curves:
-        if one.curve.sizes != (0,):
-            by_kind.setdefault(one.kind, []).append(one)
+        by_kind.setdefault(one.kind, []).append(one)
     more: dict[str, list[Finding]] = {}
     for members in by_kind.values():
-        if len(members) > 1:
-            found = criteria.above_envelope(
-                {str(one): one.curve for one in members},
-                settings.envelope,
-                launches={str(one): one.launches for one in members},
-            )
-            for finding in found:
-                more.setdefault(finding.where, []).append(finding)
-        base = next((one for one in members if one.configuration == baseline), None)
-        for one in members if base is not None else ():
-            sizes = [
-                finding.size
-                for finding in more.get(str(one), ())
-                if finding.level is Level.FAIL and finding.size is not None
-            ]
-            score = criteria.score(
-                one.launches,
-                base.launches,
-                where=str(one),
-                baseline=base.configuration,
-                red_sizes=sizes,
-                settings=settings.score,
-            )
-            more.setdefault(str(one), []).append(score)
+        base = {str(one) for one in members if one.configuration == baseline}
+        cases = [_case(one, None, settings) for one in members]
+        for finding in engine.compare(cases, base, scored=bool(base)):
+            # One alone is compared with none.
+            if finding.before is None:
+                against = baseline if finding.criterion in RELATIVE else finding.against
+                more.setdefault(finding.where, []).append(replace(finding, against=against))
     return [replace(one, findings=(*one.findings, *more.get(str(one), ()))) for one in curves]
+
+
+def _case(one: CurveVerdict, link: NodeLink | None, settings: Settings | None = None) -> CaseCurves:
+    """Return what criteria may use of curves in files: no counters, nodes or references."""
+    rate = _line_rate_mb_s(one.kind, link) if one.curve.bandwidth_mb_s is not None else None
+    return CaseCurves(
+        str(one),
+        one.curve,
+        one.curve,
+        one.launches,
+        one.landmarks,
+        rate,
+        settings=settings,
+        name=one.configuration,
+        function=(one.kind,),
+    )
+
+
+def _line_rate_mb_s(kind: CurveKind, link: NodeLink | None) -> float | None:
+    # With more ranks it is not known which messages crossed the link.
+    if link is None or kind.ranks != 2 or kind.groups != 1:
+        return None
+    return registry.link_factor(kind.benchmark, kind.function) * link.line_rate_mb_s

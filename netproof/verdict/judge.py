@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections import defaultdict
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from netproof.benchmarks import registry
@@ -13,7 +13,7 @@ from netproof.criteria.registry import BY_FINDING
 from netproof.errors import NetproofError
 from netproof.measurement.case import Case
 from netproof.pairs import verdict as pairs
-from netproof.session import again, reference_findings
+from netproof.session import again
 from netproof.session.again import MeasuredAgain
 from netproof.session.left import Left
 from netproof.session.measured import Measured
@@ -21,10 +21,10 @@ from netproof.session.provenance import OfSession
 from netproof.session.session import GOOD_RESULTS, CheckResult, Session
 from netproof.site.matrix import Matrix
 from netproof.site.partition import Partition, ScoreBaseline
-from netproof.verdict import case_rulings, coverage, group_rulings, rejudge, traffic
+from netproof.verdict import confirmations, coverage, engine, rejudge, traffic
 from netproof.verdict import nodes as of_nodes
+from netproof.verdict.engine import Subject
 from netproof.verdict.rejudge import Rejudged
-from netproof.verdict.subject import Subject, disturbances
 from netproof.verdict.verdict import (
     NOT_IN_SESSION,
     Alongside,
@@ -74,9 +74,7 @@ def judge(
     repeats = measured_again(session)
     stored = () if alongside is None else alongside.cases
     along = findings_along(list(subjects.values()), session)
-    across = group_rulings.across(
-        [*subjects.values(), *(one.subject for one in stored)], matrix.baseline
-    )
+    across = engine.across([*subjects.values(), *(one.subject for one in stored)], matrix.baseline)
     today = {
         key: rejudge.judge(one, references)
         for key, one in subjects.items()
@@ -94,7 +92,7 @@ def judge(
         for case in cases
         for key in [case.key()]
     ]
-    launched = case_rulings.launched(subjects.values(), repeats)
+    launched = confirmations.launched(subjects.values(), repeats)
     failed_tests = beyond_cases(session)
     of_pairs = pairs.of_session(session, matrix)
     in_rounds = traffic.of_rounds((one.rounds for one in of_pairs), matrix.partitions)
@@ -170,7 +168,7 @@ def _as_measured(matrix: Matrix, ran: Mapping[tuple, CheckResult]) -> dict[str, 
     """Return the partitions with the links that were declared when they were measured."""
     found = dict(matrix.partitions)
     for result in ran.values():
-        extras = result.measured["partition_extras"] if result.measured else {}
+        extras = result.extras.get("partition_extras", {})
         if result.partition in found and {"interface", "link_mbit_s", "mtu"} <= extras.keys():
             then = {key: extras[key] for key in ("interface", "link_mbit_s", "mtu")}
             found[result.partition] = matrix.partitions[result.partition].model_copy(update=then)
@@ -200,7 +198,7 @@ def complete(result: CheckResult) -> Measured | None:
     """Return the measurement of a case; None where it was not complete."""
     if not result.measured or result.contradiction is not None:
         return None
-    return result.measurement
+    return result.measured
 
 
 def skipped_of(session: Session, matrix: Matrix) -> tuple[SkippedCase, ...]:
@@ -212,9 +210,9 @@ def skipped_of(session: Session, matrix: Matrix) -> tuple[SkippedCase, ...]:
 def skipped_by(session: Session) -> dict[tuple, Left]:
     """Return why a session skipped cases, by the case's key."""
     return {
-        key: Left.from_json(result.left)
+        key: result.skipped
         for key, result in _last_results(session).items()
-        if result.left and result.result == "skip"
+        if result.skipped and result.result == "skip"
     }
 
 
@@ -224,8 +222,8 @@ def subject(result: CheckResult, matrix: Matrix, measured_on: str = "") -> Subje
     The link is the one that it was measured over. ``measured_on``: the day, if another session than
     the judged one measured it.
     """
-    measured = result.measurement
-    extras, environment = result.measured["partition_extras"], result.measured["environment_extras"]
+    measured = result.measured
+    extras, environment = result.extras["partition_extras"], result.extras["environment_extras"]
     as_it_was = Subject.of_extras(measured, extras, environment, measured_on)
     here = matrix.partitions.get(measured.case.partition)
     if here is None:
@@ -238,12 +236,12 @@ def findings_along(
     subjects: Sequence[Subject], session: Session
 ) -> dict[tuple, tuple[Finding, ...]]:
     """Return the findings along the curves of a session's cases, by their keys."""
-    return case_rulings.findings_along(subjects, measured_again(session))
+    return confirmations.findings_along(subjects, measured_again(session))
 
 
 def measured_again(session: Session) -> Mapping[tuple, MeasuredAgain]:
     """Return the repeats at single sizes of a session's cases, by their keys."""
-    return again.by_case(one for result in session.results for one in result.repeats)
+    return again.by_case(one for result in session.results for one in result.again or ())
 
 
 def _vanished(matrix: Matrix, earlier: Sequence[Session]) -> list[str]:
@@ -281,7 +279,7 @@ def of_references(result: CheckResult) -> tuple[Finding, ...]:
     """Return the run's findings on a case's references; empty where it made none."""
     return tuple(
         one.ruled(Level.FAIL if one.level is Level.UNDEFINED else one.level)
-        for one in map(reference_findings.from_json, result.references or ())
+        for one in result.references or ()
     )
 
 
@@ -292,12 +290,12 @@ def beyond_cases(session: Session) -> list[FailedTest]:
     """
     failed = []
     for result in session.results:
-        judges = result.kind in ("curves", "configurations") or result.pairs is not None
+        judges = result.kind in ("curves", "configurations") or result.rounds is not None
         waits = judges or result.kind in ("further", "compared further", "pairs")
         if (
             result.case is not None
             or result.result in GOOD_RESULTS
-            or (result.left and result.result == "skip")
+            or (result.skipped and result.result == "skip")
             or (waits and result.result == "fail_deps")
             or (judges and result.phase == "sanity")
         ):
@@ -309,8 +307,8 @@ def beyond_cases(session: Session) -> list[FailedTest]:
 
 def reason_of(result: CheckResult) -> str:
     """Return why a test did not pass or was skipped, in the words of ReFrame or of the run."""
-    if result.result == "skip" and result.left:
-        return f"was left: {result.left['why']}"
+    if result.result == "skip" and result.skipped:
+        return f"was left: {result.skipped.why}"
     if result.result == "skip":
         return f"was skipped: {result.reason or 'the reason is in what ReFrame printed'}"
     if result.result == "fail_deps":
@@ -327,7 +325,7 @@ def _absent_fabrics(session: Session) -> list[str]:
             f"{result.environment} has no {fabric}: {reason}"
             for result in session.results
             if result.case is not None and result.measured
-            for fabric, reason in result.measured["environment_extras"]
+            for fabric, reason in result.extras["environment_extras"]
             .get("built", {})
             .get("absent", {})
             .items()
@@ -339,22 +337,15 @@ def _notes_on_cases(
     matrix: Matrix, judged: Sequence[CaseVerdict], alongside: Alongside | None
 ) -> list[str]:
     """Return what the criteria across configurations could not judge."""
-    alone = [str(case) for case, _ in _undefined(judged, lambda one: one.criterion == "envelope")]
-    notes = []
-    if alone:
-        notes.append(
-            f"{_cases_have(alone)} no envelope, since no other configuration measured the same:"
-            f" {_first(alone)}"
-        )
-    notes += _not_counted(judged)
+    notes = _notes_of_criteria(judged)
     absent = {(one.partition, one.environment, one.benchmark) for one in matrix.absences}
     without = [str(one.case) for one in judged if _lacks_tcp(one.case, absent)]
     if without:
+        have = "1 case has" if len(without) == 1 else f"{len(without)} cases have"
         notes.append(
-            f"{_cases_have(without)} no MPI loss, since the environment has no NetPIPE over TCP to"
-            f" compare with: {_first(without)}"
+            f"{have} no MPI loss, since the environment has no NetPIPE over TCP to compare with:"
+            f" {_first(without)}"
         )
-    notes += _without_share(judged)
     if matrix.baseline is None:
         return [*notes, "no scores: the baseline's partition is no part of what was asked for"]
     ran = [one.case for one in judged if one.measured]
@@ -364,7 +355,7 @@ def _notes_on_cases(
         # Cases that were looked up in the store have notes of their own.
         looked_for = [*alongside.not_found, *(one.case for one in alongside.left_out)]
     of_baseline, known = (
-        {group_rulings.group(case) for case in cases if _place(case) == matrix.baseline}
+        {engine.group(case) for case in cases if _place(case) == matrix.baseline}
         for cases in (matrix.cases, [*ran, *looked_for])
     )
     if missing := len(of_baseline - known):
@@ -380,30 +371,25 @@ def _place(case: Case) -> ScoreBaseline:
     return ScoreBaseline(case.partition, case.environment)
 
 
-def _undefined(
-    judged: Sequence[CaseVerdict], wanted: Callable[[Finding], bool]
-) -> Iterator[tuple[Case, Finding]]:
-    """Yield the undefined findings that are ``wanted``, each with its case."""
+def _notes_of_criteria(judged: Sequence[CaseVerdict]) -> list[str]:
+    """Return what criteria could not judge and did not assert, by criterion and reason."""
+    found: dict[tuple[str, str, str], dict[str, None]] = defaultdict(dict)
     for one in judged:
         for finding in one.findings:
-            if finding.own_level is Level.UNDEFINED and wanted(finding):
-                yield one.case, finding
-
-
-def _not_counted(judged: Sequence[CaseVerdict]) -> list[str]:
-    """Return what the criteria on counters could not judge and did not assert, by reason."""
-
-    def by_counters(finding: Finding) -> bool:
-        criterion = BY_FINDING.get(finding.criterion)
-        return criterion is not None and criterion.of_counters and finding.level is Level.SHOWN
-
-    found: dict[tuple[str, str], dict[str, None]] = defaultdict(dict)
-    for case, finding in _undefined(judged, by_counters):
-        found[finding.criterion, finding.why_undefined or finding.reason][str(case)] = None
+            if (finding.own_level, finding.level) == (Level.UNDEFINED, Level.SHOWN):
+                note = BY_FINDING[finding.criterion].note
+                why = finding.why_undefined or finding.reason if "{why}" in note else ""
+                found[note, finding.criterion, why][str(one.case)] = None
     return [
-        f"{criterion} of {'1 case' if len(several) == 1 else f'{len(several)} cases'} not known:"
-        f" {why}: {_first(list(several))}"
-        for (criterion, why), several in found.items()
+        note.format(
+            name=name,
+            count="1 case" if len(several) == 1 else f"{len(several)} cases",
+            have="has" if len(several) == 1 else "have",
+            cases=_first([*several]),
+            why=why,
+        )
+        for (note, name, why), several in found.items()
+        if note
     ]
 
 
@@ -414,21 +400,6 @@ def _lacks_tcp(case: Case, absent: Collection[tuple[str, str, str]]) -> bool:
     return bool(
         over_tcp and (case.partition, case.environment, benchmark.feature(over_tcp)) in absent
     )
-
-
-def _without_share(judged: Sequence[CaseVerdict]) -> list[str]:
-    """Return the cases whose share of the line rate is not defined, by the reason."""
-    measured = {one.case: one.measured for one in judged}
-    found: dict[str, list[str]] = defaultdict(list)
-    for case, finding in _undefined(judged, lambda one: one.criterion == "line rate"):
-        why = None
-        if measured[case]:
-            why = measured[case].landmarks.why("asymptotic_mb_s", figures=False)
-        found[why or finding.why_undefined].append(str(case))
-    return [
-        f"{_cases_have(several)} no share of the line rate: {_first(several)}: {why}"
-        for why, several in found.items()
-    ]
 
 
 def _not_found(
@@ -449,10 +420,6 @@ def _not_found(
             f"{len(others)} cases of other configurations are in no session of {alongside.store}"
             f"{taken} in which they passed: {_first(others)}"
         )
-
-
-def _cases_have(several: Sequence[str]) -> str:
-    return "1 case has" if len(several) == 1 else f"{len(several)} cases have"
 
 
 def _first(names: Sequence[str]) -> str:
@@ -494,13 +461,13 @@ def unsettled_of(session: Session) -> dict[tuple, Unsettled]:
     subjects = {key: _own_subject(session, result) for key, result in ran.items()}
     several = list(subjects.values())
     along = findings_along(several, session)
-    across = group_rulings.across(several, _own_baseline(ran.values()))
+    across = engine.across(several, _own_baseline(ran.values()))
     found = {}
     for key, result in ran.items():
         one = _judged(result.case, result, None, None, (*along[key], *across.get(key, ())), None)
         found[key] = Unsettled(
             tuple(it.reason for it in one.findings if it.level is Level.INCONCLUSIVE),
-            disturbances(subjects[key]),
+            subjects[key].disturbances,
             one.failed,
         )
     return found
@@ -509,8 +476,8 @@ def unsettled_of(session: Session) -> dict[tuple, Unsettled]:
 def _own_subject(session: Session, result: CheckResult) -> Subject:
     where = f"{session.path}: {result.case}"
     try:
-        extras, others = result.measured["partition_extras"], result.measured["environment_extras"]
-        own = Subject.of_extras(result.measurement, extras, others)
+        extras, others = result.extras["partition_extras"], result.extras["environment_extras"]
+        own = Subject.of_extras(result.measured, extras, others)
     except (KeyError, TypeError, AttributeError, ValueError) as error:
         raise NetproofError(f"{where}: cannot be judged: {error!r}") from error
     if own.case != result.case:
@@ -520,7 +487,7 @@ def _own_subject(session: Session, result: CheckResult) -> Subject:
 
 def _own_baseline(results: Iterable[CheckResult]) -> ScoreBaseline | None:
     for result in results:
-        environment = result.measured["partition_extras"].get("baseline")
+        environment = result.extras["partition_extras"].get("baseline")
         if environment:
             return ScoreBaseline(result.partition, environment)
     return None

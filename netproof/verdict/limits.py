@@ -13,7 +13,7 @@ from netproof.measurement.case import Case
 from netproof.measurement.interval import Interval, Side
 from netproof.measurement.landmark_table import LANDMARKS, RATES
 from netproof.measurement.landmarks import ASYMPTOTIC
-from netproof.measurement.readings import LandmarkSettings, readings
+from netproof.measurement.readings import LATENCY_BELOW, readings
 from netproof.session.measured import Measured
 from netproof.session.reference_findings import CRITERION
 from netproof.verdict.references import XFAIL, NotThere
@@ -97,13 +97,12 @@ def of_twin(measured: Measured) -> dict[str, list[float]]:
     alone. Rates at a size count up to the line rate: a token bucket lets NetPIPE's few short
     messages pass.
     """
-    settings = LandmarkSettings(peak_from=measured.peak_from)
     most = measured.line_rate_mb_s or math.inf
     pairs = []
     for launch in measured.launches:
         if launch.twin is None or launch.twin.sizes[0] > launch.curve.sizes[0]:
             return {}
-        pairs.append([readings(one, settings, {}) for one in (launch.curve, launch.twin)])
+        pairs.append([readings(one, {}, measured.peak_from) for one in (launch.curve, launch.twin)])
     found = {}
     for name, landmark in twin.VARIABLES.items():
         values = [(own[landmark], alongside[landmark]) for own, alongside in pairs]
@@ -203,17 +202,17 @@ def size_of(variable: str) -> int | None:
 
 def _of_sizes(measured: Measured, name: str) -> str:
     """Return the sizes behind a variable in words; empty where its name has them or it has none."""
-    settings, sizes = LandmarkSettings(), measured.curve.sizes
+    sizes = measured.curve.sizes
     variable = twin.VARIABLES.get(name, name)
     of: Sequence[int] = ()
     if variable == "latency_us":
-        of = [size for size in sizes if 1 <= size < settings.latency_below]
+        of = [size for size in sizes if 1 <= size < LATENCY_BELOW]
     elif variable == "peak_mb_s" and measured.landmarks.peak_size is not None:
         of = [measured.landmarks.peak_size]
     elif name in twin.NAMES and measured.launches[0].twin is not None:
         of = [size for size, _, _ in twin.top(measured.launches[0].twin)]
     elif name in ASYMPTOTIC:
-        of = [sizes[place] for place in asymptotic.top(sizes, settings.asymptotic_top)]
+        of = [sizes[place] for place in asymptotic.top(sizes)]
     if not of:
         return ""
     return f" at {of[0]} bytes" if len(of) == 1 else f" over messages of {of[0]} to {of[-1]} bytes"

@@ -11,26 +11,19 @@ from __future__ import annotations
 import dataclasses
 import re
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
+from statistics import median_low
 
 from netproof.criteria import Level
 from netproof.errors import shortened
-from netproof.session.node_differences import NodeInJob
-from netproof.session.node_facts import named
+from netproof.session import node_differences, node_facts
+from netproof.session.node_differences import NodeInJob, memory_alike, memory_kib
+from netproof.session.node_facts import Node, named
 from netproof.session.provenance import OfSession
 from netproof.site.hostlist import fold
 from netproof.site.partition import Partition
-from netproof.verdict.node_values import (
-    NodeFact,
-    changes,
-    facts_of,
-    last_other,
-    ordered_values,
-    shown,
-    values_of,
-)
 
 FOLDED_FROM = 4
 """Keys of a group in which the same nodes differ, from which on one sentence reports them."""
@@ -84,7 +77,7 @@ class NodeFinding:
         return f"{f'{self.partition} {self.environment}'.strip()}: {self.why}"
 
 
-def folded(found: Sequence[NodeFinding]) -> list[NodeFinding]:
+def _folded(found: Sequence[NodeFinding]) -> list[NodeFinding]:
     """Return the findings, with one for many keys of a group in which the same nodes differ."""
     together: dict[tuple, list[NodeFinding]] = defaultdict(list)
     for one in found:
@@ -105,7 +98,7 @@ def folded(found: Sequence[NodeFinding]) -> list[NodeFinding]:
             f"{fold(first.nodes)}: {len(alike)} {group} differ: {named}; and {len(alike) - NAMED}"
             " more"
         )
-        several.append(dataclasses.replace(first, fact=group, why=why, value=None, others=None))
+        several.append(replace(first, fact=group, why=why, value=None, others=None))
     return several
 
 
@@ -117,182 +110,6 @@ UNHEARD = "gets no answer to TCP connections"
 
 UNANSWERED = "TCP connections are not answered"
 """Fault between two nodes that is neither node's own."""
-
-
-def clocks(nodes: Sequence[NodeInJob], partition: str, bound_s: float) -> Iterator[NodeFinding]:
-    """Clocks that are certainly further apart than ``bound_s``."""
-    jobs: dict[str, dict[str, float]] = defaultdict(dict)
-    kept: dict[str, float] = {}
-    for one in nodes:
-        node = one.node
-        if node.clock_ahead_from_s is not None and node.clock_ahead_to_s is not None:
-            certain = max(0.0, node.clock_ahead_from_s) + min(0.0, node.clock_ahead_to_s)
-            jobs[one.jobid][node.node] = certain
-        if node.clock_ntp_offset_s is not None and abs(node.clock_ntp_offset_s) > bound_s:
-            kept[node.node] = node.clock_ntp_offset_s
-    apart: dict[str, float] = {}
-    undecided: dict[str, float] = {}
-    for ahead in jobs.values():
-        far = {node: by for node, by in ahead.items() if abs(by) > bound_s}
-        if 2 * len(far) < len(ahead):
-            apart |= far
-        elif 2 * len(far) > len(ahead):
-            # The clock of the job's first node is then the one that is off, by the least.
-            least = min(far.values(), key=abs)
-            apart |= {node: -least for node in ahead if node not in far}
-        else:
-            undecided |= far
-    for node, by in sorted(apart.items()):
-        why = f"{node}: clock at least {_seconds(by)} that of most others"
-        yield _between(partition, NodeFindingKind.CLOCK, why, (node,), f"{by:.3g} s")
-    for node, by in sorted(undecided.items()):
-        if node not in apart:
-            why = f"clock differs: {node} is at least {_seconds(by)} the first node of its job"
-            yield _between(partition, NodeFindingKind.CLOCK, why, (node,), f"{by:.3g} s")
-    for node, by in sorted(kept.items()):
-        if node not in {*apart, *undecided}:
-            why = f"{node}: clock {abs(by):.3g} s off, by what keeps it"
-            yield _between(partition, NodeFindingKind.CLOCK, why, (node,), f"{by:.3g} s")
-
-
-def paths(
-    nodes: Sequence[NodeInJob], partition: str, found: Sequence[NodeFinding]
-) -> list[NodeFinding]:
-    """Pairs of nodes between which packets of the MTU do not come through.
-
-    Where one end's MTU is another, that finding has it.
-    """
-    tried: dict[tuple[str, str], list[tuple[int, int]]] = defaultdict(list)
-    for one in nodes:
-        node = one.node
-        if node.path_to and node.path_asked_bytes and node.path_passed_bytes:
-            pair = (node.node, node.path_to)
-            tried[pair].append((node.path_asked_bytes, node.path_passed_bytes))
-    several = list(found)
-    for (source, target), sizes in sorted(tried.items()):
-        stopped = [(asked, passed) for asked, passed in sizes if passed < asked]
-        if not stopped:
-            continue
-        asked, passed = max(stopped)
-        reason = next(
-            (
-                place
-                for place, one in enumerate(several)
-                if one.fact == "mtu" and {source, target} & {*one.nodes}
-            ),
-            None,
-        )
-        if reason is not None:
-            one = several[reason]
-            whose = "its packets" if one.nodes == (source,) else f"packets from {source}"
-            where = "it" if one.nodes == (target,) else target
-            why = f"{one.why}; {whose} of {asked} bytes do not come through to {where}"
-            several[reason] = dataclasses.replace(one, why=why)
-            continue
-        now_and_then = len(stopped) < len(sizes)
-        why = (
-            f"{source} to {target}: packets of {asked} bytes do not come through unfragmented,"
-            f" those of {passed} do"
-        )
-        if now_and_then:
-            why += f"; so it was in {len(stopped)} of {len(sizes)} jobs"
-        level = Level.WARN if now_and_then else Level.FAIL
-        kind, pair = NodeFindingKind.PATH, (source, target)
-        several.append(
-            _between(partition, kind, why, pair, str(passed), others=str(asked), level=level)
-        )
-    return several
-
-
-def connections(
-    nodes: Sequence[NodeInJob], partition: str, interface: str, not_up: Collection[str]
-) -> Iterator[NodeFinding]:
-    """Nodes that answer no TCP connection of others, or that others do not answer.
-
-    ``not_up``: nodes whose interface is not up, which has a finding already. Where nobody answers
-    anybody, the site's firewalls are meant to be so.
-    """
-    asked: dict[tuple[str, str], list[bool]] = defaultdict(list)
-    for one in nodes:
-        node = one.node
-        for others, answered in ((node.tcp_answered, True), (node.tcp_unanswered, False)):
-            for other in named(others):
-                if node.node not in not_up and other not in not_up:
-                    asked[node.node, other].append(answered)
-    answers = {pair for pair, several in asked.items() if any(several)}
-    if not answers:
-        return
-    heard, answering = ({pair[end] for pair in answers} for end in (0, 1))
-    never = sorted(asked.keys() - answers)
-    silent: dict[str, list[str]] = defaultdict(list)
-    unheard: dict[str, list[str]] = defaultdict(list)
-    for source, target in never:
-        if target not in answering:
-            silent[target].append(source)
-        elif source not in heard:
-            unheard[source].append(target)
-    pinged = {one.node.path_to for one in nodes if one.node.path_passed_bytes is not None}
-    for target, sources in silent.items():
-        why = f"{target}: answers no TCP connection of {_listed(sources)}"
-        if target in unheard:
-            why += f", gets no answer of {_listed(unheard[target])} either"
-        if target in pinged:
-            why += ", and pings come through"
-        why += f": look for a firewall on {interface} there"
-        if not {*sources} & heard:
-            why += f", or on {_listed(sources)}, which no other node answered"
-        yield _between(partition, NodeFindingKind.TCP, why, (target,), SILENT)
-    blamed = {source for source, targets in unheard.items() if len(targets) > 1} - {*silent}
-    for source in sorted(blamed):
-        why = f"{source}: {UNHEARD}, of {_listed(unheard[source])}, which answer others"
-        yield _between(partition, NodeFindingKind.TCP, why, (source,), UNHEARD)
-    for source, target in never:
-        if target in answering and source not in {*blamed, *(silent.keys() & unheard.keys())}:
-            why = f"{source} to {target}: {UNANSWERED}, and {target} answers others"
-            yield _between(partition, NodeFindingKind.TCP, why, (source, target), UNANSWERED)
-    yield from _now_and_then(asked, partition)
-
-
-def _now_and_then(
-    asked: dict[tuple[str, str], list[bool]], partition: str
-) -> Iterator[NodeFinding]:
-    """Nodes that answered TCP connections of the same others in some jobs only."""
-    counts: dict[str, dict[str, str]] = defaultdict(dict)
-    for (source, target), several in sorted(asked.items()):
-        if len({*several}) > 1:
-            counts[target][source] = f"in {several.count(False)} of {len(several)} jobs"
-    for target, by_source in counts.items():
-        each = ", ".join(f"of {source} {count}" for source, count in by_source.items())
-        nodes, words = (target,), f"{SILENT} in some jobs"
-        why = f"{target}: {SILENT} {each}"
-        if len(by_source) == 1:
-            ((source, count),) = by_source.items()
-            nodes, words = (source, target), f"{UNANSWERED} {count}"
-            why = f"{source} to {target}: {words}"
-        yield _between(partition, NodeFindingKind.TCP, why, nodes, words, level=Level.WARN)
-
-
-def _between(
-    partition: str,
-    kind: NodeFindingKind,
-    why: str,
-    nodes: tuple[str, ...],
-    value: str,
-    *,
-    others: str | None = None,
-    level: Level = Level.FAIL,
-) -> NodeFinding:
-    """Return a finding on what nodes are to one another; its fact has the name of its kind."""
-    return NodeFinding(partition, kind.value, kind, level, why, nodes, value, others)
-
-
-def _listed(nodes: Sequence[str]) -> str:
-    return " and ".join(nodes) if len(nodes) < 3 else fold(nodes)
-
-
-def _seconds(by: float) -> str:
-    return f"{abs(by):.3g} s {'ahead of' if by > 0 else 'behind'}"
-
 
 UP, FULL = "up", "Full"
 """State that the interface of every node has to have, and its link's."""
@@ -312,14 +129,9 @@ _LABELS = {
     "hugepages": "transparent hugepages",
     "clock_source": "clock source",
     "path": "whether packets of the MTU come through",
-}
-
-_OF_GROUPS = {
     "offloads": "offload",
-    "coalescing": "coalescing",
     "sysctls": "sysctl",
     "programs": "program",
-    "memory": "memory",
     "rings": "ring",
     "pci": "PCI",
     "mitigations": "mitigation of",
@@ -332,6 +144,107 @@ _OF_THE_LINK = frozenset(
     }
 )
 """Facts that are not known, or not as they should be, where the interface is not up."""
+
+NOT_LISTED = "not listed"
+"""What a node has of a key that others list, and it does not."""
+
+_HASH = 12
+
+
+@dataclass
+class NodeFact:
+    """One fact: what each node ``reported``, (job, value) in order, and ``reasons`` against it."""
+
+    name: str
+    environment: str = ""
+    reported: dict[str, list[tuple[str, str]]] = field(default_factory=lambda: defaultdict(list))
+    reasons: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def group(self) -> str:
+        """The fact's own name, or that of the group whose key it is."""
+        return self.name.partition(" ")[0]
+
+    @property
+    def unreported(self) -> dict[str, str]:
+        """The nodes that never reported a value, and why."""
+        return {node: why for node, why in self.reasons.items() if node not in self.reported}
+
+    def changed(self, node: str) -> bool:
+        """Check whether a node differs between jobs."""
+        values = {value for _, value in self.reported[node]}
+        return len(values) > 1 and not (self.group == "memory" and memory_alike(values))
+
+    def values(self) -> dict[str, str]:
+        """Return each node's value, without nodes that changed between jobs."""
+        values = {
+            node: several[0][1] for node, several in self.reported.items() if not self.changed(node)
+        }
+        if self.group != "memory" or not values:
+            return values
+        sizes = [size for value in values.values() if (size := memory_kib(value)) is not None]
+        middle = str(median_low(sizes)) if sizes else ""
+        return {n: middle if memory_alike((one, middle)) else one for n, one in values.items()}
+
+    def shown(self, value: str) -> str:
+        """Return a value for a sentence: memory in GiB, all else shortened."""
+        size = memory_kib(value) if self.group == "memory" else None
+        return shortened(value) if size is None else f"{size / 2**20:.4g} GiB"
+
+
+def _facts_of(nodes: Sequence[NodeInJob]) -> list[NodeFact]:
+    """Return every fact that has to be alike, as the nodes reported it, each in each job."""
+    facts: dict[tuple[str, str], NodeFact] = {}
+    keys: dict[tuple[str, str], set[str]] = defaultdict(set)
+
+    def add(found: NodeInJob, name: str, scope: str, value: object, why: str | None) -> None:
+        fact = facts.setdefault((name, scope), NodeFact(name, scope))
+        if value is not None:
+            fact.reported[found.node.node].append((found.jobid, str(value)))
+        elif why is not None:
+            fact.reasons.setdefault(found.node.node, why)
+
+    for found in nodes:
+        for group in node_facts.GROUPS:
+            keys[group, _scope(group, found)].update(_group(found.node, group))
+    for found in nodes:
+        node = found.node
+        for name in (one.name for one in dataclasses.fields(Node)):
+            why = node.absent.get(name)
+            if name in node_differences.OF_ITS_OWN or name == "interface":
+                continue
+            if name not in node_facts.GROUPS:
+                add(found, name, "", getattr(node, name), why)
+                continue
+            scope, here = _scope(name, found), _group(node, name)
+            if why is not None and not here:
+                add(found, name, scope, None, why)
+                continue
+            for key in sorted(keys[name, scope]):
+                why = node.absent.get(f"{name}.{key}")
+                value = here.get(key, NOT_LISTED if why is None else None)
+                add(found, f"{name} {key}", scope, value, why)
+    return list(facts.values())
+
+
+def _scope(group: str, found: NodeInJob) -> str:
+    """Programs have to be alike within an environment, all else within the partition."""
+    return found.environment if group == "programs" else ""
+
+
+def _group(node: Node, group: str) -> dict[str, str]:
+    """The keys of a group that have to be alike, and their values."""
+    values: dict[str, str] = getattr(node, group)
+    if group == "programs":
+        return {name: stated.split(" ")[0][:_HASH] for name, stated in values.items()}
+    if group == "coalescing":
+        adapts = values.get("Adaptive RX", "")
+        momentary = [
+            *(["rx-usecs", "rx-frames"] if adapts.startswith("on") else []),
+            *(["tx-usecs", "tx-frames"] if adapts.endswith("TX: on") else []),
+        ]
+        return {key: value for key, value in values.items() if not key.startswith((*momentary,))}
+    return values
 
 
 def judge(made: OfSession, partitions: Mapping[str, Partition]) -> tuple[NodeFinding, ...]:
@@ -358,16 +271,16 @@ class _Partition:
     nodes: Sequence[NodeInJob]
 
     def findings(self) -> list[NodeFinding]:
-        facts = [fact for fact in facts_of(self.nodes) if not self._may_differ(fact.name)]
+        facts = [fact for fact in _facts_of(self.nodes) if not self._may_differ(fact.name)]
         found = [one for fact in facts for one in self._changed(fact)]
-        found += [one for fact in facts for one in self._compared(fact, values_of(fact))]
-        found = [*folded(found), *self._below_maximum(found)]
+        found += [one for fact in facts for one in self._compared(fact)]
+        found = [*_folded(found), *self._below_maximum(found)]
         if not self._may_differ("clock"):
-            found += clocks(self.nodes, self.name, self.site.clock_offset_ms / 1000)
+            found += self._clocks(self.site.clock_offset_ms / 1000)
         if not self._may_differ("path"):
-            found = paths(self.nodes, self.name, found)
+            found = self._paths(found)
         if not self._may_differ("tcp"):
-            found += connections(self.nodes, self.name, self.site.interface, self._not_up())
+            found += self._connections()
         return [*found, *self._not_known(facts)]
 
     def _may_differ(self, name: str) -> bool:
@@ -385,26 +298,28 @@ class _Partition:
     ) -> NodeFinding:
         name, environment = (fact, "") if isinstance(fact, str) else (fact.name, fact.environment)
         return NodeFinding(
-            self.name, name, kind, level, why, tuple(sorted(nodes)), value, others, environment
+            self.name, name, kind, level, why, tuple(nodes), value, others, environment
         )
 
     def _changed(self, fact: NodeFact) -> Iterator[NodeFinding]:
         alike: dict[tuple[str, str], list[str]] = defaultdict(list)
         for node, several in fact.reported.items():
-            if changes(fact, several):
-                alike[several[0][1], last_other(several)].append(node)
+            if fact.changed(node):
+                first = several[0][1]
+                last = next(value for _, value in reversed(several) if value != first)
+                alike[first, last].append(node)
         for (first, last), nodes in alike.items():
             before, after = (
                 next(job for job, value in fact.reported[nodes[0]] if value == one)
                 for one in (first, last)
             )
             why = (
-                f"{fold(nodes)}: {self._label(fact)} {shown(fact, first)} in job {before},"
-                f" {shown(fact, last)} in job {after}"
+                f"{fold(nodes)}: {self._label(fact)} {fact.shown(first)} in job {before},"
+                f" {fact.shown(last)} in job {after}"
             )
             # A virtual machine is given memory, and gives it back, while it runs.
             level = Level.WARN if fact.group == "memory" else Level.FAIL
-            yield self._found(fact, NodeFindingKind.CHANGED, why, nodes, last, first, level)
+            yield self._found(fact, NodeFindingKind.CHANGED, why, sorted(nodes), last, first, level)
 
     def _label(self, fact: NodeFact) -> str:
         group, _, key = fact.name.partition(" ")
@@ -412,11 +327,10 @@ class _Partition:
             return f"interface {self.site.interface}"
         if group == "memory":
             return f"memory {key.removesuffix(' KiB').replace('total', '')}".strip()
-        if group == "sysctls":
-            return f"sysctl {key} ="
-        if key:
-            return f"{_OF_GROUPS[group]} {key}"
-        return _LABELS.get(group, group)
+        if group in node_facts.GROUPS and not key:
+            return group
+        label = f"{_LABELS.get(group, group)} {key}".strip()
+        return f"{label} =" if group == "sysctls" else label
 
     def _expected(self, fact: NodeFact) -> tuple[str, bool] | None:
         """Return what a fact has to be, and whether the site's file says so; None without it."""
@@ -427,57 +341,41 @@ class _Partition:
             "duplex": (FULL, False),
         }.get(fact.name)
 
-    def _compared(self, fact: NodeFact, values: Mapping[str, str]) -> list[NodeFinding]:
-        """Return the differences from the site's word, or from most nodes."""
+    def _compared(self, fact: NodeFact) -> Iterator[NodeFinding]:
+        """Yield the differences from what has to be, or from most nodes."""
+        values = fact.values()
         by_value: dict[str, list[str]] = defaultdict(list)
         for node, value in values.items():
             by_value[value].append(node)
+        ordered = sorted(by_value.items(), key=lambda item: (-len(item[1]), item[0]))
         expected = self._expected(fact)
+        label = self._label(fact)
         if expected is not None:
-            wanted, stated = expected
-            end = ", the site's file says " + wanted if stated else ""
-            if right := len(by_value.get(wanted, ())):
-                end = f", {_others(right)} {wanted}{AS_STATED if stated else ''}"
-            return [
-                self._found(
-                    fact,
-                    NodeFindingKind.DECLARED,
-                    f"{fold(nodes)}: {self._label(fact)} {shown(fact, value)}{end}",
-                    nodes,
-                    value,
-                    wanted,
-                )
-                for value, nodes in ordered_values(by_value)
-                if value != wanted
-            ]
-        if len(by_value) < 2:
-            return []
-        ordered = ordered_values(by_value)
-        most, holders = ordered[0]
-        others = ordered[1:]
-        if 2 * len(holders) <= len(values):
-            listed = [f"{fold(nodes)} {shown(fact, value)}" for value, nodes in ordered]
-            more = len(listed) - MOST_VALUES
-            first = ", ".join(listed[:MOST_VALUES])
-            why = f"{self._label(fact).removesuffix(' =')} differs: {first}"
-            why += f" and {more} more values" if more > 0 else ""
-            return [self._found(fact, NodeFindingKind.NO_MAJORITY, why, values)]
-        usual = f"{_others(len(holders))} {shown(fact, most)}"
-        if len(others) > MOST_VALUES:
-            nodes = [node for _, several in others for node in several]
-            why = f"{fold(nodes)}: {self._label(fact)} of {len(others)} other values, {usual}"
-            return [self._found(fact, NodeFindingKind.MINORITY, why, nodes, None, most)]
-        return [
-            self._found(
-                fact,
-                NodeFindingKind.MINORITY,
-                f"{fold(nodes)}: {self._label(fact)} {shown(fact, value)}, {usual}",
-                nodes,
-                value,
-                most,
-            )
-            for value, nodes in others
-        ]
+            usual, stated = expected
+            kind, differ = NodeFindingKind.DECLARED, [one for one in ordered if one[0] != usual]
+            end = ", the site's file says " + usual if stated else ""
+            if right := len(by_value.get(usual, ())):
+                end = f", {_others(right)} {usual}{AS_STATED if stated else ''}"
+        elif len(by_value) < 2:
+            return
+        else:
+            (usual, holders), *differ = ordered
+            kind, end = NodeFindingKind.MINORITY, f", {_others(len(holders))} {fact.shown(usual)}"
+            if 2 * len(holders) <= len(values):
+                listed = [f"{fold(nodes)} {fact.shown(value)}" for value, nodes in ordered]
+                more = len(listed) - MOST_VALUES
+                why = f"{label.removesuffix(' =')} differs: {', '.join(listed[:MOST_VALUES])}"
+                why += f" and {more} more values" if more > 0 else ""
+                yield self._found(fact, NodeFindingKind.NO_MAJORITY, why, sorted(values))
+                return
+            if len(differ) > MOST_VALUES:
+                nodes = [node for _, several in differ for node in several]
+                why = f"{fold(nodes)}: {label} of {len(differ)} other values{end}"
+                yield self._found(fact, kind, why, sorted(nodes), None, usual)
+                return
+        for value, nodes in differ:
+            why = f"{fold(nodes)}: {label} {fact.shown(value)}{end}"
+            yield self._found(fact, kind, why, sorted(nodes), value, usual)
 
     def _below_maximum(self, found: Sequence[NodeFinding]) -> Iterator[NodeFinding]:
         """Cards whose link is slower or narrower than they can, where no other node tells it."""
@@ -497,12 +395,12 @@ class _Partition:
             for (now, most), nodes in slower.items():
                 why = f"{fold(nodes)}: PCI {name} {unit}{now}, the card can {unit}{most}"
                 kind = NodeFindingKind.BELOW_MAXIMUM
-                yield self._found(f"pci {name}", kind, why, nodes, now, most, Level.WARN)
+                yield self._found(f"pci {name}", kind, why, sorted(nodes), now, most, Level.WARN)
 
     def _not_known(self, facts: Sequence[NodeFact]) -> Iterator[NodeFinding]:
         """Yield what some nodes do not know and others, or the site, do; each reason once."""
         not_up = self._not_up()
-        unknown: dict[tuple[str, str], tuple[NodeFact, dict[str, str], int]] = {}
+        alike: dict[tuple[tuple[str, ...], str, int, str], list[NodeFact]] = defaultdict(list)
         knowing: dict[str, set[str]] = defaultdict(set)
         for fact in facts:
             knowing[fact.group].update(fact.reported)
@@ -513,16 +411,10 @@ class _Partition:
             # Other nodes know the keys of a group that a node does not know at all.
             known = len(fact.reported) or len(knowing[fact.group])
             _, stated = self._expected(fact) or ("", False)
-            if silent and (known or stated):
-                unknown[fact.name, fact.environment] = (fact, silent, known)
+            for why in dict.fromkeys(silent.values()) if known or stated else ():
+                nodes = tuple(sorted(node for node, reason in silent.items() if reason == why))
+                alike[nodes, why, known, fact.environment].append(fact)
         yield from self._unknown_paths(not_up)
-        alike: dict[tuple[tuple[str, ...], str, int, str], list[NodeFact]] = defaultdict(list)
-        for fact, silent, known in unknown.values():
-            by_reason: dict[str, list[str]] = defaultdict(list)
-            for node, why in silent.items():
-                by_reason[why].append(node)
-            for why, nodes in by_reason.items():
-                alike[tuple(sorted(nodes)), why, known, fact.environment].append(fact)
         for (nodes, why, known, environment), several in alike.items():
             labels = [self._label(fact).removesuffix(" =") for fact in several]
             more = len(labels) - FOLDED_FROM
@@ -530,16 +422,11 @@ class _Partition:
             # Without its interface a node is none of the partition's.
             gone = any(fact.name == "state" for fact in several)
             name = several[0].name if len(several) == 1 else several[0].group
+            fact = NodeFact("state" if gone else name, environment)
             sentence = f"{fold(nodes)}: {which} not known ({shortened(why)})"
             sentence += f", known on {_others(known)}" if known else ""
-            one = self._found(
-                "state" if gone else name,
-                NodeFindingKind.NOT_KNOWN,
-                sentence,
-                nodes,
-                level=Level.FAIL if gone else Level.WARN,
-            )
-            yield dataclasses.replace(one, environment=environment)
+            level = Level.FAIL if gone else Level.WARN
+            yield self._found(fact, NodeFindingKind.NOT_KNOWN, sentence, nodes, level=level)
 
     def _not_up(self) -> set[str]:
         """Return the nodes whose interface is down, or not there, in any job."""
@@ -564,8 +451,151 @@ class _Partition:
             if known and name not in known:
                 why = f"{name} to {target}: {_LABELS['path']} not known ({shortened(why)})"
                 kind = NodeFindingKind.NOT_KNOWN
-                one = self._found("path", kind, why, (), level=Level.WARN)
-                yield dataclasses.replace(one, nodes=(name, target))
+                yield self._found("path", kind, why, (name, target), level=Level.WARN)
+
+    def _clocks(self, bound_s: float) -> Iterator[NodeFinding]:
+        """Yield clocks that are certainly further apart than ``bound_s``."""
+        kind = NodeFindingKind.CLOCK
+        jobs: dict[str, dict[str, float]] = defaultdict(dict)
+        by_ntp: dict[str, float] = {}
+        for one in self.nodes:
+            node = one.node
+            if node.clock_ahead_from_s is not None and node.clock_ahead_to_s is not None:
+                certain = max(0.0, node.clock_ahead_from_s) + min(0.0, node.clock_ahead_to_s)
+                jobs[one.jobid][node.node] = certain
+            if node.clock_ntp_offset_s is not None and abs(node.clock_ntp_offset_s) > bound_s:
+                by_ntp[node.node] = node.clock_ntp_offset_s
+        apart: dict[str, float] = {}
+        undecided: dict[str, float] = {}
+        for ahead in jobs.values():
+            far = {node: by for node, by in ahead.items() if abs(by) > bound_s}
+            if 2 * len(far) < len(ahead):
+                apart |= far
+            elif 2 * len(far) > len(ahead):
+                # The clock of the job's first node is then the one that is off, by the least.
+                least = min(far.values(), key=abs)
+                apart |= {node: -least for node in ahead if node not in far}
+            else:
+                undecided |= far
+        sentences = (
+            (apart, "{node}: clock at least {by} that of most others"),
+            (undecided, "clock differs: {node} is at least {by} the first node of its job"),
+            (by_ntp, "{node}: clock {off} s off, by what keeps it"),
+        )
+        named: set[str] = set()
+        for several, sentence in sentences:
+            for node, by in sorted(several.items()):
+                if node not in named:
+                    side = "ahead of" if by > 0 else "behind"
+                    off = f"{abs(by):.3g}"
+                    why = sentence.format(node=node, by=f"{off} s {side}", off=off)
+                    yield self._found("clock", kind, why, (node,), f"{by:.3g} s")
+            named |= several.keys()
+
+    def _paths(self, found: Sequence[NodeFinding]) -> list[NodeFinding]:
+        """Return the findings, and pairs between which packets of the MTU do not come through.
+
+        Where one end's MTU is another, that finding has it.
+        """
+        tried: dict[tuple[str, str], list[tuple[int, int]]] = defaultdict(list)
+        for one in self.nodes:
+            node = one.node
+            if node.path_to and node.path_asked_bytes and node.path_passed_bytes:
+                pair = (node.node, node.path_to)
+                tried[pair].append((node.path_asked_bytes, node.path_passed_bytes))
+        several = list(found)
+        for (source, target), sizes in sorted(tried.items()):
+            stopped = [(asked, passed) for asked, passed in sizes if passed < asked]
+            if not stopped:
+                continue
+            asked, passed = max(stopped)
+            ends = {source, target}
+            mtu = next((n for n in several if n.fact == "mtu" and ends & {*n.nodes}), None)
+            if mtu is not None:
+                whose = "its packets" if mtu.nodes == (source,) else f"packets from {source}"
+                where = "it" if mtu.nodes == (target,) else target
+                why = f"{mtu.why}; {whose} of {asked} bytes do not come through to {where}"
+                several[several.index(mtu)] = replace(mtu, why=why)
+                continue
+            now_and_then = len(stopped) < len(sizes)
+            why = (
+                f"{source} to {target}: packets of {asked} bytes do not come through unfragmented,"
+                f" those of {passed} do"
+            )
+            if now_and_then:
+                why += f"; so it was in {len(stopped)} of {len(sizes)} jobs"
+            level = Level.WARN if now_and_then else Level.FAIL
+            kind, pair = NodeFindingKind.PATH, (source, target)
+            several.append(self._found("path", kind, why, pair, str(passed), str(asked), level))
+        return several
+
+    def _connections(self) -> Iterator[NodeFinding]:
+        """Yield nodes that answer no TCP connection of others, or that others do not answer.
+
+        An interface that is not up has a finding already. Where nobody answers anybody, the site's
+        firewalls are meant to be so.
+        """
+        kind, not_up = NodeFindingKind.TCP, self._not_up()
+        asked: dict[tuple[str, str], list[bool]] = defaultdict(list)
+        for one in self.nodes:
+            node = one.node
+            for others, answered in ((node.tcp_answered, True), (node.tcp_unanswered, False)):
+                for other in named(others):
+                    if node.node not in not_up and other not in not_up:
+                        asked[node.node, other].append(answered)
+        answers = {pair for pair, several in asked.items() if any(several)}
+        if not answers:
+            return
+        heard, answering = ({pair[end] for pair in answers} for end in (0, 1))
+        never = sorted(asked.keys() - answers)
+        silent: dict[str, list[str]] = defaultdict(list)
+        unheard: dict[str, list[str]] = defaultdict(list)
+        for source, target in never:
+            if target not in answering:
+                silent[target].append(source)
+            elif source not in heard:
+                unheard[source].append(target)
+        pinged = {one.node.path_to for one in self.nodes if one.node.path_passed_bytes is not None}
+        for target, sources in silent.items():
+            why = f"{target}: answers no TCP connection of {_and(sources)}"
+            if target in unheard:
+                why += f", gets no answer of {_and(unheard[target])} either"
+            if target in pinged:
+                why += ", and pings come through"
+            why += f": look for a firewall on {self.site.interface} there"
+            if not {*sources} & heard:
+                why += f", or on {_and(sources)}, which no other node answered"
+            yield self._found("tcp", kind, why, (target,), SILENT)
+        blamed = {source for source, targets in unheard.items() if len(targets) > 1} - {*silent}
+        for source in sorted(blamed):
+            why = f"{source}: {UNHEARD}, of {_and(unheard[source])}, which answer others"
+            yield self._found("tcp", kind, why, (source,), UNHEARD)
+        for source, target in never:
+            if target in answering and source not in {*blamed, *(silent.keys() & unheard.keys())}:
+                why = f"{source} to {target}: {UNANSWERED}, and {target} answers others"
+                yield self._found("tcp", kind, why, (source, target), UNANSWERED)
+        yield from self._now_and_then(asked)
+
+    def _now_and_then(self, asked: dict[tuple[str, str], list[bool]]) -> Iterator[NodeFinding]:
+        """Yield nodes that answered TCP connections of the same others in some jobs only."""
+        kind = NodeFindingKind.TCP
+        counts: dict[str, dict[str, str]] = defaultdict(dict)
+        for (source, target), several in sorted(asked.items()):
+            if len({*several}) > 1:
+                counts[target][source] = f"in {several.count(False)} of {len(several)} jobs"
+        for target, by_source in counts.items():
+            each = ", ".join(f"of {source} {count}" for source, count in by_source.items())
+            nodes, words = (target,), f"{SILENT} in some jobs"
+            why = f"{target}: {SILENT} {each}"
+            if len(by_source) == 1:
+                ((source, count),) = by_source.items()
+                nodes, words = (source, target), f"{UNANSWERED} {count}"
+                why = f"{source} to {target}: {words}"
+            yield self._found("tcp", kind, why, nodes, words, level=Level.WARN)
+
+
+def _and(nodes: Sequence[str]) -> str:
+    return " and ".join(nodes) if len(nodes) < 3 else fold(nodes)
 
 
 def _others(count: int) -> str:

@@ -20,9 +20,9 @@ from netproof.measurement.curve import Curve
 from netproof.session.measured import Measured
 from netproof.session.session import Session
 from netproof.site.matrix import Matrix
-from netproof.verdict import case_rulings, group_rulings, limits, rejudge
+from netproof.verdict import engine, limits, rejudge
+from netproof.verdict.engine import Subject
 from netproof.verdict.judge import cases_of, subject
-from netproof.verdict.subject import Subject
 
 SURE = 0.95
 """Probability with which the stated change is found."""
@@ -91,7 +91,7 @@ class Examined:
         self._groups: dict[tuple, list[Subject]] = defaultdict(list)
         for one in self._subjects.values():
             if one.measured.curve.sizes != (0,):
-                self._groups[group_rulings.group(one.case)].append(one)
+                self._groups[engine.group(one.case)].append(one)
 
     def powers(self) -> Iterator[CasePower]:
         """Yield the power for complete cases, in order; NetproofError for broken references."""
@@ -150,24 +150,18 @@ class Examined:
         key = one.case.key()
         bounds = limits.of_case(self._references, one.case)
         findings = [
-            *case_rulings.references(one, bounds).values(),
-            *case_rulings.smoothness(one),
-            *case_rulings.rates(one, self._subjects),
+            *engine.references(one, bounds).values(),
+            *engine.smoothness(one),
+            *engine.rates(one, self._subjects),
         ]
         for finding in findings:
             # A flag at a size would be confirmed, since every launch has the change.
-            if case_rulings.rule(one, finding).level is Level.FAIL:
+            if engine.rule(one, finding).level is Level.FAIL:
                 return finding.criterion
-        others = [
-            each for each in self._groups[group_rulings.group(one.case)] if each.case.key() != key
-        ]
-        if others:
-            members = [one, *others]
-            floor = group_rulings.floors(members, one).get(one)
-            for finding in (*group_rulings.envelopes(members, one)[one], floor):
-                if finding is not None and finding.level is Level.FAIL:
-                    return finding.criterion
-        return ""
+        others = [each for each in self._groups[engine.group(one.case)] if each.case.key() != key]
+        compared = engine.compared([one, *others], None, only=one, scored=False)
+        failing = (found for _, found in compared if found.level is Level.FAIL)
+        return next((found.criterion for found in failing), "")
 
 
 Changed = Callable[[Curve], Curve]

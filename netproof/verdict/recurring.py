@@ -20,7 +20,7 @@ from netproof.session import session
 from netproof.session.session import Session
 from netproof.site.matrix import Matrix
 from netproof.verdict import stored
-from netproof.verdict.case_rulings import companion_keys
+from netproof.verdict.engine import companion_keys
 from netproof.verdict.judge import findings_along, subject
 from netproof.verdict.options import EARLIER_SESSIONS, SESSIONS
 from netproof.verdict.verdict import CaseVerdict

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import difflib
 import io
 import os
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
-from itertools import pairwise
+from itertools import accumulate, pairwise
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +17,7 @@ from ruamel.yaml import YAML
 from ruamel.yaml.comments import CommentedMap, CommentedSeq
 from ruamel.yaml.error import YAMLError
 from ruamel.yaml.mergevalue import MergeValue
+from ruamel.yaml.scalarstring import SingleQuotedScalarString
 
 from netproof.errors import NetproofError, shortened
 from netproof.intake import loading, trust, yaml_reading
@@ -232,9 +232,11 @@ def edited(
         for key in references.keys_to(check, case):
             update = update.setdefault(key, {})
         update.update(variables)
-    before, after = _Tree(references), _Tree(references)
-    after.change(after.root, wanted)
-    text = _merged(references, before.lines(), after.lines())
+    lines = _lines(references.text)
+    tree = _Tree("\n".join(content for content, _ in lines), references.path)
+    before = tree.lines()
+    tree.change(tree.root, wanted)
+    text = _merged(lines, before, tree.lines(), references.path)
     _verify(references, text, wanted)
     return text
 
@@ -245,14 +247,14 @@ class _Tree:
     ruamel holds a comment at the entry above it, and would put a new entry behind the comment.
     """
 
-    def __init__(self, references: ReferenceFile) -> None:
-        self._path = references.path
-        text = "\n".join(content for content, _ in _lines(references.text))
+    def __init__(self, text: str, path: Path) -> None:
+        self._path = path
         indented = re.search("^ +", text, re.MULTILINE)
         self._yaml = YAML()
         self._yaml.preserve_quotes, self._yaml.width = True, 10**9
         self._yaml.indent(mapping=len(indented[0]) if indented else 2)
-        self._yaml.representer.add_representer(type(None), _null)
+        for kind in (type(None), float):
+            self._yaml.representer.add_representer(kind, _represented)
         try:
             self.root = self._yaml.load(text)
         except YAMLError as error:
@@ -264,10 +266,10 @@ class _Tree:
         self._visit(None, None, self.root)
 
     def lines(self) -> list[str]:
-        """Return the lines of the file."""
+        """Return the lines of the file, without empty ones."""
         stream = io.StringIO()
         self._yaml.dump(self.root, stream)
-        return stream.getvalue().splitlines()
+        return [line for line in stream.getvalue().splitlines() if line.strip()]
 
     def change(self, level: CommentedMap, update: _Update) -> None:
         """Put new entries below a mapping that is no alias."""
@@ -284,10 +286,11 @@ class _Tree:
                     " that begins with a dot, and write an alias here"
                 )
             if not isinstance(new, dict):
-                level[self._written(key)] = self._written(new)
+                entry = level[_scalar(key)] = CommentedSeq(map(_scalar, new))
+                entry.fa.set_flow_style()
                 continue
             if not here or self._uses[id(value)] > 1:
-                value = level[self._written(key)] = self._own(value)
+                value = level[_scalar(key)] = self._own(value)
             self.change(value, new)
 
     def _own(self, value: Any) -> Any:
@@ -308,11 +311,6 @@ class _Tree:
             copy[key] = below
         return copy
 
-    def _written(self, value: Any) -> Any:
-        """Return a value that is written as PyYAML, and so ReFrame, reads it back."""
-        text = yaml.safe_dump(value, default_flow_style=True, width=float("inf"))
-        return self._yaml.load(text)
-
     def _visit(self, parent: Any, key: Any, value: Any) -> None:
         """Count the uses of each collection, and note the first one, where its anchor is."""
         if not isinstance(value, CommentedMap | CommentedSeq):
@@ -331,8 +329,21 @@ class _Tree:
             self._visit(value, name, below)
 
 
-def _null(representer: Any, _: None) -> Any:
-    return representer.represent_scalar("tag:yaml.org,2002:null", "null")
+def _represented(representer: Any, value: float | None) -> Any:
+    """Return the node of a value as PyYAML, and so ReFrame, reads it back."""
+    node = yaml.SafeDumper("").represent_data(value)
+    return representer.represent_scalar(node.tag, node.value)
+
+
+def _scalar(value: str | float | None) -> Any:
+    """Return a scalar, in quotes where PyYAML would read it as something other than a string."""
+    return _string(value) if isinstance(value, str) else value
+
+
+@cache
+def _string(value: str) -> str:
+    quoted = yaml.safe_dump(value, allow_unicode=True).startswith("'")
+    return SingleQuotedScalarString(value) if quoted else value
 
 
 def _merge_of(sources: Sequence[CommentedMap]) -> MergeValue:
@@ -358,93 +369,97 @@ def _lines(text: str) -> list[tuple[str, str]]:
     return [(line[:end], line[end:]) for line, end in zip(lines, ends, strict=True)]
 
 
-def _merged(references: ReferenceFile, before: Sequence[str], after: Sequence[str]) -> str:
-    """Return the file's text with the lines that differ, and its own comments and layout.
+def _merged(
+    lines: Sequence[tuple[str, str]], before: Sequence[str], after: Sequence[str], path: Path
+) -> str:
+    """Return the text of a file with the lines that differ, and its own comments and layout.
 
-    ``before``, ``after``: ruamel's lines without comments, before and after an edit.
+    ``lines``: from ``_lines``; ``before``, ``after``: ruamel's, before and after an edit. Raises
+    NetproofError where a comment would be lost, or the file has another layout than ruamel.
     """
-    lines = _lines(references.text)
     rows = [number for number, (content, _) in enumerate(lines) if content]
-    owned = _rows_of(before, [lines[number][0] for number in rows])
+    owned: list[list[int]] = []
+    for place, row in _aligned(before, [lines[number][0] for number in rows]):
+        if place is not None:
+            owned.append([])
+        if row is not None and owned:
+            owned[-1].append(row)
     behind = [lines[number + 1 : end] for number, end in pairwise([*rows, len(lines)])]
-    newline = "\r" if "\r\n" in references.text else ""
-    out, pending = [], lines[: rows[0]]
-
-    def write(content: str, rest: str) -> None:
-        nonlocal pending
-        out.extend((*pending, (content, rest)))
-        pending = []
-
-    for tag, start, end, new_start, new_end in _opcodes(before, after):
-        new = [] if tag == "equal" else [*after[new_start:new_end]]
-        for place in range(start, end):
-            here = owned[place]
-            if tag == "equal":
-                for row in here or ():
-                    write(*lines[rows[row]])
-                    pending = behind[row]
-                continue
-            if here is None or len(here) != 1 or owned[place + 1 : place + 2] == [None]:
-                row = next(row for several in owned[place::-1] for row in several or ())
-                raise NetproofError(
-                    f"{references.path}:{rows[row] + 1}: cannot be edited as it is laid out; begin"
-                    f" with the line {before[place]!r}"
-                )
-            (row,) = here
-            _, rest = lines[rows[row]]
-            same = [
-                number for number, line in enumerate(new) if _head(line) == _head(before[place])
-            ]
-            if same:
-                for line in new[: same[0]]:
-                    write(line, newline)
-                write(new[same[0]], rest)
-                new = new[same[0] + 1 :]
+    newline = "\r" if any(rest.endswith("\r") for _, rest in lines) else ""
+    out, pending = [], lines[: rows[owned[0][0]]]
+    for place, number in _aligned(before, after):
+        if place is None:
+            out.append((after[number], newline))
+            continue
+        here = owned[place]
+        if number is not None and before[place] == after[number]:
+            for row in here:
+                out += [*pending, lines[rows[row]]]
+                pending = behind[row]
+            continue
+        if len(here) != 1 or owned[place + 1 : place + 2] == [[]]:
+            line = rows[next(row for several in owned[place::-1] for row in several)]
+            raise NetproofError(
+                f"{path}:{line + 1}: cannot be edited as it is laid out; begin with the line"
+                f" {before[place]!r}"
+            )
+        (row,) = here
+        rest = lines[rows[row]][1]
+        if number is not None:
+            out += [*pending, (after[number], rest)]
+            pending = behind[row]
+        elif rest.strip():
+            raise NetproofError(
+                f"{path}:{rows[row] + 1}: the comment there would be lost; move it above its entry"
+            )
+        else:
             pending = [*pending, *behind[row]]
-        out += [(line, newline) for line in new]
     return "\n".join(content + rest for content, rest in (*out, *pending))
 
 
-def _rows_of(before: Sequence[str], contents: Sequence[str]) -> list[range | None]:
-    """Return the rows of the file that are each of ruamel's lines; None for one within others'."""
-    owned: list[range | None] = []
-    for _, start, end, first, last in _opcodes(before, contents):
-        if end - start == last - first:
-            owned += [range(row, row + 1) for row in range(first, last)]
-        elif end > start:
-            owned += [range(first, last), *([None] * (end - start - 1))]
-        elif owned:
-            owned[-1] = range(owned[-1].start, last)
-    return owned
+def _aligned(before: Sequence[str], after: Sequence[str]) -> list[tuple[int | None, int | None]]:
+    """Return the numbers of lines that have the same keys above them, and of lines without such.
+
+    difflib's cost grows with the square of the lines, where many of them are alike.
+    """
+    there = {place: number for number, place in enumerate(_places(after))}
+    pairs: list[tuple[int | None, int | None]] = []
+    done = 0
+    for number, place in enumerate(_places(before)):
+        other = there.get(place, -1)
+        if other < done:
+            pairs.append((number, None))
+            continue
+        pairs += [(None, new) for new in range(done, other)]
+        pairs.append((number, other))
+        done = other + 1
+    return pairs + [(None, new) for new in range(done, len(after))]
 
 
-def _opcodes(before: Sequence[str], after: Sequence[str]) -> list[tuple[str, int, int, int, int]]:
-    # Lines that are frequent, as they are here, would be taken for junk.
-    return difflib.SequenceMatcher(None, before, after, autojunk=False).get_opcodes()
-
-
-def _head(line: str) -> str:
-    """Return a line's indent and key."""
-    return re.split(r":(?: |$)", line, maxsplit=1)[0]
+def _places(lines: Sequence[str]) -> Iterator[tuple[tuple[str, ...], int]]:
+    """Yield for each line the keys above it and its own, and the number of it there."""
+    above: list[tuple[int, str]] = []
+    seen: Counter[tuple[str, ...]] = Counter()
+    for line in lines:
+        text = line.strip()
+        if text and not text.startswith("#"):
+            indent = len(line) - len(line.lstrip())
+            while above and above[-1][0] >= indent:
+                above.pop()
+            above.append((indent, re.split(r" *:(?: |$)", text, maxsplit=1)[0]))
+            text = ""
+        place = (*(key for _, key in above), text)
+        seen[place] += 1
+        yield place, seen[place]
 
 
 def _verify(references: ReferenceFile, text: str, wanted: Mapping[str, _Update]) -> None:
     """Raise NetproofError unless a text has the new entries and all else as before."""
-    path = references.path
-    after = loaded(text, path)
-    expected = _with(references.data, wanted)
-    for check, level in expected.items():
+    after = loaded(text, references.path)
+    for check, level in _with(references.data, wanted).items():
         if _ordered(after.get(check)) != _ordered(level):
             reason = f"{check}: cannot be edited as it is written; write it in block style"
             raise references.fault(check, reason)
-    left = Counter(rest.strip() for _, rest in _lines(text))
-    for number, (_, rest) in enumerate(_lines(references.text), 1):
-        comment = rest.strip()
-        left[comment] -= 1
-        if comment and left[comment] < 0:
-            raise NetproofError(
-                f"{path}:{number}: the comment there would be lost; move it above its entry"
-            )
 
 
 def _with(level: dict[Any, Any], update: _Update) -> dict[Any, Any]:
@@ -465,19 +480,22 @@ def _ordered(level: Any) -> Any:
 def diff(path: Path, before: str, after: str) -> list[str]:
     """Return the lines of a unified diff, without line ends; none where the texts are equal."""
     old, new = before.splitlines(), after.splitlines()
-    shown = os.path.relpath(path)
-    # unified_diff would take lines that are frequent, as they are here, for junk.
-    matcher = difflib.SequenceMatcher(None, old, new, autojunk=False)
-    lines = []
-    for group in matcher.get_grouped_opcodes(3):
-        (_, first, _, new_first, _), (_, _, last, _, new_last) = group[0], group[-1]
-        lines.append(f"@@ -{_range(first, last)} +{_range(new_first, new_last)} @@")
-        for tag, start, end, new_start, new_end in group:
-            if tag == "equal":
-                lines += [f" {line}" for line in old[start:end]]
-            else:
-                lines += [f"-{line}" for line in old[start:end]]
-                lines += [f"+{line}" for line in new[new_start:new_end]]
+    marked: list[tuple[str, str]] = []
+    for number, other in _aligned(old, new):
+        if number is not None and other is not None and old[number] == new[other]:
+            marked.append((" ", old[number]))
+            continue
+        marked += [("-", old[number])] if number is not None else []
+        marked += [("+", new[other])] if other is not None else []
+    changed = [number for number, (mark, _) in enumerate(marked) if mark != " "]
+    shown, lines = os.path.relpath(path), []
+    counts = {mark: [0, *accumulate(one in (" ", mark) for one, _ in marked)] for mark in "-+"}
+    starts = [n for n, before in zip(changed, [-9, *changed], strict=False) if n - before > 6]
+    for start, following in zip(starts, [*starts[1:], len(marked) + 9], strict=True):
+        first = max(0, start - 3)
+        last = min(len(marked), max(n for n in changed if n < following) + 4)
+        ranges = (f"{mark}{_range(counts[mark][first], counts[mark][last])}" for mark in ("-", "+"))
+        lines += [f"@@ {' '.join(ranges)} @@", *(mark + line for mark, line in marked[first:last])]
     return [f"--- {shown}", f"+++ {shown}", *lines] if lines else []
 
 

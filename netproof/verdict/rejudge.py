@@ -11,10 +11,10 @@ from netproof.benchmarks.registry import check_name
 from netproof.criteria import Finding, Level
 from netproof.measurement.case import Case
 from netproof.session.session import CheckResult
-from netproof.verdict import case_rulings, limits
+from netproof.verdict import engine, limits
+from netproof.verdict.engine import Subject
 from netproof.verdict.limits import TIME_AT, Limits
 from netproof.verdict.references import XFAIL, NotThere, ReferenceFile
-from netproof.verdict.subject import Subject
 
 Entries = Callable[[Case], Mapping[str, Any]]
 """A case's entries in a file of references by variable; raises NotThere, and NetproofError."""
@@ -70,7 +70,7 @@ def concerns(result: CheckResult) -> bool:
     if result.references is None:
         # Without findings there is only ReFrame's message.
         return MISSED in result.reason
-    return any(values.get("level") in AGAINST for values in result.references)
+    return any(one.level in AGAINST for one in result.references)
 
 
 def said(result: CheckResult) -> str:
@@ -79,7 +79,7 @@ def said(result: CheckResult) -> str:
         return PASSED
     if result.result == "xfail":
         return FAILED_AS_EXPECTED
-    levels = {values.get("level") for values in result.references or ()}
+    levels = {one.level for one in result.references or ()}
     decided = levels & {Level.FAIL.value, Level.UNDEFINED.value}
     return INCONCLUSIVE if Level.INCONCLUSIVE.value in levels and not decided else FAILED
 
@@ -103,7 +103,7 @@ def judge(subject: Subject, entries: Entries) -> Rejudged:
     ]
     findings = [
         finding.ruled(Level.FAIL if finding.level is Level.UNDEFINED else finding.level)
-        for finding in case_rulings.references(subject, limits.of_references(found)).values()
+        for finding in engine.references(subject, limits.of_references(found)).values()
     ]
     expected = []
     for name, entry in found.items():

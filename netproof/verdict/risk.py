@@ -23,7 +23,6 @@ from netproof.measurement.case import Case
 from netproof.measurement.interval import Side
 from netproof.measurement.landmark_table import LANDMARKS, Better
 from netproof.measurement.landmarks import landmarks
-from netproof.measurement.readings import LandmarkSettings
 from netproof.session.measured import Measured
 from netproof.session.session import Session
 from netproof.site.partition import Partition
@@ -276,7 +275,7 @@ def risks_of_sessions(
     without: dict[Case, str] = {}
     for key, first in several[0].items():
         results = [one.get(key) for one in several]
-        measured = [one.measurement for one in results if one is not None and one.measured]
+        measured = [one.measured for one in results if one is not None and one.measured]
         if len(measured) < len(sessions):
             without[first.case] = f"{len(measured)} of {len(sessions)} sessions have measured it"
             continue
@@ -284,7 +283,7 @@ def risks_of_sessions(
             entries = references.find(first.name.split()[0], first.case)
         except NotThere:
             entries = {}
-        extras = Partition.model_validate(first.measured["partition_extras"])
+        extras = Partition.model_validate(first.extras["partition_extras"])
         confirm = extras.settings().confirm
         rule = Rule(
             min(len(one.first().launches) for one in measured),
@@ -339,8 +338,8 @@ def _landmark_by_launch(measured: Measured, variable: str) -> list[float]:
         if variable == "twin_share":
             found = measured.with_launches([launch]).landmarks
         else:
-            settings = LandmarkSettings(peak_from=measured.peak_from)
-            found = landmarks(launch.curve, measured.line_rate_mb_s, settings)
+            most, least = measured.line_rate_mb_s, measured.peak_from
+            found = landmarks(launch.curve, most, peak_from=least)
         value = getattr(found, variable)
         if value is None or value <= 0:
             return []

@@ -498,7 +498,7 @@ def _insist_on_fit(judged: CaseVerdict, row: Mapping[str, Any] | None) -> None:
 def _along_curve(criterion: str) -> bool:
     """Check whether a finding is on a case's own curve, and not on a comparison."""
     found = BY_FINDING.get(criterion)
-    return found is None or found.judge is not None or criterion == "crashes"
+    return found is None or found.judge is not None
 
 
 def _key(row: Mapping[str, Any]) -> tuple[Any, ...]:
@@ -519,7 +519,9 @@ def _digest(value: Any) -> str:
 
 
 def _plain(value: Any) -> Any:
-    return dataclasses.asdict(value) if dataclasses.is_dataclass(value) else str(value)
+    if not dataclasses.is_dataclass(value):
+        return str(value)
+    return {one.name: getattr(value, one.name) for one in dataclasses.fields(value)}
 
 
 def moment() -> str:

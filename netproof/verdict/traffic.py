@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+import operator
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -9,7 +11,9 @@ from dataclasses import dataclass, field, replace
 from netproof.criteria import Level
 from netproof.criteria.counters import (
     LOOPBACK,
-    RetransmissionSettings,
+    MORE,
+    TIMES,
+    CountedSettings,
     Share,
     carrier_changes,
     sent_again,
@@ -23,10 +27,13 @@ from netproof.measurement.payload import Payload
 from netproof.pairs.losses import Resent, port_losses
 from netproof.session.pair_rounds import PairRounds
 from netproof.site.partition import Partition
-from netproof.verdict.subject import Subject
+from netproof.verdict.engine import Subject
 
 LOSES, LOST_ONCE = "retransmissions", "burst of retransmissions"
 """Criteria of findings on a node's port: shown by most launches, or by few."""
+
+LOSES_TO = "retransmissions to one node"
+"""Criterion of a finding on what a node sends to one other, shown by most launches."""
 
 ALL_LOSE = "retransmissions on all nodes"
 """Criterion of a finding on a whole partition."""
@@ -170,18 +177,23 @@ def all_lose(several: Iterable[Seen]) -> tuple[Finding, ...]:
     for partition, launches in sorted(
         _by_partition(one for one in several if one.undisturbed).items()
     ):
-        bounds: RetransmissionSettings = launches[0].settings.retransmission
-        shares = _shares_by_node(launches)
-        lose = [
-            one.value
-            for one in shares.values()
-            if bounds.fail is not None
-            and (one.count or 0) >= bounds.least
-            and one.value > bounds.fail
-        ]
-        if len(shares) < 2 or len(lose) < len(shares):
+        bounds: CountedSettings = launches[0].settings.retransmission
+        nodes = {node.node for one in launches for node in one.counters.nodes}
+        lose = []
+        # Most often the first node loses nothing, and there may be thousands.
+        for node in nodes if len(nodes) > 1 and bounds.fail is not None else ():
+            share = _share_of(node, launches)
+            if (share.count or 0) < bounds.least or share.value <= bounds.fail:
+                break
+            lose.append(share.value)
+        if not lose or len(lose) < len(nodes):
             continue
         least, most = _percent(min(lose)), _percent(max(lose))
+        where = (
+            "all of them: look at the switch's buffers, its flow control and its drops"
+            if len(lose) > 2
+            else "them: look at their ports and cables, and at the switch's buffers and drops"
+        )
         found.append(
             Finding(
                 ALL_LOSE,
@@ -189,7 +201,7 @@ def all_lose(several: Iterable[Seen]) -> tuple[Finding, ...]:
                 f"pairs on {partition}",
                 f"all {len(lose)} nodes send {least if least == most else f'{least} to {most}'} of"
                 f" their segments again, bound {_percent(bounds.fail)}; packets are lost between"
-                " all of them: look at the switch's buffers, its flow control and its drops",
+                f" {where}",
                 value=min(lose),
                 bound=bounds.fail,
             )
@@ -237,40 +249,51 @@ def _shares_by_node(launches: Iterable[Seen]) -> dict[str, Share]:
     return shares
 
 
+def _share_of(node: str, launches: Iterable[Seen]) -> Share:
+    """Return what TCP sent again on one node, over all launches that counted it."""
+    shares = (
+        sent_again(one.counters, node)
+        for one in launches
+        if any(counted.node == node for counted in one.counters.nodes)
+    )
+    return functools.reduce(operator.add, shares)
+
+
 def standing_out(several: Sequence[Seen]) -> tuple[Finding, ...]:
     """Return a finding on each node whose port loses more than those of the partition's others.
 
     Losses over undisturbed launches, if there are any, are compared with the other nodes' median,
-    by ``beyond`` and ``times``. It warns, as LOSES where most launches show it, else as LOST_ONCE.
+    by ``MORE`` and ``TIMES``. It warns, as LOSES where most launches show it, else as LOST_ONCE.
     """
     found = []
     for partition, launches in sorted(_by_partition(several).items()):
         counted = [one for one in launches if one.undisturbed] or launches
-        bounds: RetransmissionSettings = launches[0].settings.retransmission
+        bounds: CountedSettings = launches[0].settings.retransmission
         interface = ", ".join(launches[0].rails)
         for port in port_losses(_resent(counted)):
             more = port.share - port.usual
-            if (
-                port.share <= bounds.times * port.usual
-                or more <= bounds.beyond
-                or port.count < bounds.least
-            ):
+            if port.share <= TIMES * port.usual or more <= MORE or port.count < bounds.least:
                 continue
             shown = f"{port.seen} of {port.launches} launches show it"
             either = f", or that of {', '.join(port.or_of)}" if port.or_of else ""
+            whose, rest = f"its port{either}", "those of the other nodes"
+            look = "look at this node's port, cable and card"
+            if port.to:
+                whose, rest = f"what it sends to {port.to}", "all else that these two ports carry"
+                look = "look at the route, the ARP entries and the switch's hashing between the two"
+            lasting = LOSES_TO if port.to else LOSES
             finding = Finding(
-                LOSES if port.persists else LOST_ONCE,
+                lasting if port.persists else LOST_ONCE,
                 Level.WARN,
                 f"{partition} {port.node} {interface}",
-                f"its port{either} loses {_percent(port.share)} of segments, and those of the"
-                f" other nodes {_percent(port.usual)}, by what the nodes had to send again;"
-                f" {shown}: look at this node's port, cable and card",
+                f"{whose} loses {_percent(port.share)} of segments, and {rest}"
+                f" {_percent(port.usual)}, by what the nodes had to send again; {shown}: {look}",
                 value=more,
-                bound=bounds.beyond,
+                bound=MORE,
                 node=port.node,
                 interface=interface,
             )
-            found.append(replace(finding, against=" ".join(port.or_of) or None))
+            found.append(replace(finding, against=port.to or " ".join(port.or_of) or None))
     return tuple(found)
 
 

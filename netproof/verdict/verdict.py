@@ -8,6 +8,7 @@ from datetime import datetime
 from pathlib import Path
 
 from netproof.criteria import Finding, Level
+from netproof.criteria.registry import RELATIVE
 from netproof.measurement.case import Case
 from netproof.measurement.curve import Curve
 from netproof.measurement.landmarks import Landmarks
@@ -17,11 +18,11 @@ from netproof.session.left import Left
 from netproof.session.measured import Measured
 from netproof.session.session import CheckResult
 from netproof.site.matrix import Absence
-from netproof.verdict.case_rulings import LaunchCount
+from netproof.verdict.confirmations import LaunchCount
 from netproof.verdict.coverage import Coverage
+from netproof.verdict.engine import Subject
 from netproof.verdict.exit_status import FAILED, INCONCLUSIVE, PASSED
 from netproof.verdict.nodes import NodeFinding
-from netproof.verdict.subject import Subject
 from netproof.verdict.traffic import InterfaceTotals
 
 NOT_IN_SESSION = "did not run: the session does not have it"
@@ -107,7 +108,7 @@ class CaseVerdict:
 
 
 def _score(findings: Sequence[Finding]) -> Finding | None:
-    scores = (one for one in findings if one.criterion == "score" and one.value is not None)
+    scores = (one for one in findings if one.criterion in RELATIVE and one.value is not None)
     return next(scores, None)
 
 

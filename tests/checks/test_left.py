@@ -53,7 +53,7 @@ def test_a_job_and_what_waits_for_it_are_left_with_the_reason(run, tmp_path, exp
     ]
     stored = leaves(run, tmp_path, four)
     skipped = [result for result in stored.results if result.result == "skip"]
-    assert {result.left["why"] for result in skipped} == {TURN.why}
+    assert {result.skipped.why for result in skipped} == {TURN.why}
     assert sorted(result.case.key() for result in skipped if result.case) == sorted(
         case.key() for case in four
     )
@@ -74,7 +74,7 @@ def test_the_functions_beyond_the_default_are_left_without_the_others(run, tmp_p
     job = PlannedJob("gige", "mpich", "imb", 2, default=False)
     cases = [case for case in full.cases if job_of(case, 2) == job]
     stored = leaves(run, tmp_path, cases, "-R")
-    skipped = {result.case.key() for result in stored.results if result.left and result.case}
+    skipped = {result.case.key() for result in stored.results if result.skipped and result.case}
     assert skipped == {case.key() for case in cases}
     assert any(result.case and result.case.function == "PingPong" for result in stored.results)
 

@@ -216,7 +216,7 @@ def test_on_a_healthy_testbed_whatever_is_named_is_false():
     run = run_of(HEALTHY)
     assert judged(run) is Found.RIGHT
     assert judged(run, accused(CauseName.UNEXPLAINED, UNKNOWN, "1 red case")) is Found.FALSE
-    unknown = judging.judge(run, 2, said(incomplete=("1 case inconclusive",)), "")
+    unknown = judging.judge(run, 3, said(incomplete=("1 case inconclusive",)), "")
     assert unknown == Judged(Found.RIGHT, ("inconclusive: 1 case inconclusive",), "inconclusive")
 
 

@@ -48,9 +48,9 @@ from netproof.site import site
 from netproof.site.partition import Partition
 from netproof.store import Store
 from netproof.verdict import derive, files, judge, judging
+from netproof.verdict.engine import Subject
 from netproof.verdict.options import AlongsideOptions
 from netproof.verdict.references import ReferenceFile
-from netproof.verdict.subject import Subject
 
 ROOT = Path(__file__).resolve().parents[2]
 DATA = ROOT / "tests" / "data"

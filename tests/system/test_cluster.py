@@ -519,7 +519,7 @@ def asymptotic_share(partition, mbps, largest):
     times = {size: statistics.median(three) for size, three in sorted(measured.items())}
     line = theil_sen(list(times), list(times.values()))
     assert line is not None, times
-    return line.r_mb_s / line_rate_mb_s(mbps, 1500)
+    return line[0] / line_rate_mb_s(mbps, 1500)
 
 
 def twins_share(partition: str, mbps: int, largest: int) -> float:
@@ -536,7 +536,7 @@ def twins_share(partition: str, mbps: int, largest: int) -> float:
     times = {size: statistics.median(three) for size, three in sorted(measured.items())}
     line = theil_sen(list(times), list(times.values()))
     assert line is not None, times
-    return line.r_mb_s / line_rate_mb_s(mbps, 1500)
+    return line[0] / line_rate_mb_s(mbps, 1500)
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,6 @@ import pytest
 
 from ci.testbed import network, topology_reading
 from netproof.session import session
-from netproof.session.measured import Measured
 
 pytestmark = [pytest.mark.testbed, pytest.mark.usefixtures("testbed")]
 
@@ -56,7 +55,7 @@ def judged(run, folder: Path) -> session.CheckResult:
 
 def test_a_healthy_link_carries_what_its_twin_does(run, tmp_path):
     found = judged(run, tmp_path)
-    measured = Measured.from_json(found.measured)
+    measured = found.measured
     assert found.result == "pass", found.reason
     assert all(launch.twin is not None for launch in measured.launches)
 
@@ -65,6 +64,6 @@ def test_a_link_at_half_rate_is_red_by_its_twin(run, tmp_path, half_rate):
     found = judged(run, tmp_path)
     assert (found.result, found.phase) == ("fail", "performance")
     assert "twin_share" in found.reason
-    measured = Measured.from_json(found.measured)
+    measured = found.measured
     assert len(measured.launches) > 1, "it was not measured again before it counted"
     assert 0.4 < measured.landmarks.twin_share < 0.7

@@ -94,4 +94,4 @@ def test_it_measures_on_the_testbed(run, tmp_path, settings):
     report = session.load(tmp_path / "run" / "run-0.json")
     (result,) = [result for result in report.results if result.case is not None]
     assert (result.result, result.case.function) == ("pass", "PingPong")
-    assert result.measured["environment_extras"]["mpi"] == "MPICH 5.0.2, a module"
+    assert result.extras["environment_extras"]["mpi"] == "MPICH 5.0.2, a module"

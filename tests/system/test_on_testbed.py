@@ -17,7 +17,7 @@ from made_site import SMALL
 
 from netproof.measurement import disturbance
 from netproof.measurement.disturbance import NodeLoad
-from netproof.session import job_files, job_scripts, measured, plan, session, step_words
+from netproof.session import job_files, job_scripts, plan, session, step_words
 from netproof.site import site
 from netproof.site.partition import Partition
 
@@ -168,14 +168,14 @@ def results(folder: Path) -> dict[str, session.CheckResult]:
 
 
 def jobids(folder: Path) -> list[str]:
-    return sorted({r.measured["jobid"] for r in results(folder).values() if r.measured})
+    return sorted({r.extras["jobid"] for r in results(folder).values() if r.measured})
 
 
 def test_a_run_keeps_what_how_where_and_in_which_order_it_measured(small):
     checks = results(small)
     assert len(checks) == 5
     for name, check in checks.items():
-        kept = check.measured
+        kept = {**check.extras, **check.measured.as_json()}
         assert check.result == "pass"
         assert kept["case"]["environment"] == "intelmpi"
         assert kept["seed"] > 0
@@ -187,8 +187,8 @@ def test_a_run_keeps_what_how_where_and_in_which_order_it_measured(small):
             assert launch["order"] >= 1
             assert all(0 < rank["cpu_s"] < 4 * rank["wall_s"] for rank in launch["ranks"])
         assert kept["partition_extras"]["switch"] == "gige"
-        assert check.measurement.curve.sizes
-    orders = [checks[name].measured["launches"][0]["order"] for name in checks if "bi" in name]
+        assert check.measured.curve.sizes
+    orders = [checks[name].measured.launches[0].order for name in checks if "bi" in name]
     assert len(set(orders)) == len(orders)
 
 
@@ -286,7 +286,7 @@ def test_a_launch_that_crashes_once_is_launched_again_and_its_case_is_complete(
     result = results(crashing_once)[check]
     # A busy machine's landmarks may miss their references.
     assert result.phase in ("", "performance"), result.reason
-    (crash,) = measured.Measured.from_json(result.measured).crashes
+    (crash,) = result.measured.crashes
     assert (crash.launch, crash.attempt, crash.nodes) == (1, 1, ("gige-2",))
     assert crash.status != 0
     assert "gige-2: task 1: Exited with exit code 139" in crash.said

@@ -11,7 +11,6 @@ import pytest
 from netproof.pairs import verdict as pairs
 from netproof.pairs.verdict import PairsVerdict
 from netproof.session import session
-from netproof.session.pair_rounds import PairRounds
 from netproof.site.partition import Partition
 
 pytestmark = [pytest.mark.testbed, pytest.mark.usefixtures("testbed")]
@@ -43,10 +42,9 @@ def judged(run, folder: Path) -> tuple[session.CheckResult, PairsVerdict]:
     (found,) = (
         result for result in session.load(folder / "run-0.json").results if result.kind == "pairs"
     )
-    assert found.pairs is not None, found.reason
-    site = Partition.model_validate(found.pairs["partition_extras"])
-    rounds = PairRounds.from_json(found.pairs)
-    return found, pairs.judge(rounds, site.pair_settings(), site.settings().disturbance)
+    assert found.rounds is not None, found.reason
+    site = Partition.model_validate(found.extras["partition_extras"])
+    return found, pairs.judge(found.rounds, site.pair_settings(), site.settings().disturbance)
 
 
 def test_every_node_of_a_healthy_switch_is_measured_and_none_accused(run, tmp_path):

@@ -165,7 +165,7 @@ def test_the_checks_measure_on_what_was_built(built, run, tmp_path, name):
     assert {result.case.benchmark for result in results} == {"imb", "netpipe", "osu"}
     for result in results:
         assert (result.case.environment, result.result) == (name, "pass")
-        packages = result.measured["environment_extras"]["built"]["packages"]
+        packages = result.extras["environment_extras"]["built"]["packages"]
         assert all(
             set(package) >= {"spec", "compiler", "hash", "variants"}
             for package in packages.values()

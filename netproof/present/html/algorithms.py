@@ -5,18 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-import altair as alt
-from altair.utils.schemapi import debug_mode
-
 from netproof.experiments.gains import SweepTable
 from netproof.experiments.sweep import Sweep
 from netproof.measurement.curve import Curve
 from netproof.measurement.launches import median_curve
 from netproof.present.algorithms import OWN, answer, name_of
 from netproof.present.html import curves, figures
-from netproof.present.html.charts import log, size_axis, specification, tips
+from netproof.present.html.charts import PAGE, quantity, size_axis, specification, tips, word
 from netproof.present.html.html import answers_page, chart, file_name
-from netproof.present.html.looks import PAGE
 from netproof.present.tables import EVERY, DataTable, benchmark_name
 
 _ACROSS = 3
@@ -80,13 +76,12 @@ def _small_charts(names: Mapping[str, str], table: SweepTable) -> dict[str, Any]
         return chart(title, None)
     # Intervals are cut beyond the outermost factors, so that the factors fill the chart.
     edge = 1.25 * max(max(row["factor"], 1 / row["factor"]) for row in rows)
-    scale = alt.Scale(type="log", domain=[1 / edge, edge], nice=False)
-    base = alt.Chart().properties(width=_WIDTH, height=_HEIGHT)
-    axis = size_axis(rows)
-    axis["labelSeparation"] = 10
-    x = alt.X("size_bytes:Q", title=None, scale=log(2), axis=axis)
+    scale = {"type": "log", "domain": [1 / edge, edge], "nice": False}
+    axis = {**size_axis(rows), "labelSeparation": 10}
+    x_scale = {"type": "log", "base": 2, "nice": False, "padding": 8}
     labelled = [tick for tick in (_TICKS if edge >= 2 else _FINE_TICKS) if 1 / edge < tick < edge]
-    y = alt.Y("factor:Q", title=None, scale=scale, axis=alt.Axis(values=labelled, format="~g"))
+    x = quantity("size_bytes", scale=x_scale, axis=axis)
+    y = quantity("factor", scale=scale, axis={"values": labelled, "format": "~g"})
     number = ",.4~r"
     tooltip = tips(
         algorithm="algorithm",
@@ -95,24 +90,27 @@ def _small_charts(names: Mapping[str, str], table: SweepTable) -> dict[str, Any]
         low=("from", number),
         high=("to", number),
     )
-    layers = [
-        base.mark_area(clip=True, opacity=0.2, color=PAGE.series[0]).encode(
-            x, alt.Y("low:Q", title=None, scale=scale), y2="high:Q"
-        ),
-        base.mark_rule(strokeDash=[4, 3], color=PAGE.faint).encode(y=alt.datum(1.0)),
-        base.mark_line(clip=True, color=PAGE.series[0]).encode(x, y),
-        base.mark_point(clip=True, filled=True, opacity=1, size=40, color=PAGE.series[1])
-        .encode(x, y, tooltip=tooltip)
-        .transform_filter("datum.won"),
+    blue, red = PAGE["series"][:2]
+    low = {"y": quantity("low", scale=scale), "y2": {"field": "high"}}
+    marks = [
+        ({"type": "area", "opacity": 0.2, "color": blue}, {"x": x, **low}),
+        ({"type": "rule", "strokeDash": [4, 3], "color": PAGE["faint"]}, {"y": {"datum": 1}}),
+        ({"type": "line", "color": blue}, {"x": x, "y": y}),
         # Every point has a tooltip, whether it won or not.
-        base.mark_point(clip=True, opacity=0, size=90).encode(x, y, tooltip=tooltip),
+        ({"type": "point", "opacity": 0, "size": 90}, {"x": x, "y": y, "tooltip": tooltip}),
     ]
-    with debug_mode(False):
-        small = alt.layer(*layers, data=alt.NamedData("gains")).facet(
-            alt.Facet("algorithm:N", title=None, sort=list(names.values())), columns=_ACROSS
-        )
+    layers = [{"mark": {"clip": True, **mark}, "encoding": on} for mark, on in marks]
+    won = {"type": "point", "clip": True, "filled": True, "opacity": 1, "size": 40, "color": red}
+    layers.append({"mark": won, "encoding": layers[-1]["encoding"]})
+    layers[-1]["transform"] = [{"filter": "datum.won"}]
+    small = {
+        "data": {"name": "gains"},
+        "facet": word("algorithm", sort=list(names.values())),
+        "columns": _ACROSS,
+        "spec": {"width": _WIDTH, "height": _HEIGHT, "layer": layers},
         # Otherwise a last row that is not full has axes without a chart.
-        small = small.resolve_axis(x="independent", y="independent")
+        "resolve": {"axis": {"x": "independent", "y": "independent"}},
+    }
     caption = (
         "Above 1 an algorithm is faster than the library's own choice at the same time. The band"
         " is the interval that holds for all sizes and algorithms together; a dot is a size at"

@@ -11,8 +11,11 @@ from netproof.criteria import Level
 from netproof.errors import NetproofError
 from netproof.measurement.case import Case
 from netproof.present.html.html import file_name
-from netproof.verdict import group_rulings
+from netproof.verdict import engine
 from netproof.verdict.verdict import CaseVerdict, StoredResult, Verdict
+
+SPLIT_ABOVE = 300
+"""Most cases of a report whose pages have all partitions; beyond, charts are crowded and slow."""
 
 
 class CaseState(Enum):
@@ -85,7 +88,7 @@ class Group:
     """Cases that measured the same in every configuration, in the verdict's order.
 
     ``name`` is that of its anchor and its files, ``page`` that of its page; ``stored``: cases that
-    other sessions measured.
+    other sessions measured; ``partition``: where each partition has pages of its own, else empty.
     """
 
     name: str
@@ -94,11 +97,12 @@ class Group:
     variant: str
     members: tuple[CaseVerdict, ...]
     stored: tuple[StoredResult, ...] = ()
+    partition: str = ""
 
     @property
     def title(self) -> str:
-        """Function and variant."""
-        return f"{self.function}, {self.variant}"
+        """Function and variant, and the partition of a page of its own."""
+        return ", ".join(filter(None, (self.function, self.variant, self.partition)))
 
     @property
     def short(self) -> str:
@@ -125,22 +129,28 @@ class Group:
 def groups(verdict: Verdict) -> tuple[Group, ...]:
     """Return all groups, in the order in which the verdict first has them.
 
+    Above ``SPLIT_ABOVE`` cases each partition has groups, and pages, of its own.
     Raises NetproofError where two would have one file.
     """
+    split = len(verdict.cases) > SPLIT_ABOVE
     several: dict[tuple, list[CaseVerdict]] = {}
     for judged in verdict.cases:
-        several.setdefault(group_rulings.group(judged.case), []).append(judged)
+        partition = judged.case.partition if split else ""
+        several.setdefault((engine.group(judged.case), partition), []).append(judged)
     stored: dict[tuple, list[StoredResult]] = {}
     for one in () if verdict.alongside is None else verdict.alongside.cases:
-        stored.setdefault(group_rulings.group(one.case), []).append(one)
+        stored.setdefault(engine.group(one.case), []).append(one)
     found: dict[str, Group] = {}
-    for key, members in several.items():
+    for (key, partition), members in several.items():
         case = members[0].case
         function, benchmark = function_name(case), registry.of(case)
-        name = file_name(function, variant(case))
-        page = benchmark.name if benchmark.by_protocol else file_name(function)
+        where = (partition,) if partition else ()
+        name = file_name(function, variant(case), *where)
+        page = file_name(benchmark.name if benchmark.by_protocol else function, *where)
         others = tuple(stored.get(key, ()))
-        group = Group(name, f"{page}.html", function, variant(case), tuple(members), others)
+        group = Group(
+            *(name, f"{page}.html", function, variant(case), tuple(members), others, partition)
+        )
         same = found.setdefault(name, group)
         if same is not group:
             raise NetproofError(f"{group.title} and {same.title} would both be {name}: rename one")
@@ -150,7 +160,8 @@ def groups(verdict: Verdict) -> tuple[Group, ...]:
 def page_title(group: Group) -> str:
     """Return the title of a group's page: a benchmark with one page, or a function."""
     benchmark = registry.of(group.case)
-    return benchmark.label if benchmark.by_protocol else group.function
+    title = benchmark.label if benchmark.by_protocol else group.function
+    return f"{title}, {group.partition}" if group.partition else title
 
 
 def pages(several: Sequence[Group]) -> dict[str, list[Group]]:

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from itertools import islice
 from typing import Any
 
 from netproof.benchmarks import registry
 from netproof.criteria import Level
 from netproof.present.html import content
-from netproof.present.html.charts import ChartFigure
+from netproof.present.html.charts import ChartFigure, Looks
 from netproof.present.html.content import CaseState, Group
-from netproof.present.html.html import chart, render
-from netproof.present.html.looks import Looks
+from netproof.present.html.html import chart, file_name, render
 from netproof.present.html.material import MAIN, Report
 from netproof.present.tables import EVERY, DataTable
 from netproof.verdict.verdict import CaseVerdict
@@ -32,32 +32,32 @@ LOOKS = {
 
 def view(report: Report, by_page: Mapping[str, Sequence[Group]]) -> dict[str, Any]:
     """Return links to all charts of time against size, by page, and some of what failed."""
-    failed = [
-        report.figures[group.name]
-        for group in report.groups
-        if group.state() is CaseState.FAILED and report.figures[group.name].rows
-    ]
+    groups = (group for several in by_page.values() for group in several)
+    failed = (report.figure(group) for group in groups if group.state() is CaseState.FAILED)
+    drawn = islice((one for one in failed if one.rows), MAIN_FAILED)
     return {
         "pages": [
             (content.page_title(groups[0]), name, groups) for name, groups in by_page.items()
         ],
-        "failed": [figure(one, report.looks, report.files) for one in failed[:MAIN_FAILED]],
+        "failed": [figure(one, report.looks, report.files) for one in drawn],
     }
 
 
 def page(report: Report, title: str, groups: Sequence[Group]) -> str:
     """Return the page of a function, or of NetPIPE."""
-    netpipe = registry.of(groups[0].case).by_protocol
+    pairs = None
+    if registry.of(groups[0].case).by_protocol:
+        pairs = [pair(report, key) for key in report.netpipe if groups[0].partition in ("", key[2])]
     return render(
         "function.html",
         title=f"{title}, {report.system}",
         scripts=report.scripts,
-        main=MAIN,
+        back=report.partition_pages.get(groups[0].partition, MAIN),
         heading=f"{title} on {report.system}",
         groups=[
             {
                 "group": group,
-                "figure": figure(report.figures[group.name], report.looks, report.files),
+                "figure": figure(report.figure(group), report.looks, report.files),
                 "findings": [one for judged in group.members for one in _findings(judged)],
                 "again": [
                     (judged, _again(judged))
@@ -67,7 +67,7 @@ def page(report: Report, title: str, groups: Sequence[Group]) -> str:
             }
             for group in groups
         ],
-        pairs=[_pair(report, pair) for pair in report.netpipe.values()] if netpipe else None,
+        pairs=pairs,
     )
 
 
@@ -102,14 +102,22 @@ def _again(judged: CaseVerdict) -> DataTable | None:
     return DataTable(("bytes", "first, µs", *numbered), rows, EVERY)
 
 
-def figure(figure: ChartFigure, looks: Looks, files: Sequence[str] = ()) -> dict[str, Any]:
-    """Return a chart as pages show it; ``files``: the suffixes of its other forms."""
-    drawn = figure.for_page(looks) if figure.rows else None
+def figure(
+    figure: ChartFigure, looks: Looks, files: Sequence[str] = (), data_of: str = ""
+) -> dict[str, Any]:
+    """Return a chart as pages show it.
+
+    ``files``: the suffixes of its other forms; ``data_of``: the chart on the page with its data.
+    """
+    drawn = figure.for_page(looks, data_of) if figure.rows else None
     made = chart(figure.title, drawn, *figure.sentences, *([figure.hint] if figure.hint else []))
-    made["missing"] = figure.missing
+    missing: dict[str, list[str]] = {}
+    for what, why in figure.missing.items():
+        missing.setdefault(why, []).append(what)
+    made |= {"notes": figure.notes, "missing": missing, "name": f"chart-{figure.name}"}
     if drawn is not None:
         made["files"] = {one.upper(): f"charts/{figure.name}.{one}" for one in files}
-        made["data"] = _data(figure)
+        made["data"] = None if data_of else figure.table or _data(figure)
     return made
 
 
@@ -128,7 +136,7 @@ def _data(figure: ChartFigure) -> DataTable:
         time = _digits(one["time_us"], 4)
         if rates:
             return f"{_digits(one['bandwidth_mbit_s'], 4)} in {time}"
-        text = f"{time} ± {_digits(one['mad_us'], 2)}"
+        text = f"{time} ± {_digits(one['mad_us'], 2)}" if one["launches"] > 1 else time
         if one["time_min_us"] is None:
             return text
         return f"{text} ({_digits(one['time_min_us'], 4)}, {_digits(one['time_avg_us'], 4)})"
@@ -153,10 +161,22 @@ def _digits(value: float, digits: int) -> str:
     return f"{float(f'{value:.{digits}g}'):.15g}"
 
 
-def netpipe_view(report: Report) -> list[list[dict[str, Any]]]:
-    """Return inter-node throughput and signature, one way; NetPIPE's page has the others."""
-    return [_pair(report, pair) for key, pair in report.netpipe.items() if key[:2] == MAIN_NETPIPE]
+def netpipe_view(report: Report, partition: str = "") -> dict[str, Any]:
+    """Return inter-node throughput and signature, one way; NetPIPE's page has the others.
+
+    ``partition``: the only one, or empty for all.
+    """
+    keys = [key for key in report.netpipe if key[:2] == MAIN_NETPIPE and partition in ("", key[2])]
+    page = next((one.page for one in report.groups if registry.of(one.case).by_protocol), "")
+    if partition:
+        page = f"{file_name('netpipe', partition)}.html"
+    return {"page": page, "pairs": [pair(report, key) for key in keys]}
 
 
-def _pair(report: Report, pair: Sequence[ChartFigure]) -> list[dict[str, Any]]:
-    return [figure(one, report.looks, report.files) for one in pair]
+def pair(report: Report, key: tuple[str, str, str]) -> list[dict[str, Any]]:
+    """Return NetPIPE's throughput and signature, which have the same data."""
+    throughput, signature = report.pair(key)
+    return [
+        figure(throughput, report.looks, report.files),
+        figure(signature, report.looks, report.files, f"chart-{throughput.name}"),
+    ]

@@ -2,32 +2,26 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from netproof.benchmarks import registry
-from netproof.comparison.compared_case import envelope_of_cases
 from netproof.criteria import Level
 from netproof.measurement.case import Case
 from netproof.measurement.curve import Curve
 from netproof.measurement.launches import median_curve, spread
 from netproof.measurement.units import mbit_s
 from netproof.present.html import content
-from netproof.present.html.charts import BANDS_AT_ONCE, ChartFigure, NotDrawn, Rows
+from netproof.present.html.charts import ChartFigure, Looks, Rows
 from netproof.present.html.content import Group
 from netproof.present.html.html import file_name
-from netproof.present.html.looks import Looks
 from netproof.site.matrix import Matrix
-from netproof.verdict.verdict import CaseVerdict, StoredResult, Verdict
+from netproof.verdict.verdict import CaseVerdict, StoredResult
 
-BAND = "Bands: the median over launches ± its MAD."
-CROWDED_BAND = "Pick a configuration to see its band, the median over launches ± its MAD."
-FLAGGED = (
-    "Flagged sizes: a cross where one failed, a question mark where it is inconclusive, a triangle"
-    " for a warning, a circle where it was flagged, but not when measured again."
-)
-"""In words, since PNG and PDF draw a line with signs that their font lacks in another font."""
-AGAIN = "Thin lines with +: measured again around the flagged sizes, a line a launch."
+BAND = "Bands: median ± MAD over launches."
+CROWDED_BAND = "Pick a configuration to see its band, median ± MAD over launches."
+AGAIN = "Thin lines with +: measured again, a line a launch."
 ENVELOPE = "Wide grey line: the envelope, the least time of any configuration."
 LINKS = (
     "Links differ here: a time is not compared with the envelope itself, but with what another"
@@ -35,6 +29,13 @@ LINKS = (
 )
 STORED = "Grey, with a day: measured by other sessions, on that day."
 ALONE = "There is no envelope: no other configuration measured the same."
+SIGNS = {
+    "failed": "cross: failed",
+    "inconclusive": "question mark: inconclusive",
+    "warning": "triangle: warning",
+    "not confirmed": "circle: not confirmed when measured again",
+}
+"""Marks in words, since PNG and PDF draw a line with signs that their font lacks in another."""
 
 _NOWHERE = "as given"
 """Stands for the switch, where it is not named."""
@@ -130,20 +131,31 @@ def flags(judged: CaseVerdict) -> Rows:
     ]
 
 
-def missing(group: Group) -> list[NotDrawn]:
+def missing(group: Group) -> dict[str, str]:
     """Return the configurations without a curve in the chart of a group, and why."""
-    found = []
+    found = {}
     for judged in group.members:
+        name = content.configuration(judged.case)
         if judged.measured is None:
-            why = "; ".join(judged.faults) or "it left no complete curve"
-            found.append(NotDrawn(content.configuration(judged.case), why))
+            found[name] = _why_not(judged)
         elif not case_points(judged):
-            name, curve = content.function_name(judged.case), judged.measured.curve
-            why = f"{name} has no time that a logarithmic axis has a place for"
+            function, curve = content.function_name(judged.case), judged.measured.curve
+            found[name] = f"{function} has no time that a logarithmic axis has a place for"
             if curve.sizes == (0,):
-                why = f"{name} has no message sizes; a call takes {curve.time_us[0]:.3g} µs"
-            found.append(NotDrawn(content.configuration(judged.case), why))
+                found[name] = (
+                    f"{function} has no message sizes; a call takes {curve.time_us[0]:.3g} µs"
+                )
     return found
+
+
+def _why_not(judged: CaseVerdict) -> str:
+    return "; ".join(judged.faults) or "it left no complete curve"
+
+
+def marked(flagged: Rows) -> list[str]:
+    """Return the sentence on the marks that a chart has, if it has any."""
+    several = [SIGNS[mark] for mark in SIGNS if any(row["mark"] == mark for row in flagged)]
+    return [f"Flagged sizes: {', '.join(several)}."] if several else []
 
 
 def over_size(
@@ -153,23 +165,25 @@ def over_size(
 
     ``others``: further sentences; ``more``: fields of the figure, its name if not by its title.
     """
-    crowded = len({row["configuration"] for row in rows}) > BANDS_AT_ONCE
-    sentences = [
-        *([] if crowded else [BAND]),
-        *others,
-        *([FLAGGED] if flagged else []),
-        *([AGAIN] if more.get("again") else []),
-    ]
-    return ChartFigure(
+    made = ChartFigure(
         name=more.pop("name", file_name(title)),
         title=f"{title}: time against message size",
         kind="time",
         rows=rows,
         flags=list(flagged),
-        sentences=tuple(sentences) if rows else (),
-        hint=CROWDED_BAND if crowded else None,
         **more,
     )
+    if not rows:
+        return made
+    spread = any(row["launches"] > 1 for row in rows)
+    sentences = [
+        *([BAND] if spread and not made.crowded else []),
+        *others,
+        *marked(flagged),
+        *([AGAIN] if made.again else []),
+    ]
+    hint = CROWDED_BAND if spread and made.crowded else None
+    return dataclasses.replace(made, sentences=tuple(sentences), hint=hint)
 
 
 def of_curves(
@@ -194,106 +208,88 @@ def of_curves(
     return over_size(title, rows, flagged), looks
 
 
-def of_time(group: Group, matrix: Matrix) -> ChartFigure:
-    """Return time over size of every configuration of a group."""
-    cases = (*group.members, *group.stored)
-    by_label = {content.label(one): one for one in cases}
-    least, unlike_links = envelope_of_cases(by_label, matrix)
-    envelope: Rows = []
-    if least is not None:
-        curve, fastest = least.curve, least.fastest
-        columns = zip(curve.sizes, curve.time_us, fastest, strict=True)
-        envelope = [
-            {"size_bytes": size, "time_us": time, "fastest": name} for size, time, name in columns
-        ]
-    rows = [row for one in cases for row in case_points(one)]
-    flagged = [row for judged in group.members for row in flags(judged)]
-    sentences = [
-        ENVELOPE if envelope else ALONE,
-        *([LINKS] if envelope and unlike_links else []),
-        *([STORED] if group.stored else []),
+def of_time(
+    group: Group, least: Mapping[int, tuple[float, str]], *, unlike_links: bool
+) -> ChartFigure:
+    """Return time over size of every configuration of a group, and the envelope of all.
+
+    ``least``: the envelope, µs and its configuration by size; ``unlike_links``: whether those of
+    the envelope cross different links.
+    """
+    envelope: Rows = [
+        {"size_bytes": size, "time_us": time, "fastest": name}
+        for size, (time, name) in least.items()
     ]
+    rows = [row for one in (*group.members, *group.stored) for row in case_points(one)]
     return over_size(
         group.title,
         rows,
-        flagged,
-        sentences,
+        [row for judged in group.members for row in flags(judged)],
+        [ENVELOPE if envelope else ALONE, *([STORED] if group.stored else [])],
         name=group.name,
-        missing=tuple(missing(group)),
-        envelope=tuple(envelope),
-        again=tuple(again(group)) if rows else (),
+        notes=(LINKS,) if envelope and unlike_links else (),
+        missing=missing(group),
+        envelope=envelope,
+        again=again(group) if rows else [],
     )
 
 
-def of_netpipe(verdict: Verdict, matrix: Matrix) -> dict[tuple[str, str, str], list[ChartFigure]]:
-    """Return throughput and signature of each (path, direction, partition), TCP with MPI."""
-    several: dict[tuple[str, str, str], list[CaseVerdict]] = {}
-    for judged in verdict.cases:
-        case = judged.case
-        if registry.of(case).by_protocol:
-            key = (case.path, case.direction, case.partition)
-            several.setdefault(key, []).append(judged)
-    found = {}
-    for (path, direction, partition), members in several.items():
-        lines = {
-            judged.measured.line_rate_mb_s
-            for judged in members
-            if judged.measured is not None and judged.measured.line_rate_mb_s is not None
-        }
-        where = f"{partition}, NetPIPE {content.variant(members[0].case)}"
-        marked = [_by_protocol(row) for judged in members for row in flags(judged)]
-        sentences = []
-        here = matrix.partitions.get(partition)
-        if not lines and path == "inside":
-            sentences.append("Inside a node messages cross no link, so there is no line rate.")
-        elif not lines:
-            sentences.append("No line rate is drawn: none is known for what was measured.")
-        else:
-            if here is not None and here.line_rate_from_bytes > 0:
-                sentences.append(
-                    f"Below {here.line_rate_from_bytes} bytes short bursts pass above the line"
-                    " rate, the site says: no peak is among them."
-                )
-            sentences += map(_share, members)
-        sentences += [FLAGGED] if marked else []
-        absent = {
-            f"{judged.case.environment}, {content.function_name(judged.case)}": judged.faults
+def of_netpipe(
+    key: tuple[str, str, str], members: Sequence[CaseVerdict], matrix: Matrix
+) -> list[ChartFigure]:
+    """Return throughput and signature of a path, direction and partition, TCP with MPI."""
+    path, direction, partition = key
+    rates = {
+        judged.measured.line_rate_mb_s
+        for judged in members
+        if judged.measured is not None and judged.measured.line_rate_mb_s is not None
+    }
+    where = f"{partition}, NetPIPE {content.variant(members[0].case)}"
+    flagged = [_by_protocol(row) for judged in members for row in flags(judged)]
+    here, notes = matrix.partitions.get(partition), []
+    if rates:
+        notes = list(map(_share, members))
+        if here is not None and here.line_rate_from_bytes > 0:
+            notes.append(
+                f"Below {here.line_rate_from_bytes} bytes short bursts pass above the line"
+                " rate, the site says: no peak is among them."
+            )
+    elif path == "inside":
+        notes = ["Inside a node messages cross no link, so there is no line rate."]
+    else:
+        notes = ["No line rate is drawn: none is known for what was measured."]
+    name = file_name("netpipe", path, direction, partition)
+    throughput = ChartFigure(
+        name=f"{name}-throughput",
+        title=f"{where}: throughput",
+        kind="throughput",
+        rows=[_by_protocol(row) for judged in members for row in case_points(judged)],
+        flags=flagged,
+        sentences=tuple(marked(flagged)),
+        notes=tuple(notes),
+        missing={
+            f"{judged.case.environment} {content.function_name(judged.case)}": _why_not(judged)
             for judged in members
             if judged.measured is None
-        }
-        name = file_name("netpipe", path, direction, partition)
-        found[path, direction, partition] = [
-            ChartFigure(
-                name=f"{name}-{kind}",
-                title=f"{where}: {title}",
-                kind=kind,
-                rows=[_by_protocol(row) for judged in members for row in case_points(judged)],
-                flags=marked,
-                sentences=tuple(sentences),
-                missing=tuple(
-                    # The reasons are shown once, since both charts stand side by side.
-                    NotDrawn(
-                        curve,
-                        ("; ".join(faults) or "it left no complete curve")
-                        if kind == "throughput"
-                        else "as in the throughput",
-                    )
-                    for curve, faults in absent.items()
-                ),
-                lines=tuple(
-                    {
-                        "line_rate_mbit_s": mbit_s(rate),
-                        "label": f"line rate {mbit_s(rate):.1f} Mbit/s ({rate:.1f} MB/s)",
-                    }
-                    for rate in sorted(lines)
-                ),
-            )
-            for kind, title in (
-                ("throughput", "throughput"),
-                ("signature", "signature, throughput against time"),
-            )
-        ]
-    return found
+        },
+        lines=[
+            {
+                "line_rate_mbit_s": mbit_s(rate),
+                "label": f"line rate {mbit_s(rate):.1f} Mbit/s ({rate:.1f} MB/s)",
+            }
+            for rate in sorted(rates)
+        ],
+    )
+    signature = dataclasses.replace(
+        throughput,
+        name=f"{name}-signature",
+        title=f"{where}: signature, throughput against time",
+        kind="signature",
+        # Both charts stand side by side, and the first has what both share.
+        notes=(),
+        missing={},
+    )
+    return [throughput, signature]
 
 
 def _by_protocol(row: dict[str, Any]) -> dict[str, Any]:

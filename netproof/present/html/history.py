@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-import altair as alt
 import vl_convert
-from altair.utils.schemapi import debug_mode
 
 from netproof.errors import NetproofError
 from netproof.history.changes import ChangeKind
@@ -21,8 +19,16 @@ from netproof.history.history_verdict import (
     confidence,
 )
 from netproof.history.series import Series
-from netproof.present.html.charts import FILE_LINE, FILE_WIDTH, file_title, specification, tips
-from netproof.present.html.looks import FILE
+from netproof.present.html.charts import (
+    FILE,
+    FILE_LINE,
+    FILE_WIDTH,
+    VEGA_LITE,
+    file_title,
+    quantity,
+    specification,
+    tips,
+)
 
 FORMATS = (".html", ".svg", ".png", ".pdf")
 
@@ -34,8 +40,6 @@ _LABEL_PX = 13
 _LABELS = 3
 """Lines over which labels of nearby changes are spread."""
 _PIXELS = 2
-_VEGA_LITE = ".".join(alt.SCHEMA_VERSION.lstrip("v").split(".")[:2])
-
 _WORDS = {True: "worse", False: "better"}
 _DASHES = {"worse": [1, 0], "better": [7, 3], "bad night": [2, 2]}
 
@@ -57,7 +61,7 @@ def write(verdict: HistoryVerdict, path: Path) -> None:
     drawn = chart(verdict, verdict.nights.series)
     convert = getattr(vl_convert, f"vegalite_to_{path.suffix[1:]}")
     options = {".html": {"bundle": True}, ".png": {"scale": _PIXELS}}.get(path.suffix, {})
-    made = convert(drawn, vl_version=_VEGA_LITE, **options)
+    made = convert(drawn, vl_version=VEGA_LITE, **options)
     path.write_bytes(made.encode() if isinstance(made, str) else made)
 
 
@@ -77,19 +81,29 @@ def chart(verdict: HistoryVerdict, several: Sequence[Series]) -> dict[str, Any]:
     heading = "What was measured, session by session"
     lines = [line for sentence in sentences for line in textwrap.wrap(sentence, FILE_LINE)]
     days = [_moment(sessions[0]), _moment(sessions[-1])]
-    x = alt.X(
-        "began:T",
-        scale=alt.Scale(type="utc", domain=days, nice=False, padding=8),
-        axis=alt.Axis(title=None, grid=False, labelOverlap=True, labelSeparation=8, tickCount=10),
-    )
-    with debug_mode(False):
-        panels = [_panel(verdict, one, x) for one in several]
-        drawn = alt.vconcat(*panels, spacing=14).resolve_scale(x="shared")
+    x = {
+        "field": "began",
+        "type": "temporal",
+        "scale": {"type": "utc", "domain": days, "nice": False, "padding": 8},
+        "axis": {
+            **{"title": None, "grid": False, "tickCount": 10},
+            **{"labelOverlap": True, "labelSeparation": 8},
+        },
+    }
+    drawn = {
+        "vconcat": [_panel(verdict, one, x) for one in several],
+        "spacing": 14,
+        "resolve": {"scale": {"x": "shared"}},
+    }
     title = file_title(heading, lines)
-    return specification(drawn, heading, {}, FILE, title=title, background="#ffffff")
+    return specification(drawn, heading, {}, "file", title=title, background=FILE["paper"])
 
 
-def _panel(verdict: HistoryVerdict, one: Series, x: alt.X) -> alt.LayerChart:
+def _layer(rows: Sequence[Any], mark: Mapping[str, Any], **channels: Any) -> dict[str, Any]:
+    return {"data": {"values": list(rows)}, "mark": mark, "encoding": channels}
+
+
+def _panel(verdict: HistoryVerdict, one: Series, x: dict[str, Any]) -> dict[str, Any]:
     sessions, unit = verdict.nights.sessions, one.quantity.unit
 
     def values(nights: Sequence[float | None], heading: str) -> tuple[list[dict[str, Any]], Any]:
@@ -110,36 +124,30 @@ def _panel(verdict: HistoryVerdict, one: Series, x: alt.X) -> alt.LayerChart:
         }
         for level in verdict.levels(one)
     ]
-    y = alt.Y(
-        "value:Q",
-        scale=alt.Scale(zero=False, nice=True),
-        title=f"{one.quantity.title}{', ' if unit else ''}{unit}",
-    )
+    heading = f"{one.quantity.title}{', ' if unit else ''}{unit}"
+    y = quantity("value", heading, scale={"zero": False, "nice": True})
     layers = []
     if levels:
-        spans = alt.Chart(alt.Data(values=levels))
+        band = {"type": "rect", "color": FILE["faint"], "opacity": 0.16}
+        rule = {"type": "rule", "color": FILE["faint"], "strokeWidth": 1.5}
+        until, low = {"field": "until"}, {**y, "field": "low"}
         layers += [
-            spans.mark_rect(color=FILE.faint, opacity=0.16).encode(
-                x, alt.X2("until:T"), alt.Y("low:Q"), alt.Y2("high:Q")
-            ),
-            spans.mark_rule(color=FILE.faint, strokeWidth=1.5).encode(x, alt.X2("until:T"), y),
+            _layer(levels, band, x=x, x2=until, y=low, y2={"field": "high"}),
+            _layer(levels, rule, x=x, x2=until, y=y),
         ]
     rows, tooltip = values(one.values, "session")
-    base = alt.Chart(alt.Data(values=rows))
+    blue = FILE["series"][0]
+    point = {"type": "point", "color": blue, "filled": True, "size": 26, "opacity": 1}
     layers += [
-        base.mark_line(color=FILE.series[0], strokeWidth=1.6).encode(x, y),
-        base.mark_point(color=FILE.series[0], filled=True, size=26, opacity=1).encode(
-            x, y, tooltip=tooltip
-        ),
+        _layer(rows, {"type": "line", "color": blue, "strokeWidth": 1.6}, x=x, y=y),
+        _layer(rows, point, x=x, y=y, tooltip=tooltip),
     ]
     unsure, tooltip = values(one.inconclusive, "inconclusive in")
     if unsure:
         # Beside the line, which goes only through points that count.
-        layers.append(
-            alt.Chart(alt.Data(values=unsure))
-            .mark_text(text="?", fontSize=13, fontWeight="bold", color=FILE.inconclusive)
-            .encode(x, y, tooltip=tooltip)
-        )
+        mark = {"type": "text", "text": "?", "fontSize": 13, "fontWeight": "bold"}
+        mark["color"] = FILE["inconclusive"]
+        layers.append(_layer(unsure, mark, x=x, y=y, tooltip=tooltip))
     shifts = sorted(
         (
             shift
@@ -151,24 +159,22 @@ def _panel(verdict: HistoryVerdict, one: Series, x: alt.X) -> alt.LayerChart:
     for number, shift in enumerate(shifts):
         layers += _mark(verdict, shift, x, number % _LABELS)
     case = one.case
-    title = alt.TitleParams(
-        f"{case.partition} {case.environment} {case.what()}: {one.quantity.title}",
-        anchor="start",
-        frame="group",
-        fontSize=12,
-        fontWeight="normal",
-        color=FILE.text,
-        offset=6,
-    )
-    return alt.layer(*layers).properties(width=FILE_WIDTH, height=HEIGHT, title=title)
+    title = {
+        "text": f"{case.partition} {case.environment} {case.what()}: {one.quantity.title}",
+        **{"anchor": "start", "frame": "group", "fontSize": 12, "fontWeight": "normal"},
+        **{"color": FILE["text"], "offset": 6},
+    }
+    return {"layer": layers, "width": FILE_WIDTH, "height": HEIGHT, "title": title}
 
 
-def _mark(verdict: HistoryVerdict, shift: Shift, x: alt.X, line: int) -> list[alt.Chart]:
+def _mark(
+    verdict: HistoryVerdict, shift: Shift, x: Mapping[str, Any], line: int
+) -> list[dict[str, Any]]:
     """Return a rule where the change begins, and its label above the chart."""
     change = shift.change
     bad = change.kind is ChangeKind.BAD_NIGHT
     word = "bad night" if bad else _WORDS[shift.worse]
-    colour = {"worse": FILE.failed, "better": FILE.series[2], "bad night": FILE.warning}[word]
+    colours = {"worse": FILE["failed"], "better": FILE["series"][2], "bad night": FILE["warning"]}
     stored = verdict.nights.sessions[change.index]
     state = "" if bad else f", {shift.state}"
     text = (
@@ -176,21 +182,18 @@ def _mark(verdict: HistoryVerdict, shift: Shift, x: alt.X, line: int) -> list[al
         f" ({confidence(change.p_value)})"
     )
     row: dict[str, Any] = {"began": _moment(stored), "text": text, "session": stored.name}
-    base = alt.Chart(alt.Data(values=[row]))
     late = change.index > len(verdict.nights.sessions) / 2
     quiet = shift.state not in (SeriesState.OPEN, SeriesState.BAD_NIGHT)
+    rule = {"type": "rule", "color": colours[word], "strokeDash": _DASHES[word]}
+    rule |= {"strokeWidth": 1.8, "opacity": 0.55 if quiet else 1}
+    label = {"type": "text", "color": colours[word], "fontSize": 10.5, "baseline": "bottom"}
+    label |= {"align": "right" if late else "left", "dx": 4 if late else -4}
+    label["dy"] = -2 - _LABEL_PX * line
+    tooltip = tips(text="change", session="session")
+    text_channel = {"field": "text", "type": "nominal"}
     return [
-        base.mark_rule(
-            color=colour, strokeDash=_DASHES[word], strokeWidth=1.8, opacity=0.55 if quiet else 1
-        ).encode(x, tooltip=[alt.Tooltip("text:N", title="change"), "session:N"]),
-        base.mark_text(
-            align="right" if late else "left",
-            baseline="bottom",
-            dx=4 if late else -4,
-            dy=-2 - _LABEL_PX * line,
-            fontSize=10.5,
-            color=colour,
-        ).encode(x, y=alt.value(0), text="text:N"),
+        _layer([row], rule, x=x, tooltip=tooltip),
+        _layer([row], label, x=x, y={"value": 0}, text=text_channel),
     ]
 
 

@@ -54,14 +54,16 @@ def script_json(value: Any) -> Markup:
 def chart(title: str, specification: dict[str, Any] | None, *sentences: str) -> dict[str, Any]:
     """Return what the templates show of a chart; ``specification``: None without a curve.
 
-    ``missing``: curves not drawn, and why; ``files``: other forms of it, by their names; ``data``:
-    its table.
+    ``name``: of its data's element; ``missing``: curves not drawn, by the reason; ``files``: other
+    forms of it, by their names; ``notes`` and ``data``, its table: on request.
     """
     return {
+        "name": "",
         "title": title,
         "specification": None if specification is None else script_json(specification),
         "sentences": sentences,
-        "missing": (),
+        "notes": (),
+        "missing": {},
         "files": {},
         "data": None,
     }

@@ -5,10 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-import altair as alt
-
 from netproof.experiments.load import Loaded, LoadFindings, Statistic
-from netproof.present.html.charts import dots, tips
+from netproof.present.html.charts import dots, tips, word
 from netproof.present.html.html import answers_page, chart, file_name
 from netproof.present.load import answer
 
@@ -51,9 +49,11 @@ def _chart(rows: list[dict[str, Any]]) -> dict[str, Any]:
         low=("from", number),
         high=("to", number),
     )
-    y = alt.Y("what:N", title=None, sort=None, axis=alt.Axis(labelLimit=300))
-    colour = alt.Color("where:N", title="where")
-    x_title = "times as long as alone (mean)"
-    made = dots("factors", title, rows, x_title, tooltip, y, colour, alt.YOffset("where:N"))
+    channels = {
+        "y": word("what", sort=None, axis={"labelLimit": 300}),
+        "yOffset": word("where"),
+        "color": word("where", "where"),
+    }
+    made = dots(title, rows, "times as long as alone (mean)", tooltip, channels)
     caption = "A line is the 95 % interval over rounds; at 1 the network shows no impact."
     return chart(title, made, caption)

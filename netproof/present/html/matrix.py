@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from netproof.benchmarks import registry
@@ -13,23 +13,22 @@ from netproof.present.html.material import Report
 from netproof.verdict.verdict import CaseVerdict, StoredResult
 
 
-def view(report: Report, by_page: Mapping[str, Sequence[Group]]) -> dict[str, Any]:
+def view(report: Report, groups: Sequence[Group]) -> dict[str, Any]:
     """Return scores by switch and ranks against libraries, for each function.
 
     ``baseline``: of the scores, None where there are no scores; ``stored``: whether other sessions
     measured some.
     """
     functions: dict[str, list[Group]] = {}
-    for groups in by_page.values():
-        for group in groups:
-            functions.setdefault(group.function, []).append(group)
+    for group in groups:
+        functions.setdefault(group.function, []).append(group)
     return {
         "baseline": report.judged.matrix.baseline,
         "legend": ", ".join(
             f"{state.sign} {state.word}" for state in CaseState if state is not CaseState.PASSED
         ),
         "stored": report.looks.stored,
-        "functions": [_function(report, name, groups) for name, groups in functions.items()],
+        "functions": [_function(report, name, several) for name, several in functions.items()],
     }
 
 
@@ -38,28 +37,29 @@ def _function(report: Report, function: str, groups: Sequence[Group]) -> dict[st
 
     A switch's rows stand together: each a group with a cell for each library, None without a case.
     """
-    cells = {
-        (one.case.environment, content.switch(one), group.name): one
-        for group in groups
-        for one in (*group.members, *group.stored)
-    }
-    environments = [
-        name for name in report.looks.environments if any(key[0] == name for key in cells)
-    ]
     # Paper and telephones are narrow, and there are more switches and ranks than libraries.
-    switches = {
-        partition: [
-            (group, [_cell(cells.get((name, partition, group.name))) for name in environments])
-            for group in groups
-            if any(key[1:] == (partition, group.name) for key in cells)
-        ]
-        for partition in report.looks.partitions
-    }
+    switches: dict[str, list[tuple[Group, dict[str, CaseVerdict | StoredResult]]]] = {}
+    present: set[str] = set()
+    for group in groups:
+        rows: dict[str, dict[str, CaseVerdict | StoredResult]] = {}
+        for one in (*group.members, *group.stored):
+            rows.setdefault(content.switch(one), {})[one.case.environment] = one
+            present.add(one.case.environment)
+        for partition, cells in rows.items():
+            switches.setdefault(partition, []).append((group, cells))
+    environments = [name for name in report.looks.environments if name in present]
     return {
         "function": function,
         "by": "path" if registry.of(groups[0].case).by_protocol else "ranks",
         "environments": environments,
-        "switches": switches,
+        "switches": {
+            partition: [
+                (group, [_cell(cells.get(name)) for name in environments])
+                for group, cells in switches[partition]
+            ]
+            for partition in report.looks.partitions
+            if partition in switches
+        },
         "caption": _sizes_compared(groups),
     }
 
@@ -91,7 +91,7 @@ def _cell(one: CaseVerdict | StoredResult | None) -> dict[str, Any] | None:
         "sign": "" if stored or state is CaseState.PASSED else state.sign,
         "shown": shown,
         "below": below,
-        "title": "; ".join([*reasons, *([score.why] if score is not None else [])]),
+        "title": "; ".join(reasons),
     }
 
 

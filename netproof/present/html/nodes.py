@@ -6,9 +6,8 @@ from collections import defaultdict
 from typing import Any
 
 from netproof.pairs.accusation import State
-from netproof.present.html.html import chart
+from netproof.present.html.curves import figure
 from netproof.present.html.material import Report
-from netproof.present.html.pair_map import PairMap
 from netproof.present.tables import DataTable
 from netproof.present.traffic import NOT_KNOWN, sent_again
 from netproof.present.wording import counted
@@ -23,23 +22,21 @@ NONE = "–"
 _HEAD = ("node", "rounds of pairs", "effect", "what differs", "interfaces", "sent again")
 
 
-def view(report: Report) -> list[tuple[str, list[dict[str, Any]], DataTable | None, str]]:
-    """Return the partitions with known nodes, in the site's order: maps, table, what is left."""
+def view(
+    report: Report, only: str = ""
+) -> list[tuple[str, list[dict[str, Any]], DataTable | None, str]]:
+    """Return the partitions with known nodes, in the site's order: maps, table, what is left.
+
+    ``only``: the only partition, or empty for all.
+    """
     found = []
-    for partition in report.judged.matrix.partitions:
-        maps = [_figure(report, one) for one in report.maps.get(partition, ()) if one.rows]
+    for partition in [only] if only else report.judged.matrix.partitions:
+        several = report.maps.get(partition, ())
+        maps = [figure(one, report.looks, report.files) for one in several]
         nodes, left = _table(report.judged.verdict, partition)
         if maps or nodes is not None:
             found.append((partition, maps, nodes, left))
     return found
-
-
-def _figure(report: Report, one: PairMap) -> dict[str, Any]:
-    return {
-        **chart(one.title, one.for_page(report.looks), *one.sentences),
-        "files": {suffix.upper(): f"charts/{one.name}.{suffix}" for suffix in report.files},
-        "data": one.table(),
-    }
 
 
 def _table(verdict: Verdict, partition: str) -> tuple[DataTable | None, str]:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
+from typing import Any
 
 from netproof.present import cpu
 from netproof.present.html import (
@@ -18,61 +19,83 @@ from netproof.present.html import (
 )
 from netproof.present.html.content import Group
 from netproof.present.html.html import render
-from netproof.present.html.material import MAIN, Report, stated
-from netproof.verdict.exit_status import FAILED, INCONCLUSIVE, PASSED
-from netproof.verdict.explain import cpu_rows
+from netproof.present.html.material import MAIN, STUDIES, Report, stated
+from netproof.verdict.explain import CpuRows, cpu_rows
+
+Part = tuple[str, str, Any]
+"""Anchor, title, and the view of its template."""
 
 
-def pages(report: Report) -> dict[str, str]:
-    """Return every page of a report by its file."""
+def pages(report: Report) -> Iterator[tuple[str, str]]:
+    """Yield every page of a report: its file and its text."""
     by_page = content.pages(report.groups)
-    judged = report.judged.verdict
-    word = {PASSED: "passed", FAILED: "failed", INCONCLUSIVE: "not judged whole"}[judged.status]
-    if judged.inconclusive:
-        word = "inconclusive"
-    made = {MAIN: _main(report, f"{report.system}: {word}", by_page)}
+    costs = cpu_rows(report.judged.verdict)
+    yield MAIN, _main(report, by_page, costs)
+    for partition, name in report.partition_pages.items():
+        several = {
+            page: groups for page, groups in by_page.items() if groups[0].partition == partition
+        }
+        rows = tuple(row for row in costs.rows if row.case.partition == partition)
+        parts = _results(report, several, CpuRows(rows, {}), partition)
+        yield name, _page(report, partition, f"{partition} on {report.system}", "", parts, MAIN)
+    if report.partition_pages:
+        title = "Compared with earlier studies"
+        parts = [("studies", title, study_page.view(report))]
+        yield STUDIES, _page(report, title, f"{report.system} and earlier studies", "", parts, MAIN)
     for name, groups in by_page.items():
-        made[name] = curves.page(report, content.page_title(groups[0]), groups)
+        yield name, curves.page(report, content.page_title(groups[0]), groups)
     if report.against is not None:
-        made[report.against_page] = switch.page(report, report.against)
-    return made
+        yield report.against_page, switch.page(report, report.against)
 
 
-def _main(report: Report, title: str, by_page: Mapping[str, Sequence[Group]]) -> str:
-    """Return the main page: its parts, each with anchor, title and the view of its template."""
+def _main(report: Report, by_page: Mapping[str, Sequence[Group]], costs: CpuRows) -> str:
+    """Return the main page; of very many cases, with a link to each partition's page."""
     judged = report.judged.verdict
-    costs = cpu_rows(judged)
-    parts = [("verdict", "Verdict", verdict.view(report))]
+    parts: list[Part] = [("verdict", "Verdict", verdict.view(report))]
     if report.against is not None:
         parts.append(("switch", f"Switch {report.against.partition}", report))
     if judged.alongside is not None:
         parts.append(("alongside", "Compared with", judged.alongside))
-    of_nodes = nodes.view(report)
-    if of_nodes:
-        parts.append(("nodes", "Nodes", of_nodes))
-    parts += [
-        ("matrix", "Matrix", matrix.view(report, by_page)),
-        ("curves", "Curves", curves.view(report, by_page)),
-        ("netpipe", "NetPIPE", curves.netpipe_view(report)),
-    ]
-    if costs.rows:
-        parts.append(("cpu", "What it costs the CPU", cpu.view(costs)))
-    parts += [
-        ("studies", "Compared with earlier studies", study_page.view(report)),
-        ("provenance", "Provenance, and how to repeat it", provenance.view(report)),
-    ]
+    if not report.partition_pages:
+        parts += _results(report, by_page, costs)
+        parts.append(("studies", "Compared with earlier studies", study_page.view(report)))
+    parts.append(("provenance", "Provenance, and how to repeat it", provenance.view(report)))
     info, labels = report.judged.session.info, report.judged.session.labels()
     start, end = (_time(stated(info, key)) for key in ("time_start", "time_end"))
     when = f"Measured from {start} to {end}, started on {stated(info, 'hostname')}"
     if labels:
         when += f"; labelled {', '.join(f'{key}={value}' for key, value in labels.items())}"
+    title = f"{report.system}: {verdict.state_of(judged)[1].lower()}"
+    return _page(report, title, f"Cluster interconnect of {report.system}", when, parts)
+
+
+def _results(
+    report: Report, by_page: Mapping[str, Sequence[Group]], costs: CpuRows, partition: str = ""
+) -> list[Part]:
+    """Return the parts on what was measured, of one partition, or of all where it is empty."""
+    of_nodes = nodes.view(report, partition)
+    groups = [group for several in by_page.values() for group in several]
+    netpipe = curves.netpipe_view(report, partition)
+    parts: list[Part] = [("nodes", "Nodes", of_nodes)] if of_nodes else []
+    parts += [
+        ("matrix", "Matrix", matrix.view(report, groups)),
+        ("curves", "Curves", curves.view(report, by_page)),
+        ("netpipe", "NetPIPE", netpipe),
+    ]
+    return [*parts, *([("cpu", "What it costs the CPU", cpu.view(costs))] if costs.rows else [])]
+
+
+def _page(
+    report: Report, title: str, heading: str, when: str, parts: Sequence[Part], back: str = ""
+) -> str:
     return render(
         "index.html",
         title=title,
         scripts=report.scripts,
-        system=report.system,
+        heading=heading,
         when=when,
         parts=parts,
+        back=back,
     )
 
 

@@ -3,26 +3,12 @@
 from __future__ import annotations
 
 import statistics
-import textwrap
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from functools import cached_property
 from typing import Any
 
-import altair as alt
-from altair.utils.schemapi import debug_mode
-
-from netproof.present.html.charts import (
-    FILE_LINE,
-    NotDrawn,
-    Rows,
-    file_title,
-    specification,
-    tips,
-)
+from netproof.present.html.charts import ChartFigure, Rows, tips
 from netproof.present.html.html import file_name
-from netproof.present.html.looks import FILE, PAGE, Ink, Looks
 from netproof.present.tables import DataTable
 from netproof.session.pair_rounds import PairRounds
 from netproof.site.pair_settings import PairQuantity
@@ -56,140 +42,7 @@ _WORDS = {
 }
 
 
-@dataclass(frozen=True)
-class PairMap:
-    """Medians over launches of each pair of nodes, while others measured.
-
-    ``rows``: two for each pair, one for each side of the diagonal; ``nodes``: in the order in which
-    they are drawn; ``groups``: those of more nodes than are drawn, in order, by name. It has the
-    members of ``ChartFigure`` that pages and files use.
-    """
-
-    name: str
-    title: str
-    quantity: PairQuantity
-    nodes: tuple[str, ...]
-    rows: Rows
-    sentences: tuple[str, ...]
-    hint: str | None = None
-    missing: tuple[NotDrawn, ...] = ()
-    flags: tuple[dict[str, Any], ...] = ()
-    envelope: tuple[dict[str, Any], ...] = ()
-    again: tuple[dict[str, Any], ...] = ()
-    groups: Mapping[str, Sequence[str]] = field(default_factory=dict)
-
-    @cached_property
-    def cells(self) -> Rows:
-        """What is drawn: the rows, or of each two groups the median and the slowest pair."""
-        if not self.groups:
-            return self.rows
-        group = {node: name for name, nodes in self.groups.items() for node in nodes}
-        pairs: dict[tuple[str, str], list[dict[str, Any]]] = defaultdict(list)
-        for row in self.rows:
-            pairs[group[row["node"]], group[row["partner"]]].append(row)
-        found = []
-        for (one, other), several in pairs.items():
-            slowest = self._slowest(several)[0]
-            found.append(
-                {
-                    "node": one,
-                    "partner": other,
-                    "value": statistics.median(row["value"] for row in several),
-                    "pairs": len({row["configuration"] for row in several}),
-                    "slowest": slowest["configuration"],
-                    "slowest_value": slowest["value"],
-                }
-            )
-        return found
-
-    def _slowest(self, rows: Rows) -> Rows:
-        late = self.quantity is PairQuantity.LATENCY
-        return sorted(rows, key=lambda row: row["value"], reverse=late)
-
-    def chart(self) -> alt.LayerChart:
-        """Return the chart, square."""
-        unit, drawn_nodes = _UNITS[self.quantity], list(self.groups or self.nodes)
-        count = len(drawn_nodes)
-        labels = alt.Axis(labels=count <= NAMED_UP_TO, ticks=False, title=None, labelAngle=-90)
-        x = alt.X("node:N", sort=drawn_nodes, axis=labels, scale=alt.Scale(paddingInner=0.04))
-        y = alt.Y(
-            "partner:N",
-            sort=drawn_nodes,
-            axis=alt.Axis(labels=count <= NAMED_UP_TO, ticks=False, title=None),
-            scale=alt.Scale(paddingInner=0.04),
-        )
-        base = alt.Chart(alt.NamedData(PAIRS))
-        # Slow is dark, for latency and rate.
-        scale = alt.Scale(
-            scheme="viridis", reverse=self.quantity is PairQuantity.LATENCY, domain=self.domain()
-        )
-        number = ",.4~r"
-        if self.groups:
-            tooltip = tips(
-                node="node",
-                partner="with",
-                value=(f"median {unit}", number),
-                pairs=("pairs", "d"),
-                slowest="slowest pair",
-                slowest_value=(f"its {unit}", number),
-            )
-        else:
-            tooltip = tips(
-                node="node", partner="with", value=(unit, number), launches=("launches", "d")
-            )
-        drawn = [
-            base.mark_rect().encode(x, y, alt.Color("value:Q", title=unit, scale=scale), tooltip)
-        ]
-        if count <= NUMBERED_UP_TO:
-            middle = statistics.median(row["value"] for row in self.cells)
-            dark = "<" if self.quantity is PairQuantity.RATE else ">"
-            colour = alt.condition(
-                f"datum.value {dark} {middle * (0.9 if dark == '<' else 1.1)}",
-                alt.value("#ffffff"),
-                alt.value("#000000"),
-            )
-            text = alt.Text("value:Q", format=",.3~r")
-            drawn.append(base.mark_text(fontSize=10).encode(x, y, text, color=colour))
-        side = min(max(_CELL * count, _LEAST), _MOST)
-        return alt.layer(*drawn).properties(width=side, height=side)
-
-    def domain(self) -> list[float]:
-        """Return the range of colours: all figures, and some room, so that noise is not dark."""
-        values = [row["value"] for row in self.cells]
-        middle = statistics.median(values)
-        if self.quantity is PairQuantity.RATE:
-            return [min(*values, middle * (1 - ROOM)), max(values)]
-        return [min(values), max(*values, middle / (1 - ROOM))]
-
-    def for_page(self, looks: Looks) -> dict[str, Any]:
-        """Return the Vega-Lite specification for a page; no look of a session is in it."""
-        return self._specification(PAGE)
-
-    def for_file(self, looks: Looks) -> dict[str, Any]:
-        """Return the Vega-Lite specification for a file, with its title within."""
-        title = file_title(self.title, textwrap.wrap(" ".join(self.sentences), FILE_LINE))
-        return self._specification(FILE, title=title, background="#ffffff")
-
-    def _specification(self, ink: Ink, **properties: Any) -> dict[str, Any]:
-        with debug_mode(False):
-            drawn = self.chart()
-        return specification(drawn, self.title, {PAIRS: self.cells}, ink, **properties)
-
-    def table(self) -> DataTable:
-        """Return the pairs, the slowest first."""
-        slow = self._slowest([row for row in self.rows if row["first"]])
-        rows = tuple(
-            (row["configuration"], f"{row['value']:.4g}", str(row["launches"]))
-            for row in slow[:LISTED]
-        )
-        caption = "the slowest first"
-        if len(slow) > LISTED:
-            caption = f"the {LISTED} slowest of {len(slow)} pairs"
-        head = ("pair", _UNITS[self.quantity], "launches")
-        return DataTable(head, rows, (1, 2), caption)
-
-
-def of_rounds(rounds: PairRounds) -> tuple[PairMap, ...]:
+def of_rounds(rounds: PairRounds) -> tuple[ChartFigure, ...]:
     """Return a map of the rate and one of the latency; none if no pair measured among others."""
     values: dict[PairQuantity, dict[tuple[str, str], list[float]]] = {
         quantity: defaultdict(list) for quantity in _UNITS
@@ -215,19 +68,110 @@ def of_rounds(rounds: PairRounds) -> tuple[PairMap, ...]:
     elif rounds.leaves:
         sentences.append("Nodes stand leaf switch by leaf switch.")
     where = f"{rounds.partition} {rounds.environment}"
-    return tuple(
-        PairMap(
-            file_name("pairs", quantity, rounds.partition, rounds.environment),
-            f"{where}, rounds of pairs: {_WORDS[quantity]} of each pair of {of_what}",
-            quantity,
-            nodes,
-            _rows(several, sizes[quantity]),
-            tuple(sentences),
-            groups=groups,
+    made = []
+    for quantity, several in values.items():
+        if not several:
+            continue
+        title = f"{where}, rounds of pairs: {_WORDS[quantity]} of each pair of {of_what}"
+        rows = _rows(several, sizes[quantity])
+        drawn = _drawn(quantity, _cells(quantity, rows, groups), list(groups or nodes), title)
+        made.append(
+            ChartFigure(
+                file_name("pairs", quantity, rounds.partition, rounds.environment),
+                title,
+                "pairs",
+                rows,
+                sentences=tuple(sentences),
+                drawn=drawn,
+                table=_table(quantity, rows),
+            )
         )
-        for quantity, several in values.items()
-        if several
+    return tuple(made)
+
+
+def _cells(quantity: PairQuantity, rows: Rows, groups: Mapping[str, Sequence[str]]) -> Rows:
+    """Return what is drawn: the rows, or of each two groups the median and the slowest pair."""
+    if not groups:
+        names = ("node", "partner", "value", "launches")
+        return [{name: row[name] for name in names} for row in rows]
+    group = {node: name for name, nodes in groups.items() for node in nodes}
+    pairs: dict[tuple[str, str], list[dict[str, Any]]] = defaultdict(list)
+    for row in rows:
+        pairs[group[row["node"]], group[row["partner"]]].append(row)
+    found = []
+    for (one, other), several in pairs.items():
+        slowest = _slowest(quantity, several)[0]
+        found.append(
+            {
+                "node": one,
+                "partner": other,
+                "value": statistics.median(row["value"] for row in several),
+                "pairs": len({row["configuration"] for row in several}),
+                "slowest": slowest["configuration"],
+                "slowest_value": slowest["value"],
+            }
+        )
+    return found
+
+
+def _slowest(quantity: PairQuantity, rows: Rows) -> Rows:
+    late = quantity is PairQuantity.LATENCY
+    return sorted(rows, key=lambda row: row["value"], reverse=late)
+
+
+def _drawn(quantity: PairQuantity, cells: Rows, names: list[str], title: str) -> dict[str, Any]:
+    """Return the specification of the chart, square; ``names``: of nodes or groups, in order."""
+    unit, number, late = _UNITS[quantity], ",.4~r", quantity is PairQuantity.LATENCY
+    axis = {"labels": len(names) <= NAMED_UP_TO, "ticks": False, "title": None, "labelAngle": -90}
+    common = {"type": "nominal", "sort": names, "scale": {"paddingInner": 0.04}}
+    middle = statistics.median(row["value"] for row in cells)
+    # Slow is dark, for latency and rate; with some room, so that noise is not.
+    low, high = min(row["value"] for row in cells), max(row["value"] for row in cells)
+    domain = (
+        [low, max(high, middle / (1 - ROOM))] if late else [min(low, middle * (1 - ROOM)), high]
     )
+    tooltip = tips(node="node", partner="with", value=(unit, number), launches=("launches", "d"))
+    if "slowest" in cells[0]:
+        tooltip = tips(
+            node="node",
+            partner="with",
+            value=(f"median {unit}", number),
+            pairs=("pairs", "d"),
+            slowest="slowest pair",
+            slowest_value=(f"its {unit}", number),
+        )
+    scale = {"scheme": "viridis", "reverse": late, "domain": domain}
+    colour = {"field": "value", "type": "quantitative", "title": unit, "scale": scale}
+    layers = [{"mark": "rect", "encoding": {"color": colour, "tooltip": tooltip}}]
+    if len(names) <= NUMBERED_UP_TO:
+        dark = f"datum.value {'>' if late else '<'} {middle * (1.1 if late else 0.9)}"
+        text = {"field": "value", "type": "quantitative", "format": ",.3~r"}
+        ink = {"condition": {"test": dark, "value": "#ffffff"}, "value": "#000000"}
+        mark = {"type": "text", "fontSize": 10}
+        layers.append({"mark": mark, "encoding": {"text": text, "color": ink}})
+    side = min(max(_CELL * len(names), _LEAST), _MOST)
+    return {
+        **{"description": title, "background": "transparent", "width": side, "height": side},
+        "data": {"name": PAIRS},
+        "encoding": {
+            "x": {"field": "node", "axis": axis, **common},
+            "y": {"field": "partner", "axis": {**axis, "labelAngle": 0}, **common},
+        },
+        "layer": layers,
+        "datasets": {PAIRS: cells},
+    }
+
+
+def _table(quantity: PairQuantity, rows: Rows) -> DataTable:
+    """Return the pairs, the slowest first."""
+    slow = _slowest(quantity, [row for row in rows if row["first"]])
+    listed = tuple(
+        (row["configuration"], f"{row['value']:.4g}", str(row["launches"])) for row in slow[:LISTED]
+    )
+    caption = "the slowest first"
+    if len(slow) > LISTED:
+        caption = f"the {LISTED} slowest of {len(slow)} pairs"
+    return DataTable(("pair", _UNITS[quantity], "launches"), listed, (1, 2), caption)
 
 
 def ordered(rounds: PairRounds) -> tuple[str, ...]:

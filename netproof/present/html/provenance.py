@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Mapping
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping
 from pathlib import Path, PurePath
 from typing import Any
 
@@ -12,6 +13,7 @@ from netproof.present.tables import DataTable
 from netproof.present.wording import counted
 from netproof.session.node_facts import Node
 from netproof.session.provenance import KIND_CONFIGURATION, KIND_REFERENCES, OfSession
+from netproof.verdict.explain import listed
 
 TESTBED = "testbed"
 """The system that ci/testbed builds; ci/setup prepares its machine, and needs root for that."""
@@ -51,12 +53,11 @@ def view(report: Report) -> dict[str, Any]:
 
     ``cautions``: in what a repeat would differ; ``command``: that makes this report again;
     ``changed``: changes of a site's file since; ``not_available``: why nothing is known of software
-    and nodes, or empty; ``in_full``: settings of each node.
+    and nodes, or empty; ``in_full``: settings, by the nodes that have them.
     """
     session, found = report.judged.session, report.provenance
     info = session.info
     commands, cautions = _repeat(report)
-    partitions, changed = _partitions(report)
     # Each node of a partition once; where jobs found changes, the differences say so.
     once = {(one.partition, one.node.node): one for one in found.nodes} if found else {}
     nodes = {place: one.node for place, one in once.items()}
@@ -72,22 +73,14 @@ def view(report: Report) -> dict[str, Any]:
             "run in": stated(info, "workdir"),
             "by": stated(info, "user"),
         },
-        "partitions": partitions,
-        "changed": changed,
+        "changed": _changed(report),
         "environments": _environments(report),
         "not_available": "" if found else report.not_there["provenance"],
         "software": software,
         "files": files,
         "differences": found.differences if nodes else (),
         "nodes": _nodes(nodes) if nodes else None,
-        "in_full": {
-            node.node: {
-                f"{group} {key}": value
-                for group in _IN_FULL
-                for key, value in getattr(node, group).items()
-            }
-            for node in nodes.values()
-        },
+        "in_full": _in_full(nodes.values()),
         "unknown": found.unknown if found else {},
     }
 
@@ -142,23 +135,42 @@ def _in_any_clone(command: str, system: str) -> str:
     return shlex.join(["reframe", *([] if named else ["--system", system]), *words[1:]])
 
 
-def _partitions(report: Report) -> tuple[DataTable, list[str]]:
-    """Return the session's record of each partition; the site's keys of one not measured."""
+def tested(report: Report) -> DataTable:
+    """Return each partition's switch, card, link and libraries, and what became of its cases.
+
+    They are as the session recorded them, or the site's for a partition that was not measured.
+    """
     recorded = _recorded(report, "partition")
-    rows, changed = [], []
+    libraries: dict[str, dict[str, None]] = defaultdict(dict)
+    for result in report.judged.session.results:
+        if result.measured is not None:
+            libraries[result.partition][result.measured["environment_extras"]["mpi"]] = None
+    states: dict[str, Counter[str]] = defaultdict(Counter)
+    for one in report.judged.verdict.cases:
+        word = "did not run" if not one.ran else "failed" if one.failed else ""
+        states[one.case.partition][word or ("passed" if one.passed else "inconclusive")] += 1
+    rows = []
     for name, one in report.judged.matrix.partitions.items():
-        now = {title: _said(getattr(one, key)) for title, key in _OF_PARTITION.items()}
-        if name not in recorded:
-            rows.append((name, *now.values(), "the site's file: nothing was measured"))
-            continue
-        then = {title: _said(recorded[name][key]) for title, key in _OF_PARTITION.items()}
-        rows.append((name, *then.values(), "the session"))
-        changed += [
-            f"{name}: {title}: {then[title]} when it was measured, {value} in the site's file now"
-            for title, value in now.items()
-            if value != then[title]
-        ]
-    return DataTable(("partition", *_OF_PARTITION, "by"), rows), changed
+        then = recorded.get(name)
+        keys = _OF_PARTITION.values()
+        values = [_said(getattr(one, key) if then is None else then[key]) for key in keys]
+        by = "the site's file: nothing was measured" if then is None else "the session"
+        words = ("passed", "failed", "inconclusive", "did not run")
+        cases = ", ".join(f"{states[name][word]} {word}" for word in words if states[name][word])
+        rows.append((name, *values, by, ", ".join(libraries[name]) or "–", cases))
+    return DataTable(("partition", *_OF_PARTITION, "by", "libraries", "cases"), rows)
+
+
+def _changed(report: Report) -> list[str]:
+    """Return what the site's file says otherwise now than when a partition was measured."""
+    now = report.judged.matrix.partitions
+    return [
+        f"{name}: {title}: {_said(then[key])} when it was measured,"
+        f" {_said(getattr(now[name], key))} in the site's file now"
+        for name, then in _recorded(report, "partition").items()
+        for title, key in _OF_PARTITION.items()
+        if name in now and _said(getattr(now[name], key)) != _said(then[key])
+    ]
 
 
 def _environments(report: Report) -> DataTable | None:
@@ -177,7 +189,7 @@ def _recorded(report: Report, what: str) -> dict[str, dict[str, Any]]:
     found: dict[str, dict[str, Any]] = {}
     for result in report.judged.session.results:
         if result.measured is not None:
-            found.setdefault(getattr(result, what), result.measured[f"{what}_extras"])
+            found.setdefault(getattr(result, what), result.extras[f"{what}_extras"])
     return found
 
 
@@ -204,6 +216,19 @@ def _software(found: OfSession) -> tuple[dict[str, str], DataTable | None]:
     }
     files = [(file.path, file.kind, file.sha256) for file in one.files]
     return facts, DataTable(("file", "kind", "SHA-256"), files)
+
+
+def _in_full(nodes: Iterable[Node]) -> dict[str, dict[str, str]]:
+    """Return offloads, coalescing, sysctls and programs, by the names of nodes that are alike."""
+    alike: dict[tuple, list[str]] = defaultdict(list)
+    for node in nodes:
+        settings = (
+            (f"{group} {key}", str(value))
+            for group in _IN_FULL
+            for key, value in getattr(node, group).items()
+        )
+        alike[tuple(settings)].append(node.node)
+    return {listed(names): dict(settings) for settings, names in alike.items()}
 
 
 def _nodes(nodes: Mapping[tuple[str, str], Node]) -> DataTable:

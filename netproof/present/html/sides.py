@@ -17,11 +17,10 @@ from netproof.present.compared import (
     whence,
 )
 from netproof.present.html import content, curves
-from netproof.present.html.charts import ChartFigure
+from netproof.present.html.charts import ChartFigure, Looks
 from netproof.present.html.figures import over_size, points
 from netproof.present.html.html import file_name, render
-from netproof.present.html.looks import Looks
-from netproof.verdict.group_rulings import group
+from netproof.verdict.engine import group
 
 _LOOKS = {Outcome.FASTER: "passed", Outcome.SLOWER: "warned"}
 

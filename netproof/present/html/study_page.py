@@ -5,17 +5,24 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-import altair as alt
-
 from netproof.experiments.gains import SweepTable
 from netproof.experiments.literature import SessionAlongsideStudy, Study, StudyPart
 from netproof.experiments.sweep import Sweep
 from netproof.present import studies as tables_of_studies
 from netproof.present.html import content, curves, tuning
-from netproof.present.html.charts import MARKS, STROKE_SIZE, ChartFigure, dots, present, tips
+from netproof.present.html.charts import (
+    MARKS,
+    PAGE,
+    STROKE_SIZE,
+    ChartFigure,
+    Looks,
+    dots,
+    present,
+    tips,
+    word,
+)
 from netproof.present.html.content import Group
 from netproof.present.html.html import chart, file_name, render
-from netproof.present.html.looks import PAGE, Looks
 from netproof.present.html.material import Report
 from netproof.present.tables import DataTable
 
@@ -96,14 +103,14 @@ def _part(
 
     if part.netpipe is not None:
         asked = (part.netpipe.path, part.netpipe.direction)
-        pairs = [pair for key, pair in report.netpipe.items() if key[:2] == asked]
-        for pair in pairs:
-            draw(pair)
+        pairs = [key for key in report.netpipe if key[:2] == asked]
+        for key in pairs:
+            draw(report.pair(key))
         if not pairs:
             missing.append(f"NetPIPE {' '.join(asked)}: the session was not to measure it")
     for function in part.functions:
         for group in groups(function):
-            draw([report.figures[group.name]])
+            draw([report.figure(group)])
     for function in part.scores:
         several = groups(function)
         if several:
@@ -140,7 +147,7 @@ def _scores(function: str, groups: Sequence[Group], looks: Looks) -> dict[str, A
             name = f"{content.configuration(judged.case)}, {group.variant}"
             found = judged.score()
             if found is None:
-                missing.append(f"{name}: no score")
+                missing.append(name)
                 continue
             against = found.against or against
             low, high = found.interval or (found.value, found.value)
@@ -156,12 +163,12 @@ def _scores(function: str, groups: Sequence[Group], looks: Looks) -> dict[str, A
             )
     title = f"{function}: times as fast as {against or 'the score baseline'}"
     if not rows:
-        return {**chart(title, None), "missing": missing}
+        return {**chart(title, None), "missing": {"no score": missing}}
     caption = "The geometric mean over all common sizes, and its 95 % interval over launches."
     made = chart(title, _score_chart(title, rows, looks), caption)
     return {
         **made,
-        "missing": missing,
+        "missing": {"no score": missing} if missing else {},
         "data": DataTable(
             ("configuration", "score", "95 % interval", "criteria"),
             [
@@ -179,16 +186,19 @@ def _scores(function: str, groups: Sequence[Group], looks: Looks) -> dict[str, A
 
 
 def _score_chart(title: str, rows: list[dict[str, Any]], looks: Looks) -> dict[str, Any]:
+    environments = present(rows, "environment")
+    colours = looks.colours(environments, PAGE, of="environment")
     names = [row["configuration"] for row in rows]
-    y = alt.Y("configuration:N", sort=names, title=None, axis=alt.Axis(labelLimit=320))
-    colour = alt.Color(
-        "environment:N",
-        title=looks.legend,
-        scale=looks.colours(present(rows, "environment"), PAGE, of="environment"),
-        legend=alt.Legend(symbolType="stroke", symbolSize=STROKE_SIZE),
-    )
-    shapes = alt.Scale(domain=[_SMOOTH, _RED], range=["circle", MARKS["failed"]])
-    shape = alt.Shape("state:N", title="criteria", scale=shapes)
+    channels = {
+        "y": word("configuration", sort=names, axis={"labelLimit": 320}),
+        "color": word(
+            "environment",
+            looks.legend,
+            scale={"domain": environments, "range": colours},
+            legend={"symbolType": "stroke", "symbolSize": STROKE_SIZE},
+        ),
+    }
+    shapes = {"domain": [_SMOOTH, _RED], "range": ["circle", MARKS["failed"]]}
     number = ",.3~r"
     tooltip = tips(
         configuration="configuration",
@@ -197,4 +207,5 @@ def _score_chart(title: str, rows: list[dict[str, Any]], looks: Looks) -> dict[s
         high=("to", number),
         state="criteria",
     )
-    return dots("scores", title, rows, "times as fast as the baseline", tooltip, y, colour, shape)
+    shape = word("state", "criteria", scale=shapes)
+    return dots(title, rows, "times as fast as the baseline", tooltip, channels, shape)

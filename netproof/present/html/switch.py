@@ -18,10 +18,9 @@ def page(report: Report, against: Against) -> str:
     # Plots are of where the switch is red, or slower than another one.
     keys = against.worse() | {one.case.key() for several in functions for one in several.red}
     plotted = [
-        report.figures[group.name]
+        report.figure(group)
         for group in report.groups
-        if report.figures[group.name].rows
-        and any(one.case.key() in keys and one.measured is not None for one in group.members)
+        if any(one.case.key() in keys and one.measured is not None for one in group.members)
     ]
     breakdown: dict[str, dict[str, Crossover]] = {}
     for one in functions:
@@ -41,6 +40,6 @@ def page(report: Report, against: Against) -> str:
         marked=[str(one) for one in together if one.cases[0].marks and not one.left_out],
         environments=list(dict.fromkeys(one.case.environment for one in functions)),
         breakdown=breakdown,
-        links={one.case.key(): group.link for group in report.groups for one in group.members},
-        figures=[curves.figure(one, report.looks, report.files) for one in plotted],
+        links=report.links,
+        figures=[curves.figure(one, report.looks, report.files) for one in plotted if one.rows],
     )

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
-import altair as alt
-
 from netproof.experiments.tails import Tail, TailFigures
-from netproof.present.html.charts import Rows, specification, tips
+from netproof.present.html.charts import Rows, quantity, specification, tips
 from netproof.present.html.html import answers_page, chart, file_name
 from netproof.present.tails import answer, name_of
 
@@ -62,40 +60,35 @@ def longest_over_time(tail: Tail) -> Rows:
 
 
 def _often(tail: Tail) -> dict[str, Any]:
-    scale = alt.Scale(type="log")
-    drawn = (
-        alt.Chart(alt.NamedData("calls"))
-        .mark_rect()
-        .encode(
-            alt.X("from:Q", title="time of a call, µs", scale=scale),
-            x2="to:Q",
-            y=alt.Y("foot:Q", title="calls", scale=scale),
-            y2="calls:Q",
-            tooltip=[
-                alt.Tooltip("from:Q", title="from, µs", format=",.3~r"),
-                alt.Tooltip("to:Q", title="to, µs", format=",.3~r"),
-                alt.Tooltip("calls:Q", title="calls"),
-            ],
-        )
+    scale = {"type": "log"}
+    tooltip = tips(
+        **{"from": ("from, µs", ",.3~r"), "to": ("to, µs", ",.3~r")}, calls=("calls", "")
     )
-    return _chart("How often a call took how long", drawn, "calls", histogram(tail.times_us))
+    encoding = {
+        "x": quantity("from", "time of a call, µs", scale=scale),
+        "x2": {"field": "to"},
+        "y": quantity("foot", "calls", scale=scale),
+        "y2": {"field": "calls"},
+        "tooltip": tooltip,
+    }
+    title = "How often a call took how long"
+    return _chart(title, "rect", encoding, histogram(tail.times_us))
 
 
 def _over_time(tail: Tail) -> dict[str, Any]:
-    drawn = (
-        alt.Chart(alt.NamedData("moments"))
-        .mark_circle(size=18)
-        .encode(
-            alt.X("second:Q", title="seconds since the first calls"),
-            alt.Y("time:Q", title="time of a call, µs", scale=alt.Scale(type="log")),
-            tooltip=tips(second=("second", ".1f"), time=("µs", ",.4~r")),
-        )
-    )
+    encoding = {
+        "x": quantity("second", "seconds since the first calls"),
+        "y": quantity("time", "time of a call, µs", scale={"type": "log"}),
+        "tooltip": tips(second=("second", ".1f"), time=("µs", ",.4~r")),
+    }
     caption = "Each dot is the longest of the calls around it."
-    rows = longest_over_time(tail)
-    return _chart("The longest calls over time", drawn, "moments", rows, caption)
+    mark, rows = {"type": "circle", "size": 18}, longest_over_time(tail)
+    return _chart("The longest calls over time", mark, encoding, rows, caption)
 
 
-def _chart(title: str, drawn: alt.Chart, data: str, rows: Rows, *caption: str) -> dict[str, Any]:
-    made = specification(drawn, title, {data: rows}, width="container", height=_HEIGHT)
-    return chart(title, made, *caption)
+def _chart(
+    title: str, mark: Any, encoding: Mapping[str, Any], rows: Rows, *caption: str
+) -> dict[str, Any]:
+    drawn = {"data": {"name": "calls"}, "mark": mark, "encoding": encoding}
+    properties = {"width": "container", "height": _HEIGHT}
+    return chart(title, specification(drawn, title, {"calls": rows}, **properties), *caption)

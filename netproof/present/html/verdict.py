@@ -10,8 +10,8 @@ from netproof.diagnosis.diagnosis import Diagnosis
 from netproof.diagnosis.evidence import NO_EARLIER
 from netproof.measurement.case import Case
 from netproof.present.diagnosis import headline, rows
-from netproof.present.html import content
-from netproof.present.html.content import CaseState, state_of
+from netproof.present.html import content, provenance
+from netproof.present.html.content import CaseState
 from netproof.present.html.material import Report
 from netproof.present.power import said
 from netproof.present.tables import MOST_DIFFERENCES
@@ -19,7 +19,7 @@ from netproof.present.wording import not_available, outcome
 from netproof.verdict.exit_status import FAILED, INCONCLUSIVE, PASSED
 from netproof.verdict.explain import counts
 from netproof.verdict.power import Degradation
-from netproof.verdict.verdict import CaseVerdict, SkippedCase
+from netproof.verdict.verdict import CaseVerdict, SkippedCase, Verdict
 
 
 def view(report: Report) -> dict[str, Any]:
@@ -29,16 +29,9 @@ def view(report: Report) -> dict[str, Any]:
     ``powers``: cases that passed, with the mildest change of each kind that fails them.
     """
     verdict, differences = report.judged.verdict, report.judged.beyond_nodes
-    states = {id(one): state_of(one) for one in verdict.cases}
-    warned = CaseState.WARNED in states.values()
-    state, word = {
-        PASSED: (CaseState.WARNED if warned else CaseState.PASSED, "Passed"),
-        FAILED: (CaseState.FAILED, "Failed"),
-        INCONCLUSIVE: (CaseState.ABSENT, "Not judged whole"),
-    }[verdict.status]
-    if verdict.inconclusive:
-        state, word = CaseState.INCONCLUSIVE, "Inconclusive"
-    links = {one.case.key(): group.link for group in report.groups for one in group.members}
+    states = {id(one): content.state_of(one) for one in verdict.cases}
+    state, word = state_of(verdict)
+    links = report.links
 
     def entries(
         reasons: Callable[[CaseVerdict], Iterable[str]], only: CaseState | None = None
@@ -62,6 +55,8 @@ def view(report: Report) -> dict[str, Any]:
         "state": state,
         "word": word,
         "sentence": outcome(counts(verdict)),
+        "tested": provenance.tested(report),
+        "pages": report.partition_pages,
         "diagnoses": list(map(_diagnosis, report.diagnoses)),
         "faults": verdict.faults,
         "failed": entries(
@@ -89,6 +84,17 @@ def view(report: Report) -> dict[str, Any]:
         "kinds": ["case", *Degradation],
         "powers": powers,
     }
+
+
+def state_of(verdict: Verdict) -> tuple[CaseState, str]:
+    """Return the look of a verdict, and its word."""
+    if verdict.inconclusive:
+        return CaseState.INCONCLUSIVE, "Inconclusive"
+    return {
+        PASSED: (CaseState.PASSED, "Passed"),
+        FAILED: (CaseState.FAILED, "Failed"),
+        INCONCLUSIVE: (CaseState.ABSENT, "Not judged whole"),
+    }[verdict.status]
 
 
 def _diagnosis(one: Diagnosis) -> dict[str, Any]:

@@ -1,7 +1,7 @@
 #!/bin/bash
 # path.sh INTERFACE: tests whether unfragmented packets of the interface's MTU reach the next node of
-# ring.txt, and whether that node and the previous one answer a TCP connection. Prints lines as
-# node.sh does.
+# ring.txt, and whether that node and the previous one answer a TCP connection. Of further nodes there
+# it tests both, and reports the first that packets do not reach. Prints lines as node.sh does.
 set -uf
 export LC_ALL=C PATH=$PATH:/usr/sbin:/sbin
 interface=$1
@@ -99,17 +99,34 @@ connections() {
     fi
 }
 
+# in_vain LINES: checks whether packets said there to be sent did not all come through.
+in_vain() {
+    [[ $1 =~ path_asked_bytes$'\t'([0-9]+) ]] && [[ $1 != *path_passed_bytes$'\t'"${BASH_REMATCH[1]}"* ]]
+}
+
+# paths [NODE ADDRESS]...: prints what became of packets to the first node, or to one they do not reach.
+paths() {
+    local lines first=''
+    while [ $# -gt 0 ]; do
+        lines=$(printf 'path_to\t%s\n' "$1" && packets "$1" "$2")
+        first=${first:-$lines}
+        ! in_vain "$lines" || { first=$lines && break; }
+        shift 2
+    done
+    printf '%s\n' "$first"
+}
+
 mine=${SLURMD_NODENAME:?}
 printf 'netproof-path\t2\nnode\t%s\n' "$mine"
-while IFS=$'\t' read -r name next address previous address_before; do
+while IFS=$'\t' read -r name next address previous address_before rest; do
     [ "$name" = "$mine" ] || continue
-    printf 'path_to\t%s\n' "$next"
+    IFS=$'\t' read -ra further <<<"$rest"
     link=$(ip -o link show dev "$interface" 2>&1)
-    packets "$next" "$address"
+    paths "$next" "$address" "${further[@]}"
     if [ "$next" = "$previous" ]; then
-        connections "$next" "$address"
+        connections "$next" "$address" "${further[@]}"
     else
-        connections "$next" "$address" "$previous" "$address_before"
+        connections "$next" "$address" "$previous" "$address_before" "${further[@]}"
     fi
 done <ring.txt
 printf 'end\n'

@@ -9,7 +9,7 @@ import pytest
 from netproof.benchmarks import registry
 from netproof.measurement.case import Case
 from netproof.measurement.counters import counters
-from netproof.measurement.payload import Exchanged, Payload
+from netproof.measurement.payload import Payload
 
 JOBS = Path(__file__).resolve().parents[2] / "data" / "jobs"
 OSU = JOBS.parent / "osu" / "7.4"
@@ -133,7 +133,7 @@ def test_ranks_exchange_messages_on_whatever_nodes_they_are():
     found = registry.of(case).exchanged(case, "", said)
     assert registry.of(case).payload(case, "", said, ["n1", "n1"]) == Payload(0)
     rows = said.count(" times --> ")
-    assert found == Exchanged(2 * 3 * 10 * rows, 110100240)
+    assert found == Payload(110100240, messages=2 * 3 * 10 * rows)
     assert registry.of(case).exchanged(case, "", "nothing").why.startswith("NetPIPE printed no row")
 
 

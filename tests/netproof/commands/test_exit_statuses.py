@@ -124,6 +124,7 @@ FAULTY = {
         ["testbed:gige", "--environment", "mpich"],
         [],
     ],
+    "run": [["none"]],
     "nightly": [
         ["testbed", "--store", "{new}"],
         ["none", "--store", "{new}", "--to", "{new}"],

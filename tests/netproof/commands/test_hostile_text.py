@@ -266,16 +266,16 @@ class TestSite:
     @pytest.mark.parametrize(
         ("key", "value", "remedy"),
         [
-            ("interface", "eno1; touch pwned", "is no interface's name: 1 to 15 characters"),
+            ("interface", "eno1; touch pwned", "(an interface's name: 1 to 15 characters"),
             ("interface", "-h", "no '-' first"),
             ("interface", "../../x", "no '/'"),
-            ("interface", "a\x1bb", "is no interface's name"),
-            ("interface", "sixteen-letters-", "is no interface's name"),
-            ("switch", "Summit\n#SBATCH --wrap=x", "has a control character; give one line"),
-            ("nic", "\x1b]0;x\x07", "has a control character; give one line of text"),
-            ("driver", "tg3\r", "has a control character"),
-            ("contention_domain", "a\nb", "has a control character"),
-            ("imb_arguments", ["-x\n"], "is no list of strings of one line"),
+            ("interface", "a\x1bb", "(an interface's name"),
+            ("interface", "sixteen-letters-", "(an interface's name"),
+            ("switch", "Summit\n#SBATCH --wrap=x", "no control characters"),
+            ("nic", "\x1b]0;x\x07", "no control characters"),
+            ("driver", "tg3\r", "no control characters"),
+            ("contention_domain", "a\nb", "no control characters"),
+            ("imb_arguments", ["-x\n"], "a line, no control characters"),
         ],
     )
     def test_a_value_of_a_partition(self, tmp_path, key, value, remedy):
@@ -291,7 +291,8 @@ class TestSite:
         configuration["environments"][0]["extras"]["pmi"] = value
         said = self.refusal(tmp_path, configuration)
         assert said == (
-            f"environment mpich: extras['pmi']: {value!r} is no word without white space"
+            f"environment mpich: extras['pmi']: found {value!r}, expected srun's --mpi plugin"
+            " for it (a word without white space)"
         )
 
     def test_an_option_that_goes_on_in_another_line_of_the_job_script(self, tmp_path):

@@ -30,7 +30,7 @@ def report(folder: Path, **settings: float) -> Path:
 
 
 @pytest.mark.parametrize(
-    ("settings", "status"), [({}, 0), ({"most": 5.0}, 0), ({"most": 1.5}, 1), ({"most": 3.0}, 2)]
+    ("settings", "status"), [({}, 0), ({"most": 5.0}, 0), ({"most": 1.5}, 1), ({"most": 3.0}, 3)]
 )
 def test_the_status_says_what_came_of_the_bounds(tmp_path, settings, status):
     path = report(tmp_path, **settings)

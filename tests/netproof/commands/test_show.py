@@ -92,7 +92,7 @@ def test_no_figure_is_cut_on_any_width(width):
     assert "…" not in said
     for result in session.load(SICK).results:
         if result.measured:
-            landmarks = result.measurement.landmarks
+            landmarks = result.measured.landmarks
             assert f" {landmarks.latency_us:.1f} " in said
             assert f" {landmarks.peak_mb_s:.1f} " in said
 

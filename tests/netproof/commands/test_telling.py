@@ -19,6 +19,7 @@ from netproof.measurement.disturbance import DisturbanceSettings
 from netproof.pairs import verdict as pairs
 from netproof.pairs.verdict import PairsVerdict
 from netproof.session import pair_rounds, session
+from netproof.session.left import Left
 from netproof.session.pair_rounds import PairRounds
 from netproof.session.session import Session
 from netproof.site import site
@@ -26,7 +27,7 @@ from netproof.site.matrix import matrix
 from netproof.site.partition import Partition
 from netproof.verdict import judging
 from netproof.verdict.coverage import Coverage
-from netproof.verdict.exit_status import FAILED, INCONCLUSIVE, PASSED
+from netproof.verdict.exit_status import CANNOT, FAILED, INCONCLUSIVE, PASSED
 from netproof.verdict.judge import judge
 from netproof.verdict.nodes import NodeFinding, NodeFindingKind
 
@@ -34,8 +35,8 @@ ROOT = Path(__file__).resolve().parents[3]
 RECORDED = ROOT / "tests" / "data" / "sessions"
 JOBS = ROOT / "tests" / "data" / "jobs"
 STARTED, ENDED = datetime(2026, 11, 21, 2, 0, tzinfo=UTC), datetime(2026, 11, 21, 4, 5, tzinfo=UTC)
-DOWN = {"why": "partition gige is DOWN", "planned": False}
-TURN = {"why": "NetPIPE, never measured; takes about 60 s, and 0 s were left", "planned": True}
+DOWN = Left("partition gige is DOWN", planned=False)
+TURN = Left("NetPIPE, never measured; takes about 60 s, and 0 s were left", planned=True)
 
 
 def judged(stored: Session) -> judging.JudgedSession:
@@ -111,11 +112,11 @@ def test_a_criterion_that_fails_is_a_failure():
 
 
 def test_another_night_s_turn_is_skipped_and_what_could_not_be_measured_is_an_error(passed):
-    left = changed(passed, "PingPong", result="skip", measured=None, left=TURN)
-    left = changed(left, "tcp", result="skip", measured=None, left=DOWN)
+    left = changed(passed, "PingPong", result="skip", measured=None, skipped=TURN)
+    left = changed(left, "tcp", result="skip", measured=None, skipped=DOWN)
     suite = suite_of(night_of(left))
-    assert [one.get("message") for one in suite.iter("skipped")] == [TURN["why"]]
-    assert {one.get("message") for one in suite.iter("error")} == {DOWN["why"]}
+    assert [one.get("message") for one in suite.iter("skipped")] == [TURN.why]
+    assert {one.get("message") for one in suite.iter("error")} == {DOWN.why}
     assert len(suite) == 4
 
 
@@ -174,12 +175,12 @@ def test_the_headline_says_what_came_of_the_night(passed, faulty):
 @pytest.mark.slow
 def test_a_failure_counts_before_what_could_not_be_judged(passed, faulty):
     assert night_of(passed).status == PASSED
-    assert night_of(passed, faults=["/store: is full"]).status == INCONCLUSIVE
+    assert night_of(passed, faults=["/store: is full"]).status == CANNOT
     assert night_of(faulty, faults=["/store: is full"]).status == FAILED
     assert night_of(passed, worse=("slower",)).status == FAILED
-    left = changed(passed, "tcp", result="skip", measured=None, left=DOWN)
+    left = changed(passed, "tcp", result="skip", measured=None, skipped=DOWN)
     assert night_of(left).status == INCONCLUSIVE
-    left = changed(passed, "tcp", result="skip", measured=None, left=TURN)
+    left = changed(passed, "tcp", result="skip", measured=None, skipped=TURN)
     assert night_of(left).status == PASSED
 
 
@@ -188,9 +189,9 @@ def test_the_summary_has_failures_what_was_left_and_where_to_read_on(faulty, pas
     text = night_results.summary(night_of(faulty, stored="20261121T020000-00000000"))
     assert "FAIL testbed:gige mpich IMB Barrier 2 ranks: fail in sanity" in text
     assert text.endswith("session 20261121T020000-00000000\nexit status 1\n")
-    left = changed(passed, "PingPong", result="skip", measured=None, left=TURN)
+    left = changed(passed, "PingPong", result="skip", measured=None, skipped=TURN)
     said = night_results.summary(night_of(left))
-    assert f"1 case of gige intelmpi deferred: {TURN['why']}" in said
+    assert f"1 case of gige intelmpi deferred: {TURN.why}" in said
 
 
 def test_of_very_many_sentences_the_first_are_told_and_the_others_counted(passed):

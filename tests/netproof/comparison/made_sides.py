@@ -5,6 +5,8 @@ from __future__ import annotations
 import dataclasses
 from pathlib import Path
 
+from netproof.session.measured import Measured
+
 
 def with_results(stored, change, path="elsewhere.json"):
     """The session under another path, with ``change`` made to the result of each case."""
@@ -19,15 +21,23 @@ def with_times(result, factor):
         times = [
             time * factor(size) for size, time in zip(curve["sizes"], curve["time_us"], strict=True)
         ]
-        rates = curve["bandwidth_mb_s"] and [
+        rates = curve.get("bandwidth_mb_s") and [
             rate / factor(size)
             for size, rate in zip(curve["sizes"], curve["bandwidth_mb_s"], strict=True)
         ]
         return {**curve, "time_us": times, "bandwidth_mb_s": rates}
 
-    measured = result.measured
-    launches = [{**one, "curve": scaled(one["curve"])} for one in measured["launches"]]
-    return dataclasses.replace(result, measured={**measured, "launches": launches})
+    if not result.measured:
+        return result
+    values = result.measured.as_json()
+    launches = [{**one, "curve": scaled(one["curve"])} for one in values["launches"]]
+    return with_launches(result, launches)
+
+
+def with_launches(result, launches, **values):
+    """The result with these launches, of plain values, in the place of its own."""
+    whole = {**result.measured.as_json(), "launches": launches, **values}
+    return dataclasses.replace(result, measured=Measured.from_json(whole))
 
 
 def of(compared, what, partition="gige", environment="mpich"):

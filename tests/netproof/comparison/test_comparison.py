@@ -8,7 +8,7 @@ import re
 from pathlib import Path
 
 import pytest
-from made_sides import of, with_results, with_times
+from made_sides import of, with_launches, with_results, with_times
 from rich.console import Console
 
 from netproof.comparison.compared_case import Outcome
@@ -56,8 +56,8 @@ def test_the_same_measurements_differ_nowhere(healthy):
 
 def test_one_launch_has_no_interval_and_no_outcome(healthy):
     def of_one(result):
-        shortened = {**result.measured, "launches": result.measured["launches"][:1]}
-        return dataclasses.replace(result, measured=shortened)
+        one = result.measured.launches[:1]
+        return dataclasses.replace(result, measured=result.measured.with_launches(one))
 
     case = of(compare(*sides(healthy, with_results(healthy, of_one))), "NetPIPE mpi between oneway")
     assert case.outcome is Outcome.UNDECIDED
@@ -107,9 +107,9 @@ def test_partitions_of_a_session_are_compared_by_environment_and_what_differs_is
 @pytest.mark.slow
 def test_a_key_that_an_older_session_does_not_have_is_no_difference_where_it_is_empty(healthy):
     def younger(result):
-        extras = {**result.measured["environment_extras"], "youngest": {}, "later": "on"}
-        measured = {**result.measured, "environment_extras": extras}
-        return dataclasses.replace(result, measured=measured)
+        extras = {**result.extras["environment_extras"], "youngest": {}, "later": "on"}
+        extras = {**result.extras, "environment_extras": extras}
+        return dataclasses.replace(result, extras=extras)
 
     compared = compare(*sides(healthy, with_results(healthy, younger)))
     assert [(one.what, one.first, one.second) for one in compared.differences] == [
@@ -173,21 +173,6 @@ def test_sessions_with_nothing_in_common_cannot_be_compared(healthy, sick):
         compare(*sides(unmeasured, sick))
 
 
-def test_launches_that_are_not_of_one_case_are_refused_by_name(healthy):
-    def shortened(result):
-        first, *others = result.measured["launches"]
-        curve = {
-            key: values and values[1:]
-            for key, values in first["curve"].items()
-            if len(first["curve"]["sizes"]) > 1
-        } or first["curve"]
-        changed = {**result.measured, "launches": [{**first, "curve": curve}, *others]}
-        return dataclasses.replace(result, measured=changed)
-
-    with pytest.raises(NetproofError, match="launch 2 of 3 was measured at other sizes"):
-        compare(*sides(healthy, with_results(healthy, shortened)))
-
-
 @pytest.mark.slow
 def test_a_side_that_was_disturbed_is_told(healthy):
     busy = {
@@ -197,8 +182,8 @@ def test_a_side_that_was_disturbed_is_told(healthy):
     }
 
     def disturbed(result):
-        launches = [{**launch, "loads": [busy]} for launch in result.measured["launches"]]
-        return dataclasses.replace(result, measured={**result.measured, "launches": launches})
+        values = result.measured.as_json()["launches"]
+        return with_launches(result, [{**launch, "loads": [busy]} for launch in values])
 
     compared = compare(*sides(healthy, with_results(healthy, disturbed, "noisy.json")))
     noise = "noisy: gige-1: others used 40 % of the CPUs"
@@ -213,14 +198,13 @@ def test_a_side_that_was_disturbed_is_told(healthy):
 def with_cost(result, seconds):
     """The result with this CPU time of each rank for 10⁸ bytes, and none to start and to end."""
     launches = []
-    for launch in result.measured["launches"]:
+    for launch in result.measured.as_json()["launches"]:
         ranks = [{**rank, "cpu_s": seconds} for rank in launch["ranks"]]
         exchanged = {"messages": 1000, "bytes": 10**8, "why": ""}
         launches.append({**launch, "ranks": ranks, "exchanged": exchanged})
     started = [{**rank, "cpu_s": 0.0, "wall_s": 0.0} for rank in launches[0]["ranks"]]
     starts = [{"ranks": started, "why": ""}]
-    changed = {**result.measured, "launches": launches, "starts": starts}
-    return dataclasses.replace(result, measured=changed)
+    return with_launches(result, launches, starts=starts)
 
 
 @pytest.mark.slow

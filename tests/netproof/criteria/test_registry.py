@@ -1,4 +1,4 @@
-"""Every file of the room that declares a criterion is one, with settings and a section."""
+"""Every file of the room that declares a criterion is a family, with settings and a page."""
 
 from __future__ import annotations
 
@@ -6,12 +6,15 @@ import dataclasses
 import re
 from pathlib import Path
 
+import pytest
+
 from netproof.criteria import registry
 from netproof.criteria.findings import Bounds
 from netproof.criteria.registry import BY_FINDING, CONFIRMED_BY_MEASURING, CRITERIA
 from netproof.criteria.settings import Settings, set_by_sites
 
 ROOT = Path(__file__).resolve().parents[3]
+PAGES = {"paths": "counters"}
 DOCS = (ROOT / "docs" / "criteria.md").read_text()
 
 
@@ -33,9 +36,16 @@ def test_each_key_is_a_setting_of_a_partition_and_named_in_the_docs():
             assert key is None or isinstance(getattr(settings, key), Bounds)
 
 
-def test_each_criterion_on_curves_has_its_section():
-    sections = {int(number) for number in re.findall(r"^## ([0-9]+)\. ", DOCS, re.MULTILINE)}
-    assert {one.number for one in CRITERIA if one.judge is not None} <= sections
+@pytest.mark.parametrize("family", registry.FAMILIES, ids=lambda family: family.__name__)
+def test_each_family_has_a_page_whose_first_screen_says_what_it_means_and_what_to_do(family):
+    name = family.__name__.rpartition(".")[2]
+    page = (ROOT / "docs" / "criteria" / f"{PAGES.get(name, name)}.md").read_text()
+    screen = "\n".join(page.splitlines()[:30])
+    assert "**What it usually means.**" in screen
+    assert "**What to do.**" in screen
+    for criterion in family.CRITERIA:
+        for finding in criterion.findings:
+            assert finding.split(" of ")[0].split(" at a ")[0].lower() in page.lower()
 
 
 def test_what_is_measured_again_judges_single_sizes():

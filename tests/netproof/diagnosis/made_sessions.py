@@ -29,10 +29,10 @@ from netproof.session.slurm_nodes import Requeued
 from netproof.site.matrix import Matrix
 from netproof.site.pair_settings import PairQuantity, PairSettings
 from netproof.site.partition import Partition
-from netproof.verdict import case_rulings, nodes, traffic
+from netproof.verdict import confirmations, engine, nodes, traffic
 from netproof.verdict.coverage import Coverage
+from netproof.verdict.engine import Subject
 from netproof.verdict.judging import JudgedSession
-from netproof.verdict.subject import Subject
 from netproof.verdict.verdict import CaseVerdict, FailedTest, Verdict
 
 DATA = Path(__file__).resolve().parents[2] / "data"
@@ -46,7 +46,7 @@ BUSY = DisturbanceSettings(others=1.0, steal=1.0)
 def extras() -> dict[str, Any]:
     """Settings of the partition that the jobs were recorded on."""
     report = session.load(DATA / "sessions" / "faulty.json")
-    kept = next(result.measured for result in report.results if result.measured)
+    kept = next(result.extras for result in report.results if result.measured)
     changed = {
         "criteria": {"disturbance": {"others": 1.0, "steal": 1.0}},
         "max_message_bytes": 524288,
@@ -232,8 +232,8 @@ _OF_ETH1 = (
 
 def judged_case(one: Subject, *red: str, measured: bool = True) -> CaseVerdict:
     """A case with the findings on its counters, and red for these reasons."""
-    findings = case_rulings.counted(one)
-    findings = list(case_rulings.rule_all(one, findings, None))
+    findings = engine.counted(one)
+    findings = list(confirmations.rule_all(one, findings, None))
     for reason in red:
         findings.append(Finding("jump", Level.FAIL, str(one), reason, value=20.0, bound=10.0))
     return CaseVerdict(one.case, result(one.case), (), "", tuple(findings), one.measured)

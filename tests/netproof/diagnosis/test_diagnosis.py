@@ -51,11 +51,11 @@ from netproof.session.pair_rounds import PairCurve
 from netproof.session.slurm_nodes import Requeued
 from netproof.site.slurm import SlurmNode
 from netproof.verdict import limits
-from netproof.verdict.case_rulings import LaunchCount
+from netproof.verdict.confirmations import LaunchCount
+from netproof.verdict.engine import Subject
 from netproof.verdict.exit_status import PASSED
 from netproof.verdict.judging import JudgedSession
 from netproof.verdict.limits import Limits
-from netproof.verdict.subject import Subject
 from netproof.verdict.verdict import CaseVerdict, FailedTest
 
 
@@ -80,6 +80,12 @@ def test_every_cause_has_a_rule_an_advice_and_its_place_in_the_order():
     assert all(cause.advice and cause.headline for cause in CAUSES)
 
 
+BELOW_A_DOUBLING = (
+    "whether the latency of pairs differs by less than 2 times: the site clears nodes by the rate"
+    " alone ('quantities')"
+)
+
+
 def test_a_healthy_session_accuses_nobody_and_says_what_was_ruled_out():
     found = of(**healthy())
     assert (found.outcome, found.culprits) == (DiagnosisOutcome.NOTHING, ())
@@ -92,12 +98,12 @@ def test_a_healthy_session_accuses_nobody_and_says_what_was_ruled_out():
         "4 nodes are alike in 130 facts",
         "no other program took CPUs in 10 launches",
     )
-    assert found.not_known == ()
+    assert found.not_known == (BELOW_A_DOUBLING,)
 
 
 def test_where_pairs_alone_were_measured_it_is_said_what_they_get():
     def get(**slow: float) -> float:
-        (one,) = of(**healthy(cases=[], of_pairs=[rounds(**slow)])).not_known
+        one, _ = of(**healthy(cases=[], of_pairs=[rounds(**slow)])).not_known
         found = re.search(r"slow alike: .* A pair of mpich gets ([\d.]+)% of the line rate", one)
         return float(found[1])
 
@@ -693,6 +699,21 @@ def test_one_environment_alone_is_red_where_others_pass_the_same():
     assert culprit.consequences == 1
 
 
+def test_one_environment_that_ran_on_other_nodes_than_the_others_leaves_its_nodes_possible():
+    def cases(nodes: Sequence[str]) -> list[CaseVerdict]:
+        step = "mpi-between-oneway"
+        return [
+            judged_case(subject(step=step, on=NODES[:2]), "slow at 1024"),
+            judged_case(subject(step=step, environment="openmpi4", on=nodes)),
+        ]
+
+    culprit = only(**healthy(cases=cases(NODES[2:])))
+    assert culprit.cause is CauseName.ENVIRONMENT
+    assert culprit.alternatives == ("gige-[1-2]: these cases ran on other nodes with the others",)
+    assert culprit.distinguish_by.endswith("another environment, on the same nodes")
+    assert only(**healthy(cases=cases(NODES[:2]))).alternatives == ()
+
+
 def test_where_only_tcp_passes_it_may_be_the_switch_too():
     cases = [
         judged_case(subject(step="mpi-between-oneway"), "slow at 1024"),
@@ -793,9 +814,7 @@ def test_a_node_that_sends_in_batches_is_narrowed_to_the_two_that_all_red_cases_
     assert "as a whole" not in words
     assert "every node" not in words
     assert "rounds of pairs clear gige-[1-4] by rate alone" in found.ruled_out
-    assert found.not_known == (
-        "the latency of pairs: not judged, since the site's pairs have rate alone as 'quantities'",
-    )
+    assert found.not_known == (BELOW_A_DOUBLING,)
 
 
 def test_pairs_that_were_judged_by_rate_alone_say_nothing_of_a_latency_that_is_red():

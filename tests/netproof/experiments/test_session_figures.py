@@ -23,7 +23,7 @@ class TestAlongsideASession:
     def landmarks(self, *where):
         """Landmarks of partition, environment, function, path, direction."""
         (found,) = (
-            dataclasses.asdict(r.measurement.landmarks)
+            dataclasses.asdict(r.measured.landmarks)
             for r in self.stored.results
             if r.case
             and (
@@ -158,10 +158,9 @@ class TestAlongsideASession:
         )
         undefined = (("rate_64_kib_mb_s", "65536 bytes was not measured"),)
         without = {"rate_64_kib_mb_s": None, "undefined": undefined}
-        measured = dataclasses.replace(result.measurement)
-        vars(measured)["landmarks"] = dataclasses.replace(result.measurement.landmarks, **without)
-        results[number] = dataclasses.replace(result)
-        vars(results[number])["measurement"] = measured
+        measured = dataclasses.replace(result.measured)
+        vars(measured)["landmarks"] = dataclasses.replace(result.measured.landmarks, **without)
+        results[number] = dataclasses.replace(result, measured=measured)
         stored = dataclasses.replace(self.stored, results=tuple(results))
         text = shown("network-adapters", stored=stored)
         assert (

@@ -17,10 +17,10 @@ from netproof.measurement.cpu_use import (
     node_costs,
 )
 from netproof.measurement.disturbance import NodeLoad
-from netproof.measurement.payload import Exchanged
+from netproof.measurement.payload import Payload
 
 START = NodeUse("n1", 1, 0.5, 0.3, 0.2, 0.1, 0.05, 1, 0.4, 10)
-SENT = Exchanged(1000, 10**9)
+SENT = Payload(10**9, messages=1000)
 
 
 def launch(cpu_s: float, node: str = "n1", **changed: object) -> NodeUse:
@@ -86,8 +86,8 @@ def test_what_is_not_known_has_its_reason():
     ("sent", "why"),
     [
         (None, "was not recorded"),
-        (Exchanged(None, None, "osu_bw does not print how often it sends"), "osu_bw does not"),
-        (Exchanged(0, 0), "it sends no data"),
+        (Payload(None, "osu_bw does not print how often it sends"), "osu_bw does not"),
+        (Payload(0, messages=0), "it sends no data"),
     ],
 )
 def test_without_messages_there_is_no_cost_of_one(sent, why):

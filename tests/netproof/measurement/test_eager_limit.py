@@ -11,7 +11,6 @@ from made_curves import POWERS, curve, link
 from netproof.measurement.curve import Curve
 from netproof.measurement.eager_limit import eager_limit, eager_limit_alongside
 from netproof.measurement.landmarks import landmarks
-from netproof.measurement.readings import LandmarkSettings
 
 CURVES = Path(__file__).parents[2] / "data" / "curves"
 
@@ -70,10 +69,8 @@ def test_a_rate_that_collapses_for_good_is_no_eager_limit():
     assert eager_limit(curve(POWERS, slow_above)) is None
 
 
-def test_where_the_eager_limit_is_looked_for_is_a_setting():
-    late = handshake(link(), 512 * 1024, 1e6)
-    assert eager_limit(late).size_above == 512 * 1024
-    assert eager_limit(late, LandmarkSettings(eager_to=64 * 1024)) is None
+def test_an_eager_limit_is_looked_for_up_to_a_mebibyte():
+    assert eager_limit(handshake(link(), 512 * 1024, 1e6)).size_above == 512 * 1024
 
 
 RECORDED = json.loads((CURVES / "eager-limits.json").read_text())

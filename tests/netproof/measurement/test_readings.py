@@ -6,7 +6,6 @@ from made_curves import curve, link
 
 from netproof.measurement.curve import Curve
 from netproof.measurement.landmarks import landmarks
-from netproof.measurement.readings import LandmarkSettings
 
 
 def test_latency_is_the_median_time_of_messages_below_64_bytes():
@@ -35,9 +34,9 @@ def test_the_peak_is_reached_at_the_least_size_that_has_it():
 def test_messages_that_a_token_bucket_lets_pass_may_be_kept_from_being_the_peak():
     burst = curve((1024, 65536, 131072), (5, 600, 1180))
     assert landmarks(burst, None).peak_size == 1024
-    found = landmarks(burst, 117.7, LandmarkSettings(peak_from=65536))
+    found = landmarks(burst, 117.7, peak_from=65536)
     assert (found.peak_size, found.half_power_size) == (131072, 1024)
-    none = landmarks(burst, 117.7, LandmarkSettings(peak_from=2**20))
+    none = landmarks(burst, 117.7, peak_from=2**20)
     assert none.why("peak_mb_s") == "no message of 1048576 bytes or more was measured"
 
 

@@ -9,8 +9,9 @@ import numpy as np
 
 from netproof.pairs.accusation import Judgement, judge
 from netproof.pairs.model import PairObservation
-from netproof.pairs.rounds import Mode, PairRound, next_round
+from netproof.pairs.rounds import Mode, next_round
 from netproof.pairs.topology import Topology
+from netproof.session.pair_rounds import PlannedLaunch
 from netproof.site.pair_settings import DEFAULTS, PairSettings
 
 Slower = Callable[[str, str, int], float]
@@ -55,7 +56,7 @@ class Cluster:
         self.random = np.random.default_rng(seed)
         self.seen: list[PairObservation] = []
 
-    def measure(self, step: PairRound, *, latency: bool = False) -> None:
+    def measure(self, step: PlannedLaunch, *, latency: bool = False) -> None:
         number = len({seen.round for seen in self.seen})
         level = self.drift * self.random.normal()
         for one, other in step.pairs:
@@ -64,7 +65,7 @@ class Cluster:
             time_us = 50 * math.exp(0.05 * self.random.normal()) if latency else None
             self.seen.append(PairObservation(number, (one, other), time_us, rate, alone=step.alone))
 
-    def measure_both_ways(self, step: PairRound) -> None:
+    def measure_both_ways(self, step: PlannedLaunch) -> None:
         """Rates while both nodes of each pair send at once."""
         number = len({seen.round for seen in self.seen})
         for one, other in step.pairs:
@@ -72,7 +73,7 @@ class Cluster:
             rate *= math.exp(self.noise * self.random.normal())
             self.seen.append(PairObservation(number, (one, other), both_ways_mb_s=rate))
 
-    def all(self, steps: Iterable[PairRound]) -> list[PairObservation]:
+    def all(self, steps: Iterable[PlannedLaunch]) -> list[PairObservation]:
         for step in steps:
             self.measure(step)
         return self.seen

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import itertools
 
 import numpy as np
@@ -121,3 +122,28 @@ def test_without_three_nodes_or_without_segments_nothing_is_said():
     assert port_losses(launch(1, ("a", "b"), {"a": 0.5})) == ()
     assert port_losses([]) == ()
     assert port_losses([Resent(1, "a", ("b", "c"), 0, 0)]) == ()
+
+
+def test_what_one_node_loses_on_its_way_to_one_other_is_no_port():
+    random = np.random.default_rng(1)
+    sent = rounds(("a", "b", "c", "d"), dict.fromkeys("abcd", 1e-5), 12, random)
+    lossy = [
+        dataclasses.replace(one, count=one.count + round(0.02 * one.of))
+        if (one.node, one.others) == ("a", ("c",))
+        else one
+        for one in sent
+    ]
+    way, *ports = port_losses(lossy)
+    assert (way.node, way.to, way.nodes, way.persists) == ("a", "c", ("a", "c"), True)
+    assert way.share == pytest.approx(0.02, rel=0.05)
+    assert max(port.share for port in ports) < 1e-4
+    assert not any(port.to for port in port_losses(sent) if port.share > 1e-3)
+
+
+def test_a_port_that_loses_in_one_direction_is_no_way():
+    sent = [
+        Resent(number, one, (other,), 600 * (one == "a"), SEGMENTS)
+        for number, pair in enumerate(itertools.combinations("abcd", 2))
+        for one, other in (pair, pair[::-1])
+    ]
+    assert not any(port.to for port in port_losses(sent))

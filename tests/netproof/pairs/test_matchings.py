@@ -13,7 +13,6 @@ from made_pairs import names, tree
 
 from netproof.errors import NetproofError
 from netproof.pairs.rounds import (
-    PairRound,
     longest_paths,
     random_round,
     shortest_paths,
@@ -21,15 +20,21 @@ from netproof.pairs.rounds import (
     tournament,
 )
 from netproof.pairs.topology import Topology
+from netproof.session.pair_rounds import PlannedLaunch
 
 
 def met(rounds):
     return Counter(frozenset(pair) for step in rounds for pair in step.pairs)
 
 
-def assert_whole(step: PairRound, nodes) -> None:
-    inside = [node for pair in step.pairs for node in pair]
-    assert sorted([*inside, *step.idle]) == sorted(nodes)
+def idle(step: PlannedLaunch, nodes) -> list[str]:
+    inside = {node for pair in step.pairs for node in pair}
+    assert inside <= set(nodes)
+    return sorted(set(nodes) - inside)
+
+
+def assert_whole(step: PlannedLaunch, nodes) -> None:
+    assert len(idle(step, nodes)) == len(nodes) - 2 * len(step.pairs)
 
 
 @given(st.integers(2, 33))
@@ -44,7 +49,7 @@ def test_a_tournament_meets_every_pair_once(count):
 
 def test_of_an_odd_number_each_is_idle_once_in_a_tournament():
     rounds = tournament(names(7))
-    assert Counter(node for step in rounds for node in step.idle) == Counter(names(7))
+    assert Counter(node for step in rounds for node in idle(step, names(7))) == Counter(names(7))
 
 
 @given(st.integers(2, 10), st.integers(0, 2**16))
@@ -74,12 +79,12 @@ def test_random_rounds_of_many_nodes_repeat_nothing():
 
 
 def test_an_odd_number_leaves_out_one_after_the_other():
-    random, before, idle = np.random.default_rng(2), [], []
+    random, before, left_out = np.random.default_rng(2), [], []
     for _ in range(5):
         step = random_round(names(5), before, random)
         before += step.pairs
-        idle += step.idle
-    assert sorted(idle) == names(5)
+        left_out += idle(step, names(5))
+    assert sorted(left_out) == names(5)
 
 
 def test_suspects_meet_cleared_nodes_that_they_have_not_met():
@@ -126,7 +131,7 @@ def test_longest_paths_cross_the_top_and_cover_every_uplink_and_node():
     rounds = longest_paths(topology, nodes, 3, np.random.default_rng(1))
     for step in rounds:
         assert_whole(step, nodes)
-        assert not step.idle
+        assert not idle(step, nodes)
         crossed = {name for pair in step.pairs for name in topology.path(*pair)}
         assert {f"uplink of {name}" for name in ("leaf0", "leaf3", "a", "b")} <= crossed
         assert all("spine" in topology.path(*pair) for pair in step.pairs)
@@ -147,7 +152,7 @@ def test_one_leaf_has_no_longest_paths():
 
 def test_a_node_is_in_a_round_once():
     with pytest.raises(NetproofError, match="n1 twice"):
-        PairRound((("n0", "n1"),), ("n1",))
+        PlannedLaunch(1, (("n0", "n1"), ("n1", "n2")))
 
 
 def test_a_way_through_the_tree_names_switches_and_uplinks():
@@ -178,8 +183,10 @@ def test_a_topology_that_is_no_tree_is_refused():
 
 def test_of_a_tournament_of_many_nodes_only_the_round_that_is_needed_is_made(monkeypatch):
     made = []
-    check = PairRound.__post_init__
-    monkeypatch.setattr(PairRound, "__post_init__", lambda step: (made.append(step), check(step)))
+    check = PlannedLaunch.__post_init__
+    monkeypatch.setattr(
+        PlannedLaunch, "__post_init__", lambda step: (made.append(step), check(step))
+    )
     rounds = tournament(names(1000))
     assert len(rounds) == 999
     assert_whole(rounds[700], names(1000))

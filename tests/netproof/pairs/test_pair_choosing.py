@@ -16,7 +16,6 @@ from netproof.pairs.model import LEAST_NODES, Kind, PairObservation
 from netproof.pairs.rounds import (
     MOST_BOTH_WAYS,
     Mode,
-    PairRound,
     both_ways_round,
     confirming_rounds,
     evenly,
@@ -24,6 +23,7 @@ from netproof.pairs.rounds import (
     stream_rounds,
 )
 from netproof.pairs.topology import Topology
+from netproof.session.pair_rounds import PlannedLaunch
 from netproof.site.pair_settings import PairQuantity, PairSettings
 
 
@@ -77,7 +77,7 @@ def test_two_pairs_at_once_are_what_it_takes_to_clear_a_node(noise):
 
 
 def test_of_too_few_nodes_one_that_was_not_measured_is_undecided():
-    (seen,) = Cluster(healthy).all([PairRound((("n0", "n1"),))])
+    (seen,) = Cluster(healthy).all([PlannedLaunch(0, (("n0", "n1"),))])
     states = {name: node.state for name, node in judge([seen], names(3)).nodes.items()}
     assert states == {
         "n0": State.NOT_COMPARED,
@@ -224,7 +224,13 @@ def test_an_uplink_that_is_told_both_ways_is_not_told_again_as_its_leaf():
     across = [(f"n{n}", f"n{n + 8}") for n in range(8)]
     other = [(f"n{n}", f"n{(n + 4) % 16}") for n in (0, 1, 2, 3, 8, 9, 10, 11)]
     cluster = Cluster(slow_on_the_way(0.8, topology, "uplink of leaf0"), noise=0.004, drift=0.01)
-    cluster.all([PairRound(tuple(across)), PairRound(tuple(other)), PairRound(tuple(across))])
+    cluster.all(
+        [
+            PlannedLaunch(0, tuple(across)),
+            PlannedLaunch(0, tuple(other)),
+            PlannedLaunch(0, tuple(across)),
+        ]
+    )
     (one,) = judge(cluster.seen, nodes, topology).accusations
     assert len({one.name, *one.alternatives} & {"leaf0", "switch leaf0", "uplink of leaf0"}) == 2
     cluster.slower = slow_on_the_way(0.5, topology, "uplink of leaf0")

@@ -77,7 +77,6 @@ def test_each_accused_node_sends_and_receives_and_a_cleared_pair_is_measured_wit
     steps = stream_rounds(NODES, cluster.run(NODES))
     assert len(steps) == 9
     assert all(step.alone and len(step.pairs) == 1 for step in steps)
-    assert all({*step.idle, *step.pairs[0]} == {*NODES} for step in steps)
     pairs = [step.pairs[0] for step in steps[:3]]
     assert "n3" not in pairs[0]
     assert (pairs[1][0], pairs[2][1]) == ("n3", "n3")

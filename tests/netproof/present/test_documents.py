@@ -1,4 +1,4 @@
-"""The documents of ``--json``: docs/operation.md describes every key."""
+"""The documents of ``--format json``: docs/operation.md describes every key."""
 
 from __future__ import annotations
 

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
+from netproof import codec
 from netproof.benchmarks import netpipe_reading
 from netproof.commands.cli import app
 from netproof.errors import NetproofError
@@ -17,6 +18,7 @@ from netproof.measurement.curve import Curve
 from netproof.present.export import csv_cell, export, netpipe_text, run
 from netproof.present.formats import Format
 from netproof.session import session
+from netproof.session.session import CheckResult
 from netproof.store import Store, StoredSession
 from netproof.store.tables import PATH_COLUMNS, TABLES
 from netproof.verdict.judging import ingest
@@ -30,10 +32,10 @@ def stored(tmp_path_factory) -> tuple[Store, StoredSession]:
     return store, ingest(store, PASSED).stored
 
 
-def cases() -> dict[str, dict]:
+def cases() -> dict[str, CheckResult]:
     """The report's cases, by function and direction."""
     return {
-        f"{result.case.function} {result.case.direction}": result.measured
+        f"{result.case.function} {result.case.direction}": result
         for result in session.load(PASSED).results
         if result.case
     }
@@ -53,11 +55,11 @@ def test_csv_has_every_row_and_column(stored, tmp_path):
         rows = list(csv.DictReader(file))
     measured = cases()["PingPong oneway"]
     times = [float(row["time_us"]) for row in rows if row["function"] == "PingPong"]
-    assert times == measured["launches"][0]["curve"]["time_us"]
+    assert times == list(measured.measured.launches[0].curve.time_us)
     assert {row["session"] for row in rows} == {stored[1].name}
     with (tmp_path / "out" / "cases.csv").open(newline="") as file:
         row = next(row for row in csv.DictReader(file) if row["function"] == "PingPong")
-    assert json.loads(row["partition_extras"]) == measured["partition_extras"]
+    assert json.loads(row["partition_extras"]) == measured.extras["partition_extras"]
 
 
 def test_json_has_every_table(stored, tmp_path):
@@ -71,7 +73,7 @@ def test_json_has_every_table(stored, tmp_path):
     measured = cases()["PingPong oneway"]
     ranks = next(r for r in document["tables"]["launches"] if r["function"] == "PingPong")
     known = [{k: v for k, v in one.items() if v is not None} for one in ranks["ranks_used"]]
-    assert known == measured["launches"][0]["ranks"]
+    assert known == codec.encode(measured.measured.launches[0].ranks)
 
 
 def test_netpipe_files_say_what_the_session_measured(stored, tmp_path):
@@ -92,10 +94,10 @@ def test_netpipe_files_say_what_the_session_measured(stored, tmp_path):
         read = netpipe_reading.read_file(
             path.read_text(), str(path), bidirectional=direction == "bidirectional"
         ).curve()
-        (launch,) = cases()[f"tcp {direction}"]["launches"]
-        curve = launch["curve"]
-        assert list(read.sizes) == curve["sizes"]
-        assert read.time_us == pytest.approx(curve["time_us"], abs=0.0051)
+        (launch,) = cases()[f"tcp {direction}"].measured.launches
+        curve = launch.curve
+        assert read.sizes == curve.sizes
+        assert read.time_us == pytest.approx(curve.time_us, abs=0.0051)
 
 
 def test_a_file_of_netpipe_comes_out_as_it_went_in():

@@ -77,7 +77,7 @@ def test_what_cannot_be_told_has_a_next_step_where_nothing_else_was_found():
 def test_one_culprit_has_all_that_is_to_be_told_of_it():
     text = "\n".join(line for line, _ in shown.lines(diagnosis(culprit(words=2))))
     assert text.splitlines()[0] == (
-        "gige: something is wrong at 1 place; 3 of 10 measured cases passed, 7 failed"
+        "gige: something is wrong at 1 place; 3 of 10 cases passed, 7 failed"
     )
     for line in (
         "  seen      slower than others",
@@ -109,11 +109,16 @@ def test_the_document_is_json_and_has_every_key_of_its_page():
 
 def test_nothing_wrong_is_said_as_what_was_found():
     healthy = dataclasses.replace(diagnosis(), red=0, passed=10)
-    assert shown.headline(healthy) == (
-        "gige: nothing wrong was found; 10 of 10 measured cases passed"
+    assert shown.headline(dataclasses.replace(healthy, not_known=())) == (
+        "gige: nothing wrong was found; 10 of 10 cases passed"
+    )
+    assert shown.headline(dataclasses.replace(healthy, not_known=("a pair never met",))) == (
+        "gige: nothing wrong was found in what was measured; 10 of 10 cases passed"
     )
 
 
-def test_where_no_case_was_measured_whole_it_is_said():
-    nothing = dataclasses.replace(diagnosis(), cases=0, passed=0, red=4)
-    assert shown.headline(nothing).endswith("; no case was measured whole, 4 failed")
+def test_failed_cases_that_were_not_measured_count_as_cases():
+    several = dataclasses.replace(diagnosis(), cases=5, passed=5, red=3, unmeasured=3)
+    assert shown.headline(several).endswith(
+        "; 5 of 8 cases passed, 3 failed, 3 of these not measured whole"
+    )

@@ -133,7 +133,7 @@ def test_the_page_has_the_recommendation_on_top_and_all_curves(sweep):
     for name in ("default", "64 KiB", "128 KiB"):
         assert f'"configuration":"{name}"' in text
     # Colours stand for values here, not for libraries.
-    assert '"title":"socket buffer"' in text
+    assert '"legend":"socket buffer"' in text
     assert "MPI × compiler" not in text
     assert math.isclose(sweep.table().drift, 1.0)
 

@@ -28,13 +28,17 @@ SMALL_US, LARGE_US = 156.0, 24000.0
 
 @dataclass
 class MadeJob:
-    """A job of so many nodes in a folder, some with half of the others' rate."""
+    """A job of so many nodes in a folder, some with half of the others' rate.
+
+    ``hang``: two nodes whose launch by themselves has no figure.
+    """
 
     folder: Path
     count: int
     slow: Collection[str] = ()
     noise: float = 0.02
     seed: int = 1
+    hang: Collection[str] = ()
 
     def __post_init__(self) -> None:
         self.random = np.random.default_rng(self.seed)
@@ -70,6 +74,9 @@ class MadeJob:
     def _launch(self, number: int) -> None:
         asked = (self.folder / pair_rounds.NEXT_FILE).read_text().split()
         step = f"pairs.{number}"
+        if {*self.hang} == {*asked}:
+            self._hung(number)
+            return
         stream = (self.folder / pair_rounds.STREAM_FILE).exists()
         printed = self._streamed(asked) if stream else self._printed(asked)
         (self.folder / f"{step}.out").write_text(printed)
@@ -78,6 +85,14 @@ class MadeJob:
         start = 1795337843.0 + 5 * number
         with (self.folder / "launches.tsv").open("a") as record:
             record.write(f"{step}\t{start:.6f}\t{start + 2:.6f}\t0\t180\n")
+
+    def _hung(self, number: int) -> None:
+        for kind in ("out", "err"):
+            (self.folder / f"pairs.{number}.{kind}").write_text("")
+        with (self.folder / "launches.tsv").open("a") as record:
+            record.write(f"pairs.{number}\t1795337843.0\t1795337903.0\t143\t180\n")
+        with (self.folder / pair_rounds.HUNG_FILE).open("a") as hung:
+            hung.write(f"{number}\n")
 
     def _printed(self, nodes: list[str]) -> str:
         pairs = list(zip(nodes[::2], nodes[1::2], strict=True))

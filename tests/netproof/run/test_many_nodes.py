@@ -13,7 +13,7 @@ from netproof.pairs import verdict as pairs
 from netproof.pairs.verdict import PairsVerdict
 from netproof.run import pair_deciding
 from netproof.run.answering import QUESTION_FILE
-from netproof.session import job_files
+from netproof.session import job_files, pair_rounds
 from netproof.session.pair_rounds import PairRounds
 from netproof.site.partition import Partition
 
@@ -107,3 +107,18 @@ def test_what_is_kept_of_many_nodes_grows_with_them_and_is_read_again(made):
         assert PairRounds.from_json(json.loads(kept)) == rounds
         sizes.append(len(kept) / len(rounds.launches))
     assert sizes[1] < 11 * sizes[0]
+
+
+@pytest.mark.parametrize("count", [4, 6])
+def test_a_pair_that_hangs_is_left_out_and_every_other_pair_meets(tmp_path, count):
+    job = MadeJob(tmp_path / "job", count, hang=("node-001", "node-003"))
+    asked = question(job)
+    asked["extras"]["pairs"]["together"] = 1
+    (job.folder / QUESTION_FILE).write_text(json.dumps(asked))
+    job.run()
+    found = judged(job)
+    assert (job.folder / pair_rounds.HUNG_FILE).read_text().count("\n") == 1
+    assert found.never_met() == "node-001 – node-003 never met"
+    assert len(found.cleared()) == count
+    (fault,) = found.rounds.faults
+    assert {*fault.partition(": ")[0].split(" – ")} == {*job.hang}

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import inspect
+import re
+
 import reframe as rfm
 from reframe.core.builtins import variable
+from reframe.frontend import printer
 
 from netproof.run.mixins import NOT_LOGGED, OnPartition
 
@@ -30,3 +34,10 @@ def test_it_leaves_out_what_says_nothing_and_what_reframe_deprecated():
     assert ours == [one for one in every if one not in left]
     assert ("mine", None) in ours
     assert ("own", None) not in ours
+
+
+def test_reframe_finds_in_its_report_what_its_summary_of_failures_prints():
+    source = inspect.getsource(printer.PrettyPrinter.failure_report)
+    printed = set(re.findall(r"rec\['(\w+)'\]", source))
+    assert {"descr", "maintainers", "fail_reason"} <= printed
+    assert not printed & NOT_LOGGED

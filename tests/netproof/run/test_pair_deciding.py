@@ -12,11 +12,10 @@ from pathlib import Path
 
 import pytest
 
-from netproof.pairs.rounds import PairRound
 from netproof.run import pair_deciding
 from netproof.run.answering import CLOSED_FILE, QUESTION_FILE
 from netproof.session import job_scripts, pair_rounds, plan
-from netproof.session.pair_rounds import PairLaunch, PairRounds
+from netproof.session.pair_rounds import PairLaunch, PairRounds, PlannedLaunch
 from netproof.site.partition import Partition
 
 RECORDED = Path(__file__).resolve().parents[2] / "data" / "jobs" / "pairs"
@@ -96,7 +95,8 @@ def test_where_uplinks_can_be_compared_all_pairs_send_both_ways_at_the_end(
         shutil.copy(RECORDED / name, folder)
     planned = pair_rounds.read_planned(folder)
     pair_rounds.write_planned(folder, pair_rounds.Planned(planned.launches))
-    first = PairRound(planned.launches[0].pairs, why="pairs across uplinks")
+    pairs = planned.launches[0].pairs
+    first = PlannedLaunch(0, pairs, why="pairs across uplinks, both ways at once", both_ways=True)
     monkeypatch.setattr(pair_deciding, "both_ways_round", lambda *_, made, seed: first)
     leaves = {f"leaf-{n}": [f"fast-ethernet-{n}"] for n in range(1, 5)}
     ask(
@@ -147,14 +147,20 @@ def test_too_few_nodes_to_compare_are_through_after_their_pairs_and_streams(
     (recorded, *_), _, _ = pair_rounds.read(RECORDED, where, partition.max_message_bytes)
     nodes = tuple(f"fast-ethernet-{n}" for n in range(1, count + 1))
 
-    def measured(planned: pair_rounds.PlannedLaunch) -> PairLaunch:
+    def measured(number: int, planned: pair_rounds.PlannedLaunch) -> PairLaunch:
         pair = dataclasses.replace(recorded.pairs[0], nodes=planned.pairs[0])
         return dataclasses.replace(
-            recorded, round=planned.round, pairs=(pair,), alone=planned.alone, counters=None
+            recorded,
+            number=number,
+            round=planned.round,
+            pairs=(pair,),
+            alone=planned.alone,
+            counters=None,
         )
 
     def rounds(folder: Path, jobid: str, *, fresh: bool) -> tuple[PairRounds, Partition]:
-        done = tuple(map(measured, pair_rounds.read_planned(folder).launches))
+        planned = pair_rounds.read_planned(folder).launches
+        done = tuple(measured(number, one) for number, one in enumerate(planned, 1))
         return PairRounds(*where, nodes, done, jobid, "quick", 1), partition
 
     monkeypatch.setattr(pair_deciding, "read", rounds)

@@ -26,10 +26,10 @@ from netproof.session.again import MeasuredAgain, netpipe_sweeps
 from netproof.session.measured import Measured, Peer
 from netproof.site import site
 from netproof.site.partition import Partition, ScoreBaseline
-from netproof.verdict import case_rulings, group_rulings
-from netproof.verdict.case_rulings import rule_all, settled
+from netproof.verdict import engine
+from netproof.verdict.confirmations import rule_all, settled
+from netproof.verdict.engine import Subject
 from netproof.verdict.limits import Limits
-from netproof.verdict.subject import Subject
 
 ROOT = Path(__file__).resolve().parents[3]
 SESSIONS = ROOT / "tests" / "data" / "sessions"
@@ -42,7 +42,7 @@ BUSY = NodeLoad("gige-1", "m", 2, 1.0, 0.8, 0.4, 0.0, 0.0, 0.5, 0.0)
 
 def cases(name: str) -> list[Measured]:
     stored = session.load(SESSIONS / name)
-    return [Measured.from_json(result.measured) for result in stored.results if result.measured]
+    return [result.measured for result in stored.results if result.measured]
 
 
 def asked(measured: Measured, limits: dict[str, Limits] | None = None, **criteria) -> RepeatCase:
@@ -119,7 +119,7 @@ class TestUndecided:
         )
         (finding,) = (
             one
-            for one in case_rulings.counted(asked(lossy).subject)
+            for one in engine.counted(asked(lossy).subject)
             if one.criterion == "retransmissions"
         )
         assert finding.level is Level.FAIL
@@ -143,7 +143,7 @@ class TestUndecided:
         several = [dataclasses.replace(one, launches=(*faster[:n], *slower[:n])) for n in (1, 2, 3)]
         assert all(undecided([done]).whole for done in several[:2])
         assert not undecided(several[2:]).whole
-        (finding,) = case_rulings.references(several[2].repeated, one.limits).values()
+        (finding,) = engine.references(several[2].repeated, one.limits).values()
         assert finding.level is Level.INCONCLUSIVE
 
     def test_alongside_a_case_that_has_failed_others_are_launched_as_often_as_confirming_takes(
@@ -174,7 +174,7 @@ class TestUndecided:
         assert undecided([launched_on(one, 2, loads=(BUSY,))])
         last = launched_on(one, 3, loads=(BUSY,))
         assert not undecided([last])
-        (finding,) = case_rulings.references(last.repeated, one.limits).values()
+        (finding,) = engine.references(last.repeated, one.limits).values()
         assert finding.level is Level.INCONCLUSIVE
         assert finding.why.endswith(
             "the machine was disturbed: gige-1: others used 40 % of the CPUs"
@@ -222,12 +222,12 @@ class TestUndecided:
         bent = dataclasses.replace(pingpong)
         vars(bent)["landmarks"] = landmarks
         one = asked(bent, {"line_rate_share": Limits(50, 102)})
-        (finding,) = case_rulings.references(one.subject, one.limits).values()
+        (finding,) = engine.references(one.subject, one.limits).values()
         assert finding.level is Level.UNDEFINED
         assert undecided([one]).whole
         launches = tuple(dataclasses.replace(o, loads=(BUSY,)) for o in bent.launches)
         noisy = asked(dataclasses.replace(bent, launches=launches), dict(one.limits))
-        (finding,) = case_rulings.references(noisy.subject, noisy.limits).values()
+        (finding,) = engine.references(noisy.subject, noisy.limits).values()
         assert finding.level is Level.INCONCLUSIVE
         assert "others used 40 % of the CPUs" in finding.why
 
@@ -238,7 +238,7 @@ class TestUndecided:
         one = asked(noisy, {"latency_us": Limits(0, noisy.landmarks.latency_us / 10)})
         done = launched_on(one, 3)
         assert not undecided([done])
-        (finding,) = case_rulings.references(done.repeated, one.limits).values()
+        (finding,) = engine.references(done.repeated, one.limits).values()
         assert finding.level is Level.FAIL
         assert "over 3 launches" in finding.why
 
@@ -257,7 +257,7 @@ class TestUndecided:
     def test_launches_of_a_whole_curve_flag_no_size(self, sick):
         one = next(asked(one) for one in sick if asked(one).flags())
         done = launched_on(one, 5, factor=100.0)
-        assert case_rulings.smoothness(done.repeated) == case_rulings.smoothness(one.subject)
+        assert engine.smoothness(done.repeated) == engine.smoothness(one.subject)
 
 
 class TestSettled:
@@ -265,7 +265,7 @@ class TestSettled:
     def flagged(self, sick) -> tuple[RepeatCase, MeasuredAgain]:
         """A flagged case and what was measured again of it in the same run: all show it again."""
         stored = session.load(SESSIONS / "sick.json")
-        several = [MeasuredAgain.from_json(v) for r in stored.results for v in r.again or ()]
+        several = [one for r in stored.results for one in r.again or ()]
         for measured in sick:
             one = asked(measured)
             for again in several:
@@ -454,6 +454,12 @@ class TestCloser:
         assert back.dense() == one.dense()
 
 
+def compared(criterion: str, *members: Subject) -> list[Finding]:
+    """Return what a criterion finds on the first of several cases."""
+    found = engine.compared(members, None, only=members[0], scored=False)
+    return [finding for _, finding in found if finding.criterion == criterion]
+
+
 class TestCompared:
     def configurations(
         self, pingpong: Measured, *factors: float, floor: float | None = None
@@ -517,7 +523,7 @@ class TestCompared:
         levels = {}
         for factor in (5.0, 1.1):
             subject = self.next_to(launched_on(kept, 6), factor).repeated
-            levels[factor] = group_rulings.floors([subject, fast.subject])[subject].level
+            levels[factor] = compared("floor", subject, fast.subject)[0].level
         assert levels == {5.0: Level.FAIL, 1.1: Level.PASS}
 
     def test_what_was_in_the_way_of_pairs_is_no_failure_and_asks_for_more(self, pingpong):
@@ -531,12 +537,12 @@ class TestCompared:
         ]
         assert undecided([dataclasses.replace(done, launches=tuple(noisy))]).whole
         subject = dataclasses.replace(done, launches=tuple(noisy)).repeated
-        (finding, *_) = group_rulings.envelopes([subject, *kept.peers])[subject]
+        (finding, *_) = compared("envelope", subject, *kept.peers)
         assert finding.level is Level.INCONCLUSIVE
         assert "5 of 7 pairs were undisturbed, and a failure takes 6: " in finding.why
         assert "others used 40 %" in finding.why
         more = dataclasses.replace(done, launches=(*noisy, done.launches[-1])).repeated
-        (finding, *_) = group_rulings.envelopes([more, *kept.peers])[more]
+        (finding, *_) = compared("envelope", more, *kept.peers)
         assert finding.level is Level.FAIL
 
     def test_launches_of_unlike_pace_do_not_count(self, pingpong):
@@ -555,7 +561,7 @@ class TestCompared:
                 )
                 launches.append(dataclasses.replace(launch, curve=curve, paces=read))
             subject = dataclasses.replace(done, launches=tuple(launches)).repeated
-            return group_rulings.envelopes([subject, fast.subject])[subject][0]
+            return compared("envelope", subject, fast.subject)[0]
 
         alike, apart = (25.0, 26.0), (150.0, 25.0)
         assert ruled(*[alike] * 6, *[apart] * 9).level is Level.PASS
@@ -593,7 +599,7 @@ class TestCompared:
                     )
                 )
             subject = dataclasses.replace(done, launches=tuple(launches)).repeated
-            return group_rulings.envelopes([subject, fast.subject])[subject][0]
+            return compared("envelope", subject, fast.subject)[0]
 
         found = ruled(moved)
         assert found.level is Level.PASS
@@ -650,7 +656,7 @@ class TestCompared:
         done = self.next_to(launched_on(kept, 9), *ratios)
         assert not undecided([done])
         subject = done.repeated
-        (finding, *_) = group_rulings.envelopes([subject, *kept.peers])[subject]
+        (finding, *_) = compared("envelope", subject, *kept.peers)
         assert (finding.level, finding.interval) == (Level.PASS, pytest.approx((5.0, 7.0)))
 
     def test_a_pace_that_changes_between_launches_does_not_change_the_ratio_of_pairs(
@@ -666,7 +672,7 @@ class TestCompared:
         found = {}
         for name, several in (("pairs", launches), ("alone", alone)):
             subject = dataclasses.replace(slow, launches=tuple(several)).repeated
-            (finding, *_) = group_rulings.envelopes([subject, fast.subject])[subject]
+            (finding, *_) = compared("envelope", subject, fast.subject)
             found[name] = finding
         assert found["pairs"].interval == pytest.approx((7.0, 7.0))
         assert found["pairs"].level is Level.PASS

@@ -28,7 +28,7 @@ LINK_DOWN = Path(__file__).resolve().parents[2] / "data" / "jobs" / "link-down.e
 def partition() -> Partition:
     """The partition that the jobs were recorded on."""
     report = session.load(DATA / "sessions" / "faulty.json")
-    kept = next(result.measured for result in report.results if result.measured)
+    kept = next(result.extras for result in report.results if result.measured)
     return Partition.model_validate(kept["partition_extras"])
 
 
@@ -142,7 +142,7 @@ def test_each_landmark_of_a_report_is_defined_or_says_why_not(name):
     for result in loaded.results:
         if result.measured is None:
             continue
-        whole = result.measurement
+        whole = result.measured
         found = whole.landmarks
         undefined = dict(found.undefined)
         for landmark in LANDMARK_NAMES:
@@ -160,9 +160,9 @@ def test_a_healthy_link_whose_short_messages_read_above_its_rate_is_within_it():
     loaded = session.load(DATA / "sessions" / "healthy.json")
     judged = 0
     for result in loaded.results:
-        if result.measured is None or result.measured["line_rate_mb_s"] is None:
+        if result.measured is None or result.measured.line_rate_mb_s is None:
             continue
-        whole = measured.Measured.from_json(result.measured)
+        whole = result.measured
         if whole.curve.bandwidth_mb_s is None:
             continue
         found = line_rate(whole.landmarks, whole.line_rate_mb_s, where="it")

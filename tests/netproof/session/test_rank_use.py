@@ -21,7 +21,7 @@ DATA = Path(__file__).resolve().parents[2] / "data"
 def partition() -> Partition:
     """A partition that asks for the sizes of the recorded job."""
     report = session.load(DATA / "sessions" / "faulty.json")
-    kept = next(result.measured for result in report.results if result.measured)
+    kept = next(result.extras for result in report.results if result.measured)
     return Partition.model_validate(kept["partition_extras"])
 
 

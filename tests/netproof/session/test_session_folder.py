@@ -172,8 +172,8 @@ def test_what_a_job_measured_that_reframe_never_looked_at_is_read_from_its_folde
     (job / records.PLAN_FILE).write_text('{"seed": 3}')
     cases = [Case("testbed", "gige", "mpich", "imb", name, 2, 1) for name in ("PingPong", "Bcast")]
     recorded = session.load(DATA / "sessions" / "faulty.json").results
-    measured = next(one.measured for one in recorded if one.measured)
-    extras = {"partition_extras": measured["partition_extras"]}
+    where = next(one.extras for one in recorded if one.measured)
+    extras = {"partition_extras": where["partition_extras"]}
     extras |= {"environment_extras": {"mpi_over_tcp": True}, "format": session.MEASURED_FORMAT}
     test = dict(zip(WHERE, ("testbed", "gige", "mpich"), strict=True))
     test |= {
@@ -188,8 +188,8 @@ def test_what_a_job_measured_that_reframe_never_looked_at_is_read_from_its_folde
         records.new_path(own, test), test, {records.ASKED: records.asked(cases, 1, **extras)}
     )
     found = {one.case.function: one for one in session.load(own).results if one.case}
-    assert found["PingPong"].measured["launches"]
-    assert (found["PingPong"].measured["seed"], found["PingPong"].measured["jobid"]) == (3, "7")
+    assert found["PingPong"].measured.launches
+    assert (found["PingPong"].extras["seed"], found["PingPong"].extras["jobid"]) == (3, "7")
     assert found["Bcast"].measured is None
     assert "Bcast.1 ended with status" in found["Bcast"].reason
     (job / "job_nodes.txt").unlink()

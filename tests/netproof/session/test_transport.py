@@ -56,15 +56,15 @@ def test_every_benchmark_that_checks_start_can_ask():
     ],
 )
 def test_each_library_names_its_transport_among_what_it_says(library, told):
-    said = transport.of_job(DATA / "transport" / library)["said"]
+    said = transport.of_job(DATA / "transport" / library).said
     assert list(transport.telling(said)) == told
     assert not [line for line in said if "times -->" in line or "repetitions" in line]
 
 
 def test_a_job_that_ended_before_says_why_nothing_is_known(tmp_path):
     told = transport.of_job(tmp_path)
-    assert told["said"] == []
-    assert "transport.out: No such file or directory" in told["absent"]
+    assert told.said == ()
+    assert "transport.out: No such file or directory" in told.absent
 
 
 def test_what_is_said_is_bounded_and_printable(tmp_path):
@@ -72,9 +72,9 @@ def test_what_is_said_is_bounded_and_printable(tmp_path):
     (tmp_path / "transport.out").write_text("\n".join(lines))
     (tmp_path / "transport.err").write_text("")
     told = transport.of_job(tmp_path)
-    assert len(told["said"]) == transport.MOST_LINES + 1
-    assert told["said"][-1] == "… and 59 more lines"
-    assert all(len(line) <= 200 and line.isprintable() for line in told["said"])
+    assert len(told.said) == transport.MOST_LINES + 1
+    assert told.said[-1] == "… and 59 more lines"
+    assert all(len(line) <= 200 and line.isprintable() for line in told.said)
 
 
 def test_a_session_has_it_of_the_jobs_that_were_asked(tmp_path):
@@ -85,4 +85,4 @@ def test_a_session_has_it_of_the_jobs_that_were_asked(tmp_path):
     path = tmp_path / "run-0.json"
     path.write_text(json.dumps(document))
     found = [result.transport for result in session.load(path).results if result.transport]
-    assert found == [{"said": ["libfabric provider: tcp"], "absent": ""}]
+    assert found == [transport.Transport(("libfabric provider: tcp",), "")]

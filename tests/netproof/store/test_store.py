@@ -17,6 +17,7 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
+from netproof import codec
 from netproof.commands import stores
 from netproof.commands.cli import app
 from netproof.criteria.settings import Settings
@@ -25,11 +26,11 @@ from netproof.session import again, session
 from netproof.session.measured import Measured
 from netproof.store import Store, StoredSession, following, questions
 from netproof.store.columns import KEY
-from netproof.store.folder import INCOMING, MARKER
-from netproof.store.tables import FORMAT, PATH_COLUMNS, TABLES
-from netproof.verdict import case_rulings, judging
+from netproof.store.folder import FORMAT, INCOMING, MARKER
+from netproof.store.tables import PATH_COLUMNS, TABLES
+from netproof.verdict import confirmations, judging
+from netproof.verdict.engine import Subject
 from netproof.verdict.judging import ingest
-from netproof.verdict.subject import Subject
 
 ROOT = Path(__file__).resolve().parents[3]
 SESSIONS = ROOT / "tests" / "data" / "sessions"
@@ -99,10 +100,8 @@ def test_the_fastest_rank_and_the_mean_are_kept_where_a_benchmark_prints_them(st
     measured = [result.measured for result in questions.load(store, done.stored).results]
     points: dict[str, int] = {}
     for one in filter(None, measured):
-        name = one["case"]["function"]
-        points[name] = points.get(name, 0) + sum(
-            len(launch["curve"]["sizes"]) for launch in one["launches"]
-        )
+        name = one.case.function
+        points[name] = points.get(name, 0) + sum(len(launch.curve.sizes) for launch in one.launches)
     assert found == [
         (name, count, 0, 0, None) if name == "PingPong" else (name, count, count, count, True)
         for name, count in sorted(points.items())
@@ -229,8 +228,8 @@ def test_a_crash_is_kept_and_its_report_reads_the_same_from_the_store(store, tmp
     read = questions.load(store, ingest(store, report).stored)
     assert plain(read) == plain(session.load(report))
     assert [
-        r.measured["crashes"] for r in read.results if r.measured and r.measured["crashes"]
-    ] == [[crash]]
+        codec.encode(one) for r in read.results if r.measured for one in r.measured.crashes
+    ] == [crash]
 
 
 @pytest.mark.slow
@@ -281,7 +280,7 @@ def test_crashes_around_flagged_sizes_are_kept_and_counted_with_the_others(store
     read = questions.load(store, stored)
     assert plain(read) == plain(session.load(report))
     rows = following.crashes(store, [stored]).to_pylist()
-    launches = sum(len(r.measured["launches"]) for r in read.results if r.measured)
+    launches = sum(len(r.measured.launches) for r in read.results if r.measured)
     both = sum(case in complete for case in again)
     assert both > 0
     assert sum(row["launches"] for row in rows) == launches + 4 * both
@@ -311,14 +310,12 @@ def test_launches_next_to_others_are_kept_and_counted_as_their_environments(stor
     stored = ingest(store, report).stored
     read = questions.load(store, stored)
     assert plain(read) == plain(loaded)
-    cases = [Measured.from_json(r.measured) for r in read.results if r.measured]
+    cases = [r.measured for r in read.results if r.measured]
     assert added
     assert sum(len(launch.peers) for one in cases for launch in one.launches) == len(added)
     subjects = [Subject(one, "gige", Settings(), {}) for one in cases]
-    around = again.by_case(
-        again.MeasuredAgain.from_json(one) for result in read.results for one in result.again or ()
-    )
-    counts = case_rulings.launched(subjects, around)
+    around = again.by_case(one for result in read.results for one in result.again or ())
+    counts = confirmations.launched(subjects, around)
     rows = following.crashes(store, [stored]).to_pylist()
     names = ("partition", "environment", "launches", "crashed")
     assert sorted(tuple(row[name] for name in names) for row in rows) == sorted(
@@ -362,8 +359,8 @@ def test_what_was_measured_again_has_rows_of_its_own(store):
     with questions.connect(store) as connection:
         rows = connection.sql("select launches, len(nodes), faults from repeats").fetchall()
         (points,) = connection.sql("select count(*) from repeat_curves").fetchall()
-    assert rows == [(len(entry["launches"]), 2, entry["faults"]) for entry in several]
-    assert points == (sum(len(curve["sizes"]) for entry in several for curve in entry["launches"]),)
+    assert rows == [(len(one.launches), 2, list(one.faults)) for one in several]
+    assert points == (sum(len(curve.sizes) for one in several for curve in one.launches),)
 
 
 @pytest.mark.slow
@@ -386,11 +383,11 @@ def test_there_is_a_row_for_each_case_launch_and_size(store):
     done = ingest(store, FAULTY)
     results = [result for result in session.load(FAULTY).results if result.case]
     expected = {
-        (*(getattr(result.case, name) for name in KEY), launch["number"], size): time
+        (*(getattr(result.case, name) for name in KEY), launch.number, size): time
         for result in results
         if result.measured
-        for launch in result.measured["launches"]
-        for size, time in zip(launch["curve"]["sizes"], launch["curve"]["time_us"], strict=True)
+        for launch in result.measured.launches
+        for size, time in zip(launch.curve.sizes, launch.curve.time_us, strict=True)
     }
     rows = pq.read_table(store.path(done.stored) / "curves.parquet", partitioning=None).to_pylist()
     found = {
@@ -718,5 +715,5 @@ def test_what_a_session_left_is_stored(store, tmp_path):
 
     ingest(store, altered(tmp_path, leave))
     results = questions.load(store, store.newest()).results
-    assert [r.left for r in results if r.result == "skip"] == [left, left]
-    assert {r.left for r in results if r.result != "skip"} == {None}
+    assert [codec.encode(r.skipped) for r in results if r.result == "skip"] == [left, left]
+    assert {r.skipped for r in results if r.result != "skip"} == {None}

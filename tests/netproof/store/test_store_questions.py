@@ -79,7 +79,7 @@ def store(tmp_path) -> Store:
 def measured(store: Store, stored: StoredSession) -> dict[tuple, Measured]:
     """Each complete case of a session, by its key."""
     return {
-        tuple(getattr(result.case, name) for name in KEY): Measured.from_json(result.measured)
+        tuple(getattr(result.case, name) for name in KEY): result.measured
         for result in questions.load(store, stored).results
         if result.measured
     }

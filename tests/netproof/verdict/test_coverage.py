@@ -9,6 +9,7 @@ import pytest
 
 from netproof.intake import json_reading
 from netproof.session import pair_rounds, session
+from netproof.session.left import Left
 from netproof.session.pair_rounds import PairRounds
 from netproof.session.provenance import OfSession
 from netproof.session.session import Session
@@ -151,9 +152,9 @@ def test_a_session_that_left_cases_of_a_partition_does_not_fail_by_its_nodes(pas
     assert str(deferred).endswith("; cases were deferred")
 
 
-def in_pairs(session: Session, left: dict | None = None, **values: object) -> Session:
+def in_pairs(session: Session, left: Left | None = None, **values: object) -> Session:
     """With rounds of pairs of the recorded job on this partition, or the reason for none."""
-    kept = None
+    rounds = None
     if left is None:
         given = json_reading.json_file(PAIRS / "question.json")
         where = ("testbed", "gige", "mpich")
@@ -161,14 +162,13 @@ def in_pairs(session: Session, left: dict | None = None, **values: object) -> Se
         launches, _, _ = pair_rounds.read(PAIRS, where, most)
         nodes = tuple(f"fast-ethernet-{n}" for n in range(1, 5))
         rounds = PairRounds(*where, nodes, launches, "7", "quick", 1, **values)
-        kept = rounds.as_json()
     one = dataclasses.replace(
         next(r for r in session.results if r.partition == "gige"),
         kind="pairs",
         case=None,
         measured=None,
-        pairs=kept,
-        left=left,
+        rounds=rounds,
+        skipped=left,
         result="skip" if left else "pass",
     )
     return dataclasses.replace(session, results=(*session.results, one))
@@ -195,11 +195,13 @@ def test_a_node_that_is_missing_for_another_reason_still_fails(passed):
 
 
 def test_a_run_that_got_no_two_nodes_says_why_and_cannot_be_judged(passed):
-    left = {"why": "Slurm gave it no 4 nodes in 600 s (wait_for_nodes_s)", "planned": False}
+    left = Left("Slurm gave it no 4 nodes in 600 s (wait_for_nodes_s)", planned=False)
     found = covered(in_pairs(passed, left), STATES, coverage_percent=100)
     assert (found.failed, found.short) == (False, True)
     assert "; no rounds of pairs: Slurm gave it no 4 nodes in 600 s" in str(found)
-    planned = covered(in_pairs(passed, left | {"planned": True}), STATES, coverage_percent=100)
+    planned = covered(
+        in_pairs(passed, dataclasses.replace(left, planned=True)), STATES, coverage_percent=100
+    )
     assert planned.failed
     assert not planned.no_rounds
 

@@ -13,12 +13,13 @@ import pytest
 from made_measured import with_figures
 from reframe.utility.sanity import reference_bounds
 
-from netproof.criteria import Level
+from netproof import codec
+from netproof.criteria import Finding, Level
 from netproof.errors import NetproofError
 from netproof.measurement import twin
 from netproof.measurement.case import Case
 from netproof.measurement.curve import Curve
-from netproof.session import job_files, reference_findings, session
+from netproof.session import job_files, session
 from netproof.session.measured import Measured
 from netproof.site import site
 from netproof.site.partition import Partition
@@ -36,7 +37,7 @@ def pingpong() -> Measured:
     """PingPong between two nodes of a healthy switch, three launches."""
     stored = session.load(SESSIONS / "healthy.json")
     return next(
-        Measured.from_json(result.measured)
+        result.measured
         for result in stored.results
         if result.measured and result.case.function == "PingPong"
     )
@@ -131,16 +132,16 @@ def test_a_finding_comes_back_from_a_report(pingpong):
     for finding in limits.judge(pingpong, {"latency_us": Limits(0, 1)}, "here").values():
         # An interval may have no upper end, and JSON has no infinite number.
         for one in (finding, dataclasses.replace(finding, interval=(1.0, math.inf))):
-            text = json.dumps(reference_findings.as_json("latency_us", one), allow_nan=False)
-            assert reference_findings.from_json(json.loads(text)) == one
+            text = json.dumps(codec.encode(one), allow_nan=False)
+            assert codec.decode(Finding, json.loads(text), "it") == one
 
 
 @pytest.mark.parametrize("spoilt", [{"level": "good"}, {"value": "1"}, {"interval": [1.0]}])
 def test_what_is_no_finding_is_refused(pingpong, spoilt):
     (finding,) = limits.judge(pingpong, {"latency_us": Limits(0, 1)}, "here").values()
-    values = reference_findings.as_json("latency_us", finding) | spoilt
+    values = codec.encode(finding) | spoilt
     with pytest.raises(NetproofError, match="what a reference says cannot be read"):
-        reference_findings.from_json(values)
+        codec.decode(Finding, values, "what a reference says cannot be read")
 
 
 def test_what_nobody_can_ask_for_has_no_finding(pingpong):
@@ -212,7 +213,7 @@ def test_a_session_that_had_no_twin_is_not_asked_for_it(pingpong):
 def unlike_a_line():
     """A case over a link whose largest messages are on no line, as it was measured."""
     stored = session.load(SESSIONS / "sick.json")
-    whole = next(Measured.from_json(r.measured) for r in stored.results if r.measured)
+    whole = next(r.measured for r in stored.results if r.measured)
     why = "times lie on no line"
     found = dataclasses.replace(
         whole.landmarks,

@@ -120,13 +120,43 @@ def test_a_round_that_is_not_complete_is_a_fault():
     assert judged.faults() == ("fast-ethernet mpich: rounds of pairs: pairs.4 did not run",)
 
 
-def test_only_what_a_site_asks_for_is_judged():
-    (seen, *_) = pairs.observations(recorded(), SETTINGS, BUSY)
-    assert seen.time_us is None
-    assert seen.rate_mb_s is not None
+def with_latency(rounds: PairRounds, node: str, factor: float) -> PairRounds:
+    """The rounds with small messages of a node so many times slower."""
+
+    def slower(pair: PairCurve) -> PairCurve:
+        first, *rest = pair.curve.time_us
+        curve = dataclasses.replace(pair.curve, time_us=(factor * first, *rest))
+        return dataclasses.replace(pair, curve=curve) if node in pair.nodes else pair
+
+    return dataclasses.replace(
+        rounds,
+        launches=tuple(
+            dataclasses.replace(one, pairs=tuple(map(slower, one.pairs))) for one in rounds.launches
+        ),
+    )
+
+
+def test_a_latency_accuses_from_a_doubling_on_where_nodes_are_cleared_by_the_rate_alone():
+    assert [one.value for one in SETTINGS.quantities] == ["rate"]
+    for factor, accused in ((1.4, ()), (10.0, ("fast-ethernet-2",))):
+        judged = pairs.judge(with_latency(recorded(2), "fast-ethernet-2", factor), SETTINGS, BUSY)
+        assert tuple(one.name for one in judged.judgement.accusations) == accused
+        assert judged.undecided_nodes() == ()
+    (clear,) = pairs.judge(recorded(), SETTINGS, BUSY).not_judged().values()
+    assert clear == 2.0
     both = SETTINGS.model_copy(update={"quantities": ("latency", "rate")})
-    (seen, *_) = pairs.observations(recorded(), both, BUSY)
-    assert seen.time_us is not None
+    assert pairs.judge(recorded(), both, BUSY).not_judged() == {}
+
+
+def test_pairs_that_never_met_are_named():
+    rounds = recorded()
+    assert pairs.judge(rounds, SETTINGS, BUSY).never_met() == ""
+    two = dataclasses.replace(rounds, launches=rounds.launches[:2])
+    assert pairs.judge(two, SETTINGS, BUSY).never_met() == (
+        "fast-ethernet-1 – fast-ethernet-2, fast-ethernet-3 – fast-ethernet-4 never met"
+    )
+    more = dataclasses.replace(rounds, nodes=(*NODES, *"abcd"))
+    assert pairs.judge(more, SETTINGS, BUSY).never_met() == "22 of 28 pairs of nodes never met"
 
 
 def test_mode_full_has_as_many_rounds_as_every_pair_takes():

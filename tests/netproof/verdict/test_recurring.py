@@ -27,7 +27,7 @@ FOLDED = "1 warning as in the last 3 sessions: inversion, fast-ethernet, mpich, 
 WARNED = "WARN testbed:fast-ethernet mpich NetPIPE mpi between oneway (switch fast-ethernet)"
 
 
-SPREAD_SHOWN = {"launch_spread": {"warn": None}}
+SPREAD_SHOWN = {"launch_spread": {"warn": None}, "dip": {"warn": None, "fail": None}}
 
 
 def with_criteria(stored: Session, criteria: dict) -> Session:
@@ -35,9 +35,9 @@ def with_criteria(stored: Session, criteria: dict) -> Session:
     results = []
     for result in stored.results:
         if result.measured:
-            extras = {**result.measured["partition_extras"], "criteria": criteria}
-            measured = {**result.measured, "partition_extras": extras}
-            result = dataclasses.replace(result, measured=measured)
+            extras = {**result.extras["partition_extras"], "criteria": criteria}
+            extras = {**result.extras, "partition_extras": extras}
+            result = dataclasses.replace(result, extras=extras)
         results.append(result)
     return dataclasses.replace(stored, results=tuple(results))
 

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from netproof.criteria import Finding, Level
 from netproof.session import session
 from netproof.verdict import rejudge
 
@@ -21,7 +22,7 @@ def passed() -> session.CheckResult:
 
 
 def failed(result: session.CheckResult, reason: str, *levels: str) -> session.CheckResult:
-    references = tuple({"level": level} for level in levels) or None
+    references = tuple(Finding("reference", Level(level), "it", "so") for level in levels) or None
     return dataclasses.replace(
         result, result="fail", phase="performance", reason=reason, references=references
     )

@@ -12,7 +12,6 @@ import pytest
 from netproof.errors import NetproofError
 from netproof.measurement.interval import Side
 from netproof.session import session
-from netproof.session.measured import Measured
 from netproof.session.session import CheckResult, Session
 from netproof.verdict import risk
 from netproof.verdict.power import with_times
@@ -146,15 +145,14 @@ ImbPingPong:
 def slowed(result: CheckResult, factor: float) -> CheckResult:
     if not result.measured:
         return result
-    measured = Measured.from_json(result.measured)
+    measured = result.measured
     launches = [
         dataclasses.replace(
             one, curve=with_times(one.curve, [factor * time for time in one.curve.time_us])
         )
         for one in measured.launches
     ]
-    changed = measured.with_launches(launches).as_json()
-    return dataclasses.replace(result, measured={**result.measured, **changed})
+    return dataclasses.replace(result, measured=measured.with_launches(launches))
 
 
 @pytest.fixture(scope="module")

@@ -15,11 +15,13 @@ from made_few import among
 from rich.console import Console
 from typer.testing import CliRunner
 
+from netproof import codec
 from netproof.commands.cli import app
 from netproof.commands.stores import faults
 from netproof.errors import NetproofError
 from netproof.measurement.counters import CARRIER, INTERFACE, Counters, CounterSource, NodeCounters
-from netproof.present import documents, tables
+from netproof.present import documents
+from netproof.present import verdict as verdicts
 from netproof.present.traffic import print_traffic
 from netproof.session import packed, pair_rounds, session
 from netproof.session.pair_rounds import PairCurve, PairLaunch, PairRounds
@@ -101,7 +103,7 @@ def never_judged(monkeypatch) -> None:
 def printed(judged: judging.JudgedSession) -> str:
     """Return the printed lines of a verdict."""
     out = Console(file=io.StringIO(), width=200)
-    tables.print_verdict(
+    verdicts.print_verdict(
         judged.verdict,
         out,
         recurring=judged.recurring,
@@ -240,11 +242,11 @@ def test_rounds_of_pairs_are_kept_with_what_they_accuse(
     done = ingest(store, report)
     assert not done.not_judged
     read, as_reported = questions.load(store, done.stored), session.load(report)
-    of_pairs = [result.pairs for result in as_reported.results if result.pairs]
+    of_pairs = [result.rounds for result in as_reported.results if result.rounds]
     assert of_pairs
-    assert [result.pairs for result in read.results if result.pairs] == of_pairs
-    for one in (read, as_reported):
-        assert [result.transport for result in one.results if result.transport] == [SAID]
+    assert [result.rounds for result in read.results if result.rounds] == of_pairs
+    for several in (read, as_reported):
+        assert [codec.encode(one.transport) for one in several.results if one.transport] == [SAID]
     by_store = insist_on_the_same(read)
     insist_on_equal(by_store.verdict, judging.judge_session(as_reported).verdict)
     (judged,) = by_store.verdict.pairs

@@ -15,11 +15,9 @@ from netproof.measurement.curve import Curve
 from netproof.pairs import verdict as pairs
 from netproof.present.traffic import print_traffic
 from netproof.session import job_files, session
-from netproof.session.measured import Measured
 from netproof.session.pair_rounds import PairCurve, PairLaunch, PairRounds
 from netproof.site.partition import Partition
-from netproof.verdict.case_rulings import counted
-from netproof.verdict.subject import Subject
+from netproof.verdict.engine import Subject, counted
 from netproof.verdict.traffic import (
     ALL_LOSE,
     Seen,
@@ -38,7 +36,7 @@ DATA = Path(__file__).resolve().parents[2] / "data"
 def extras() -> dict:
     """Of the partition that the jobs were recorded on."""
     report = session.load(DATA / "sessions" / "faulty.json")
-    kept = next(result.measured for result in report.results if result.measured)
+    kept = next(result.extras for result in report.results if result.measured)
     changed = {"criteria": {}, "max_message_bytes": 524288, "netpipe_mpi_inside_repeats": 0}
     return {**kept["partition_extras"], **changed}
 
@@ -85,8 +83,8 @@ def test_the_launch_of_a_job_has_counters_and_payload_and_keeps_them_in_json(ext
 
 def test_a_job_without_counters_has_no_findings(extras):
     report = session.load(DATA / "sessions" / "faulty.json")
-    kept = next(result.measured for result in report.results if result.measured)
-    one = Subject.of_extras(Measured.from_json(kept), kept["partition_extras"], {})
+    kept = next(result for result in report.results if result.measured)
+    one = Subject.of_extras(kept.measured, kept.extras["partition_extras"], {})
     assert counted(one) == ()
     assert totals(of_cases([one])) == ()
 

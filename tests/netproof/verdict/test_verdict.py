@@ -17,7 +17,8 @@ from netproof.criteria.slower import ENVELOPE
 from netproof.errors import NetproofError
 from netproof.measurement.case import Case
 from netproof.session import session
-from netproof.session.measured import Measured
+from netproof.session.left import Left
+from netproof.session.measured import Crash, Measured
 from netproof.session.session import Session
 from netproof.site.matrix import Absence, Matrix
 from netproof.site.partition import ScoreBaseline
@@ -72,12 +73,10 @@ def test_a_fabric_that_is_declared_absent_is_repeated_once(expected, passed):
         if result.case is None or result.environment != "intelmpi":
             return result
         extras = {
-            **result.measured["environment_extras"],
+            **result.extras["environment_extras"],
             "built": {"absent": {"verbs": "no card has it here"}},
         }
-        return dataclasses.replace(
-            result, measured={**result.measured, "environment_extras": extras}
-        )
+        return dataclasses.replace(result, extras={**result.extras, "environment_extras": extras})
 
     stored = dataclasses.replace(passed, results=tuple(map(without_verbs, passed.results)))
     notes = judge(expected, stored).notes
@@ -250,16 +249,16 @@ class TestVanished:
         assert judge(matrix, passed, [passed]).faults == ()
 
 
-TURN = {"why": "last measured 2026-11-18", "planned": True}
-DOWN = {"why": "partition gige is DOWN", "planned": False}
+TURN = Left("last measured 2026-11-18", planned=True)
+DOWN = Left("partition gige is DOWN", planned=False)
 
 
 class TestLeft:
     """Cases that the session skipped, by its budget or because they could not be measured."""
 
-    def leaving(self, stored: Session, left: dict | None, *functions: str) -> Session:
+    def leaving(self, stored: Session, left: Left | None, *functions: str) -> Session:
         results = [
-            dataclasses.replace(r, result="skip", measured=None, left=left)
+            dataclasses.replace(r, result="skip", measured=None, skipped=left)
             if r.case is not None and r.case.function in functions
             else r
             for r in stored.results
@@ -293,7 +292,7 @@ class TestLeft:
         assert judge(expected, self.leaving(passed, None, "PingPong")).status == FAILED
 
     def test_a_case_that_was_to_be_left_and_ran_is_judged(self, expected, passed):
-        assert judge(expected, altered(passed, job=False, left=TURN)).left == ()
+        assert judge(expected, altered(passed, job=False, skipped=TURN)).left == ()
 
 
 @pytest.mark.slow
@@ -322,15 +321,14 @@ class TestCrashes:
         results = []
         for result in stored.results:
             if result.measured and result.case.function in functions:
-                crash = {"launch": 1, "attempt": 1, "order": 3, "status": 139}
-                crash |= {"nodes": ["gige-2"], "said": "Segmentation fault"}
-                values = {**result.measured, "crashes": [crash]}
-                result = dataclasses.replace(result, measured=values)
+                crash = Crash(1, 1, 3, 139, ("gige-2",), "Segmentation fault")
+                measured = dataclasses.replace(result.measured, crashes=(crash,))
+                result = dataclasses.replace(result, measured=measured)
             results.append(result)
         return dataclasses.replace(stored, results=tuple(results))
 
     def counted(self, stored: Session) -> int:
-        return sum(len(r.measured["launches"]) for r in stored.results if r.measured)
+        return sum(len(r.measured.launches) for r in stored.results if r.measured)
 
     def test_one_is_a_warning_that_names_launch_node_status_and_words(self, expected, passed):
         verdict = judge(expected, self.crashed(passed, "PingPong"))
@@ -368,14 +366,15 @@ class TestCrashes:
         stored = session.load(SESSIONS / "sick.json")
         expected = matrix_of(*(r.case for r in stored.results if r.measured))
         without = judge(expected, stored)
-        crash = {"launch": 2, "attempt": 1, "order": 3, "status": 139}
-        crash |= {"nodes": ["gige-2"], "said": "Segmentation fault"}
+        crash = Crash(2, 1, 3, 139, ("gige-2",), "Segmentation fault")
         complete = {result.case for result in stored.results if result.measured}
         results, cases = [], []
         for result in stored.results:
             if result.again:
-                again = tuple({**one, "made": 4, "crashes": [crash]} for one in result.again)
-                cases += [case for one in again if (case := Case(**one["case"])) in complete]
+                again = tuple(
+                    dataclasses.replace(one, made=4, crashes=(crash,)) for one in result.again
+                )
+                cases += [one.case for one in again if one.case in complete]
                 result = dataclasses.replace(result, again=again)
             results.append(result)
         verdict = judge(expected, dataclasses.replace(stored, results=tuple(results)))
@@ -402,9 +401,9 @@ class TestCrashes:
         for result in stored.results:
             if result.measured:
                 criteria = {"criteria": {"crash": bounds}}
-                extras = result.measured["partition_extras"] | criteria
-                values = {**result.measured, "partition_extras": extras}
-                result = dataclasses.replace(result, measured=values)
+                extras = result.extras["partition_extras"] | criteria
+                values = {**result.extras, "partition_extras": extras}
+                result = dataclasses.replace(result, extras=values)
             results.append(result)
         return dataclasses.replace(stored, results=tuple(results))
 

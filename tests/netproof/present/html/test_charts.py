@@ -6,20 +6,21 @@ import dataclasses
 
 import pytest
 
-from netproof.present.html import content, figures
-from netproof.present.html.charts import MARKS
+from netproof.commands.report import assemble
+from netproof.present.html import figures
+from netproof.present.html.charts import MARKS, Looks
 from netproof.present.html.content import CaseState
-from netproof.present.html.looks import Looks
 
 
-def _group(judged, name):
-    return next(group for group in content.groups(judged.verdict) if group.name == name)
+def _figure(judged, name):
+    made = assemble(judged)
+    return made.figure(next(group for group in made.groups if group.name == name))
 
 
 @pytest.mark.slow
 def test_bands_that_would_hide_each_other_are_shown_one_at_a_time(judge):
     judged = judge("two-switches.json")
-    few = figures.of_time(_group(judged, "imb-sendrecv-2-ranks"), judged.matrix)
+    few = _figure(judged, "imb-sendrecv-2-ranks")
     rows = [
         {**row, "configuration": f"{n} {row['configuration']}"}
         for n in range(3)
@@ -28,14 +29,14 @@ def test_bands_that_would_hide_each_other_are_shown_one_at_a_time(judge):
     many = dataclasses.replace(few, rows=rows)
     assert (few.crowded, many.crowded) == (False, True)
     assert figures.BAND in few.sentences
+    single = [{**row, "launches": 1} for row in few.rows]
+    assert figures.BAND not in figures.over_size("one launch", single).sentences
 
 
 @pytest.mark.slow
 def test_a_file_says_what_its_page_says_below_the_chart(judge):
     two_switches = judge("two-switches.json")
-    figure = figures.of_time(
-        _group(two_switches, "netpipe-tcp-between-one-way"), two_switches.matrix
-    )
+    figure = _figure(two_switches, "netpipe-tcp-between-one-way")
     looks = Looks(("gige", "fast-ethernet"), ("mpich", "intelmpi"))
     below = " ".join(figure.for_file(looks)["title"]["subtitle"])
     assert all(sentence in below for sentence in figure.sentences)
@@ -45,8 +46,7 @@ def test_a_file_says_what_its_page_says_below_the_chart(judge):
 @pytest.mark.slow
 def test_what_is_inconclusive_has_a_mark_and_a_word_of_its_own(judge):
     sick = judge("sick.json", "testbed:gige")
-    group = _group(sick, "netpipe-tcp-between-one-way")
-    flags = [row for one in group.members for row in figures.flags(one)]
+    flags = _figure(sick, "netpipe-tcp-between-one-way").flags
     marks = {row["mark"] for row in flags}
     assert "inconclusive" in marks
     flag = next(row for row in flags if row["mark"] == "inconclusive")

@@ -9,10 +9,11 @@ from pathlib import Path
 import pytest
 
 from netproof import codec, criteria
+from netproof.commands.report import assemble
 from netproof.criteria import Level
 from netproof.errors import NetproofError
 from netproof.measurement.case import Case
-from netproof.present.html import content, figures
+from netproof.present.html import content, figures, page
 from netproof.present.html.content import CaseState
 from netproof.present.wording import outcome
 from netproof.session.measured import Launch, Measured
@@ -33,6 +34,11 @@ def sick(judge):
 
 def _group(judged, name):
     return next(group for group in content.groups(judged.verdict) if group.name == name)
+
+
+def _figure(judged, name):
+    made = assemble(judged)
+    return made.figure(next(group for group in made.groups if group.name == name))
 
 
 def _flags(group):
@@ -104,20 +110,19 @@ def test_points_are_the_median_curve_with_its_spread(two_switches):
 def test_a_function_without_sizes_has_no_points_and_says_so(two_switches):
     group = _group(two_switches, "imb-barrier-4-ranks")
     assert [figures.case_points(one) for one in group.members] == [[], [], [], []]
-    assert str(figures.missing(group)[0]) == (
-        "gige mpich: IMB Barrier has no message sizes; a call takes 38.8 µs"
+    assert figures.missing(group)["gige mpich"] == (
+        "IMB Barrier has no message sizes; a call takes 38.8 µs"
     )
-    assert figures.of_time(group, two_switches.matrix).envelope == ()
+    assert _figure(two_switches, "imb-barrier-4-ranks").envelope == []
 
 
 def test_what_did_not_run_is_named_alongside_the_chart(two_switches):
     group = _group(two_switches, "netpipe-tcp-between-one-way")
-    assert list(map(str, figures.missing(group))) == [
-        "gige openmpi4: did not run: the session does not have it",
-        "gige openmpi5: did not run: the session does not have it",
-        "fast-ethernet openmpi4: did not run: the session does not have it",
-        "fast-ethernet openmpi5: did not run: the session does not have it",
+    where = [
+        f"{one} {two}" for one in ("gige", "fast-ethernet") for two in ("openmpi4", "openmpi5")
     ]
+    why = "did not run: the session does not have it"
+    assert figures.missing(group) == dict.fromkeys(where, why)
 
 
 def test_the_envelope_is_that_of_the_criterion(two_switches):
@@ -125,28 +130,24 @@ def test_the_envelope_is_that_of_the_criterion(two_switches):
     curves = {content.configuration(one.case): one.measured.curve for one in group.members}
     settings = two_switches.matrix.partitions["gige"].settings().envelope
     expected = criteria.envelope(curves, settings)
-    rows = figures.of_time(group, two_switches.matrix).envelope
-    assert tuple(row["size_bytes"] for row in rows) == expected.curve.sizes
-    assert tuple(row["time_us"] for row in rows) == expected.curve.time_us
+    rows = _figure(two_switches, "imb-sendrecv-2-ranks").envelope
+    assert {row["size_bytes"]: (row["time_us"], row["fastest"]) for row in rows} == expected
 
 
 @pytest.mark.slow
 def test_a_configuration_alone_has_no_envelope_and_is_told_so(judge):
     judged = judge("passed.json", "testbed:gige")
-    figure = figures.of_time(_group(judged, "imb-pingpong-2-ranks"), judged.matrix)
-    assert figure.envelope == ()
+    figure = _figure(judged, "imb-pingpong-2-ranks")
+    assert figure.envelope == []
     assert figures.ALONE in figure.sentences
 
 
 @pytest.mark.slow
 def test_where_links_differ_the_chart_says_what_a_time_is_compared_with(two_switches, judge):
-    def sentences(judged, name):
-        return figures.of_time(_group(judged, name), judged.matrix).sentences
-
-    assert figures.LINKS in sentences(two_switches, "imb-sendrecv-2-ranks")
-    alone = judge("two-switches.json", "testbed:gige")
-    assert figures.ENVELOPE in sentences(alone, "imb-sendrecv-2-ranks")
-    assert figures.LINKS not in sentences(alone, "imb-sendrecv-2-ranks")
+    assert figures.LINKS in _figure(two_switches, "imb-sendrecv-2-ranks").notes
+    alone = _figure(judge("two-switches.json", "testbed:gige"), "imb-sendrecv-2-ranks")
+    assert figures.ENVELOPE in alone.sentences
+    assert figures.LINKS not in alone.notes
 
 
 def test_flagged_sizes_are_marked_as_they_were_ruled(sick):
@@ -215,8 +216,7 @@ def test_a_reason_does_not_name_its_case_again(sick):
 
 
 def test_netpipe_has_throughput_and_signature_for_each_switch_with_its_line_rate(two_switches):
-    found = figures.of_netpipe(two_switches.verdict, two_switches.matrix)
-    throughput, signature = found["between", "oneway", "fast-ethernet"]
+    throughput, signature = assemble(two_switches).pair(("between", "oneway", "fast-ethernet"))
     assert (throughput.kind, signature.kind) == ("throughput", "signature")
     assert {row["configuration"] for row in throughput.rows} == {
         "mpich TCP",
@@ -225,9 +225,25 @@ def test_netpipe_has_throughput_and_signature_for_each_switch_with_its_line_rate
         "intelmpi MPI",
     }
     assert [line["label"] for line in throughput.lines] == ["line rate 94.1 Mbit/s (11.8 MB/s)"]
-    assert str(throughput.missing[0]) == (
-        "openmpi4, NetPIPE TCP: did not run: the session does not have it"
+    why = "did not run: the session does not have it"
+    assert throughput.missing["openmpi4 NetPIPE TCP"] == why
+
+
+def test_above_so_many_cases_each_partition_has_pages_of_its_own(two_switches, monkeypatch):
+    monkeypatch.setattr(content, "SPLIT_ABOVE", 100)
+    made = assemble(two_switches)
+    whole = [one.case for one in two_switches.verdict.cases]
+    assert sorted(map(str, whole)) == sorted(
+        str(one.case) for group in made.groups for one in group.members
     )
+    assert all({one.case.partition for one in g.members} == {g.partition} for g in made.groups)
+    pages = dict(page.pages(made))
+    assert {"partition-gige.html", "imb-sendrecv-gige.html", "studies.html"} <= set(pages)
+    assert 'href="partition-fast-ethernet.html"' in pages["index.html"]
+    # The envelope is still that of all configurations.
+    split = _figure(two_switches, "imb-sendrecv-2-ranks-gige")
+    monkeypatch.undo()
+    assert split.envelope == _figure(two_switches, "imb-sendrecv-2-ranks").envelope
 
 
 def test_two_groups_never_share_a_file(two_switches):

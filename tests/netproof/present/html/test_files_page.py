@@ -29,7 +29,7 @@ def test_a_healthy_file_has_its_verdict_its_table_and_its_chart():
     assert 'class="verdict passed"' in text
     assert "NetPIPE oneway: time against message size" in text
     assert str(TCP) in text
-    assert '<script type="application/json">' in text
+    assert '<script type="application/json"' in text
     assert 'src="assets/vega.js"' in text
 
 

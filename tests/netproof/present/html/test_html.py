@@ -63,7 +63,9 @@ class Outline(HTMLParser):
                     "title": HOSTILE,
                     "specification": None,
                     "sentences": [HOSTILE, HOSTILE],
-                    "missing": [HOSTILE],
+                    "name": HOSTILE,
+                    "notes": [HOSTILE],
+                    "missing": {HOSTILE: [HOSTILE]},
                     "files": {HOSTILE: HOSTILE},
                     "data": TABLE,
                 }

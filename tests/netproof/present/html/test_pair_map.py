@@ -8,9 +8,8 @@ import pytest
 
 from netproof.measurement.curve import Curve
 from netproof.present.html import pair_map
-from netproof.present.html.looks import Looks
+from netproof.present.html.charts import Looks
 from netproof.session.pair_rounds import PairCurve, PairLaunch, PairRounds
-from netproof.site.pair_settings import PairQuantity
 
 LOOKS = Looks(("tree",), ("mpich",))
 
@@ -53,23 +52,25 @@ def test_nodes_of_a_leaf_stand_together_and_leaves_of_a_spine_too(made):
     assert pair_map.ordered(placed) == ("b", "d", "a", "c")
     assert pair_map.ordered(made) == ("a", "b", "c", "d")
     rate, _ = pair_map.of_rounds(placed)
-    chart = rate.for_page(LOOKS)
-    assert chart["layer"][0]["encoding"]["x"]["sort"] == ["b", "d", "a", "c"]
+    assert rate.drawn["encoding"]["x"]["sort"] == ["b", "d", "a", "c"]
+
+
+def _scale(figure):
+    return figure.drawn["layer"][0]["encoding"]["color"]["scale"]
 
 
 def test_what_is_slow_is_dark_and_noise_is_not(made):
     rate, latency = pair_map.of_rounds(made)
-    colours = [one.for_page(LOOKS)["layer"][0]["encoding"]["color"] for one in (rate, latency)]
-    assert [colour["scale"]["reverse"] for colour in colours] == [False, True]
+    assert [_scale(one)["reverse"] for one in (rate, latency)] == [False, True]
     even = rounds((measured(("a", "b"), 50, 1000), measured(("c", "d"), 50, 1010)))
-    low, high = pair_map.of_rounds(even)[0].domain()
+    low, high = _scale(pair_map.of_rounds(even)[0])["domain"]
     assert low < 0.75 * high
 
 
 def test_the_table_has_the_slowest_pair_first(made):
     rate, latency = pair_map.of_rounds(made)
-    assert [row[0] for row in rate.table().rows] == ["c – d", "a – b"]
-    assert [row[0] for row in latency.table().rows] == ["a – b", "c – d"]
+    assert [row[0] for row in rate.table.rows] == ["c – d", "a – b"]
+    assert [row[0] for row in latency.table.rows] == ["a – b", "c – d"]
 
 
 def test_many_nodes_have_no_names_and_no_figures_in_their_cells():
@@ -77,9 +78,8 @@ def test_many_nodes_have_no_names_and_no_figures_in_their_cells():
     pairwise = zip(nodes[::2], nodes[1::2], strict=True)
     pairs = tuple(measured((one, other), 50, 1000) for one, other in pairwise)
     rate, _ = pair_map.of_rounds(rounds(pairs, nodes=nodes))
-    chart = rate.for_page(LOOKS)
-    assert len(chart["layer"]) == 1
-    assert chart["layer"][0]["encoding"]["x"]["axis"]["labels"] is False
+    assert len(rate.drawn["layer"]) == 1
+    assert rate.drawn["encoding"]["x"]["axis"]["labels"] is False
 
 
 def test_rounds_without_pairs_among_others_have_no_map():
@@ -91,7 +91,6 @@ def test_a_file_has_its_title_and_what_is_told_below_it(made):
     title = rate.for_file(LOOKS)["title"]
     assert "tree mpich" in title["text"]
     assert "Dark is slow." in title["subtitle"][0]
-    assert rate.quantity is PairQuantity.RATE
 
 
 LEAF = 20
@@ -118,34 +117,40 @@ def leaves(count: int) -> dict[str, tuple[str, ...]]:
     return {f"leaf{at}": tuple(f"n{at + node}" for node in range(LEAF)) for at in several}
 
 
+def cells(figure):
+    return figure.drawn["datasets"][pair_map.PAIRS]
+
+
 def test_more_nodes_than_pixels_are_drawn_leaf_by_leaf_with_the_slowest_pair():
     rate, latency = pair_map.of_rounds(many(400, leaves=leaves(400)))
     assert rate.title.endswith("of each pair of leaf switches")
-    at = {(row["node"], row["partner"]): row for row in rate.cells}
+    at = {(row["node"], row["partner"]): row for row in cells(rate)}
     assert len(at) == 20 + 20
     assert at["leaf0", "leaf20"]["value"] == pytest.approx(65.536)
     assert at["leaf0", "leaf20"]["slowest"] == "n2 – n22"
     assert at["leaf0", "leaf20"]["slowest_value"] == pytest.approx(65536 / 9000)
     assert (at["leaf0", "leaf20"]["pairs"], at["leaf0", "leaf0"]["pairs"]) == (20, 10)
-    assert {row["value"] for row in latency.cells} == {50}
-    chart = rate.for_page(LOOKS)
-    assert chart["datasets"][pair_map.PAIRS] == rate.cells
-    tips = [tip["title"] for tip in chart["layer"][0]["encoding"]["tooltip"]]
+    assert {row["value"] for row in cells(latency)} == {50}
+    tips = [tip["title"] for tip in rate.drawn["layer"][0]["encoding"]["tooltip"]]
     assert tips == ["node", "with", "median MB/s", "pairs", "slowest pair", "its MB/s"]
     assert len(rate.rows) == 2 * (200 + 200)
-    assert rate.table().rows[0][0] in ("n2 – n3", "n2 – n22")
+    assert rate.table.rows[0][0] in ("n2 – n3", "n2 – n22")
+
+
+def names(figure):
+    return figure.drawn["encoding"]["x"]["sort"]
 
 
 def test_more_leaves_than_pixels_are_drawn_by_the_switches_above_them():
     above = {leaf: f"spine{at // 10}" for at, leaf in enumerate(leaves(4400))}
     rate, _ = pair_map.of_rounds(many(4400, leaves=leaves(4400), parents=above))
-    assert list(rate.groups) == [f"spine{at}" for at in sorted(range(22), key=str)]
+    assert names(rate) == [f"spine{at}" for at in sorted(range(22), key=str)]
     assert rate.title.endswith("of each pair of switches above leaves")
 
 
 def test_many_nodes_without_a_topology_are_drawn_with_those_that_follow():
     rate, _ = pair_map.of_rounds(many(1000 * 40 // LEAF))
-    assert list(rate.groups)[:2] == ["n0 to n9", "n10 to n19"]
-    assert len(rate.groups) == pair_map.DRAWN_UP_TO
+    assert names(rate)[:2] == ["n0 to n9", "n10 to n19"]
+    assert len(names(rate)) == pair_map.DRAWN_UP_TO
     some = {leaf: nodes for leaf, nodes in leaves(400).items() if leaf != "leaf0"}
-    assert list(pair_map.of_rounds(many(400, leaves=some))[0].groups)[-1] == pair_map.OTHERS
+    assert names(pair_map.of_rounds(many(400, leaves=some))[0])[-1] == pair_map.OTHERS

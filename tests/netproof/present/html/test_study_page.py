@@ -65,8 +65,8 @@ def test_what_a_study_compares_by_scores_is_drawn_with_its_intervals(gathered):
     charts = [
         json.loads(one) for one in re.findall(r'<script type="application/json">(.*?)<', made)
     ]
-    (scores, *_) = [one for one in charts if "scores" in one["datasets"]]
-    rows = scores["datasets"]["scores"]
+    (scores, *_) = [one for one in charts if "dots" in one.get("datasets", ())]
+    rows = scores["datasets"]["dots"]
     assert {"gige mpich", "gige intelmpi"} <= {
         row["configuration"].partition(",")[0] for row in rows
     }

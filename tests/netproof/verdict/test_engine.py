@@ -19,10 +19,9 @@ from netproof.measurement.links import Crossing, Link
 from netproof.measurement.transports import Transport
 from netproof.session import again, session
 from netproof.session.again import MeasuredAgain
-from netproof.session.measured import Measured
 from netproof.site.partition import ScoreBaseline
-from netproof.verdict import case_rulings, group_rulings
-from netproof.verdict.subject import Subject
+from netproof.verdict import confirmations, engine
+from netproof.verdict.engine import Subject
 
 SESSIONS = Path(__file__).resolve().parents[2] / "data" / "sessions"
 TESTBED = Settings.of_site(
@@ -35,7 +34,7 @@ MPICH = ScoreBaseline("gige", "mpich")
 def sick() -> dict[str, Subject]:
     """NetPIPE between two nodes of a switch with a small buffer, by environment and protocol."""
     stored = session.load(SESSIONS / "sick.json")
-    cases = [Measured.from_json(result.measured) for result in stored.results if result.measured]
+    cases = [result.measured for result in stored.results if result.measured]
     return {
         f"{measured.case.environment} {measured.case.function}": Subject(
             measured, "gige", TESTBED, {}
@@ -48,11 +47,12 @@ def sick() -> dict[str, Subject]:
 def measured_again() -> dict[tuple, MeasuredAgain]:
     """Return their repeats at single sizes in the same run."""
     stored = session.load(SESSIONS / "sick.json")
-    return again.by_case(
-        MeasuredAgain.from_json(values)
-        for result in stored.results
-        for values in result.again or ()
-    )
+    return again.by_case(one for result in stored.results for one in result.again or ())
+
+
+def floors(subjects) -> dict:
+    found = engine.compared(subjects, None)
+    return {one: finding for one, finding in found if finding.criterion == "floor"}
 
 
 def with_settings(subject: Subject, **settings) -> Subject:
@@ -85,18 +85,18 @@ def slower(subject: Subject, factor: float, environment: str) -> Subject:
 
 class TestAlong:
     def test_a_sick_switch_is_flagged_where_its_buffer_ends(self, sick):
-        jump = found(case_rulings.along(sick["mpich tcp"]), "jump")
+        jump = found(engine.along(sick["mpich tcp"]), "jump")
         assert (jump.level, jump.size, jump.compared_sizes) == (Level.FAIL, 49152, (32768,))
 
     def test_a_sentence_names_all_that_one_needs_to_find_the_place(self, sick):
-        why = found(case_rulings.along(sick["mpich tcp"]), "jump").why
+        why = found(engine.along(sick["mpich tcp"]), "jump").why
         assert why.startswith("testbed:gige mpich NetPIPE tcp between oneway (switch gige): ")
         for named in ("49152 bytes", "16.5 times", "above 10 is flagged"):
             assert named in why
 
     def test_the_loss_of_mpi_is_over_tcp_of_the_same_job(self, sick):
         job = {subject.case.key(): subject for subject in sick.values()}
-        loss = found(case_rulings.along(sick["mpich mpi"], job), "MPI loss at the peak")
+        loss = found(engine.along(sick["mpich mpi"], job), "MPI loss at the peak")
         mpi, tcp = (
             max(
                 rate
@@ -109,28 +109,28 @@ class TestAlong:
 
     def test_without_tcp_the_loss_of_mpi_is_undefined_and_fails(self, sick):
         subject = sick["mpich mpi"]
-        loss = found(case_rulings.along(subject, None), "MPI loss at the peak")
+        loss = found(engine.along(subject, None), "MPI loss at the peak")
         assert loss.level is Level.UNDEFINED
-        assert case_rulings.rule(subject, loss, None).level is Level.FAIL
+        assert engine.rule(subject, loss, None).level is Level.FAIL
 
     def test_where_the_environment_has_no_netpipe_over_tcp_there_is_no_loss_of_mpi(self, sick):
         absent = {"netpipe-tcp": "not built"}
         subject = dataclasses.replace(sick["mpich mpi"], absent=absent)
-        assert not [one for one in case_rulings.along(subject) if "MPI loss" in one.criterion]
+        assert not [one for one in engine.along(subject) if "MPI loss" in one.criterion]
 
     def test_what_is_undefined_and_not_asserted_is_shown(self, sick):
         subject = with_settings(sick["mpich mpi"], mpi_loss=replace(MPI_LOSS, warn=None, fail=None))
-        loss = found(case_rulings.along(subject, None), "MPI loss at the peak")
-        assert case_rulings.rule(subject, loss, None).level is Level.SHOWN
+        loss = found(engine.along(subject, None), "MPI loss at the peak")
+        assert engine.rule(subject, loss, None).level is Level.SHOWN
 
     def test_the_line_rate_is_held_where_there_is_one(self, sick):
-        between = case_rulings.along(sick["mpich tcp"])
+        between = engine.along(sick["mpich tcp"])
         assert found(between, "line rate").level is Level.PASS
         inside = dataclasses.replace(
             sick["mpich tcp"],
             measured=dataclasses.replace(sick["mpich tcp"].measured, line_rate_mb_s=None),
         )
-        assert "line rate" not in [finding.criterion for finding in case_rulings.along(inside)]
+        assert "line rate" not in [finding.criterion for finding in engine.along(inside)]
 
     def test_a_function_without_sizes_has_no_curve_to_judge(self, sick):
         curve = dataclasses.replace(
@@ -141,10 +141,10 @@ class TestAlong:
         )
         measured = dataclasses.replace(sick["mpich tcp"].measured, launches=launches)
         barrier = dataclasses.replace(sick["mpich tcp"], measured=measured)
-        assert {finding.criterion for finding in case_rulings.along(barrier)} == {"CPU cost"}
+        assert {finding.criterion for finding in engine.along(barrier)} == {"CPU cost"}
 
     def test_cpu_seconds_are_of_each_node(self, sick):
-        costs = [f for f in case_rulings.along(sick["mpich tcp"]) if f.criterion == "CPU cost"]
+        costs = [f for f in engine.along(sick["mpich tcp"]) if f.criterion == "CPU cost"]
         assert len(costs) == 2
         assert all(0 < cost.value < 2 for cost in costs)
 
@@ -152,8 +152,8 @@ class TestAlong:
 class TestRule:
     def test_a_confirmed_flag_counts(self, sick, measured_again):
         subject = sick["mpich tcp"]
-        findings = case_rulings.rule_all(
-            subject, case_rulings.along(subject), measured_again[subject.case.key()]
+        findings = confirmations.rule_all(
+            subject, engine.along(subject), measured_again[subject.case.key()]
         )
         (jump,) = (finding for finding in findings if finding.criterion == "jump")
         assert jump.level is Level.FAIL
@@ -161,14 +161,14 @@ class TestRule:
         assert "on gige-1, gige-2, job " in jump.why
 
     def test_a_flag_that_was_not_measured_again_counts_as_it_stands(self, sick):
-        jump = found(case_rulings.along(sick["mpich tcp"]), "jump")
-        finding = case_rulings.rule(sick["mpich tcp"], jump, None)
+        jump = found(engine.along(sick["mpich tcp"]), "jump")
+        finding = engine.rule(sick["mpich tcp"], jump, None)
         assert finding.level is Level.FAIL
         assert finding.why.endswith("; it was not measured again")
 
     def test_an_unconfirmed_flag_is_shown_and_is_not_red(self, sick, measured_again):
         subject = sick["mpich tcp"]
-        jump = found(case_rulings.along(subject), "jump")
+        jump = found(engine.along(subject), "jump")
         measured = measured_again[subject.case.key()]
         smooth = dataclasses.replace(
             measured,
@@ -177,38 +177,38 @@ class TestRule:
                 for curve in measured.launches
             ),
         )
-        confirmation = case_rulings.confirmation(subject, jump, smooth)
-        finding = case_rulings.rule(subject, jump, confirmation)
+        confirmation = confirmations.confirmation(subject, jump, smooth)
+        finding = engine.rule(subject, jump, confirmation)
         assert finding.level is Level.SHOWN
         assert "unconfirmed: 0 of 3 launches" in finding.why
 
     def test_too_few_launches_confirm_nothing_and_forgive_nothing(self, sick, measured_again):
         subject = sick["mpich tcp"]
-        jump = found(case_rulings.along(subject), "jump")
+        jump = found(engine.along(subject), "jump")
         measured = measured_again[subject.case.key()]
         lost = dataclasses.replace(
             measured, launches=measured.launches[:1], faults=("launch 2 hung", "launch 3 hung")
         )
-        finding = case_rulings.rule(subject, jump, case_rulings.confirmation(subject, jump, lost))
+        finding = engine.rule(subject, jump, confirmations.confirmation(subject, jump, lost))
         assert finding.level is Level.FAIL
         assert "not judged, which takes 3" in finding.why
         assert finding.why.endswith("launch 2 hung; launch 3 hung")
 
     def test_a_warning_stays_one_whatever_closer_sizes_show(self, sick, measured_again):
         subject = with_settings(sick["mpich tcp"], jump=replace(JUMP, warn=4, fail=100))
-        jump = found(case_rulings.along(subject), "jump")
+        jump = found(engine.along(subject), "jump")
         assert jump.level is Level.WARN
         strict = dataclasses.replace(
-            case_rulings.confirmation(subject, jump, measured_again[subject.case.key()]),
+            confirmations.confirmation(subject, jump, measured_again[subject.case.key()]),
             level=Level.FAIL,
         )
-        assert case_rulings.rule(subject, jump, strict).level is Level.WARN
+        assert engine.rule(subject, jump, strict).level is Level.WARN
 
     def test_a_known_flaw_is_shown_with_its_reason(self, sick):
         known = dataclasses.replace(
             sick["mpich tcp"], known={"NetPIPE tcp .*": "ticket 812: the buffer is small"}
         )
-        finding = case_rulings.rule(known, found(case_rulings.along(known), "jump"), None)
+        finding = engine.rule(known, found(engine.along(known), "jump"), None)
         assert finding.level is Level.SHOWN
         assert finding.why.endswith("; known: ticket 812: the buffer is small")
         assert finding.known == "ticket 812: the buffer is small"
@@ -217,8 +217,8 @@ class TestRule:
     def test_a_sentence_is_the_case_and_its_reason_and_only_a_flag_is_forgiven(self, sick):
         shown = 0
         for subject in sick.values():
-            for finding in case_rulings.along(subject):
-                finding = case_rulings.rule(subject, finding, None)
+            for finding in engine.along(subject):
+                finding = engine.rule(subject, finding, None)
                 assert finding.why == f"{subject}: {finding.reason}"
                 assert str(subject) not in finding.reason
                 assert not finding.forgiven
@@ -227,13 +227,13 @@ class TestRule:
 
     def test_a_known_flaw_of_another_case_excuses_nothing(self, sick):
         known = dataclasses.replace(sick["mpich tcp"], known={"NetPIPE tcp": "no whole case"})
-        finding = case_rulings.rule(known, found(case_rulings.along(known), "jump"), None)
+        finding = engine.rule(known, found(engine.along(known), "jump"), None)
         assert finding.level is Level.FAIL
 
     def test_more_than_a_link_carries_is_excused_by_nothing(self, sick):
         measured = dataclasses.replace(sick["mpich tcp"].measured, line_rate_mb_s=10.0)
         known = dataclasses.replace(sick["mpich tcp"], measured=measured, known={".*": "known"})
-        finding = case_rulings.rule(known, found(case_rulings.along(known), "line rate"), None)
+        finding = engine.rule(known, found(engine.along(known), "line rate"), None)
         assert finding.level is Level.FAIL
 
     def test_a_share_that_is_not_defined_is_shown_with_the_reason_and_is_no_failure(self, sick):
@@ -246,14 +246,14 @@ class TestRule:
         bent = dataclasses.replace(
             subject, measured=with_figures(subject.measured, landmarks=marks)
         )
-        finding = case_rulings.rule(bent, found(case_rulings.along(bent), "line rate"), None)
+        finding = engine.rule(bent, found(engine.along(bent), "line rate"), None)
         assert (finding.own_level, finding.level) == (Level.UNDEFINED, Level.SHOWN)
         assert finding.why.endswith("line rate undefined: times lie on no line")
 
 
 class TestAcross:
     def test_the_baseline_against_itself_scores_one(self, sick):
-        findings = group_rulings.across(list(sick.values()), MPICH)[sick["mpich tcp"].case.key()]
+        findings = engine.across(list(sick.values()), MPICH)[sick["mpich tcp"].case.key()]
         (score,) = (r for r in findings if r.criterion == "score")
         assert score.value == pytest.approx(1)
 
@@ -267,8 +267,10 @@ class TestAcross:
         )
         other = sick["intelmpi tcp"]
         quiet, noisy = (
-            group_rulings.across([it, other], MPICH)[other.case.key()][-1]
+            found
             for it in (baseline, disturbed)
+            for found in engine.across([it, other], MPICH)[other.case.key()]
+            if found.criterion == "score"
         )
         assert quiet.disturbed == ()
         assert noisy.disturbed == (noise,)
@@ -278,7 +280,7 @@ class TestAcross:
 
     def test_a_configuration_far_above_the_envelope_is_red_with_every_size(self, sick):
         bad = slower(sick["mpich tcp"], 25, "openmpi4")
-        findings = group_rulings.across([sick["mpich tcp"], sick["intelmpi tcp"], bad], MPICH)
+        findings = engine.across([sick["mpich tcp"], sick["intelmpi tcp"], bad], MPICH)
         reds = {r.criterion: r for r in findings[bad.case.key()] if r.level is Level.FAIL}
         assert set(reds) == {"envelope", "floor"}
         red = reds["envelope"]
@@ -292,7 +294,7 @@ class TestAcross:
     def test_where_it_is_red_it_says_with_whom_it_was_compared(self, sick):
         bad = slower(sick["mpich tcp"], 25, "openmpi4")
         subjects = [sick["mpich tcp"], sick["intelmpi tcp"], bad]
-        findings = group_rulings.across(subjects, MPICH)[bad.case.key()]
+        findings = engine.across(subjects, MPICH)[bad.case.key()]
         labels = {str(subject) for subject in subjects} - {str(bad)}
         found = findings
         assert all(finding.against in labels for finding in found)
@@ -301,13 +303,13 @@ class TestAcross:
 
     def test_of_one_case_it_says_what_it_says_of_it_among_all(self, sick):
         members = [sick["mpich mpi"], slower(sick["mpich mpi"], 25, "openmpi4")]
-        for judge in (group_rulings.envelopes, group_rulings.floors):
-            whole = judge(members)
-            for one in members:
-                assert judge(members, one) == {one: whole[one]}
+        whole = [*engine.compared(members, None)]
+        for one in members:
+            alone = [*engine.compared(members, None, only=one)]
+            assert alone == [found for found in whole if found[0] is one]
 
     def test_what_is_inconclusive_neither_passes_nor_goes_unsaid(self, sick):
-        findings = group_rulings.across([sick["mpich tcp"], sick["intelmpi tcp"]], MPICH)
+        findings = engine.across([sick["mpich tcp"], sick["intelmpi tcp"]], MPICH)
         envelope, *_ = findings[sick["mpich tcp"].case.key()]
         assert (envelope.level, envelope.own_level) == (Level.INCONCLUSIVE,) * 2
         assert "95% interval" in envelope.why
@@ -315,7 +317,7 @@ class TestAcross:
 
     def test_a_flaw_that_is_known_excuses_what_is_inconclusive_too(self, sick):
         known = dataclasses.replace(sick["mpich tcp"], known={".*": "ticket 812"})
-        envelope, *_ = group_rulings.across([known, sick["intelmpi tcp"]], MPICH)[known.case.key()]
+        envelope, *_ = engine.across([known, sick["intelmpi tcp"]], MPICH)[known.case.key()]
         assert envelope.level is Level.SHOWN
         assert "known: ticket 812" in envelope.why
 
@@ -325,7 +327,7 @@ class TestAcross:
         red = []
         for link in (slow.link, fast.link, None):
             one = dataclasses.replace(slow, link=link)
-            findings = group_rulings.across([one, fast], None)[one.case.key()]
+            findings = engine.across([one, fast], None)[one.case.key()]
             if any(finding.level is Level.FAIL for finding in findings):
                 red.append(link)
         assert red == [fast.link, None]
@@ -343,9 +345,9 @@ class TestAcross:
         results = [one for one in stored.results if one.measured and one.case.path == "between"]
         links = {}
         for one in results:
-            extras = {**one.measured["partition_extras"], "rdma": "infiniband"}
-            environment = {**one.measured["environment_extras"], "mpi_over_tcp": False}
-            measured = Measured.from_json(one.measured)
+            extras = {**one.extras["partition_extras"], "rdma": "infiniband"}
+            environment = {**one.extras["environment_extras"], "mpi_over_tcp": False}
+            measured = one.measured
             links[one.case.function] = Subject.of_extras(measured, extras, environment).link
         assert links["mpi"] == Link(1000, 4096, Transport.INFINIBAND)
         # NPtcp goes over TCP in any case.
@@ -362,31 +364,27 @@ class TestAcross:
 
     def test_a_red_case_keeps_its_score_and_wears_the_mark(self, sick):
         bad = slower(sick["mpich tcp"], 25, "openmpi4")
-        findings = group_rulings.across([sick["mpich tcp"], bad], MPICH)[bad.case.key()]
+        findings = engine.across([sick["mpich tcp"], bad], MPICH)[bad.case.key()]
         (score,) = (r for r in findings if r.criterion == "score")
         assert score.value == pytest.approx(1 / 25)
         assert "red at 4096, 6144" in score.why
 
     def test_a_lone_configuration_has_no_envelope(self, sick):
-        (envelope, _) = group_rulings.across([sick["mpich tcp"]], MPICH)[
-            sick["mpich tcp"].case.key()
-        ]
+        (envelope, _) = engine.across([sick["mpich tcp"]], MPICH)[sick["mpich tcp"].case.key()]
         assert envelope.own_level is Level.UNDEFINED
         assert "is the only configuration" in envelope.why
 
     @pytest.mark.parametrize("baseline", [None, ScoreBaseline("gige", "openmpi5")])
     def test_without_a_baseline_a_score_that_is_asserted_fails(self, sick, baseline):
-        shown = group_rulings.across([sick["mpich tcp"]], baseline)[sick["mpich tcp"].case.key()][
-            -1
-        ]
+        shown = engine.across([sick["mpich tcp"]], baseline)[sick["mpich tcp"].case.key()][-1]
         assert shown.level is Level.SHOWN
         asserted = with_settings(sick["mpich tcp"], score=Below(fail=0.5))
-        failed = group_rulings.across([asserted], baseline)[asserted.case.key()][-1]
+        failed = engine.across([asserted], baseline)[asserted.case.key()][-1]
         assert failed.level is Level.FAIL
         assert "the baseline" in failed.why
 
     def test_cases_of_different_functions_are_not_compared(self, sick):
-        findings = group_rulings.across([sick["mpich tcp"], sick["mpich mpi"]], MPICH)
+        findings = engine.across([sick["mpich tcp"], sick["mpich mpi"]], MPICH)
         for several in findings.values():
             assert several[0].own_level is Level.UNDEFINED
 
@@ -395,7 +393,7 @@ class TestFloors:
     def test_what_is_slow_as_a_whole_fails_where_the_envelope_does_not(self, sick):
         fast = sick["mpich mpi"]
         bad = slower(fast, 5, "openmpi4")
-        findings = group_rulings.across([fast, bad], MPICH)[bad.case.key()]
+        findings = engine.across([fast, bad], MPICH)[bad.case.key()]
         levels = {finding.criterion: finding.level for finding in findings}
         assert levels["envelope"] is not Level.FAIL
         assert levels["floor"] in (Level.FAIL, Level.INCONCLUSIVE)
@@ -407,7 +405,7 @@ class TestFloors:
     def test_only_environments_of_one_partition_and_link_are_compared(self, sick):
         fast = sick["mpich mpi"]
         bad = slower(fast, 5, "openmpi4")
-        assert set(group_rulings.floors([fast, bad])) == {fast, bad}
+        assert set(floors([fast, bad])) == {fast, bad}
         case = dataclasses.replace(bad.case, partition="other")
         moved = dataclasses.replace(bad, measured=dataclasses.replace(bad.measured, case=case))
         linked = dataclasses.replace(bad, link=Link(100, 1500))
@@ -416,7 +414,7 @@ class TestFloors:
         )
         earlier = dataclasses.replace(fast, measured_on="2026-01-02")
         for other in (moved, linked, rdma, earlier):
-            assert group_rulings.floors([fast, other]) == {}
+            assert floors([fast, other]) == {}
 
     def test_inside_a_node_it_is_shown(self, sick):
         inside = []
@@ -424,16 +422,16 @@ class TestFloors:
             case = dataclasses.replace(one.case, path="inside")
             measured = dataclasses.replace(one.measured, case=case)
             inside.append(dataclasses.replace(one, measured=measured))
-        findings = group_rulings.floors(inside)
+        findings = floors(inside)
         assert {finding.level for finding in findings.values()} == {Level.SHOWN}
 
     def test_disturbed_launches_of_either_side_fail_nothing(self, sick):
         busy = NodeLoad("gige-1", "m", 2, 1.0, 0.8, 0.4, 0.0, 0.0, 0.5, 0.0)
         fast, bad = sick["mpich mpi"], slower(sick["mpich mpi"], 100, "openmpi4")
-        assert group_rulings.floors([fast, bad])[bad].level is Level.FAIL
+        assert floors([fast, bad])[bad].level is Level.FAIL
         launches = [dataclasses.replace(it, loads=(busy,)) for it in fast.measured.launches]
         noisy = dataclasses.replace(fast, measured=fast.measured.with_launches(launches))
-        finding = group_rulings.floors([noisy, bad])[bad]
+        finding = floors([noisy, bad])[bad]
         assert finding.level is Level.INCONCLUSIVE
         assert "the machine was disturbed: gige-1: others used 40 %" in finding.why
 
@@ -443,8 +441,8 @@ class TestFloors:
         faster = slower(fast, 0.5, "openmpi5")
         launches = [dataclasses.replace(it, loads=(busy,)) for it in faster.measured.launches]
         noisy = dataclasses.replace(faster, measured=faster.measured.with_launches(launches))
-        assert group_rulings.floors([noisy, bad])[bad].level is Level.INCONCLUSIVE
-        finding = group_rulings.floors([noisy, fast, bad])[bad]
+        assert floors([noisy, bad])[bad].level is Level.INCONCLUSIVE
+        finding = floors([noisy, fast, bad])[bad]
         assert (finding.level, finding.against) == (Level.FAIL, str(fast))
 
 
@@ -458,7 +456,7 @@ def on_ranks(subject: Subject, ranks: int, factor: float) -> Subject:
 
 
 def over_ranks(subjects, criterion: str) -> dict:
-    found = group_rulings.over_ranks(subjects)
+    found = engine.compared(subjects, None)
     return {one: finding for one, finding in found if finding.criterion == criterion}
 
 
@@ -479,7 +477,7 @@ class TestGrowth:
     def test_it_is_part_of_what_is_said_across_configurations(self, sick):
         mpi = sick["mpich mpi"]
         few, many = on_ranks(mpi, 4, 1), on_ranks(mpi, 8, 300)
-        findings = group_rulings.across([few, many], None)[many.case.key()]
+        findings = engine.across([few, many], None)[many.case.key()]
         (growth,) = (one for one in findings if one.criterion == "growth")
         enough = len(many.measured.launches) >= consistency.LAUNCHES
         assert growth.level is (Level.FAIL if enough else Level.SHOWN)
@@ -496,10 +494,11 @@ class TestGrowth:
         }
         assert found[few].value > 10
         assert found[many].value == pytest.approx(0.5)
-        findings = group_rulings.across([few, many], None)[few.case.key()]
+        findings = engine.across([few, many], None)[few.case.key()]
         (shrunk,) = (one for one in findings if one.criterion == "monotony")
         enough = len(few.measured.launches) >= consistency.LAUNCHES
         assert shrunk.level is (Level.FAIL if enough else Level.SHOWN)
 
     def test_other_configurations_and_functions_have_no_growth(self, sick):
-        assert list(group_rulings.over_ranks(sick.values())) == []
+        for criterion in ("growth", "monotony"):
+            assert over_ranks(sick.values(), criterion) == {}

@@ -19,11 +19,10 @@ from netproof.measurement.curve import Curve
 from netproof.measurement.disturbance import NodeLoad
 from netproof.session import session
 from netproof.session.again import MeasuredAgain
-from netproof.session.measured import Measured
 from netproof.session.session import Session
-from netproof.verdict import case_rulings, judge
+from netproof.verdict import confirmations, engine, judge
+from netproof.verdict.engine import Subject
 from netproof.verdict.judge import findings_along
-from netproof.verdict.subject import Subject
 
 SESSIONS = Path(__file__).resolve().parents[2] / "data" / "sessions"
 ON = {"slopes": 0.5, "most": 6}
@@ -63,9 +62,9 @@ def between(curve: Curve, sizes: tuple[int, ...]) -> Curve:
 
 
 def subject_of(result, how=healthy, refine=ON, known=None) -> Subject:
-    measured = Measured.from_json(result.measured)
+    measured = result.measured
     launches = [dataclasses.replace(one, curve=slower(one.curve, how)) for one in measured.launches]
-    extras = {**result.measured["partition_extras"], "criteria": {}}
+    extras = {**result.extras["partition_extras"], "criteria": {}}
     if refine:
         extras["criteria"]["refine"] = refine
     return Subject.of_extras(measured.with_launches(launches), extras, {"known": known or {}})
@@ -73,8 +72,8 @@ def subject_of(result, how=healthy, refine=ON, known=None) -> Subject:
 
 def again_of(subject: Subject, result, how=healthy, count=3, **changes) -> MeasuredAgain:
     """The recorded launches at closer sizes, ``how`` much slower there."""
-    sizes = tuple(sorted({*itertools.chain(*case_rulings.closer_sizes(subject))}))
-    recorded = [one.curve for one in Measured.from_json(result.measured).launches]
+    sizes = tuple(sorted({*itertools.chain(*confirmations.closer_sizes(subject))}))
+    recorded = [one.curve for one in result.measured.launches]
     launches = [slower(between(one, sizes), how) for one in (recorded * count)[:count]]
     values = {"faults": (), "nodes": ("gige-1", "gige-2"), "jobid": "7", "made": count}
     return MeasuredAgain(subject.case, tuple(launches), **{**values, **changes})
@@ -100,15 +99,15 @@ def spiked(result) -> Subject:
 
 
 def test_the_grid_alone_flags_nothing_of_the_spike(spiked):
-    assert case_rulings.flagged(case_rulings.smoothness(spiked)) == ()
-    (over,) = [one for one in case_rulings.places(spiked) if one.below == 4096]
-    assert {5161, 6502} <= {*itertools.chain(*case_rulings.closer_sizes(spiked))}
+    assert engine.flagged(engine.smoothness(spiked)) == ()
+    (over,) = [one for one in confirmations.places(spiked) if one.below == 4096]
+    assert {5161, 6502} <= {*itertools.chain(*confirmations.closer_sizes(spiked))}
     assert (over.size, over.above) == (8192, 16384)
 
 
 def test_a_spike_between_two_sizes_is_red_and_named(spiked, result):
     again = again_of(spiked, result, spike)
-    (finding,) = case_rulings.closer_findings(spiked, again)
+    (finding,) = confirmations.closer_findings(spiked, again)
     assert finding.level is Level.FAIL
     assert finding.size == 5161
     assert finding.why.startswith(
@@ -116,36 +115,38 @@ def test_a_spike_between_two_sizes_is_red_and_named(spiked, result):
     )
     assert "3 of 3 launches at closer sizes show it on gige-1, gige-2, job 7" in finding.why
     assert "looked for since the slopes next to" in finding.why
-    assert finding in case_rulings.rule_all(spiked, case_rulings.along(spiked), again)
-    assert case_rulings.failed(spiked, (), again, 9)
+    assert finding in confirmations.rule_all(spiked, engine.along(spiked), again)
+    assert confirmations.failed(spiked, (), again, 9)
 
 
 def test_a_healthy_curve_is_looked_at_closer_and_nothing_is_said(result):
     subject = subject_of(result)
-    assert case_rulings.places(subject)
+    assert confirmations.places(subject)
     again = again_of(subject, result)
-    assert case_rulings.closer_findings(subject, again) == ()
-    assert case_rulings.closer_settled(subject, again, 9)
-    assert not case_rulings.failed(subject, (), again, 9)
+    assert confirmations.closer_findings(subject, again) == ()
+    assert confirmations.closer_settled(subject, again, 9)
+    assert not confirmations.failed(subject, (), again, 9)
 
 
 def test_a_stored_session_says_the_same_as_its_run(spiked, result):
     again = again_of(spiked, result, spike)
-    measured = spiked.measured.as_json() | {
+    extras = {
         "partition_extras": {
-            **result.measured["partition_extras"],
+            **result.extras["partition_extras"],
             "criteria": {"refine": ON},
         },
         "environment_extras": {},
     }
     stored = session.load(SESSIONS / "healthy.json")
-    results = (dataclasses.replace(result, measured=measured, again=(again.as_json(),)),)
+    results = (
+        dataclasses.replace(result, measured=spiked.measured, extras=extras, again=(again,)),
+    )
     stored = dataclasses.replace(stored, results=results)
     assert isinstance(stored, Session)
     (case,) = judge.unsettled_of(stored).values()
     assert case.failed
     of_store = findings_along([spiked], stored)[spiked.case.key()]
-    of_run = case_rulings.rule_all(spiked, case_rulings.along(spiked), again)
+    of_run = confirmations.rule_all(spiked, engine.along(spiked), again)
     assert [one.why for one in of_store] == [one.why for one in of_run]
 
 
@@ -154,18 +155,18 @@ def test_a_stored_session_says_the_same_as_its_run(spiked, result):
 def test_nothing_changes_where_the_site_refines_nothing(name):
     stored = session.load(SESSIONS / name)
     kept = {
-        values["case"]["function"] + values["case"]["environment"]: MeasuredAgain.from_json(values)
+        again.case.function + again.case.environment: again
         for one in stored.results
-        for values in one.again or ()
+        for again in one.again or ()
     }
     for one in cases(name):
         subject = subject_of(one, refine=None)
         again = kept.get(one.case.function + one.case.environment)
-        assert case_rulings.places(subject) == case_rulings.closer_sizes(subject) == ()
-        assert case_rulings.closer_findings(subject, again) == ()
-        assert case_rulings.closer_settled(subject, None, 9)
-        findings = case_rulings.along(subject)
-        ruled = case_rulings.rule_all(subject, findings, again)
+        assert confirmations.places(subject) == confirmations.closer_sizes(subject) == ()
+        assert confirmations.closer_findings(subject, again) == ()
+        assert confirmations.closer_settled(subject, None, 9)
+        findings = engine.along(subject)
+        ruled = confirmations.rule_all(subject, findings, again)
         assert [(f.criterion, f.size, f.own_level) for f in ruled if f.criterion != "crashes"] == [
             (f.criterion, f.size, f.level) for f in findings if f.criterion != "crashes"
         ]
@@ -176,11 +177,11 @@ def test_every_benchmark_s_curves_are_looked_at_alike():
     """A case that is red by a flag has only places other than the flag's."""
     for one in cases("two-switches.json") + cases("sick.json"):
         subject = subject_of(one, refine={"slopes": 0.3})
-        flags = case_rulings.flagged(case_rulings.smoothness(subject))
-        for place in case_rulings.places(subject):
+        flags = engine.flagged(engine.smoothness(subject))
+        for place in confirmations.places(subject):
             assert not any(flag.size / 2 <= place.size <= 2 * flag.size for flag in flags)
             again = again_of(subject, one)
-            assert case_rulings.closer_settled(subject, again, 9)
+            assert confirmations.closer_settled(subject, again, 9)
 
 
 def test_smaller_messages_than_any_criterion_judges_are_not_looked_at(result):
@@ -190,12 +191,12 @@ def test_smaller_messages_than_any_criterion_judges_are_not_looked_at(result):
         for name in ("inversion", "jump", "dropout")
     }
     far = dataclasses.replace(subject, settings=dataclasses.replace(subject.settings, **least))
-    assert all(place.below >= 65536 for place in case_rulings.places(far))
+    assert all(place.below >= 65536 for place in confirmations.places(far))
     nothing = {
         name: dataclasses.replace(held, warn=None, fail=None) for name, held in least.items()
     }
     settings = dataclasses.replace(subject.settings, **nothing)
-    assert case_rulings.places(dataclasses.replace(subject, settings=settings)) == ()
+    assert confirmations.places(dataclasses.replace(subject, settings=settings)) == ()
 
 
 def test_what_was_not_measured_at_closer_sizes_is_shown(spiked, result):
@@ -203,42 +204,42 @@ def test_what_was_not_measured_at_closer_sizes_is_shown(spiked, result):
         spiked.case, (between(spiked.measured.curve, (64, 96, 128)),), (), (), "7"
     )
     for again in (None, elsewhere):
-        findings = case_rulings.closer_findings(spiked, again)
+        findings = confirmations.closer_findings(spiked, again)
         assert findings
         assert {one.level for one in findings} == {Level.SHOWN}
         assert all("it was not measured at closer sizes; looked" in one.why for one in findings)
-    assert not case_rulings.closer_settled(spiked, None, 9)
+    assert not confirmations.closer_settled(spiked, None, 9)
 
 
 def test_launches_that_are_not_complete_leave_it_open(spiked, result):
     few = again_of(spiked, result, spike, count=2, faults=("step x.3 hung",))
     none = again_of(spiked, result, spike, count=0, faults=("a", "b", "c"))
     for again, said in ((few, "step x.3 hung"), (none, "a; b; c")):
-        findings = case_rulings.closer_findings(spiked, again)
+        findings = confirmations.closer_findings(spiked, again)
         assert findings
         assert {one.level for one in findings} == {Level.INCONCLUSIVE}
         assert all(one.why.endswith(said) for one in findings)
-        assert not case_rulings.failed(spiked, (), again, 3)
-    assert not case_rulings.closer_settled(spiked, few, 9)
-    assert case_rulings.closer_settled(spiked, few, 3)
+        assert not confirmations.failed(spiked, (), again, 3)
+    assert not confirmations.closer_settled(spiked, few, 9)
+    assert confirmations.closer_settled(spiked, few, 3)
 
 
 def test_as_many_launches_as_confirming_takes_are_enough(spiked, result):
-    assert not case_rulings.closer_settled(spiked, again_of(spiked, result, spike, count=2), 9)
-    assert case_rulings.closer_settled(spiked, again_of(spiked, result, spike), 9)
+    assert not confirmations.closer_settled(spiked, again_of(spiked, result, spike, count=2), 9)
+    assert confirmations.closer_settled(spiked, again_of(spiked, result, spike), 9)
 
 
 def test_what_only_disturbed_launches_show_is_inconclusive(spiked, result):
     all_busy = again_of(spiked, result, spike, loads=((BUSY,),) * 3)
     some = again_of(spiked, result, spike, loads=((BUSY,), (), ()))
     for again in (all_busy, some):
-        (finding,) = case_rulings.closer_findings(spiked, again)
+        (finding,) = confirmations.closer_findings(spiked, again)
         assert finding.level is Level.INCONCLUSIVE
         assert "the machine was disturbed: gige-1: others used 40 % of the CPUs" in finding.why
-    assert case_rulings.closer_settled(spiked, all_busy, 9)
-    assert not case_rulings.closer_settled(spiked, some, 9)
+    assert confirmations.closer_settled(spiked, all_busy, 9)
+    assert not confirmations.closer_settled(spiked, some, 9)
     quiet = again_of(spiked, result, spike, count=4, loads=((BUSY,), (), (), ()))
-    (finding,) = case_rulings.closer_findings(spiked, quiet)
+    (finding,) = confirmations.closer_findings(spiked, quiet)
     assert finding.level is Level.FAIL
     assert "3 of 3 launches" in finding.why
 
@@ -247,12 +248,12 @@ def test_the_launch_that_was_disturbed_is_the_one_that_is_named(spiked, result):
     """A launch of some ticks may have a larger share of others, and not be disturbed by it."""
     short = dataclasses.replace(BUSY, wall_s=0.01, others_cpu_s=0.01, others_share=0.5)
     again = again_of(spiked, result, spike, loads=((short,), (BUSY,), ()))
-    (finding,) = case_rulings.closer_findings(spiked, again)
+    (finding,) = confirmations.closer_findings(spiked, again)
     assert "the machine was disturbed: gige-1: others used 40 % of the CPUs" in finding.why
 
 
 def test_a_flaw_that_the_site_knows_of_is_shown(result):
     subject = subject_of(result, spike, known={"IMB PingPong.*": "ticket 812"})
-    (finding,) = case_rulings.closer_findings(subject, again_of(subject, result, spike))
+    (finding,) = confirmations.closer_findings(subject, again_of(subject, result, spike))
     assert finding.level is Level.SHOWN
     assert finding.why.endswith("known: ticket 812")

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from netproof.measurement.curve import Curve
 from netproof.measurement.pace import Pace
-from netproof.verdict.group_rulings import NOT_TOGETHER, InterleavedLaunch, paired
+from netproof.verdict.interleaved import NOT_TOGETHER, InterleavedLaunch, paired
 
 MOST = 1.5
 NEAR, FAR = (25.0, 26.0), (150.0, 151.0)

@@ -1,0 +1,528 @@
+"""The engine: cases, and the findings of all criteria on them.
+
+The same functions judge inside a run, over a stored session, and cases that are planted or read
+from files. ``along`` needs one case, and those of the same job that it is compared with;
+``compared`` needs every configuration that ran a function. ``rule`` gives a finding, with its
+confirmation, the verdict's level.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections import defaultdict
+from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from itertools import chain
+from typing import Any
+
+from netproof.benchmarks import registry
+from netproof.criteria import Bounds, Confirmation, ConfirmSettings, Finding, Level
+from netproof.criteria.findings import FLAGGED, at_sizes
+from netproof.criteria.interface import CaseCurves, Comparison, CountedLaunch, Pairs
+from netproof.criteria.registry import BY_FINDING, CONFIRMED_BY_MEASURING, CRITERIA
+from netproof.criteria.settings import Settings
+from netproof.intake.patterns import expression
+from netproof.measurement.case import Case
+from netproof.measurement.counters import Counters
+from netproof.measurement.cpu_use import cost_in_words
+from netproof.measurement.disturbance import (
+    DisturbanceSettings,
+    NodeLoad,
+    disturbed,
+    others_share,
+)
+from netproof.measurement.links import Crossing, Link, RailLinks
+from netproof.measurement.payload import Payload
+from netproof.session.measured import Launch, Measured
+from netproof.session.reference_findings import CRITERION
+from netproof.site.partition import ScoreBaseline
+from netproof.verdict import interleaved, limits
+from netproof.verdict.limits import Limits
+
+
+@dataclass(frozen=True, eq=False)
+class Subject:
+    """A complete case with its site's settings, compared by identity.
+
+    ``known``: flaws of the environment, from an expression for the words of ``what`` to the reason;
+    ``absent``: benchmarks that it lacks, with the reason; ``measured_on``: the day, if another
+    session measured it; ``link``: of each node, None where not known; ``rails``: interfaces that
+    should carry its traffic.
+    """
+
+    measured: Measured
+    switch: str
+    settings: Settings
+    known: Mapping[str, str]
+    absent: Mapping[str, str] = field(default_factory=dict)
+    measured_on: str = ""
+    link: Link | None = None
+    rails: tuple[str, ...] = ()
+
+    @classmethod
+    def of_extras(
+        cls,
+        measured: Measured,
+        extras: Mapping[str, Any],
+        environment: Mapping[str, Any],
+        measured_on: str = "",
+    ) -> Subject:
+        """Return a case with the ``extras`` of its partition and of its environment in a report."""
+        settings = Settings.of_site(extras.get("criteria", {}), extras["line_rate_from_bytes"])
+        rails = tuple(extras.get("rails") or filter(None, [extras.get("interface")]))
+        # A stream of TCP has one of them.
+        stream = measured.case.function == "tcp"
+        link = RailLinks.of_extras(extras).link_or_tcp(
+            over_tcp=stream or environment.get("mpi_over_tcp", True),
+            rails=1 if stream else max(1, len(rails)),
+        )
+        known, absent = environment.get("known", {}), environment.get("absent", {})
+        return cls(measured, extras["switch"], settings, known, absent, measured_on, link, rails)
+
+    @property
+    def over_tcp(self) -> bool:
+        """Whether it is compared with a case over TCP, which its environment has."""
+        benchmark = registry.of(self.case)
+        function = benchmark.compared_over_tcp(self.case.function)
+        return function is not None and benchmark.feature(function) not in self.absent
+
+    @property
+    def case(self) -> Case:
+        """Measured case."""
+        return self.measured.case
+
+    def __str__(self) -> str:
+        """Return the case and the switch, the beginning of every sentence."""
+        day = f", of {self.measured_on}" if self.measured_on else ""
+        return f"{self.case} (switch {self.switch}{day})"
+
+    def known_flaw(self) -> str | None:
+        """Return why flags of this case are expected, None where they are not."""
+        what = self.case.what()
+        return next(
+            (why for text, why in self.known.items() if expression(text).fullmatch(what)), None
+        )
+
+    def crossing(self) -> Crossing | None:
+        """Return the link and messages on it: None intra-node, and where the link is not known."""
+        case = self.case
+        if self.link is None or case.path == "inside":
+            return None
+        function = registry.function_of(case)
+        least, most = function.messages_on_link(case.ranks, case.ranks_per_node)
+        return Crossing(self.link, least, most)
+
+    def confirm_settings(self) -> ConfirmSettings:
+        """Return how its flagged sizes are measured again; reductions have elements of 4 bytes."""
+        most = max(self.measured.curve.sizes)
+        settings = dataclasses.replace(self.settings.confirm, most_bytes=max(most, 8))
+        function = registry.function_of(self.case)
+        return dataclasses.replace(
+            settings,
+            element_bytes=function.element_bytes,
+            least_bytes=max(1, function.least_for(self.case.ranks)),
+        )
+
+    @cached_property
+    def undisturbed(self) -> Subject:
+        """The case with its undisturbed launches alone if they are enough; else as it is."""
+        launches, settings = self.measured.launches, self.settings.disturbance
+        quiet = [one for one in launches if not disturbed(one.loads, settings)]
+        if len(quiet) == len(launches) or len(quiet) < self.settings.confirm.launches:
+            return self
+        return dataclasses.replace(self, measured=self.measured.with_launches(quiet))
+
+    @cached_property
+    def disturbances(self) -> tuple[str, ...]:
+        """Worst disturbance of the launches that ``undisturbed`` has."""
+        loads = [one.loads for one in self.undisturbed.measured.launches]
+        return worst_of(loads, self.settings.disturbance)
+
+    def always_disturbed(self) -> bool:
+        """Check whether every launch was disturbed."""
+        settings = self.settings.disturbance
+        return all(disturbed(one.loads, settings) for one in self.measured.launches)
+
+    @cached_property
+    def data(self) -> CaseCurves:
+        """What criteria may use of it."""
+        measured, case = self.measured, self.case
+        function = registry.function_of(case)
+        used, seconds = _cpu_seconds(measured)
+
+        def counted(launch: Launch, counters: Counters, payload: Payload) -> CountedLaunch:
+            quiet = not disturbed(launch.loads, self.settings.disturbance)
+            return CountedLaunch(launch.number, counters, payload, quiet)
+
+        peers = [(one, peer) for one in measured.launches for peer in one.peers]
+        return CaseCurves(
+            str(self),
+            measured.curve,
+            # Undisturbed launches may all be repeats.
+            measured.curve
+            if all(it.further for it in measured.launches)
+            else measured.first().curve,
+            tuple(launch.curve for launch in measured.launches),
+            measured.landmarks,
+            measured.line_rate_mb_s,
+            inside=case.path == "inside",
+            over_tcp=self.over_tcp,
+            cpu_seconds=used,
+            seconds=seconds,
+            cpu_notes={cost.node: cost_in_words(cost) for cost in measured.cpu_costs},
+            counted=tuple(
+                counted(one, one.counters, one.payload or Payload(None, "it was not recorded"))
+                for one in measured.launches
+                if one.counters is not None
+            ),
+            counted_alongside=(
+                *(
+                    counted(
+                        one, peer.counters, Payload(None, f"it is a launch of {peer.environment}")
+                    )
+                    for one, peer in peers
+                    if peer.counters is not None
+                ),
+                *(
+                    CountedLaunch(crash.launch, crash.counters, Payload(None, "it crashed"), False)
+                    for crash in measured.all_crashes()
+                    if crash.counters is not None
+                ),
+            ),
+            rails=self.rails,
+            operation=function.operation,
+            ranks=case.ranks,
+            ranks_per_node=case.ranks_per_node,
+            ping_pong=function.ping_pong,
+            crashes=(
+                *map(str, measured.crashes),
+                *(
+                    f"{peer.environment}, interleaved: {crash}"
+                    for _, peer in peers
+                    for crash in peer.crashes
+                ),
+            ),
+            settings=self.settings,
+            name=f"{case}{f' of {self.measured_on}' if self.measured_on else ''}",
+            function=group(case),
+            configuration=(case.system, case.partition, case.environment, self.measured_on),
+            place=(case.system, case.partition, self.link, measured.line_rate_mb_s is None),
+            crossing=self.crossing(),
+            on_link=(
+                function.messages_on_link(case.ranks, case.ranks_per_node)[1]
+                if function.collective
+                else 0
+            ),
+            disturbances=self.disturbances,
+        )
+
+
+Job = Mapping[tuple, Subject]
+"""Complete cases measured together, by their keys."""
+
+
+def _cpu_seconds(measured: Measured) -> tuple[dict[str, float], float]:
+    """Return CPU seconds by node, and in how many seconds; without startup where known."""
+    costs = measured.cpu_costs
+    if costs and all(cost.cpu_s is not None for cost in costs):
+        return {cost.node: cost.cpu_s for cost in costs}, max(cost.seconds for cost in costs)
+    seconds, used = 0.0, defaultdict(float)
+    for launch in measured.launches:
+        seconds += max(use.wall_s for use in launch.ranks)
+        for use in launch.ranks:
+            used[use.node] += use.cpu_s
+    return used, seconds
+
+
+def worst_of(
+    launches: Sequence[Sequence[NodeLoad]], settings: DisturbanceSettings
+) -> tuple[str, ...]:
+    """Return the disturbances of the most disturbed launch; nothing where none was.
+
+    A hypervisor may disturb a launch during which other programs did least.
+    """
+    several = [loads for loads in launches if disturbed(loads, settings)]
+    return disturbed(max(several, key=others_share), settings) if several else ()
+
+
+def findings_of(case: CaseCurves, settings: Settings, **kind: bool) -> Iterator[Finding]:
+    """Yield the findings of the criteria along one curve, and of counts.
+
+    ``kind``: the attributes of criteria that are wanted, all without any.
+    """
+    for criterion in CRITERIA:
+        if criterion.judge is not None and all(
+            getattr(criterion, name) is wanted for name, wanted in kind.items()
+        ):
+            yield from criterion.judge(case, settings)
+
+
+def along(subject: Subject, job: Job | None = None) -> tuple[Finding, ...]:
+    """Return the findings of the criteria on one case and on its nodes' counters, and crashes.
+
+    ``job``: the cases that it may be compared with: for NetPIPE over MPI that over TCP, for a
+    collective other functions. A function without message sizes has no curve, and an intra-node
+    path no line rate.
+    """
+    return (*smoothness(subject), *rates(subject, job), *counted(subject))
+
+
+def smoothness(subject: Subject) -> tuple[Finding, ...]:
+    """Return findings on single sizes of a curve's first launches.
+
+    Flagged sizes are measured again, so later launches of the whole curve do not count.
+    """
+    kind = {"of_launches": False, "of_counters": False}
+    return tuple(findings_of(subject.data, subject.settings, **kind))
+
+
+def rates(subject: Subject, job: Job | None = None) -> tuple[Finding, ...]:
+    """Return the findings on a case as a whole, by its intervals, and on crashes.
+
+    ``job``: as in ``along``. Disturbed launches do not count if enough others are left; else a
+    failure is inconclusive.
+    """
+    job = job or {}
+    case, others = subject.undisturbed.data, companions(subject, job)
+    if others:
+        data = {name: other.undisturbed.data for name, other in others.items()}
+        case = dataclasses.replace(case, others=data)
+    weighed = []
+    for finding in findings_of(case, subject.settings, of_launches=True):
+        sides = (subject, *rests_on(subject, finding, job))
+        noise = dict.fromkeys(text for side in sides for text in side.disturbances)
+        weighed.append(finding.without_noise(tuple(noise)))
+    return tuple(weighed)
+
+
+def companion_keys(case: Case) -> dict[tuple, str]:
+    """Return the operations that criteria compare a case with, by the keys of their cases."""
+    own = registry.function_of(case).operation
+    wanted = {one for criterion in CRITERIA for one in criterion.others(own)}
+    functions = registry.of(case).functions if wanted else ()
+    return {
+        dataclasses.replace(case, function=function.name).key(): function.operation
+        for function in functions
+        if function.operation in wanted
+    }
+
+
+def companions(subject: Subject, job: Job) -> dict[str, Subject]:
+    """Return the cases of a job that criteria compare this one with, by operation."""
+    keys = companion_keys(subject.case)
+    return {operation: job[key] for key, operation in keys.items() if key in job}
+
+
+def rests_on(subject: Subject, finding: Finding, job: Job) -> tuple[Subject, ...]:
+    """Return the other cases of a job that a finding on this one rests on."""
+    criterion = BY_FINDING.get(finding.criterion)
+    if criterion is None:
+        return ()
+    names = criterion.rests_on(registry.function_of(subject.case).operation, finding)
+    compared = companions(subject, job)
+    return tuple(compared[name] for name in names if name in compared)
+
+
+def counted(subject: Subject) -> tuple[Finding, ...]:
+    """Return the findings on the nodes' counters in all launches.
+
+    Disturbed launches count too: a lost carrier is no noise.
+    """
+    return tuple(findings_of(subject.data, subject.settings, of_counters=True))
+
+
+def references(subject: Subject, bounds: Mapping[str, Limits]) -> dict[str, Finding]:
+    """Return a finding for each variable with a reference, with noise treated as in ``rates``."""
+    findings = limits.judge(subject.undisturbed.measured, bounds, str(subject))
+    noise = subject.disturbances
+    found = {}
+    for name, finding in findings.items():
+        if noise and finding.level is Level.UNDEFINED:
+            # Without the noise the curve may have an r∞.
+            finding = dataclasses.replace(finding, level=Level.INCONCLUSIVE)
+        found[name] = finding.without_noise(noise)
+    return found
+
+
+def group(case: Case) -> tuple:
+    """Return what compared configurations have in common: function, ranks, path, direction."""
+    return (case.benchmark, case.function, case.ranks, case.path, case.direction)
+
+
+def compare(
+    cases: Iterable[CaseCurves],
+    baseline: Collection[str] | None = None,
+    *,
+    baseline_name: str = "",
+    pairs: Mapping[str, Mapping[str, Pairs]] | None = None,
+    only: str | None = None,
+    scored: bool = True,
+    ruled: Callable[[Finding], Finding] = lambda finding: finding,
+) -> Iterator[Finding]:
+    """Yield the findings of the criteria that compare cases; ``where`` is the label of one.
+
+    ``baseline``: labels of the cases that scores are relative to, and its name; None where it is no
+    part of what was to run; ``pairs``: interleaved launches, by both labels; ``only``: the case
+    whose findings are asked for; ``scored``: whether scores are; ``ruled``: gives a finding the
+    verdict's level.
+    """
+    known, red = [*cases], defaultdict(list)
+    for criterion in CRITERIA:
+        if criterion.compare is None or (criterion.of_baseline and not scored):
+            continue
+        groups: dict[Hashable, dict[str, CaseCurves]] = defaultdict(dict)
+        for case in known:
+            if (key := criterion.group(case)) is not None:
+                groups[key][case.where] = case
+        for members in groups.values():
+            if only is not None and only not in members:
+                continue
+            base = None if baseline is None else tuple(one for one in members if one in baseline)
+            paired = {
+                (label, other): launches
+                for label in members
+                for other, launches in (pairs or {}).get(label, {}).items()
+            }
+            several = Comparison(members, only, paired, base, baseline_name, red)
+            for finding in map(ruled, criterion.compare(several)):
+                if finding.level is Level.FAIL and finding.size is not None:
+                    red[finding.where].append(finding.size)
+                yield finding
+
+
+def compared(
+    subjects: Iterable[Subject],
+    baseline: ScoreBaseline | None,
+    *,
+    only: Subject | None = None,
+    scored: bool = True,
+) -> Iterator[tuple[Subject, Finding]]:
+    """Yield the verdict's findings from comparing cases, each with its case, as ``compare``.
+
+    A lone configuration has no envelope: that is undefined, and red only if another one was
+    expected and did not run, which is for the matrix to tell.
+    """
+    by_label = {str(one): one for one in subjects}
+    by_function: dict[tuple, list[Subject]] = defaultdict(list)
+    of_baseline = None if baseline is None else set()
+    for label, one in by_label.items():
+        by_function[group(one.case)].append(one)
+        place = (one.case.partition, one.case.environment)
+        if baseline is not None and place == (baseline.partition, baseline.environment):
+            of_baseline.add(label)
+    found = compare(
+        (one.undisturbed.data for one in by_label.values()),
+        of_baseline,
+        baseline_name=str(baseline),
+        pairs=dict(chain.from_iterable(map(interleaved.pairs_of, by_function.values()))),
+        only=None if only is None else str(only),
+        scored=scored,
+        ruled=lambda finding: rule(by_label[finding.where], finding),
+    )
+    for finding in found:
+        yield by_label[finding.where], finding
+
+
+def across(
+    subjects: Iterable[Subject], baseline: ScoreBaseline | None
+) -> dict[tuple, tuple[Finding, ...]]:
+    """Return the findings from comparing cases, by the keys of these, one for each level.
+
+    ``baseline``: as in ``compare``.
+    """
+    several: dict[tuple, dict[str, list[Finding]]] = defaultdict(lambda: defaultdict(list))
+    for subject, finding in compared(subjects, baseline):
+        several[subject.case.key()][finding.criterion].append(finding)
+    return {
+        key: tuple(chain.from_iterable(map(_folded, found.values())))
+        for key, found in several.items()
+    }
+
+
+def _folded(findings: Sequence[Finding]) -> list[Finding]:
+    """Return one finding per level, on the size that is furthest off, naming the other sizes."""
+    folded = []
+    for level in dict.fromkeys(finding.level for finding in findings):
+        several = [finding for finding in findings if finding.level is level]
+        worst = max(several, key=lambda finding: finding.value or 0)
+        others = tuple(
+            finding.size for finding in several if finding is not worst and finding.size is not None
+        )
+        more = at_sizes(several)
+        folded.append(dataclasses.replace(worst, reason=worst.reason + more, others=others))
+    return folded
+
+
+def flagged(findings: Iterable[Finding]) -> tuple[Finding, ...]:
+    """Return the findings whose sizes are to be measured again."""
+    return tuple(
+        finding
+        for finding in findings
+        if finding.criterion in CONFIRMED_BY_MEASURING and finding.level in FLAGGED
+    )
+
+
+def bounds_of(criterion: str, settings: Settings, *, inside: bool = False) -> Bounds:
+    """Return the bounds that a finding of that criterion was compared with."""
+    key = BY_FINDING[criterion].findings[criterion]
+    if key is None:
+        return Bounds()
+    if inside and hasattr(settings, f"{key}_inside"):
+        key = f"{key}_inside"
+    return getattr(settings, key)
+
+
+def rule(subject: Subject, finding: Finding, confirmation: Confirmation | None = None) -> Finding:
+    """Return a finding with the verdict's level, by its confirmation by measuring again.
+
+    A flag that should have been measured again and was not counts as it is. An undefined finding
+    fails where a bound is asserted. The share of the line rate is then shown with the reason, and
+    a reference that asks for it fails. A flaw that the site knows of is shown with the site's
+    reason, unless it is an error of measurement.
+    """
+    ruled = _rule(subject, finding, confirmation)
+    flaw = subject.known_flaw()
+    excused = ruled.level in FLAGGED or ruled.level is Level.INCONCLUSIVE
+    if flaw is None or not excused or _of_measurement(finding):
+        return ruled
+    if finding.level is Level.UNDEFINED:
+        return ruled
+    return ruled.ruled(Level.SHOWN, f"; known: {flaw}", known=flaw)
+
+
+def _of_measurement(finding: Finding) -> bool:
+    criterion = BY_FINDING.get(finding.criterion)
+    return criterion is not None and criterion.of_measurement
+
+
+def _rule(subject: Subject, finding: Finding, confirmation: Confirmation | None) -> Finding:
+    if finding.level is Level.UNDEFINED:
+        if finding.criterion == CRITERION:
+            return finding.ruled(Level.FAIL)
+        bounds = bounds_of(
+            finding.criterion, subject.settings, inside=subject.case.path == "inside"
+        )
+        asserted = bounds.warn is not None or bounds.fail is not None
+        if _of_measurement(finding):
+            # The end of a healthy network's curve may be no line, where a library changes its
+            # protocol; a site that needs the share asks for it by a reference.
+            asserted = False
+        if BY_FINDING[finding.criterion].of_counters:
+            asserted = bool(bounds.not_known)
+        return finding.ruled(Level.FAIL if asserted else Level.SHOWN)
+    if finding not in flagged([finding]):
+        return finding
+    if confirmation is None:
+        return finding.ruled(finding.level, "; it was not measured again")
+    level, more = finding.level, f"; {confirmation.reason}"
+    if confirmation.level is Level.UNDEFINED:
+        more = f"; {finding.where}: {confirmation.reason}"
+    elif confirmation.level is Level.INCONCLUSIVE:
+        level = Level.INCONCLUSIVE if finding.level is Level.FAIL else Level.SHOWN
+    elif not confirmation.confirmed:
+        level = Level.SHOWN
+    elif confirmation.level is Level.WARN:
+        # Closer steps may show worse than the flag; only the flag was to be confirmed.
+        level = Level.WARN
+    return finding.ruled(level, more, confirmation=confirmation)

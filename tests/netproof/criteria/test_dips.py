@@ -1,0 +1,99 @@
+"""Dips between neighbouring sizes: found by launches, and never where a step stays."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+
+import pytest
+
+from netproof.criteria import Level
+from netproof.criteria.findings import Below
+from netproof.criteria.shape import dips
+from netproof.measurement.curve import Curve
+
+POWERS = tuple(2**exponent for exponent in range(2, 21))
+NETPIPE = tuple(size + more for size in POWERS[2:] for more in (-3, 0, 3))
+
+
+def launches(
+    time: Callable[[int], float], sizes: tuple[int, ...] = POWERS, count: int = 3, noise=0.01
+) -> list[Curve]:
+    draw = random.Random(1)
+    return [
+        Curve(sizes, tuple(time(size) * draw.lognormvariate(0, noise) for size in sizes))
+        for _ in range(count)
+    ]
+
+
+def link(size: int) -> float:
+    """A latency of 20 µs and a gigabit per second."""
+    return 20 + size / 118
+
+
+def slower(at: Callable[[int], bool], factor: float) -> Callable[[int], float]:
+    return lambda size: link(size) * (factor if at(size) else 1)
+
+
+def found(*args, **kwargs):
+    settings = kwargs.pop("settings", Below(0.9, 0.8))
+    return dips(launches(*args, **kwargs), where="gige mpich", settings=settings)
+
+
+@pytest.mark.parametrize("size", POWERS[10:-1])
+def test_a_dip_at_one_size_is_found_and_named_with_its_neighbours(size):
+    (dip,) = found(slower(lambda one: one == size, 1.6))
+    assert (dip.level, dip.size, dip.bound) == (Level.FAIL, size, 0.8)
+    assert dip.compared_sizes == (size // 2, 2 * size)
+    assert dip.value == pytest.approx(1 / 1.6, rel=0.05)
+    assert f"at {size} bytes a message took" in dip.why
+    (milder,) = found(slower(lambda one: one == size, 1.18))
+    assert milder.level is Level.WARN
+
+
+def test_sizes_of_one_perturbation_are_no_neighbours():
+    several = found(slower(lambda one: abs(one - 65536) < 4, 1.6), NETPIPE)
+    assert [dip.size for dip in several] == [65533, 65536, 65539]
+
+
+@pytest.mark.parametrize(
+    "time",
+    [
+        link,
+        # A rendezvous, a copy more, the end of a cache, a second rail, a token bucket.
+        lambda size: link(size) + (40 if size > 4096 else 0),
+        lambda size: link(size) + (400 if size > 16384 else 0),
+        lambda size: link(size) * (1.5 if size > 65536 else 1),
+        lambda size: link(size) + max(0, size - 65536) / 100,
+        lambda size: link(min(size, 65536)) + max(0, size - 65536) / 236,
+        lambda size: 20 + max(size / 10000, (size - 32768) / 118),
+    ],
+)
+def test_what_stays_from_a_size_on_is_no_dip(time):
+    assert found(time) == ()
+    assert found(time, NETPIPE) == ()
+
+
+def test_sizes_that_latency_limits_are_left_out_and_so_is_the_largest():
+    for size in (64, 512, POWERS[-1]):
+        assert found(slower(lambda one, size=size: one == size, 3)) == ()
+
+
+def test_what_launches_do_not_confirm_is_not_mentioned():
+    dip = slower(lambda one: one == 65536, 2)
+    assert found(dip, count=1) == ()
+    assert found(dip, noise=0.4) == ()
+    one_of_three = launches(link)
+    one_of_three[1] = launches(dip)[1]
+    assert dips(one_of_three, where="x") == ()
+
+
+def test_without_a_bound_nothing_is_asserted():
+    dip = slower(lambda one: one == 65536, 2)
+    assert found(dip, settings=Below()) == ()
+    assert found(dip, settings=Below(least_size=131072, warn=0.9, fail=0.8)) == ()
+
+
+def test_a_reading_of_zero_is_undefined():
+    (finding,) = dips([Curve((4, 8), (0.0, 1.0))] * 2, where="x")
+    assert finding.level is Level.UNDEFINED
