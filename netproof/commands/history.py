@@ -76,7 +76,7 @@ def show(
     arguments: Annotated[
         list[str] | None,
         typer.Argument(
-            metavar="[SESSION] [SYSTEM[:PARTITION]]",
+            metavar="SESSION|SYSTEM[:PARTITION]",
             help="Up to this session of the store, the newest if left out; the system, where the"
             " store has several.",
             show_default=False,
@@ -166,7 +166,7 @@ def accept(
     arguments: Annotated[
         list[str],
         typer.Argument(
-            metavar="SESSION [SYSTEM[:PARTITION]]",
+            metavar="SESSION|SYSTEM[:PARTITION]",
             help="The first session at the new level, or newest; the system, where the store has"
             " several.",
         ),

@@ -22,7 +22,7 @@ from netproof.errors import NetproofError
 MeasuredArguments = Annotated[
     list[str] | None,
     typer.Argument(
-        metavar="[SYSTEM[:PARTITION]] [-- OPTION...]",
+        metavar="SYSTEM[:PARTITION]|-- OPTION",
         help="What to measure, or RFM_SYSTEM; options of reframe, after --.",
         show_default=False,
     ),

@@ -47,7 +47,7 @@ FullOption = Annotated[
 SessionArguments = Annotated[
     list[str] | None,
     typer.Argument(
-        metavar="[SESSION] [SYSTEM[:PARTITION]]",
+        metavar="SESSION|SYSTEM[:PARTITION]",
         help="Session report, or a session's name in the store; the newest report if left out."
         " SYSTEM:PARTITION: only its cases are expected.",
         show_default=False,

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 SessionsArgument = Annotated[
     list[str],
     typer.Argument(
-        metavar="SESSION... [SYSTEM[:PARTITION]]",
+        metavar="SESSION|SYSTEM[:PARTITION]",
         help="Session reports, at least three; the system, where they have results of several.",
     ),
 ]

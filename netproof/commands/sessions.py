@@ -256,7 +256,7 @@ def diagnose(
     arguments: Annotated[
         list[str] | None,
         typer.Argument(
-            metavar="[SESSION] [SYSTEM[:PARTITION]]",
+            metavar="SESSION|SYSTEM[:PARTITION]",
             help="Session report, or a session's name in the store; the newest report if left out."
             " SYSTEM:PARTITION: only this partition; all that were measured if left out.",
             show_default=False,

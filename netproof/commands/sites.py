@@ -24,7 +24,7 @@ from netproof.verdict.exit_status import FAILED, PASSED
 SiteArgument = Annotated[
     str | None,
     typer.Argument(
-        metavar="[SYSTEM[:PARTITION]]",
+        metavar="SYSTEM[:PARTITION]",
         help="As for reframe --system; left out, the one this is a login node of.",
     ),
 ]

@@ -22,7 +22,7 @@ def add(
     arguments: Annotated[
         list[str],
         typer.Argument(
-            metavar="SESSION... [SYSTEM[:PARTITION]]",
+            metavar="SESSION|SYSTEM[:PARTITION]",
             help="Session reports; what of the system is expected of them.",
         ),
     ],

@@ -44,7 +44,7 @@ def study(
     arguments: Annotated[
         list[str] | None,
         typer.Argument(
-            metavar="[SESSION|SYSTEM:PARTITION]",
+            metavar="SESSION|SYSTEM:PARTITION",
             help="Session report, or a session's name in the store; the newest report if left out."
             " SYSTEM:PARTITION: first measure there what the study did.",
             show_default=False,

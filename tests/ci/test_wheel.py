@@ -66,7 +66,7 @@ def netproof(installed, tmp_path):
 
 def test_help_parse_and_judge_need_nothing_else(netproof):
     assert netproof("--help").returncode == 0
-    parsed = netproof("parse", str(IMB))
+    parsed = netproof("judge", "--parse", str(IMB))
     assert parsed.returncode == 0, parsed.stderr
     judged = netproof("judge", str(IMB))
     assert "of line" in judged.stdout, judged.stderr

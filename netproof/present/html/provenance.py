@@ -144,7 +144,7 @@ def tested(report: Report) -> DataTable:
     libraries: dict[str, dict[str, None]] = defaultdict(dict)
     for result in report.judged.session.results:
         if result.measured is not None:
-            libraries[result.partition][result.measured["environment_extras"]["mpi"]] = None
+            libraries[result.partition][result.extras["environment_extras"]["mpi"]] = None
     states: dict[str, Counter[str]] = defaultdict(Counter)
     for one in report.judged.verdict.cases:
         word = "did not run" if not one.ran else "failed" if one.failed else ""
