@@ -26,8 +26,7 @@ from netproof.errors import NetproofError
 from netproof.measurement.case import Case
 from netproof.present import terminal
 from netproof.session import session as sessions
-from netproof.session.reference_findings import CRITERION as REFERENCE
-from netproof.session.session import CheckResult, Session
+from netproof.session.session import REFERENCE, CheckResult, Session
 from netproof.site.matrix import Matrix
 from netproof.verdict import derive, judging, power, rejudge
 from netproof.verdict.judge import judge

@@ -33,7 +33,8 @@ from netproof.errors import NetproofError  # noqa: E402
 from netproof.present import documents  # noqa: E402
 from netproof.session import session  # noqa: E402
 from netproof.session.records import HEADER  # noqa: E402
-from netproof.store import Store, checksums, questions  # noqa: E402
+from netproof.store import Store, questions  # noqa: E402
+from netproof.store import folder as store_folder  # noqa: E402
 from netproof.store.folder import StoredSession  # noqa: E402
 from netproof.verdict import judging  # noqa: E402
 from netproof.verdict import stored as stored_verdicts  # noqa: E402
@@ -89,7 +90,7 @@ def run(folder: Path, reports: Sequence[Path], *, tries: int, seed: int) -> list
     """
     store = Store.create(folder / "store")
     sessions = [ingest(store, report).stored for report in reports]
-    names = [*store.files(sessions[0]), checksums.NAME]
+    names = [*store.files(sessions[0]), store_folder.CHECKSUMS]
     found = {name: Found(name) for name in names}
     chance = random.Random(seed)
     for number in range(tries):

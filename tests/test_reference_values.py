@@ -163,8 +163,8 @@ class TestReferenceFile:
                 found = found_by(case, references)
                 value, lower, upper, _ = found.get("twin_share", found["line_rate_share"])
                 assert upper is not None, case
-                # With both ends bounded by what a healthy link carries at that moment, criterion 8
-                # alone says what no link carries.
+                # With both ends bounded by what a healthy link carries at that moment, the line
+                # rate alone says what no link carries.
                 assert value * (1 + upper) <= 102 or lower is not None, case
 
 

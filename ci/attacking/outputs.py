@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from ci.attacking.inputs import DATA, RIGHT, WRITTEN, Attack, Input, Judge, of_files
-from netproof.benchmarks import imb_reading, imb_tables, netpipe_reading
+from netproof.benchmarks import imb, netpipe
 from netproof.errors import NetproofError
 
 
@@ -16,37 +16,38 @@ def _ways_round(origin: str) -> bool:
     return "both-ways" in origin
 
 
-def _netpipe(read: Callable[..., netpipe_reading.NetpipeOutput]) -> Judge:
+def _netpipe(read: Callable[..., netpipe.NetpipeOutput]) -> Judge:
     @cache
     def truth(origin: str) -> dict[int, float]:
         output = read(Path(origin).read_text(), origin, bidirectional=_ways_round(origin))
-        return {point.size: point.time_us for point in output.points}
+        return dict(output.points)
 
     def judge(given: Input) -> str:
         both = _ways_round(given.origin)
         output = read(given.text, given.origin, bidirectional=both)
         known = truth(given.origin)
-        if all(known.get(point.size) == point.time_us for point in output.points):
-            there = [point.size for point in output.points]
+        if all(known.get(size) == time_us for size, time_us in output.points):
+            there = [size for size, _ in output.points]
             between = [size for size in known if there[0] <= size <= there[-1]]
             return RIGHT if there == between else f"lacks sizes: {sorted({*between} - {*there})}"
-        lines = given.text.split("\n")
-        for point in output.points:
-            words = lines[point.line - 1].replace(":", " ").split()
+        # Nothing may follow the rows.
+        lines = given.text.strip().split("\n")[-len(output.points) :]
+        for line, point in zip(lines, output.points, strict=True):
+            words = line.replace(":", " ").split()
             stated = (
                 (int(words[0]) // (2 if both else 1), float(words[2]) * 1e6)
                 if len(words) == 3
                 else (int(words[1]), float(words[-2]))
             )
-            if stated[0] != point.size or abs(stated[1] - point.time_us) > 0.011:
-                return f"line {point.line} says {stated}, and read was {point}"
+            if stated[0] != point[0] or abs(stated[1] - point[1]) > 0.011:
+                return f"{line!r} says {stated}, and read was {point}"
         return WRITTEN
 
     return judge
 
 
 def _imb() -> Judge:
-    def rows(output: imb_tables.ImbOutput) -> dict[tuple, tuple]:
+    def rows(output: imb.ImbOutput) -> dict[tuple, tuple]:
         return {
             (table.function, table.ranks, table.group, row.size): (row.time_us, row.repetitions)
             for table in output.tables
@@ -55,10 +56,10 @@ def _imb() -> Judge:
 
     @cache
     def truth(origin: str) -> dict[tuple, tuple]:
-        return rows(imb_reading.read(Path(origin).read_text(), origin))
+        return rows(imb.read(Path(origin).read_text(), origin))
 
     def judge(given: Input) -> str:
-        output = imb_reading.read(given.text, given.origin)
+        output = imb.read(given.text, given.origin)
         if rows(output).items() <= truth(given.origin).items():
             return RIGHT
         lines = given.text.split("\n")
@@ -75,7 +76,7 @@ def _imb() -> Judge:
 
 
 def _reads(read: Callable[..., Any], path: Path) -> bool:
-    more = {} if read is imb_reading.read else {"bidirectional": _ways_round(path.name)}
+    more = {} if read is imb.read else {"bidirectional": _ways_round(path.name)}
     try:
         read(path.read_text(), str(path), **more)
     except NetproofError:
@@ -88,12 +89,10 @@ def attacks(_folder: Path) -> tuple[Attack, ...]:
     fine = [
         path for path in sorted((DATA / "netpipe" / "3.7.2").glob("*")) if "hung" not in path.name
     ]
-    file, printed = netpipe_reading.read_file, netpipe_reading.read_print
+    file, printed = netpipe.read_file, netpipe.read_print
     files = [path for path in fine if path.suffix == ".out" and _reads(file, path)]
     prints = [path for path in fine if path.suffix == ".stderr" and _reads(printed, path)]
-    tables = [
-        path for path in sorted((DATA / "imb").rglob("*.txt")) if _reads(imb_reading.read, path)
-    ]
+    tables = [path for path in sorted((DATA / "imb").rglob("*.txt")) if _reads(imb.read, path)]
     return (
         Attack("NetPIPE file", of_files(files), _netpipe(file)),
         Attack("NetPIPE print", of_files(prints), _netpipe(printed)),

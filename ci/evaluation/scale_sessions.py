@@ -203,7 +203,7 @@ def _site(folder: Path, recorded: Recorded, copies: int) -> None:
             more = {key: value for key, value in extras.items() if key not in left}
             more["criteria"] = {
                 name: {key: one for key, one in values.items() if key in set_by_sites(name)}
-                for name, values in extras["criteria"].items()
+                for name, values in extras.get("criteria", {}).items()
                 if set_by_sites(name)
             }
             more |= {"contention_domain": own, "baseline": ""}

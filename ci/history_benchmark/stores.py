@@ -18,7 +18,7 @@ import numpy as np
 from netproof.history import judging
 from netproof.present.history import document
 from netproof.store import Store, questions
-from netproof.store.columns import KEY
+from netproof.store.tables import KEY
 
 LANDMARKS = ("latency_us", "peak_mb_s", *(f"rate_{kib}_kib_mb_s" for kib in (1, 4, 16, 64)))
 LEAST_SESSIONS = 8

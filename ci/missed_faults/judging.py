@@ -13,7 +13,7 @@ from ci.false_reds.records import Outcome
 from ci.missed_faults.kinds import DERIVING, HEALTHY, HEALTHY_DERIVED, KINDS
 from ci.missed_faults.records import Found, Judged, Run
 from netproof.criteria import Level
-from netproof.session.reference_findings import CRITERION as REFERENCE
+from netproof.session.session import REFERENCE
 from netproof.verdict.verdict import NOT_IN_SESSION
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from statistics import mean
 
 from ci.progress.lines import BAD, Line, Test, repeats_launches
-from netproof.site.jobs import PlannedJob
+from netproof.site.matrix import PlannedJob
 
 _WEIGHT = 0.05
 """Share of the expected time that has to have ended to count half for the pace."""

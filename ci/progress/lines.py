@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass
 
 from netproof.benchmarks import registry
-from netproof.site.jobs import PlannedJob
+from netproof.site.matrix import PlannedJob
 
 COLOUR = re.compile(r"\x1b\[[0-9;]*m")
 _TEST = re.compile(

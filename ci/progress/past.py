@@ -11,7 +11,7 @@ from ci.progress.course import Course
 from ci.progress.lines import Test, repeats_launches
 from netproof.commands.site_show import shown
 from netproof.errors import NetproofError
-from netproof.site.jobs import domain_of
+from netproof.site.matrix import domain_of
 from netproof.store import Store, questions
 from netproof.store.durations import SESSIONS, TAKEN
 

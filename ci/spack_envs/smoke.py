@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from ci.spack_envs import fabrics, lock
-from netproof.benchmarks import netpipe_reading, registry
+from netproof.benchmarks import netpipe, registry
 from netproof.benchmarks.interface import MpiBenchmark
 from netproof.errors import NetproofError
 from netproof.measurement.case import Case
@@ -121,9 +121,9 @@ def _netpipe(prefix: Path, start: list[str], place: Path, variables: dict[str, s
     _run([*start, str(program), "-o", str(out), *few], place, variables)
     if not out.exists():
         raise NetproofError(f"{program} left no {out}")
-    read = netpipe_reading.read_file(out.read_text(encoding="utf-8"), str(out), bidirectional=False)
-    sizes = tuple(point.size for point in read.points)
-    if sizes != netpipe_reading.sizes(1, LARGEST, 3):
+    read = netpipe.read_file(out.read_text(encoding="utf-8"), str(out), bidirectional=False)
+    sizes = tuple(size for size, _ in read.points)
+    if sizes != netpipe.sizes(1, LARGEST, 3):
         raise NetproofError(f"{out} has other sizes than NetPIPE measures: {sizes}")
 
 

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from netproof.site.partition import ScoreBaseline
-from netproof.store import Store, following
-from netproof.store.columns import KEY
+from netproof.store import Store, questions
+from netproof.store.tables import KEY
 
 BASELINE = ScoreBaseline("gige", "ompi")
 
@@ -18,7 +18,7 @@ BASELINE = ScoreBaseline("gige", "ompi")
 def values_of_newest(folder: Path) -> Any:
     """Read the values that the history follows of the newest session's cases, with the score."""
     store = Store(folder)
-    return following.nightly(store, [store.newest()], BASELINE)
+    return questions.nightly(store, [store.newest()], BASELINE)
 
 
 def _everything(folder: Path) -> Any:

@@ -28,12 +28,12 @@ def recorded() -> dict[tuple, tuple[list[Curve], Below]]:
     for name in (*HEALTHY, *IN_A_ROW):
         together = "in a row" if name in IN_A_ROW else name
         for result in session.load(SESSIONS / f"{name}.json").results:
-            if result.measured is None or result.measurement.curve.sizes == (0,):
+            if result.measured is None or result.measured.curve.sizes == (0,):
                 continue
             criteria = result.measured["partition_extras"].get("criteria", {})
             bounds = replace(DIP, least_size=Settings.of_site(criteria, 0).envelope.least_size)
             launches, _ = found.setdefault((together, *result.case.key()), ([], bounds))
-            launches += [launch.curve for launch in result.measurement.launches]
+            launches += [launch.curve for launch in result.measured.launches]
     return {key: case for key, case in found.items() if len(case[0]) >= 3}
 
 

@@ -1,4 +1,4 @@
-"""Parts of the plots of docs/criteria.md: recorded curves, charts of them, panels."""
+"""Parts of the plots of docs/criteria/: recorded curves, charts of them, panels."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 
 import altair as alt
 
-from netproof.benchmarks import netpipe_reading
+from netproof.benchmarks import netpipe
 from netproof.criteria import Finding
 from netproof.measurement.curve import Curve
 
@@ -23,7 +23,7 @@ SHADES = {
 def recorded(name: str) -> Curve:
     """One recorded launch."""
     path = HERE / "curves" / f"{name}.np"
-    return netpipe_reading.read_file(path.read_text(), str(path), bidirectional=False).curve()
+    return netpipe.read_file(path.read_text(), str(path), bidirectional=False).curve()
 
 
 def launches(name: str) -> list[Curve]:

@@ -1,4 +1,4 @@
-"""Draw the plots of docs/criteria.md from the curves and sessions recorded beside it.
+"""Draw the plots of docs/criteria/ from the curves and sessions recorded beside it.
 
     . ci/activate
     python docs/criteria/plots.py
@@ -12,6 +12,7 @@ from dataclasses import replace
 
 import altair as alt
 import session_plots
+from dips import planted
 from drawing import (
     FAILS,
     HERE,
@@ -29,7 +30,7 @@ from drawing import (
 )
 
 from netproof import criteria
-from netproof.benchmarks import netpipe_reading
+from netproof.benchmarks import netpipe
 from netproof.criteria import Bounds, Finding
 from netproof.criteria.launches import CPU_COST
 from netproof.criteria.launches import cpu_cost as find_cpu_cost
@@ -37,6 +38,7 @@ from netproof.criteria.rate import MPI_LOSS
 from netproof.criteria.rate import line_rate as find_line_rate
 from netproof.criteria.rate import mpi_loss as find_mpi_loss
 from netproof.criteria.shape import JUMP
+from netproof.criteria.shape import dips as find_dips
 from netproof.criteria.shape import dropout as find_dropout
 from netproof.criteria.shape import inversion as find_inversion
 from netproof.criteria.shape import jump as find_jump
@@ -111,6 +113,23 @@ def confirm() -> None:
     save("confirm", *sides)
 
 
+def dip() -> None:
+    """Three launches on the healthy switch, and the same with a dip of 40 % planted at 128 KiB."""
+    sides, healthy = [], launches("gige-tcp")
+    for label, several, colour in (
+        ("gige", healthy, PASSES),
+        ("gige, a dip planted", planted(healthy, 131072, 0.4), FAILS),
+    ):
+        found = find_dips(several, where=label)
+        curves = {f"launch {number}": curve for number, curve in enumerate(several, 1)}
+        chart = lines(curves, SHADES[colour], rate=False)
+        chart += marks(median_curve(several), found, rate=False)
+        level = max((one.level.value for one in found), default="nothing found")
+        said = (one.why for one in found) if found else ["no size is below what both let expect"]
+        sides.append(panel(chart, f"dip: {level}", said))
+    save("dip", *sides)
+
+
 def line_rate() -> None:
     """TCP over the switch, and in a node where it should have gone over the switch."""
     sides = []
@@ -147,9 +166,7 @@ def landmark() -> None:
     """The landmarks of a curve, its eager limit marked, and one without a limit."""
     sides = []
     loopback = HERE.parents[1] / "tests" / "data" / "curves" / "open-mpi-4.1-tcp-loopback.np"
-    eager = netpipe_reading.read_file(
-        loopback.read_text(), str(loopback), bidirectional=False
-    ).curve()
+    eager = netpipe.read_file(loopback.read_text(), str(loopback), bidirectional=False).curve()
     for label, curve in (("Open MPI in a node", eager), ("gige, TCP", recorded("gige-tcp-1"))):
         found = landmarks(curve, None)
         limit = found.eager_limit
@@ -201,7 +218,7 @@ def main() -> None:
     along("jump", find_jump)
     along("roughness", find_roughness)
     along("dropout", find_dropout, rate=True)
-    for plot in (envelope, score, confirm, line_rate, mpi_loss, landmark, cpu_cost):
+    for plot in (envelope, score, confirm, dip, line_rate, mpi_loss, landmark, cpu_cost):
         plot()
     session_plots.draw()
 

@@ -1,4 +1,4 @@
-"""Draw the plots of docs/criteria.md that rest on more than single curves.
+"""Draw the plots of docs/criteria/ that rest on more than single curves.
 
 ``plots.py`` calls these: what several functions, environments and rank counts took in a recorded
 session of a healthy and of a sick switch, and what their nodes counted.
@@ -20,10 +20,9 @@ from netproof import criteria
 from netproof.benchmarks import registry
 from netproof.criteria.consistency import AGREEMENT, GROWTH, GUIDELINE
 from netproof.criteria.consistency import guidelines as find_guidelines
-from netproof.criteria.counters import sent_again
+from netproof.criteria.counters import RETRANSMISSIONS, directions, sent_again, sent_over
 from netproof.criteria.interface import CaseCurves, Companion, CountedLaunch
 from netproof.criteria.launches import launch_spread as find_launch_spread
-from netproof.criteria.paths import directions, path_of
 from netproof.criteria.protocol import early_rendezvous as find_early_rendezvous
 from netproof.criteria.registry import BY_FINDING
 from netproof.criteria.settings import Settings
@@ -238,7 +237,7 @@ def ways() -> None:
     sides = []
     for label, name, colour in SWITCHES:
         counted = session(name)["mpich", "tcp", 2].counted
-        found = directions(counted, (RAIL,), where=label)
+        found = directions(counted, (RAIL,), where=label, settings=RETRANSMISSIONS)
         if found is None:
             raise SystemExit(f"{name}: both nodes did not send alike")
         rows = [
@@ -259,10 +258,13 @@ def path() -> None:
     for label, job, colour in (("gige", "healthy", PASSES), ("set wrongly", "management", FAILS)):
         launch = _recorded_step(JOBS / f"counters-{job}")
         case = CaseCurves(label, None, None, (), None, counted=(launch,), rails=(RAIL,))
-        (found,) = BY_FINDING["path"].judge(case, settings)
-        carried = path_of(launch, (RAIL,))
-        sent = {RAIL: carried.on_rails, **carried.elsewhere}
-        rows = [{"name": name, "value": count / carried.payload} for name, count in sent.items()]
+        several = BY_FINDING["path"].judge(case, settings)
+        (found,) = (one for one in several if one.criterion == "path")
+        on_rails, elsewhere = sent_over(launch, (RAIL,))
+        sent = {RAIL: on_rails, **elsewhere}
+        rows = [
+            {"name": name, "value": count / launch.payload.bytes} for name, count in sent.items()
+        ]
         chart = bars(rows, "sent, as a share of the payload", colour)
         sides.append(panel(chart, f"path: {found.level.value}", [found.why]))
     save("path", *sides)

@@ -6,7 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, ClassVar, Protocol
+from typing import Any, ClassVar
 
 from netproof.benchmarks.collectives import DEALT_OUT, MOST_ON_LINK, OF_ONE_RANK
 from netproof.benchmarks.message_sizes import ITS_OWN, ListedSizes, MessageSizes
@@ -119,17 +119,6 @@ class Function:
         return count, count
 
 
-class KindOfCurve(Protocol):
-    """Properties that distinguish the curves of one benchmark, as ``Printed`` has them."""
-
-    function: str
-    ranks: int | None
-    direction: str
-    groups: int
-    group: int | None
-    remark: str
-
-
 @dataclass(frozen=True)
 class Printed:
     """A curve of an output, with its properties.
@@ -234,7 +223,7 @@ class Benchmark(ABC):
         """Return what distinguishes the cases of one function."""
 
     @abstractmethod
-    def kind(self, printed: KindOfCurve, named: str) -> str:
+    def kind(self, printed: Printed, named: str) -> str:
         """Return a curve's name in a sentence; ``named``: the user's name of the benchmark."""
 
     @abstractmethod
@@ -392,7 +381,7 @@ class MpiBenchmark(Benchmark):
         """Return its ranks."""
         return f"{case.ranks} ranks"
 
-    def kind(self, printed: KindOfCurve, named: str) -> str:
+    def kind(self, printed: Printed, named: str) -> str:
         """Return ``IMB Alltoall 16 ranks in 2 groups, group 1``."""
         ranks = "" if printed.ranks is None else f" {printed.ranks} ranks"
         several = "" if printed.groups == 1 else f" in {printed.groups} groups"

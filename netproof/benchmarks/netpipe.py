@@ -1,36 +1,364 @@
-"""NetPIPE over TCP and over MPI: its functions, sizes, names, and payload."""
+"""NetPIPE over TCP and over MPI: functions, sizes and names; output of 3.7.2 and of 5.x read.
+
+NetPIPE 3.7.2 counts 2²⁰ bits to its Mbps and prints times with two decimals of a µs. Bandwidth is
+computed from bytes and time; the Mbps only check the row. Likewise with NetPIPE 5.x, whose Gbit/s
+(10⁹) have three decimals, too few for small messages. Its rates are those of its average, longest
+and shortest time, the last taken as at least 1 µs. Its terminal output is coloured and rounded,
+also sizes from a megabyte, and is not read.
+
+In bidirectional mode (``-2``, ``--bidir`` of 5.x) the bytes of the ``-o`` file count both
+directions, so that a message is half of them, while printed lines count one; the rate counts both
+directions in either. Here a size is always one message's and a bandwidth one direction's, with
+``both_ways_mb_s`` in addition.
+"""
 
 from __future__ import annotations
 
 import itertools
+import re
 import shlex
+from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
-from typing import Annotated, ClassVar
+from typing import Annotated, Any, ClassVar
 
 from pydantic import Field, field_validator
 
+from netproof.benchmarks.fixed import UNITS, Lines, numbers
 from netproof.benchmarks.interface import (
     BOTH_WAYS,
     ONE_WAY,
     Benchmark,
     Function,
-    KindOfCurve,
+    Output,
+    Printed,
 )
 from netproof.benchmarks.message_sizes import ITS_OWN, MessageSizes
-from netproof.benchmarks.netpipe_reading import (
-    COLUMNS,
-    LOOP_5,
-    PRINTED_ROW,
-    NetpipeOutput,
-    read_file,
-    read_print,
-)
-from netproof.benchmarks.netpipe_reading import sizes as sizes_of
 from netproof.errors import NetproofError, ParseError
 from netproof.measurement.case import Case
 from netproof.measurement.curve import Curve
-from netproof.measurement.units import MEBI
+from netproof.measurement.units import BITS_PER_BYTE, MEBI, bandwidth_mb_s, us
+
+MOST_SAMPLES = 8000
+"""Sizes, less 3, after which NetPIPE 3.7.2 stops."""
+
+GBIT_S_OF_A_BYTE_A_US = BITS_PER_BYTE / 1000
+
+SHORTEST_US_5 = 1.0
+"""Least value in µs of NetPIPE 5.x's shortest time."""
+
+MOST_LISTED = 5
+
+MOST_PERTURBATIONS = 8
+"""Most frequent steps between sizes that are tried as the perturbation."""
+
+LEAST_DOUBLING = 8
+"""Doubling sizes from which a file is another benchmark's and lacks none."""
+
+LEAST_DOUBLING_5 = 3
+"""Doubling sizes from which a file of 5.x was run with ``--fac2``."""
+
+FILE_COLUMNS_3 = ("bytes", "Mbps", "seconds")
+
+FILE_COLUMNS_5 = ("bytes", "average Gbps", "minimum Gbps", "maximum Gbps", "average usec")
+
+COLUMNS = re.compile(r" *[0-9]+(?: +[-0-9.a-zA-Z]+){2,4} *")
+
+PRINTED_ROW = re.compile(
+    r" *([0-9]{1,15}): +([0-9]{1,15}) bytes +([0-9]{1,15}) times --> +(\S+) Mbps in +(\S+) usec"
+)
+
+_UNFINISHED = re.compile(r" *[0-9]{1,15}: +[0-9]{1,15} bytes +[0-9]{1,15} times --> ?")
+
+_LOOP = re.compile(r"Now starting the main loop")
+
+LOOP_5 = re.compile(r"Start testing with [0-9]+ trials for each message size")
+
+_BOTH_WAYS = re.compile(r"Passing data in both directions simultaneously\.")
+
+_PREAMBLE = re.compile(
+    r"|[0-9]{1,15}: \S+"
+    r"|Sending output to .+"
+    r"|Output is for the combined bandwidth\."
+    r"|Using (?:no perturbations|a perturbation value of [0-9]{1,15}|synchronous sends)"
+    r"|Preposting asynchronous receives"
+    r"|The socket buffer size limits the maximum test size\."
+    r"|The upper limit is being set to [0-9]{1,15} Bytes"
+    r"|due to socket buffer size limitations"
+    r"|Send and receive buffers are [0-9]{1,15} and [0-9]{1,15} bytes"
+    r"|\(A bug in Linux doubles the requested buffer sizes\)"
+    r"|MPI implementations do not have to guarantee message progress\."
+    r"|You may need to run using -a to avoid locking up\."
+)
+
+
+@dataclass(frozen=True)
+class NetpipeOutput(Output):
+    """A run of NetPIPE: ``release`` "3" or "5", its direction and its points.
+
+    ``points``: size of a message in bytes, and one-way µs; ``preamble``: lines that the MPI library
+    or the launcher printed before.
+    """
+
+    benchmark: ClassVar[str] = "netpipe"
+    path: str
+    release: str
+    bidirectional: bool
+    points: tuple[tuple[int, float], ...]
+    preamble: tuple[str, ...] = ()
+
+    @property
+    def both_ways_mb_s(self) -> tuple[float, ...] | None:
+        """Return MB/s (10⁶) of both directions together at each size; None for a one-way run."""
+        rates = self.curve().bandwidth_mb_s
+        return tuple(2 * rate for rate in rates) if self.bidirectional else None
+
+    def curve(self) -> Curve:
+        """Return one-way times in µs and bandwidth each way in MB/s by the size of one message."""
+        there, times = zip(*self.points, strict=True)
+        return Curve(there, times, tuple(map(bandwidth_mb_s, there, times)))
+
+    def printed(self) -> list[Printed]:
+        """Return its one curve; the file does not name its protocol."""
+        direction = "bidirectional" if self.bidirectional else "oneway"
+        return [Printed("netpipe", 2, self.curve, direction)]
+
+    def document(self, faults: list[str]) -> dict[str, Any]:
+        """Return plain values for ``json``; NetPIPE prints no failures."""
+        curve = self.curve()
+        return {
+            "file": self.path,
+            "benchmark": "NetPIPE",
+            "version": self.release,
+            "bidirectional": self.bidirectional,
+            "units": UNITS,
+            "sizes_bytes": curve.sizes,
+            "time_us": curve.time_us,
+            "bandwidth_mb_s": curve.bandwidth_mb_s,
+            "bandwidth_both_ways_mb_s": self.both_ways_mb_s,
+            "preamble": self.preamble,
+        }
+
+
+def sizes(lower: int, upper: int, perturbation: int) -> tuple[int, ...]:
+    """Return the message sizes that NetPIPE measures for ``-l``, ``-u`` and ``-p``, in bytes.
+
+    5.x calls these ``--start``, ``--end`` and ``--pert``.
+
+    From ``lower`` on two equal steps follow each other, then the step doubles. Around every size
+    whose step exceeds the perturbation plus one, the sizes that much smaller and larger are
+    measured too, the last possibly past ``upper``. Sizes are those of one message, also with
+    ``-2``. A run stops earlier at a time of 1 s, and TCP with ``-2`` at the sum of its socket
+    buffers.
+
+    Raise NetproofError where NetPIPE would refuse, or its sizes would not increase (for a
+    perturbation near half of a step, as with ``-l 10 -p 3``).
+    """
+    if lower < 1 or upper < lower or perturbation < 0:
+        raise NetproofError(
+            f"NetPIPE has no sizes from {lower} to {upper} bytes with perturbation {perturbation}: "
+            "give 1 <= lower <= upper and a perturbation of 0 or more"
+        )
+    visited: list[int] = []
+    length, step = lower, max(lower // 2, 1)
+    turn = 1 if lower > 1 else 0
+    while length <= upper and len(visited) < MOST_SAMPLES - 3:
+        if turn > 2 and turn % 2:
+            step *= 2
+        if 0 < perturbation < step - 1:
+            visited += [length - perturbation, length, length + perturbation]
+        else:
+            visited.append(length)
+        length += step
+        turn += 1
+    if any(after <= before for before, after in pairwise(visited)):
+        raise NetproofError(
+            f"from {lower} bytes with perturbation {perturbation} NetPIPE's sizes do not increase: "
+            "start at a power of two, with perturbation 3 or 0"
+        )
+    return tuple(visited)
+
+
+def missing_sizes(
+    there: Sequence[int], least_doubling: int = LEAST_DOUBLING
+) -> tuple[int, ...] | None:
+    """Return the sizes between the first and the last that NetPIPE would have measured too.
+
+    ``there``: in bytes, increasing. Start and perturbation are those of the run that lacks fewest,
+    of all that could have visited these sizes. ``least_doubling`` or more sizes that double
+    throughout are complete: curves of IMB are exported in the columns of 3.7.2, and 5.x doubles on
+    request. None where no run visits them.
+    """
+    doubling = all(after == 2 * before for before, after in pairwise(there))
+    if len(there) < 3 or (doubling and len(there) >= least_doubling):
+        return ()
+    steps = Counter(after - before for before, after in pairwise(there))
+    perturbations = [0, *(step for step, _ in steps.most_common(MOST_PERTURBATIONS))]
+    fewest: list[int] | None = None
+    for perturbation in perturbations:
+        for lower in dict.fromkeys((there[0], there[0] + perturbation)):
+            try:
+                visited = sizes(lower, there[-1], perturbation)
+            except NetproofError:
+                continue
+            within = [size for size in visited if there[0] <= size <= there[-1]]
+            missing = sorted(set(within) - set(there))
+            foreign = set(there) - set(within)
+            if not foreign and (fewest is None or len(missing) < len(fewest)):
+                fewest = missing
+    return None if fewest is None else tuple(fewest)
+
+
+def read_file(text: str, path: str, *, bidirectional: bool) -> NetpipeOutput:
+    """Read the file that NetPIPE writes with ``-o``, of 3.7.2 (3 columns) or 5.x (5 columns).
+
+    The file has neither header nor end: compare its sizes with those asked for (``sizes``) to know
+    that it is complete. Raise ParseError, with the line, for anything but such rows, times that are
+    not positive, and sizes that do not increase or lack one. Likewise for a rate that does not
+    follow from bytes and time, and odd bytes in a file called bidirectional.
+    """
+    lines = Lines(text, path)
+    release = "5" if len((lines.peek() or "").split()) == len(FILE_COLUMNS_5) else "3"
+    read_row = _read_file_row_5 if release == "5" else _read_file_row_3
+    points: list[tuple[int, float]] = []
+    while lines.peek() is not None:
+        _append(lines, points, *read_row(lines, lines.take("a row"), bidirectional))
+    there = [size for size, _ in points]
+    missing = missing_sizes(there, LEAST_DOUBLING_5 if release == "5" else LEAST_DOUBLING)
+    named = "NetPIPE 5.x" if release == "5" else "NetPIPE 3.7.2"
+    if missing is None:
+        lines.refuse(f"lines are missing: no run of {named} measures these sizes alone")
+    if missing:
+        # Every line is a row.
+        line, after = next((at, size) for at, size in enumerate(there, 1) if size > missing[0])
+        listed = ", ".join(map(str, missing[:MOST_LISTED]))
+        more = len(missing) - MOST_LISTED
+        raise ParseError(
+            path,
+            line,
+            "",
+            f"lines are missing: {named} measures {listed}"
+            f"{f' and {more} more sizes' if more > 0 else ''} bytes before {after}"
+            f"{_twice(there) if not bidirectional else ''}",
+        )
+    return NetpipeOutput(path, release, bidirectional, tuple(points))
+
+
+def _twice(sizes: Sequence[int]) -> str:
+    """Return a remedy where all sizes are even, as in the file of a bidirectional run."""
+    even = all(size % 2 == 0 for size in sizes)
+    return "; a run both ways counts twice: say --bidirectional if it was one" if even else ""
+
+
+def read_print(text: str, path: str, *, bidirectional: bool) -> NetpipeOutput:
+    """Read what NetPIPE 3.7.2 prints: its standard error, or that and its standard output.
+
+    Raise ParseError as ``read_file`` does, and for foreign lines after its main loop, row numbers
+    that do not count up from 0, a size without result, and another direction. Lines of other
+    programs before its main loop are stored; it has no last line of its own, so nothing may follow.
+    """
+    lines = Lines(text, path)
+    preamble: list[str] = []
+    while not lines.match(_LOOP):
+        if lines.match(_BOTH_WAYS):
+            if not bidirectional:
+                lines.refuse("is a bidirectional run, read as one way")
+        elif lines.match(PRINTED_ROW) or lines.match(_UNFINISHED):
+            lines.refuse("a row before NetPIPE's main loop")
+        elif not lines.match(_PREAMBLE):
+            preamble.append(lines.take("NetPIPE's main loop"))
+    points: list[tuple[int, float]] = []
+    while lines.peek() is not None:
+        line = lines.take("a row")
+        found = PRINTED_ROW.fullmatch(line)
+        if _UNFINISHED.fullmatch(line):
+            lines.refuse("a size without its result: the run was cut short")
+        if not found:
+            lines.refuse("is no row as NetPIPE 3.7.2 prints them")
+        size, repetitions = int(found[2]), int(found[3])
+        rate, time_us = numbers(lines, [found[4], found[5]], ("Mbps", "usec"))
+        if line != (
+            f"{len(points):3d}: {size:7d} bytes {repetitions:6d} times --> "
+            f" {rate:8.2f} Mbps in {time_us:10.2f} usec"
+        ):
+            lines.refuse(f"is no row {len(points)} as NetPIPE 3.7.2 prints it")
+        _check_time(lines, time_us)
+        moved = size * 2 if bidirectional else size
+        _check_rate_3(lines, moved, rate, 0.005, time_us / 1e6, 0.005e-6)
+        _append(lines, points, size, time_us)
+    if not points:
+        lines.refuse("the run ends before its first size")
+    foreign = tuple(line for line in preamble if line.strip())
+    return NetpipeOutput(path, "3", bidirectional, tuple(points), foreign)
+
+
+def _append(lines: Lines, points: list[tuple[int, float]], size: int, time_us: float) -> None:
+    if size < 1:
+        lines.refuse("a message of 0 bytes, which NetPIPE does not measure")
+    if points and size <= points[-1][0]:
+        lines.refuse(f"{size} bytes after {points[-1][0]}: sizes must increase")
+    points.append((size, time_us))
+
+
+def _check_time(lines: Lines, time: float) -> None:
+    if time <= 0:
+        lines.refuse("a time of 0, which no message takes")
+
+
+def _check_rate_3(
+    lines: Lines, moved: int, rate: float, rate_error: float, seconds: float, error: float
+) -> None:
+    """Raise ParseError unless ``rate``, in 2²⁰ bit/s, follows from ``moved`` and ``seconds``."""
+    mebits = moved * BITS_PER_BYTE / MEBI
+    least = mebits / (seconds + error) - rate_error
+    most = mebits / (seconds - error) + rate_error if seconds > error else float("inf")
+    if not least * (1 - 1e-9) <= rate <= most * (1 + 1e-9):
+        lines.refuse(
+            f"the rate does not follow from bytes and time: {moved} bytes would be "
+            f"{mebits / seconds:.6g} Mbps of 2^20 bit/s"
+        )
+
+
+def _message_bytes(lines: Lines, moved: float, bidirectional: bool) -> int:
+    if moved != int(moved):
+        lines.refuse("a message of no whole number of bytes")
+    if bidirectional and moved % 2:
+        lines.refuse("an odd number of bytes is no two messages: the run was one way")
+    return int(moved) // 2 if bidirectional else int(moved)
+
+
+def _read_file_row_3(lines: Lines, line: str, bidirectional: bool) -> tuple[int, float]:
+    moved, rate, seconds = numbers(lines, line.split(), FILE_COLUMNS_3)
+    if line != f"{moved:8.0f} {rate:f} {seconds:12.8f}":
+        lines.refuse("is no row as NetPIPE 3.7.2 writes it: bytes, Mbps, seconds")
+    _check_time(lines, seconds)
+    _check_rate_3(lines, int(moved), rate, 0.5e-6, seconds, 0.5e-8)
+    return _message_bytes(lines, moved, bidirectional), round(us(seconds), 2)
+
+
+def _read_file_row_5(lines: Lines, line: str, bidirectional: bool) -> tuple[int, float]:
+    moved, average, least, most, time_us = numbers(lines, line.split(), FILE_COLUMNS_5)
+    if line != f"{moved:9.0f} {average:9.3f} {least:9.3f} {most:9.3f} {time_us:7.2f}":
+        lines.refuse(f"is no row as NetPIPE 5.x writes it: {', '.join(FILE_COLUMNS_5)}")
+    _check_time(lines, time_us)
+    gbit_us = moved * GBIT_S_OF_A_BYTE_A_US
+    error_us, rate_error = 0.005, 0.0005
+    lowest = gbit_us / (time_us + error_us)
+    highest = gbit_us / (time_us - error_us) if time_us > error_us else float("inf")
+    if not (lowest - rate_error) * (1 - 1e-9) <= average <= (highest + rate_error) * (1 + 1e-9):
+        lines.refuse(
+            "the average rate does not follow from bytes and time: "
+            f"{moved:.0f} bytes would be {gbit_us / time_us:.3f} Gbit/s"
+            + ("; that of several pairs of ranks at once is not read" if average > highest else "")
+        )
+    # Apart by printed decimals, or the shortest time was below its least value.
+    clamped = abs(most - gbit_us / SHORTEST_US_5) <= rate_error * (1 + 1e-9)
+    if least > average or (most < average and not clamped):
+        lines.refuse("expected minimum <= average <= maximum of the rates")
+    return _message_bytes(lines, moved, bidirectional), time_us
+
 
 PROTOCOLS = ("tcp", "mpi")
 
@@ -82,7 +410,7 @@ class PerturbedSizes(MessageSizes):
     @classmethod
     def _is_measured(cls, value: int) -> int:
         try:
-            sizes_of(1, MEBI, value)
+            sizes(1, MEBI, value)
         except NetproofError:
             raise ValueError(
                 f"with {value} NetPIPE's sizes would not increase from 1 byte on; they do with 3"
@@ -162,7 +490,7 @@ class Netpipe(Benchmark):
         direction = {"oneway": "one way", "bidirectional": "both ways at once"}
         return f"{case.path}, {direction.get(case.direction, case.direction)}"
 
-    def kind(self, printed: KindOfCurve, named: str) -> str:
+    def kind(self, printed: Printed, named: str) -> str:
         """Return ``NetPIPE tcp oneway``."""
         return " ".join(filter(None, ("NetPIPE", named, printed.direction)))
 
@@ -178,7 +506,7 @@ class Netpipe(Benchmark):
         self, case: Case, most_bytes: int, settings: MessageSizes = ITS_OWN
     ) -> tuple[int, ...]:
         """Return NetPIPE's own sizes, and those that a perturbation adds."""
-        return sizes_of(1, most_bytes, perturbation_of(settings))
+        return sizes(1, most_bytes, perturbation_of(settings))
 
     def read_launch(self, text: str, path: Path, case: Case) -> Curve:
         """Read the file that ``-o`` wrote."""

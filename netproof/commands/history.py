@@ -122,7 +122,7 @@ def show(
     from netproof.history import judging
     from netproof.present import documents, terminal
     from netproof.present.history import document, print_overview, print_series
-    from netproof.session.labels import label_of
+    from netproof.session.session import label_of
 
     with terminal.working("following the series"):
         verdict = judging.judge(

@@ -8,7 +8,6 @@ happened in it is in its summary, in JUnit's XML and in its exit status. cron ca
 from __future__ import annotations
 
 import ctypes
-import fcntl
 import os
 import shutil
 import signal
@@ -19,7 +18,7 @@ import tempfile
 import time
 import traceback
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
@@ -30,14 +29,21 @@ from netproof.commands import entry, night_results
 from netproof.commands.night_results import Night, minutes
 from netproof.errors import NetproofError, shortened
 from netproof.history import judging as history
-from netproof.intake import trust
+from netproof.intake import trust, writing
 from netproof.present.characters import visible
 from netproof.session import left, session
 from netproof.session.left import Left
 from netproof.session.session import Session
 from netproof.site import module_path, shipped, site, slurm
-from netproof.site.jobs import PlannedJob, domain_of, jobs, nodes_of
-from netproof.site.matrix import Matrix, matrix, partitions_in
+from netproof.site.matrix import (
+    Matrix,
+    PlannedJob,
+    domain_of,
+    jobs,
+    matrix,
+    nodes_of,
+    partitions_in,
+)
 from netproof.site.module_path import LOGIN_SHELL
 from netproof.store import Store, durations
 from netproof.store.durations import Expected, Past
@@ -360,36 +366,11 @@ def lock_of(store: Path, system: str) -> Path:
     return store.with_name(f"{store.name}.{system}.lock")
 
 
-@contextmanager
-def held(path: Path, started: datetime) -> Iterator[int]:
-    """Hold the lock, which says who has it since when, and yield its descriptor.
-
-    Whoever inherits the descriptor holds it too, and when the last of them ends, however it ends,
-    the lock is free. Raises NetproofError at once where another night has it, or everybody can
-    write the place, and OSError where the file cannot be written.
-    """
-    path.parent.mkdir(parents=True, exist_ok=True)
-    trust.insist(path, "the lock", data=True)
-    descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o664)
-    try:
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            owner = os.pread(descriptor, 1024, 0).decode(errors="replace").strip()
-            raise NetproofError(
-                "another night is still running, and goes on untouched:"
-                f" {owner or 'it does not say which'} ({path})"
-            ) from None
-        since = f"{started:%Y-%m-%d %H:%M:%S %Z}"
-        os.ftruncate(descriptor, 0)
-        os.pwrite(
-            descriptor,
-            f"process {os.getpid()} on {socket.gethostname()} since {since}\n".encode(),
-            0,
-        )
-        yield descriptor
-    finally:
-        os.close(descriptor)
+def held(path: Path, started: datetime) -> AbstractContextManager[int]:
+    """Return the lock of a night, as ``writing.locked``; it says who has it since when."""
+    since = f"{started:%Y-%m-%d %H:%M:%S %Z}"
+    holder = f"process {os.getpid()} on {socket.gethostname()} since {since}"
+    return writing.locked(path, holder, "another night is still running, and goes on untouched")
 
 
 def enough_room(folders: Iterable[Path], least_mb: int) -> None:

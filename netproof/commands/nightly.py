@@ -115,7 +115,7 @@ def nightly(
         raise typer.BadParameter("say what to measure: SYSTEM[:PARTITION], or in RFM_SYSTEM")
     insist_on_site()
     from netproof.commands import night
-    from netproof.session.labels import label_of
+    from netproof.session.session import label_of
     from netproof.verdict import judging
 
     for given in label or ():

@@ -29,8 +29,7 @@ from netproof.present.terminal import say
 from netproof.session import plan
 from netproof.session.measured import line_rate_of_case
 from netproof.site import module_path, site, slurm
-from netproof.site.jobs import jobs, nodes_of
-from netproof.site.matrix import Matrix, environments_in, matrix, partitions_in
+from netproof.site.matrix import Matrix, environments_in, jobs, matrix, nodes_of, partitions_in
 from netproof.site.partition import Partition, time_limit_s
 from netproof.site.site_file import SiteError
 from netproof.verdict import derive, judging

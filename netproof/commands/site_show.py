@@ -19,8 +19,15 @@ from netproof.present.tables import TableColumn
 from netproof.present.terminal import say
 from netproof.present.wording import not_available
 from netproof.site import site
-from netproof.site.jobs import PlannedJob, domain_of, jobs
-from netproof.site.matrix import Matrix, environments_in, matrix, partitions_in
+from netproof.site.matrix import (
+    Matrix,
+    PlannedJob,
+    domain_of,
+    environments_in,
+    jobs,
+    matrix,
+    partitions_in,
+)
 from netproof.site.partition import pair_environments, time_limit_s
 from netproof.store import Store
 from netproof.store.durations import Expected, Past, expected_seconds, past, session_seconds

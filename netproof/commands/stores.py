@@ -114,16 +114,17 @@ def check(store: StoreOption) -> int:
 
 def faults(store: Store, stored: StoredSession) -> tuple[str, ...]:
     """Return what is damaged of a session: its files by checksum, and against each other."""
-    from netproof.store import checksums, questions
+    from netproof.store import folder as store_folder
+    from netproof.store import questions
     from netproof.store.folder import VERDICT
     from netproof.verdict import stored as verdicts
 
     folder = store.path(stored)
     try:
-        found = checksums.faults(folder, store.files(stored))
+        found = store_folder.faults(folder, store.files(stored))
     except OSError as error:
         return (f"{folder}: cannot be read: {error.strerror}",)
-    except checksums.Damaged as error:
+    except store_folder.Damaged as error:
         return (str(error),)
     if not found:
         try:

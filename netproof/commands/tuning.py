@@ -233,13 +233,12 @@ def measured_algorithms(
     from netproof.benchmarks import imb, registry
     from netproof.experiments import algorithms, restoring, sweep
     from netproof.site.matrix import environments_in
-    from netproof.site.partition import absences
 
     benchmark = imb.BENCHMARK.name
     named = environments_in(where.configuration, where.system)
     cases = where.matrix.cases
     there = sorted({case.environment for case in cases if case.benchmark == benchmark})
-    why = absences(named.get(environment, {}).get("extras", {})).get(benchmark)
+    why = named.get(environment, {}).get("extras", {}).get("absent", {}).get(benchmark)
     where.insist(there, registry.named(benchmark).label, f", whose site says: {why}" if why else "")
     names = algorithms.choice(named[environment]["extras"]["mpi"], function, values)
     counts = sorted({one.ranks for one in cases if one.function == function})

@@ -1,6 +1,6 @@
 """Compare two sessions, partitions or environments, case by case.
 
-The ratio of a case is the score of criterion 2, with the first side as its baseline: above 1 the
+The ratio of a case is the score, with the first side as its baseline: above 1 the
 second side is faster. Nothing is judged here; cases that only one side measured are listed.
 """
 

@@ -18,13 +18,11 @@ from netproof.criteria.confirming import (
     needed_sizes,
     regions,
 )
-from netproof.criteria.consistency import agreement, growth, monotony
 from netproof.criteria.findings import READABLE, Bounds, CommonSizes, Confirmation, Finding, Level
 from netproof.criteria.launches import crash_share
 from netproof.criteria.rate import loss
 from netproof.criteria.score import percentile_interval, resampled_medians, score
-from netproof.criteria.shape import rounded_to_zero
-from netproof.criteria.slower import above_envelope, envelope, floor
+from netproof.criteria.slower import above_envelope, envelope
 
 __all__ = [
     "READABLE",
@@ -37,23 +35,18 @@ __all__ = [
     "Level",
     "Region",
     "above_envelope",
-    "agreement",
     "closer_sizes",
     "confirm",
     "crash_share",
     "dense_sizes",
     "envelope",
-    "floor",
     "found_closer",
-    "growth",
     "kinks",
     "loss",
     "measured_closer",
-    "monotony",
     "needed_sizes",
     "percentile_interval",
     "regions",
     "resampled_medians",
-    "rounded_to_zero",
     "score",
 ]

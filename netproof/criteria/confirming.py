@@ -60,7 +60,7 @@ class ConfirmSettings:
 
 
 def dense_sizes(flagged: Finding, settings: ConfirmSettings = ConfirmSettings()) -> tuple[int, ...]:
-    """Return the sizes in bytes at which a flagged size is measured again (criterion 7).
+    """Return the sizes in bytes at which a flagged size is measured again.
 
     From half to twice the flagged size, evenly spaced in their logarithms, with its neighbours and
     the sizes that it was compared with. Raises NetproofError for a finding without a size.
@@ -113,7 +113,7 @@ def confirm(
     bounds: Bounds,
     settings: ConfirmSettings = ConfirmSettings(),
 ) -> Confirmation:
-    """Check whether launches measured again around a flagged size show it again (criterion 7).
+    """Check whether launches measured again around a flagged size show it again.
 
     ``launches``: curves over ``dense_sizes`` or more; ``bounds``: those of the finding. More than
     half of the usable launches confirm, each at any size from half to twice the flagged one. Raises
@@ -215,13 +215,8 @@ class Bend:
         return self.below <= size <= self.above
 
 
-@dataclass(frozen=True)
-class Region:
-    """Places whose gaps overlap: from ``below`` to ``above`` bytes."""
-
-    below: int
-    above: int
-    places: tuple[Bend, ...]
+Region = tuple[Bend, ...]
+"""Places whose gaps overlap, in increasing order."""
 
 
 def kinks(launches: Sequence[Curve], settings: RefineSettings) -> tuple[Bend, ...]:
@@ -288,19 +283,17 @@ def regions(places: Sequence[Bend]) -> tuple[Region, ...]:
     """Group places whose gaps overlap, in increasing order."""
     found: list[Region] = []
     for place in sorted(places, key=lambda one: one.size):
-        last = found[-1] if found else None
-        if last is not None and place.below < last.above:
-            above, several = max(last.above, place.above), (*last.places, place)
-            found[-1] = Region(last.below, above, several)
+        if found and place.below < found[-1][-1].above:
+            found[-1] = (*found[-1], place)
         else:
-            found.append(Region(place.below, place.above, (place,)))
+            found.append((place,))
     return tuple(found)
 
 
 def measured_closer(region: Region, grid: Sequence[int], launch: Curve) -> bool:
     """Check whether a launch has a region's places, and a size between two of ``grid``."""
-    wanted = {size for one in region.places for size in (one.below, one.size, one.above)}
-    here = {size for size in launch.sizes if region.below <= size <= region.above}
+    wanted = {size for one in region for size in (one.below, one.size, one.above)}
+    here = {size for size in launch.sizes if region[0].below <= size <= region[-1].above}
     return wanted <= here and bool(here - set(grid))
 
 
@@ -347,7 +340,7 @@ def _by_majority(
             points = how.read(launch, bounds)
         except CannotJudgeError:
             continue
-        inside = {s: v for s, v in points.items() if region.below <= s <= region.above}
+        inside = {s: v for s, v in points.items() if region[0].below <= s <= region[-1].above}
         for found in how.at_sizes(inside) if len(inside) >= 3 else ():
             at.setdefault(found.size, []).append(found)
     by_size = []

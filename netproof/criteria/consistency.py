@@ -562,7 +562,6 @@ def _growths(compared: Comparison) -> Iterator[Finding]:
 
 CRITERIA = (
     Criterion(
-        17,
         {"guideline": GUIDELINE, "guideline_messages": GUIDELINE},
         {BY_CALLS: "guideline", BY_MESSAGES: "guideline_messages"},
         _guidelines,
@@ -571,7 +570,6 @@ CRITERIA = (
         rests_on=_rests_on,
     ),
     Criterion(
-        18,
         {"agreement": AGREEMENT},
         {"agreement": "agreement"},
         compare=_agreements,
@@ -582,7 +580,6 @@ CRITERIA = (
         ),
     ),
     Criterion(
-        19,
         {"growth": GROWTH},
         {"growth": "growth", "monotony": "growth"},
         compare=_growths,

@@ -1,14 +1,29 @@
-"""Counters of the network: carrier changes, errors, drops and retransmissions."""
+"""Counters of the network: carrier, errors, drops, retransmissions, path, directions.
+
+A message there and back is timed as a whole: no benchmark here separates the two ways, since no
+two nodes share a clock. Retransmissions do: what a node sent again was lost on the way from it.
+"""
 
 from __future__ import annotations
 
+import operator
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Annotated, Any
 
-from netproof.criteria.findings import FLAGGED, Above, Finding, Level, undefined
+from pydantic import Field
+
+from netproof.criteria.findings import (
+    FLAGGED,
+    Above,
+    CannotJudgeError,
+    Finding,
+    Level,
+    undefined,
+    undefined_if_unreadable,
+)
 from netproof.criteria.interface import CaseCurves, CountedLaunch, Criterion
-from netproof.errors import NetproofError
 from netproof.measurement.counters import (
     CARRIER,
     DRIVER,
@@ -16,6 +31,7 @@ from netproof.measurement.counters import (
     INTERFACE,
     SOFTNET,
     TCP,
+    WORD_BYTES,
     Counters,
     CounterSource,
     NodeCounters,
@@ -41,10 +57,22 @@ _PORT_AGAIN = (
     "hw_counters/local_ack_timeout_err",
 )
 _PORT_DOWN = ("counters/link_downed",)
+_PORT_SENT = "counters/port_xmit_data"
 _PORT_PACKETS = ("counters/port_xmit_packets", "counters/port_rcv_packets")
 _DRIVER_DOWN = ("link_down_events_phy",)
 _DRIVER_DROPS = ("rx_discards_phy", "tx_discards_phy")
 _INTERFACE_PACKETS = ("rx_packets", "tx_packets")
+
+PATH = "path"
+"""Name of findings on the interface that traffic took."""
+
+_NOWHERE = (
+    "no interface counted what was sent: it went through memory that the nodes share, or over a"
+    " device whose counters are not known"
+)
+
+ALIKE = 2.0
+"""Largest ratio of the bytes that both nodes send: of acknowledgements few are lost."""
 
 
 @dataclass(frozen=True)
@@ -55,13 +83,7 @@ class CountedSettings(Above):
     """
 
     least: int = 1
-    not_known: int = 0
-
-    def __post_init__(self) -> None:
-        """Check the values as the class describes."""
-        super().__post_init__()
-        if self.not_known not in (0, 1):
-            raise NetproofError(f"not_known={self.not_known}: it is 0 or 1")
+    not_known: Annotated[int, Field(ge=0, le=1, title="0 or 1")] = 0
 
 
 RETRANSMISSIONS = CountedSettings(1e-3, 1e-2, least=20)
@@ -104,6 +126,9 @@ class Share:
         if other.count is None or other.of is None:
             return other
         return replace(self, count=self.count + other.count, of=self.of + other.of)
+
+    def __str__(self) -> str:
+        return f"{self.count:,} of {self.of:,} ({_percent(self.value)})"
 
     @property
     def value(self) -> float:
@@ -284,22 +309,21 @@ def carrier_changes(
 
     Ports of rails that went down are among them.
     """
-    changes: dict[tuple[str, str], int] = {}
+    changes: Counter[tuple[str, str, bool]] = Counter()
     unknown: dict[str, tuple[str, str]] = {}
     for launch in launches:
         for node in launch.counters.nodes:
-            for name, count, why in _carriers(launch.counters, node, rails):
+            for name, on_rail, count, why in _carriers(launch.counters, node, rails):
                 if count is None:
                     unknown.setdefault(f"{name}: {why}", (node.node, name))
                 else:
-                    key = (node.node, name)
-                    changes[key] = changes.get(key, 0) + count
+                    changes[node.node, name, on_rail] += count
     findings = []
-    for (node, name), count in changes.items():
+    for (node, name, on_rail), count in changes.items():
         if not count:
             continue
         level, bound = settings.level(count)
-        if level is Level.FAIL and not _is_rail(name, launches, rails, node):
+        if level is Level.FAIL and not on_rail:
             level = Level.WARN
         times = "once" if count == 1 else f"{count} times"
         why = (
@@ -317,34 +341,23 @@ def carrier_changes(
     ]
 
 
-def _is_rail(name: str, launches: Sequence[CountedLaunch], rails: Sequence[str], node: str) -> bool:
-    if name.partition(" ")[0] in rails:
-        return True
-    return any(
-        name == port.name
-        for launch in launches
-        for one in [launch.counters.of(node)]
-        if one is not None
-        for port in ports_of(one, rails)
-    )
-
-
 def _carriers(
     counters: Counters, node: NodeCounters, rails: Sequence[str]
-) -> Iterator[tuple[str, int | None, str]]:
+) -> Iterator[tuple[str, bool, int | None, str]]:
+    """Yield names of interfaces, whether under test, and their changes or why not known."""
     for source in node.of_kind(INTERFACE):
         if source.name == LOOPBACK:
             continue
-        value = counters.of_source(source, CARRIER)
-        if value is not None or source.name in rails:
-            yield source.name, value, source.absent.get(CARRIER, "was not read")
+        value, on_rail = counters.of_source(source, CARRIER), source.name in rails
+        if value is not None or on_rail:
+            yield source.name, on_rail, value, source.absent.get(CARRIER, "was not read")
     for source in node.of_kind(DRIVER):
         value, _ = sum_of(counters, source, _DRIVER_DOWN)
         if value:
-            yield f"{source.name} (card)", value, ""
+            yield f"{source.name} (card)", source.name in rails, value, ""
     for port in ports_of(node, rails):
         value, why = sum_of(counters, port, _PORT_DOWN)
-        yield port.name, value, why
+        yield port.name, True, value, why
 
 
 def _percent(share: float) -> str:
@@ -374,37 +387,236 @@ _SHARES = {
 """Findings on shares: the key of their bounds, what reads them, their words and advice."""
 
 
+class PathSettings(CountedSettings):
+    """Bounds below which the share of the payload on the interfaces under test is flagged."""
+
+    reached = operator.lt
+
+
+def sent_over(launch: CountedLaunch, rails: Sequence[str]) -> tuple[int, Counter[str]]:
+    """Return the bytes that a launch's nodes sent over the rails, and by each other interface.
+
+    RDMA bypasses the kernel: ports count it, in words of 4 bytes. IPoIB is counted both by the
+    interface and by a port of InfiniBand; a port of RoCE counts RDMA alone. Raises CannotJudgeError
+    where it is not known.
+    """
+    on_rails, elsewhere = 0, Counter()
+    for node in launch.counters.nodes:
+        on_rails += _sent(launch.counters, node, rails)
+        elsewhere.update(_elsewhere(launch.counters, node, rails))
+    return on_rails, elsewhere
+
+
+def _sent(counters: Counters, node: NodeCounters, rails: Sequence[str]) -> int:
+    """Return the bytes that a node sent over the rails and their ports."""
+    total = 0
+    ports = ports_of(node, rails)
+    by_port: set[str] = set()
+    for port in ports:
+        total += _known(counters, node, port, _PORT_SENT) * WORD_BYTES
+        by_port |= {*port.interfaces} if port.layer == "InfiniBand" else set()
+    named = {rail for rail in rails if node.source(INTERFACE, rail) is not None}
+    of_ports = {name for port in ports for name in (port.name, port.name.partition("/")[0])}
+    for name in sorted({*rails} - named - of_ports):
+        why = node.absent.get(f"{INTERFACE} {name}") or node.absent.get(INTERFACE)
+        raise CannotJudgeError(f"{node.node} {name}: {why or 'is no interface of the node'}")
+    for name in named | {name for port in ports for name in port.interfaces}:
+        source = node.source(INTERFACE, name)
+        if source is not None:
+            sent = _known(counters, node, source, "tx_bytes")
+            total += 0 if name in by_port else sent
+    return total
+
+
+def _known(counters: Counters, node: NodeCounters, source: CounterSource, name: str) -> int:
+    value = counters.of_source(source, name)
+    if value is None:
+        why = source.absent.get(name, "was not read")
+        raise CannotJudgeError(f"{node.node} {source.name}: {name} {why}")
+    return value
+
+
+def _elsewhere(counters: Counters, node: NodeCounters, rails: Sequence[str]) -> dict[str, int]:
+    """Return the bytes sent by other interfaces, without those above and below the rails."""
+    interfaces = {source.name: set(source.interfaces) for source in node.of_kind(INTERFACE)}
+    ports = ports_of(node, rails)
+    same = {*rails, *(name for port in ports for name in port.interfaces)}
+    while True:
+        more = {name for name, below in interfaces.items() if below & same}
+        more |= {one for name in same for one in interfaces.get(name, ())}
+        if more <= same:
+            break
+        same |= more
+    own = {port.name for port in ports}
+    sent = {
+        source.name: counters.of_source(source, "tx_bytes")
+        for source in node.of_kind(INTERFACE)
+        if source.name not in {*same, LOOPBACK}
+    }
+    sent |= {
+        port.name: (counters.of_source(port, _PORT_SENT) or 0) * WORD_BYTES
+        for port in node.of_kind(INFINIBAND)
+        if port.name not in own
+    }
+    return {name: count for name, count in sent.items() if count}
+
+
+def path(
+    launches: Sequence[CountedLaunch], rails: Sequence[str], where: str, settings: PathSettings
+) -> Finding | None:
+    """Return the finding for the launch with the least share; None without inter-node traffic.
+
+    ``rails``: the interfaces under test; ``where``: the label of the case.
+    """
+    shares: list[tuple[float, int, int, int, Counter[str]]] = []
+    reasons: dict[str, None] = {}
+    bound = settings.fail if settings.fail is not None else settings.warn or 0.0
+    for launch in launches:
+        payload = launch.payload.bytes
+        if payload == 0:
+            continue
+        try:
+            if payload is None:
+                raise CannotJudgeError(launch.payload.why)
+            on_rails, elsewhere = sent_over(launch, rails)
+        except CannotJudgeError as error:
+            reasons.setdefault(str(error))
+            continue
+        share, others = on_rails / payload, elsewhere.total()
+        # Where others sent as much as may be missing, it is the share of all bytes sent.
+        if others > (1 - bound) * payload:
+            share = min(share, on_rails / (on_rails + others))
+        shares.append((min(1.0, share), launch.number, payload, on_rails, elsewhere))
+    worst = min(shares, key=lambda one: one[0], default=None)
+    level, held = settings.level(1.0 if worst is None else worst[0])
+    if reasons and (worst is None or level is Level.PASS):
+        return undefined(PATH, where, "; ".join(reasons))
+    if worst is None:
+        return None
+    share, number, payload, on_rails, elsewhere = worst
+    interface = named = ", ".join(rails)
+    carried, least = f"{on_rails / 1e6:.3g} MB", f"{payload / 1e6:.3g} MB"
+    if level in (Level.PASS, Level.SHOWN):
+        why = f"at least {least} were sent between nodes, and {named} carried {carried}"
+    else:
+        interface, words = None, _NOWHERE
+        for name, sent in elsewhere.most_common(1):
+            if 2 * sent > payload - on_rails:
+                share_of_all = sent / max(payload, on_rails + elsewhere.total())
+                interface, words = name, f"{100 * share_of_all:.0f} % went over {name}"
+        why = (
+            f"launch {number}: {words}; {named} carried {carried} of the {least} or more that were"
+            f" sent between nodes (below {100 * held:.0f} % is flagged): look at the interface that"
+            " the MPI library and the addresses choose"
+        )
+    return Finding(PATH, level, where, why, value=share, bound=held, interface=interface)
+
+
+@undefined_if_unreadable("directions")
+def directions(
+    launches: Sequence[CountedLaunch],
+    rails: Sequence[str],
+    *,
+    where: str,
+    settings: CountedSettings,
+) -> Finding | None:
+    """Return how much more one way between two nodes loses than the other.
+
+    The difference of the shares of segments sent again, over the undisturbed launches if any; its
+    ``node`` sends on the worse way. None for other than two nodes, where both do not send alike,
+    and where a port of RDMA retransmits by itself. It warns where a retransmission would, and where
+    the worse way lost several times the share of the other. How much may be lost at all is for
+    retransmissions to say.
+    """
+    counted = [launch for launch in launches if launch.undisturbed] or list(launches)
+    seen = [one for launch in counted for one in launch.counters.nodes]
+    nodes = sorted({one.node for one in seen})
+    if len(nodes) != 2 or any(ports_of(one, rails) for one in seen):
+        return None
+    ways, sent = [], []
+    for node in nodes:
+        way, bytes_sent = _of_node(counted, node, rails)
+        if way.count is None or bytes_sent is None:
+            missing = f"{node} did not count what it sent over {', '.join(rails)}"
+            raise CannotJudgeError(way.why or missing)
+        ways.append(way)
+        sent.append(bytes_sent)
+    if max(sent) > ALIKE * min(sent):
+        return None
+    better, worse = sorted(ways, key=lambda way: way.value)
+    value = worse.value - better.value
+    level, bound = Above(settings.warn).level(value)
+    advice = ""
+    few = worse.value < TIMES * better.value or (worse.count or 0) < settings.least
+    if level is Level.WARN and few:
+        level = Level.PASS
+    elif level is Level.WARN:
+        advice = (
+            f", bound {100 * (bound or 0):.2g} % more; look at what {worse.node} sends with, what"
+            f" {better.node} receives with, the fibre between them for this way, and duplex"
+        )
+    return Finding(
+        "directions",
+        level,
+        where,
+        f"from {worse.node} to {better.node} {worse} segments were sent again, and {better} on the"
+        f" way back{advice}",
+        value=value,
+        bound=bound,
+        node=worse.node,
+        interface=", ".join(rails),
+    )
+
+
+def _of_node(
+    launches: Sequence[CountedLaunch], node: str, rails: Sequence[str]
+) -> tuple[Share, int | None]:
+    """Return a node's retransmissions and the bytes that it sent over the rails."""
+    total, bytes_sent = Share(node, "", 0, 0), 0
+    for launch in launches:
+        total += sent_again(launch.counters, node)
+        for rail in rails:
+            added = launch.counters.value(node, INTERFACE, rail, "tx_bytes")
+            if added is None:
+                return total, None
+            bytes_sent += added
+    return total, bytes_sent
+
+
 def _judge(case: CaseCurves, settings: Any) -> list[Finding]:
     if not case.counted:
         return []
     # Errors during the paired launch are the link's as well.
-    case = replace(case, counted=(*case.counted, *case.counted_alongside))
-    findings = carrier_changes(case.counted, case.rails, case.where, settings.carrier_change)
+    both = replace(case, counted=(*case.counted, *case.counted_alongside))
+    findings = carrier_changes(both.counted, case.rails, case.where, settings.carrier_change)
     for criterion, (key, *how) in _SHARES.items():
-        findings += _of_shares(criterion, case, getattr(settings, key), *how)
-    return findings
+        findings += _of_shares(criterion, both, getattr(settings, key), *how)
+    ways = [path(case.counted, case.rails, case.where, settings.path)]
+    if case.rails and not case.inside:
+        own = settings.retransmission
+        ways.append(directions(case.counted, case.rails, where=case.where, settings=own))
+    return [*findings, *filter(None, ways)]
 
-
-NOT_COUNTED = "{name} of {count} not known: {why}: {cases}"
-"""Note on the cases whose counters are not known."""
 
 CRITERIA = (
     Criterion(
-        15,
         {
             "carrier_change": CARRIER_CHANGES,
             "interface_error": INTERFACE_ERRORS,
             "drop": DROPS,
             "retransmission": RETRANSMISSIONS,
+            "path": PathSettings(None, 0.95),
         },
         {
             "carrier changes": "carrier_change",
             "interface errors": "interface_error",
             "drops": "drop",
             "retransmissions": "retransmission",
+            PATH: "path",
+            "directions": "retransmission",
         },
         _judge,
         of_counters=True,
-        note=NOT_COUNTED,
+        note="{name} of {count} not known: {why}: {cases}",
     ),
 )

@@ -1,4 +1,8 @@
-"""The interface of a criterion: number, settings, names of its findings, function."""
+"""The interface of a criterion: settings, names of its findings, function.
+
+There are three kinds: along one curve (``judge``), across configurations (``compare``), and of
+counts (``judge`` with ``of_counters``). What other rooms need to know of one is an attribute.
+"""
 
 from __future__ import annotations
 
@@ -42,7 +46,8 @@ class CaseCurves:
     counters were recorded; ``counted_alongside``: likewise paired and crashed ones; ``rails``:
     interfaces, or RDMA devices, that should carry the traffic; ``others``: operations of the same
     job; ``ping_pong``: a time is that of one MPI message there and one back; ``crashes``: attempts
-    that crashed, a sentence each.
+    that crashed, a sentence each; ``at_least``: launches, and sizes in bytes whose rate they
+    print as 0.
 
     To compare it with others: ``settings`` of its partition; ``name``: in sentences on others;
     ``function``: benchmark, function, ranks, path and direction; ``configuration``: system,
@@ -72,6 +77,7 @@ class CaseCurves:
     ranks_per_node: int = 1
     ping_pong: bool = False
     crashes: tuple[str, ...] = ()
+    at_least: tuple[tuple[Curve, int], ...] = ()
     settings: Any = None
     name: str = ""
     function: tuple = ()
@@ -139,25 +145,24 @@ def same_function(case: CaseCurves) -> Hashable:
 class Criterion:
     """A criterion, one of the ``CRITERIA`` of its family's module.
 
-    ``number``: its section in docs/criteria.md, by which criteria are ordered; ``settings``: the
-    default of each key that a site may change; ``findings``: their names, each with the key of its
-    settings, None where nothing is ever asserted. ``judge``: judges one case with the settings of
-    its partition; None for a criterion that compares cases: ``compare`` gives the findings on
-    cases of which ``group`` is the same and not None. ``of_baseline``: it is relative to the
-    baseline. ``note``: the sentence on the cases for which it is only shown as undefined, with
-    ``{count}``, ``{have}``, ``{cases}``, ``{why}`` and the ``{name}`` of the finding; empty where
-    nothing is said. ``of_launches``: whether it judges all
-    launches, with intervals, and is decided by more of them. Otherwise it flags sizes of the first
-    launches, which are measured again if it has ``at_sizes``: the value at each size of the points
-    that are ``read``, whose meaning is ``sentence``. ``of_counters``: it judges the nodes'
-    counters, whatever else ran there, and no repeat decides it; a missing counter is reported once
-    per session, and fails where its settings say so. ``of_measurement``: a flag is an error of
-    measurement, which no known flaw excuses, and an undefined value is only shown. ``others``: the
+    ``settings``: the default of each key that a site may change; ``findings``: their names, each
+    with the key of its settings, None where nothing is ever asserted. ``judge``: judges one case
+    with the settings of its partition; None for a criterion that compares cases: ``compare`` gives
+    the findings on cases of which ``group`` is the same and not None. ``of_baseline``: it is
+    relative to the baseline. ``note``: the sentence on the cases for which it is only shown as
+    undefined, with ``{count}``, ``{have}``, ``{cases}``, ``{why}`` and the ``{name}`` of the
+    finding; empty where nothing is said. ``of_launches``: whether it judges all launches, with
+    intervals, and is decided by more of them. Otherwise it flags sizes of the first launches, which
+    are measured again if it has ``at_sizes``: the value at each size of the points that are
+    ``read``, whose meaning is ``sentence``. ``of_counters``: it judges the nodes' counters,
+    whatever else ran there, and no repeat decides it; a missing counter is reported once per
+    session, and fails where its settings say so. ``of_measurement``: a flag is an error of
+    measurement, which no known flaw excuses, and an undefined value is only shown. ``of_peaks``:
+    its findings on peaks, whose size is random on a plateau. ``others``: the
     operations that an operation is compared with; ``rests_on``: the operations whose launches a
     finding on one rests on.
     """
 
-    number: int
     settings: Mapping[str, Bounds]
     findings: Mapping[str, str | None]
     judge: Callable[[CaseCurves, Any], Iterable[Finding]] | None = None
@@ -168,6 +173,7 @@ class Criterion:
     of_launches: bool = False
     of_counters: bool = False
     of_measurement: bool = False
+    of_peaks: tuple[str, ...] = ()
     read: Callable[..., dict[int, float]] = times_of
     at_sizes: Callable[[Mapping[int, float]], list[AtSize]] | None = None
     sentence: str = ""

@@ -144,13 +144,12 @@ def _spreads(case: CaseCurves, settings: Any) -> tuple[Finding, ...]:
 
 
 CRITERIA = (
-    Criterion(11, {"cpu_cost": CPU_COST}, {"CPU cost": "cpu_cost"}, _cpu_costs, of_launches=True),
+    Criterion({"cpu_cost": CPU_COST}, {"CPU cost": "cpu_cost"}, _cpu_costs, of_launches=True),
     Criterion(
-        13,
         {"launch_spread": LAUNCH_SPREAD},
         {"launch spread": "launch_spread"},
         _spreads,
         of_launches=True,
     ),
-    Criterion(14, {"crash": CRASHES}, {"crashes": "crash"}, _crashes, of_launches=True),
+    Criterion({"crash": CRASHES}, {"crashes": "crash"}, _crashes, of_launches=True),
 )

@@ -134,7 +134,6 @@ def _judge(case: CaseCurves, settings: Any) -> tuple[Finding, ...]:
 
 CRITERIA = (
     Criterion(
-        22,
         {"early_rendezvous": EARLY_RENDEZVOUS},
         {"early rendezvous": "early_rendezvous"},
         _judge,

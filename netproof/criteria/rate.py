@@ -295,7 +295,6 @@ def _losses(case: CaseCurves, settings: Any) -> tuple[Finding, ...]:
 
 CRITERIA = (
     Criterion(
-        8,
         {"line_rate": LineRateSettings()},
         {"line rate": "line_rate"},
         _line_rates,
@@ -304,7 +303,6 @@ CRITERIA = (
         note="{count} {have} no share of the line rate: {cases}: {why}",
     ),
     Criterion(
-        9,
         {
             "mpi_loss": MPI_LOSS,
             "mpi_loss_inside": SHOWN,
@@ -314,6 +312,7 @@ CRITERIA = (
         {AT_THE_PEAK: "mpi_loss", AT_A_SIZE: "mpi_loss_at_size"},
         _losses,
         of_launches=True,
+        of_peaks=(AT_THE_PEAK,),
         others=lambda operation: (TCP,) if operation == MPI else (),
         rests_on=lambda operation, finding: (TCP,),
     ),

@@ -6,7 +6,6 @@ from netproof.criteria import (
     consistency,
     counters,
     launches,
-    paths,
     protocol,
     rate,
     score,
@@ -15,12 +14,12 @@ from netproof.criteria import (
 )
 from netproof.criteria.interface import Criterion
 
-FAMILIES = (slower, score, shape, rate, launches, counters, paths, consistency, protocol)
+FAMILIES = (slower, score, shape, rate, launches, counters, consistency, protocol)
 
 CRITERIA: tuple[Criterion, ...] = tuple(
-    sorted((one for family in FAMILIES for one in family.CRITERIA), key=lambda one: one.number)
+    criterion for family in FAMILIES for criterion in family.CRITERIA
 )
-"""Every criterion, in the order of docs/criteria.md."""
+"""Every criterion, in the order in which its findings are listed."""
 
 BY_FINDING = {name: criterion for criterion in CRITERIA for name in criterion.findings}
 """The criterion of each name of findings."""

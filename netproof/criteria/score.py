@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from functools import cache
 
 import numpy as np
 
@@ -92,15 +93,22 @@ def _bootstrap(
     baseline_launches: Sequence[Curve],
     sizes: Sequence[int],
 ) -> tuple[float, float]:
-    random = np.random.default_rng(SEED)
-
-    def resampled_logs(several: Sequence[Curve]) -> np.ndarray:
+    def resampled_logs(several: Sequence[Curve], samples: tuple[np.ndarray, ...]) -> np.ndarray:
         columns = [several[0].sizes.index(size) for size in sizes]
         times = np.array([curve.time_us for curve in several])[:, columns]
-        return np.log(resampled_medians(times, random)).mean(axis=1)
+        different, which = samples
+        return np.log(np.median(times[different], axis=1)).mean(axis=1)[which]
 
-    scores = np.exp(resampled_logs(baseline_launches) - resampled_logs(launches))
-    return percentile_interval(scores)
+    of_baseline, own = _samples(len(baseline_launches), len(launches))
+    logs = resampled_logs(baseline_launches, of_baseline) - resampled_logs(launches, own)
+    return percentile_interval(np.exp(logs))
+
+
+@cache
+def _samples(*counts: int) -> tuple[tuple[np.ndarray, ...], ...]:
+    """Return ``_drawn`` for each side, of so many launches; the same whatever these took."""
+    random = np.random.default_rng(SEED)
+    return tuple(_drawn(count, random) for count in counts)
 
 
 _FEW = 6
@@ -112,14 +120,20 @@ def resampled_medians(launches: np.ndarray, random: np.random.Generator) -> np.n
 
     ``launches``: a row for each launch, a column for each size.
     """
-    drawn = random.integers(0, len(launches), (RESAMPLES, len(launches)))
-    if len(launches) > _FEW:
-        return np.median(launches[drawn], axis=1)
+    different, which = _drawn(len(launches), random)
+    return np.median(launches[different], axis=1)[which]
+
+
+def _drawn(count: int, random: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
+    """Return the different bootstrap samples of so many launches, and which of them each is."""
+    drawn = random.integers(0, count, (RESAMPLES, count))
+    if count > _FEW:
+        return drawn, np.arange(RESAMPLES)
     # Most samples of few launches are the same ones in another order.
     drawn.sort(axis=1)
-    codes = drawn @ len(launches) ** np.arange(len(launches))
+    codes = drawn @ count ** np.arange(count)
     _, firsts, which = np.unique(codes, return_index=True, return_inverse=True)
-    return np.median(launches[drawn[firsts]], axis=1)[which]
+    return drawn[firsts], which
 
 
 def percentile_interval(values: np.ndarray) -> tuple[float, float]:
@@ -136,6 +150,8 @@ def _scores(compared: Comparison) -> Iterator[Finding]:
         if compared.baseline is None:
             why = "score undefined: the baseline is no part of this run"
             yield Finding("score", Level.UNDEFINED, case.where, why)
+            continue
+        if not base and not compared.baseline_name:
             continue
         finding = score(
             case.launches,
@@ -157,4 +173,4 @@ def _scores(compared: Comparison) -> Iterator[Finding]:
         yield finding
 
 
-CRITERIA = (Criterion(2, {"score": SCORE}, {"score": "score"}, compare=_scores, of_baseline=True),)
+CRITERIA = (Criterion({"score": SCORE}, {"score": "score"}, compare=_scores, of_baseline=True),)

@@ -176,6 +176,6 @@ def _model(settings: type, names: tuple[str, ...]) -> type[Written]:
 
     NaN and infinity are refused as bounds; None means no bound.
     """
-    kinds = get_type_hints(settings)
+    kinds = get_type_hints(settings, include_extras=True)
     known = {name: (kinds[name], getattr(settings, name)) for name in names}
     return create_model(settings.__name__, __base__=Written, **known)

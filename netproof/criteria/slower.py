@@ -235,9 +235,12 @@ def _above(
     if not decided:
         return []
     common = common_sizes(decided)
-    findings = [_of_envelope(one, common, settings) for one in decided.values()]
-    flagged = [f for f in findings if f.level in (*FLAGGED, Level.INCONCLUSIVE)]
-    return flagged or [max(findings, key=lambda finding: finding.value or 0)]
+    against = (*FLAGGED, Level.INCONCLUSIVE)
+    flagged = [
+        one for one in decided.values() if settings.level(one.value, one.interval)[0] in against
+    ]
+    nearest = max(decided.values(), key=lambda one: max(one.value, 1))
+    return [_of_envelope(one, common, settings) for one in flagged or [nearest]]
 
 
 def _compare(side: _Side, other: _Side, size: int, added_us: float) -> _Compared:
@@ -411,14 +414,12 @@ def _floors(compared: Comparison) -> Iterator[Finding]:
 
 CRITERIA = (
     Criterion(
-        1,
         {"envelope": ENVELOPE},
         {"envelope": "envelope"},
         compare=_envelopes,
         note="{count} {have} no envelope, since no other configuration measured the same: {cases}",
     ),
     Criterion(
-        20,
         {"floor": FLOOR, "floor_inside": FLOOR_INSIDE},
         {"floor": "floor"},
         compare=_floors,

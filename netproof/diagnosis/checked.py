@@ -7,7 +7,7 @@ import statistics
 from collections.abc import Iterator, Sequence
 
 from netproof.criteria import Level
-from netproof.criteria.paths import PATH
+from netproof.criteria.counters import PATH
 from netproof.diagnosis.evidence import EvidenceSource, Sign
 from netproof.diagnosis.partition_view import PartitionView, count_of
 from netproof.measurement import interval

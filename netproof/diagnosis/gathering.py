@@ -9,8 +9,7 @@ from functools import partial
 
 from netproof.benchmarks import registry
 from netproof.criteria import Finding, Level
-from netproof.criteria.counters import DAMAGE
-from netproof.criteria.paths import PATH
+from netproof.criteria.counters import DAMAGE, PATH
 from netproof.diagnosis.evidence import Evidence, EvidenceSource, Place, PlaceKind, Sign, Sure
 from netproof.diagnosis.partition_view import LEAST_LAUNCHES, PartitionView, count_of
 from netproof.measurement.disturbance import disturbed

@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from netproof.criteria import Finding, Level
-from netproof.criteria.counters import MORE
-from netproof.criteria.paths import PATH
+from netproof.criteria.counters import MORE, PATH
 from netproof.diagnosis.evidence import Evidence, EvidenceSource, Place, PlaceKind, RedCase, Sign
 from netproof.measurement.disturbance import NodeLoad
 from netproof.measurement.readings import LATENCY_BELOW
+from netproof.session.measured import RankUse
 from netproof.session.node_facts import Node
-from netproof.session.rank_use import RankUse
 from netproof.site.hostlist import fold
 from netproof.site.pair_settings import PairQuantity
 from netproof.verdict.judging import JudgedSession

@@ -25,7 +25,7 @@ from netproof.experiments import load_plan
 from netproof.experiments.load import Factor, Impact, LoadFindings, Statistic, bounded, too_few
 from netproof.measurement.disturbance import NodeLoad, disturbed
 from netproof.measurement.interval import of_median
-from netproof.session import job_files, node_facts, plan, step_words
+from netproof.session import job_files, node_facts, plan, step_output
 from netproof.session.labelled import MeasuredJob
 from netproof.site.partition import Partition
 
@@ -243,7 +243,7 @@ def _of_step(
         return GpcnetRound(None, fault=fault)
     path = folder / f"{step}.out"
     try:
-        _, loads = step_words.reported(folder / f"{step}.err", planned[0])
+        _, loads = step_output.reported(folder / f"{step}.err", planned[0])
         output = read(text_of(path), str(path))
     except (NetproofError, OSError) as error:
         return GpcnetRound(None, fault=str(error))

@@ -215,7 +215,7 @@ def hooked_script(sweep: Sweep, planned: Sequence[Step], record: Path) -> str:
     partition, over_tcp = sweep.where, sweep.case.function == TCP
     lines = job_scripts.head(partition, len(planned), over_tcp=over_tcp, describe_nodes=True)
     begin = shlex.join(["turn_begin", str(record), sweep.parameter, *partition.tuning_hook])
-    lines += [". ./turning.sh", f"{begin} || exit 4", "trap 'end_steps; turn_back' EXIT"]
+    lines += [". ./set_and_restore.sh", f"{begin} || exit 4", "trap 'end_steps; turn_back' EXIT"]
     for turn, step in zip(sweep.turns, planned, strict=True):
         set_it = "turn_to_own" if turn.value is None else f"turn_to {shlex.quote(turn.value)}"
         lines += [f"{set_it} || exit 5", job_scripts.line(step, partition)]

@@ -21,7 +21,7 @@ from netproof.measurement.case import Case
 from netproof.session.node_differences import OF_ITS_OWN, memory_alike
 from netproof.session.node_facts import GROUPS, Node
 from netproof.store import Store, StoredSession, questions
-from netproof.store.columns import KEY
+from netproof.store.tables import KEY
 
 NOT_KNOWN = "not known"
 

@@ -25,7 +25,7 @@ from netproof.history.values import QUANTITIES, SIZES, NightValues
 from netproof.intake import loading
 from netproof.site.partition import ScoreBaseline
 from netproof.store import Store
-from netproof.store.columns import KEY
+from netproof.store.tables import KEY
 
 FORMAT = 6
 """Raised when detection finds other changes in the same nights, or this file changes."""

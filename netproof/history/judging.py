@@ -27,7 +27,7 @@ from netproof.history.selection import Quantity
 from netproof.history.series import Nights, Pool, Series
 from netproof.history.values import NightValues
 from netproof.store import Store
-from netproof.store.columns import KEY
+from netproof.store.tables import KEY
 
 AROUND = 10
 """Nights on either side of a change that show whether it is the baseline's."""

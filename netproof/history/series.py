@@ -20,7 +20,7 @@ from netproof.history.values import COUNTED, QUANTITIES, SIZES, Floats, NightVal
 from netproof.measurement.case import Case
 from netproof.site.partition import ScoreBaseline
 from netproof.store import Store, StoredSession, questions
-from netproof.store.columns import KEY
+from netproof.store.tables import KEY
 
 T = TypeVar("T")
 

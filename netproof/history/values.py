@@ -16,8 +16,9 @@ from netproof.history.selection import Quantity
 from netproof.intake import json_reading, loading
 from netproof.measurement.case import Case
 from netproof.site.partition import ScoreBaseline
-from netproof.store import Store, StoredSession, checksums, following, questions
-from netproof.store.columns import KEY
+from netproof.store import Store, StoredSession, questions
+from netproof.store import folder as store_folder
+from netproof.store.tables import KEY
 
 Floats = NDArray[np.float64]
 
@@ -102,7 +103,7 @@ class NightValues:
         counted: list[list[Any]],
         said: ScoreBaseline | None,
     ) -> None:
-        """Add a session; ``rows``: those of ``following.nightly``."""
+        """Add a session; ``rows``: those of ``questions.nightly``."""
         place = {key: number for number, key in enumerate(self.cases)}
         code = {sizes: number for number, sizes in enumerate(self.known_sizes)}
         keys = [tuple(row[column] for column in KEY) for row in rows]
@@ -147,8 +148,8 @@ def mark(store: Store, stored: StoredSession) -> str:
     """
     folder = store.path(stored)
     try:
-        sums = folder / checksums.NAME
-        names = [f"{name}{checksums.PARQUET}" for name in READ]
+        sums = folder / store_folder.CHECKSUMS
+        names = [f"{name}{store_folder.PARQUET}" for name in READ]
         found = [(folder / name).stat() for name in names]
         content = loading.read_bytes(sums).hex() if sums.exists() else ""
     except (OSError, NetproofError):
@@ -175,14 +176,14 @@ def gathered(
         # The scores' baseline is another one.
         known, there, missing = NightValues(baseline=baseline), set(), list(sessions)
     found = known.of([one.name for one in sessions if one in there])
-    crashes, _ = _rows(store, following.crashes, missing)
-    counted, _ = _rows(store, following.counted, missing)
+    crashes, _ = _rows(store, questions.crashes, missing)
+    counted, _ = _rows(store, questions.counted, missing)
     rows: dict[str, list[dict[str, Any]]] = {}
     faults: dict[StoredSession, str] = {}
     for first in range(0, len(missing), AT_ONCE):
         several = missing[first : first + AT_ONCE]
         read, damaged = _rows(
-            store, lambda store, these: following.nightly(store, these, baseline), several
+            store, lambda store, these: questions.nightly(store, these, baseline), several
         )
         rows, faults = rows | read, faults | damaged
     for stored in missing:

@@ -13,7 +13,6 @@ import errno
 import math
 import os
 import stat
-from dataclasses import dataclass
 from pathlib import Path
 
 from netproof.errors import NetproofError
@@ -26,21 +25,15 @@ MOST_MB = 512.0
 _NOT_SHOWN = 80
 
 
-@dataclass(frozen=True)
-class ReadLimits:
-    """Limits on a text.
+YAML_CHARACTERS = 20_000_000
 
-    ``characters``: of the text; ``values``: scalars, lists and mappings, each as often as aliases
-    repeat it; ``depth``: of nested lists and mappings; ``seconds``: of a CPU.
-    """
+YAML_VALUES = 2_000_000
+"""Scalars, lists and mappings, each as often as aliases repeat it."""
 
-    characters: int
-    values: int
-    depth: int
-    seconds: float
+YAML_DEPTH = 40
 
-
-YAML_LIMITS = ReadLimits(characters=20_000_000, values=2_000_000, depth=40, seconds=120)
+YAML_SECONDS = 120
+"""Seconds of a CPU."""
 
 JSON_DEPTH = 60
 

@@ -10,7 +10,15 @@ from typing import Any
 import yaml
 
 from netproof.errors import NetproofError, shortened
-from netproof.intake.loading import YAML_LIMITS, ReadLimits, shown, too_deep, too_much
+from netproof.intake.loading import (
+    YAML_CHARACTERS,
+    YAML_DEPTH,
+    YAML_SECONDS,
+    YAML_VALUES,
+    shown,
+    too_deep,
+    too_much,
+)
 
 
 class NoYamlError(NetproofError):
@@ -24,22 +32,22 @@ class NoYamlError(NetproofError):
 _MERGE = "tag:yaml.org,2002:merge"
 
 
-def yaml_value(text: str, place: object, limits: ReadLimits = YAML_LIMITS) -> Any:
+def yaml_value(text: str, place: object) -> Any:
     """Return the value of a YAML text as PyYAML, and so ReFrame, reads it; errors name ``place``.
 
     Raise NetproofError, with the line, for invalid YAML, a duplicate key (except one that a merge
     has too), unusable numbers, and whatever exceeds the limits.
     """
-    reader = _strict(text, place, limits)
+    reader = _strict(text, place)
     return _constructed(reader, place, lambda: reader.get_single_data())
 
 
-def check_yaml(text: str, place: object, limits: ReadLimits = YAML_LIMITS) -> None:
+def check_yaml(text: str, place: object) -> None:
     """Refuse the same as ``yaml_value``, for a text whose values another reader takes.
 
     Numbers are left to that reader.
     """
-    reader = _strict(text, place, limits)
+    reader = _strict(text, place)
     reader.numbers = False
     _constructed(reader, place, lambda: reader.get_single_node())
 
@@ -51,15 +59,14 @@ class _Strict(yaml.SafeLoader):
     """
 
     place: object
-    limits: ReadLimits
     numbers = True
 
-    def begin(self, place: object, limits: ReadLimits) -> None:
-        self.place, self.limits = place, limits
+    def begin(self, place: object) -> None:
+        self.place = place
         self.depth = 0
         self.sizes: dict[int, int] = {}
         # CPU time: a busy machine must not make a good file a bad one.
-        self.until = time.thread_time() + limits.seconds
+        self.until = time.thread_time() + YAML_SECONDS
 
     def refuse(self, line: int, reason: str) -> NetproofError:
         return NetproofError(f"{self.place}:{line + 1}: {reason}")
@@ -68,10 +75,10 @@ class _Strict(yaml.SafeLoader):
         event = self.peek_event()
         line = event.start_mark.line
         if time.thread_time() > self.until:
-            raise self.refuse(line, f"takes more than {self.limits.seconds:g} s of a CPU to read")
+            raise self.refuse(line, f"takes more than {YAML_SECONDS:g} s of a CPU to read")
         self.depth += 1
-        if self.depth > self.limits.depth + 1:
-            raise self.refuse(line, too_deep(self.limits.depth))
+        if self.depth > YAML_DEPTH + 1:
+            raise self.refuse(line, too_deep(YAML_DEPTH))
         node = super().compose_node(parent, index)
         self.depth -= 1
         if isinstance(event, yaml.AliasEvent):
@@ -80,9 +87,9 @@ class _Strict(yaml.SafeLoader):
         else:
             size = 1 + sum(self.sizes.get(id(child), 1) for child in _children(node))
             self.sizes[id(node)] = size
-            if size > self.limits.values:
+            if size > YAML_VALUES:
                 raise self.refuse(
-                    line, f"has more than {self.limits.values} values, those of aliases counted"
+                    line, f"has more than {YAML_VALUES} values, those of aliases counted"
                 )
         return node
 
@@ -120,14 +127,14 @@ def _children(node: Any) -> Iterator[Any]:
         yield from node.value
 
 
-def _strict(text: str, place: object, limits: ReadLimits) -> _Strict:
-    if len(text) > limits.characters:
-        raise NetproofError(too_much(place, f"{limits.characters} characters"))
+def _strict(text: str, place: object) -> _Strict:
+    if len(text) > YAML_CHARACTERS:
+        raise NetproofError(too_much(place, f"{YAML_CHARACTERS} characters"))
     try:
         reader = _Strict(text)
     except yaml.YAMLError as error:
         raise NoYamlError(place, None, shortened(" ".join(str(error).split()))) from error
-    reader.begin(place, limits)
+    reader.begin(place)
     return reader
 
 
@@ -139,7 +146,7 @@ def _constructed(reader: _Strict, place: object, read: Any) -> Any:
         line = mark.line + 1 if mark else 1
         raise NoYamlError(place, line, shortened(str(error.problem))) from error
     except RecursionError:
-        raise NetproofError(f"{place}: {too_deep(reader.limits.depth)}") from None
+        raise NetproofError(f"{place}: {too_deep(YAML_DEPTH)}") from None
     except (yaml.YAMLError, ValueError, TypeError, AttributeError, LookupError) as error:
         # PyYAML's constructors raise for text that resembles a date or a number.
         raise NoYamlError(place, None, shown(str(error))) from error

@@ -1,4 +1,4 @@
-"""Hockney's asymptotic bandwidth r∞ and half-performance length n½ of a curve (criterion 12).
+"""Hockney's asymptotic bandwidth r∞ and half-performance length n½ of a curve.
 
 t(n) = t₀ + n / r∞ = (n + n½) / r∞, after R. W. Hockney, "The communication challenge for MPP: Intel
 Paragon and Meiko CS-2", Parallel Computing 20 (1994). A constant cost, such as latency or the burst

@@ -1,4 +1,4 @@
-"""Landmarks of a curve: the few figures of a table of benchmarks (criterion 10).
+"""Landmarks of a curve: the few figures of a table of benchmarks.
 
 From the e325 Opteron NetPIPE report (latency below 64 bytes, largest bandwidth and its size), and
 the network-adapter page (rates at 1, 4, 16 and 64 KB). Hockney's r∞ and n½ are in

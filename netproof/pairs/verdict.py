@@ -18,8 +18,8 @@ from statistics import fmean, median
 from typing import Any
 
 from netproof.criteria import Finding, Level
+from netproof.criteria.counters import path
 from netproof.criteria.interface import CountedLaunch
-from netproof.criteria.paths import path
 from netproof.measurement import interval
 from netproof.measurement.disturbance import (
     DisturbanceSettings,
@@ -570,7 +570,7 @@ def of_session(session: Session, matrix: Matrix) -> tuple[PairsVerdict, ...]:
 
 
 def path_of_rounds(rounds: PairRounds, here: Partition) -> Finding | None:
-    """Criterion 16 on the launches of the rounds that were counted."""
+    """Return the finding on the path of the rounds that were counted."""
     settings = here.settings()
     launches = [
         CountedLaunch(

@@ -230,8 +230,8 @@ def _crossover(crossover: Crossover) -> dict[str, Any]:
 
 def _alongside(alongside: Alongside) -> dict[str, Any]:
     sessions = []
-    for one in alongside.together():
-        first = one.cases[0]
+    for _, cases, left_out in alongside.together():
+        first = cases[0]
         sessions.append(
             {
                 "partition": first.case.partition,
@@ -240,14 +240,14 @@ def _alongside(alongside: Alongside) -> dict[str, Any]:
                 "started": first.started.isoformat(),
                 "days_before": first.days,
                 "marks": first.marks,
-                "left_out": one.left_out,
+                "left_out": left_out,
                 "cases": [
                     {
                         **of_case(case.case),
                         "score": _score(case.score()),
                         "measured": of_measured(case.measured),
                     }
-                    for case in one.cases
+                    for case in cases
                 ],
             }
         )

@@ -11,6 +11,7 @@ from rich.text import Text
 
 from netproof.criteria import Finding, Level
 from netproof.criteria.findings import folded
+from netproof.criteria.registry import RELATIVE
 from netproof.present import documents
 from netproof.present.tables import TableColumn, fitting, print_table
 from netproof.present.terminal import say
@@ -116,7 +117,7 @@ def columns(curves: Sequence[CurveVerdict]) -> list[TableColumn]:
         return TableColumn(heading, cells, rank)
 
     scores = [
-        next((f.value for f in one.findings if f.criterion == "score"), None) for one in curves
+        next((f.value for f in one.findings if f.criterion in RELATIVE), None) for one in curves
     ]
     score = ["-" if value is None else f"{value:.2f}" for value in scores]
     scored = any(value is not None for value in scores)

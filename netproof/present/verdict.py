@@ -51,9 +51,9 @@ def print_alongside(verdict: Verdict, out: Console) -> None:
     """Print stored results alongside the session: configurations, sessions, dates, marks."""
     if verdict.alongside is None:
         return
-    for together in verdict.alongside.together():
-        word = "left out" if together.left_out else "compared with"
-        say(out, f"{word}: {together}", "yellow" if together.cases[0].marks else "")
+    for together, cases, left_out in verdict.alongside.together():
+        word = "left out" if left_out else "compared with"
+        say(out, f"{word}: {together}", "yellow" if cases[0].marks else "")
     if not verdict.alongside.cases:
         where = verdict.alongside.store
         say(out, f"compared with nothing: {where} has nothing that fits", "yellow")

@@ -1,4 +1,4 @@
-"""Measuring flagged sizes again: what to run, and what came of it (criterion 7)."""
+"""Measuring flagged sizes again: what to run, and what came of it."""
 
 from __future__ import annotations
 

@@ -16,9 +16,8 @@ from netproof.measurement.case import Case
 from netproof.measurement.curve import Curve
 from netproof.measurement.payload import Payload
 from netproof.session import plan
-from netproof.session.measured import Crash, Launch, Measured, line_rate_of_case
-from netproof.session.rank_use import RankUse, Start
-from netproof.session.step_words import (
+from netproof.session.measured import Crash, Launch, Measured, RankUse, Start, line_rate_of_case
+from netproof.session.step_output import (
     cpu_by_node,
     died_first,
     last_line,
@@ -85,58 +84,6 @@ def of_job(
     asked = benchmark.asked(case, partition.max_message_bytes, settings)
     line_rate = line_rate_of_case(partition.rail_links(), case, mpi_over_tcp=mpi_over_tcp)
     read, subject = reader(folder, case), benchmark.subject(case)
-    return _measured(folder, case, subject, partition, launches, asked, read, line_rate)
-
-
-def with_twin(
-    launch: Launch, folder: Path, step: str, case: Case, partition: Partition, recorded: Mapping
-) -> Launch:
-    """A launch, read of ``step``, with the twin's that was made next to it, where one had to be.
-
-    Raises Incomplete where it is missing or did not end well, ParseError and OSError.
-    """
-    if not plan.has_twin(partition, case.ranks_per_node):
-        return launch
-    sweep = plan.twin_sweep(partition)
-    name = plan.twin_name(step)
-    entry, errors = recorded.get(name), folder / f"{name}.err"
-    if entry is None:
-        raise Incomplete([f"{folder / LAUNCHES_FILE}: {name}, over the healthy twin, did not run"])
-    if entry.status != 0:
-        raise Incomplete(
-            [
-                f"{errors}: {name}, over the healthy twin, ended with status {entry.status}"
-                f"{last_words(errors)}"
-            ]
-        )
-    over_tcp = case
-    if not registry.of(case).by_protocol:
-        direction = registry.function_of(case).direction
-        where = (case.system, case.partition, case.environment)
-        over_tcp = Case(*where, netpipe.BENCHMARK.name, "tcp", 2, 1, "between", direction)
-    curve = reader(folder, over_tcp)(name)
-    faults = _faults(name, curve, sweep.sizes())
-    if faults:
-        raise Incomplete(faults)
-    if over_tcp is not case:
-        function = registry.function_of(case)
-        messages = 1.0
-        if function.rated:
-            messages, _ = function.messages_on_link(case.ranks, case.ranks_per_node)
-        curve = twin.alike(curve, launch.curve, messages)
-    return dataclasses.replace(launch, twin=curve)
-
-
-def _measured(
-    folder: Path,
-    case: Case,
-    subject: str,
-    partition: Partition,
-    launches: int,
-    asked: tuple[int, ...],
-    read: Callable[[str], Curve],
-    line_rate: float | None,
-) -> Measured:
     recorded = records(folder)
     done, crashed, reasons = [], [], []
     for number in range(1, launches + 1):
@@ -156,6 +103,38 @@ def _measured(
     peak_from = partition.line_rate_from_bytes if line_rate else 0
     starts = _starts(folder, case, recorded)
     return Measured(case, tuple(done), line_rate, peak_from, tuple(crashed), starts)
+
+
+def with_twin(
+    launch: Launch, folder: Path, step: str, case: Case, partition: Partition, recorded: Mapping
+) -> Launch:
+    """A launch, read of ``step``, with the twin's that was made next to it, where one had to be.
+
+    Raises Incomplete where it is missing or did not end well, ParseError and OSError.
+    """
+    if not plan.has_twin(partition, case.ranks_per_node):
+        return launch
+    sweep = plan.twin_sweep(partition)
+    name = plan.twin_name(step)
+    reason = failure(folder, name, recorded, ", over the healthy twin,")
+    if reason:
+        raise Incomplete([reason])
+    over_tcp = case
+    if not registry.of(case).by_protocol:
+        direction = registry.function_of(case).direction
+        where = (case.system, case.partition, case.environment)
+        over_tcp = Case(*where, netpipe.BENCHMARK.name, "tcp", 2, 1, "between", direction)
+    curve = reader(folder, over_tcp)(name)
+    faults = _faults(name, curve, sweep.sizes())
+    if faults:
+        raise Incomplete(faults)
+    if over_tcp is not case:
+        function = registry.function_of(case)
+        messages = 1.0
+        if function.rated:
+            messages, _ = function.messages_on_link(case.ranks, case.ranks_per_node)
+        curve = twin.alike(curve, launch.curve, messages)
+    return dataclasses.replace(launch, twin=curve)
 
 
 def crashes(
@@ -195,31 +174,12 @@ def read_launch(
     have, and no others; ``messages``: whether to read what its ranks had to send. Raises Incomplete
     with every reason, ParseError and OSError.
     """
-    entry = recorded.get(step)
-    if entry is None:
-        raise Incomplete(
-            [
-                f"{folder / LAUNCHES_FILE}: {step} did not run; the job ended before it"
-                f"{last_words(folder / JOB_ERRORS)}"
-            ]
-        )
-    errors = folder / f"{step}.err"
+    entry, errors = recorded.get(step), folder / f"{step}.err"
     before = len(crashes(folder, step, number, recorded))
     tried = f", in the last of {before + 1} attempts of which each crashed" if before else ""
-    if entry.status in TIMED_OUT_STATUS and entry.wall_s >= entry.limit_s:
-        raise Incomplete(
-            [
-                f"{errors}: {step} was ended at its limit of {entry.limit_s} s (the partition's"
-                f" step_limit_s){last_words(errors)}"
-            ]
-        )
-    if entry.status != 0:
-        raise Incomplete(
-            [
-                f"{errors}: {step} ended with status {entry.status}{tried}{last_words(errors)}"
-                f"{last_line(folder / f'{step}.out')}"
-            ]
-        )
+    reason = failure(folder, step, recorded, tried=tried)
+    if reason or entry is None:
+        raise Incomplete([reason])
     curve = read(step)
     faults = _faults(step, curve, asked)
     said = errors.read_text(errors="replace")
@@ -297,17 +257,24 @@ def _start(errors: Path, step: str, entry: StepRecord, case: Case) -> Start:
         return Start((), why=str(error))
 
 
-def failure(folder: Path, step: str, recorded: Mapping[str, StepRecord]) -> str:
-    """Why a step that made no curve did not end well; empty where it did."""
+def failure(
+    folder: Path, step: str, recorded: Mapping[str, StepRecord], what: str = "", tried: str = ""
+) -> str:
+    """Return why a step did not end well, empty where it did.
+
+    ``what``: what it is, ``tried``: how often it was made, both behind its name.
+    """
     entry, errors = recorded.get(step), folder / f"{step}.err"
     if entry is None:
-        return f"{folder / LAUNCHES_FILE}: {step} did not run{last_words(folder / JOB_ERRORS)}"
+        words = last_words(folder / JOB_ERRORS)
+        return f"{folder / LAUNCHES_FILE}: {step}{what} did not run; the job ended before it{words}"
     if entry.status == 0:
         return ""
     words = f"{last_words(errors)}{last_line(folder / f'{step}.out')}"
     if entry.status in TIMED_OUT_STATUS and entry.wall_s >= entry.limit_s:
-        return f"{errors}: {step} was ended at its limit of {entry.limit_s} s{words}"
-    return f"{errors}: {step} ended with status {entry.status}{words}"
+        limit = f"its limit of {entry.limit_s} s (the partition's step_limit_s)"
+        return f"{errors}: {step}{what} was ended at {limit}{words}"
+    return f"{errors}: {step}{what} ended with status {entry.status}{tried}{words}"
 
 
 def _faults(step: str, curve: Curve, asked: tuple[int, ...]) -> list[str]:

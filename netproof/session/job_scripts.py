@@ -93,7 +93,7 @@ def head(
     lines = [
         "#!/bin/bash",
         ". ./steps.sh",
-        # See peer.sh.
+        # See paired.sh.
         "export netproof_job_script=$PPID",
         # See counters.sh.
         f"export netproof_rails={shlex.quote(' '.join(partition.rails_or_interface()))}",

@@ -12,7 +12,7 @@ from typing import Any, get_type_hints
 
 from netproof.benchmarks import registry
 from netproof.errors import NetproofError, shortened
-from netproof.session import step_words
+from netproof.session import step_output
 
 NODE_HEADER = "netproof-node\t3"
 
@@ -301,7 +301,7 @@ def _instead(path: Path, lines: Sequence[str]) -> str:
     if lines:
         return f": found {shortened(repr(lines[0]))}"
     errors = path.with_suffix(".err")
-    return f": the file is empty{step_words.last_words(errors) or f', and so is {errors.name}'}"
+    return f": the file is empty{step_output.last_words(errors) or f', and so is {errors.name}'}"
 
 
 def read_node(path: Path) -> Node:

@@ -29,8 +29,7 @@ from netproof.measurement.curve import Curve
 from netproof.measurement.disturbance import NodeLoad
 from netproof.session import job_files, job_scripts, node_facts, plan
 from netproof.session.job_files import Incomplete
-from netproof.session.measured import Crash, Launch
-from netproof.session.rank_use import RankUse
+from netproof.session.measured import Crash, Launch, RankUse
 from netproof.site.partition import Partition
 
 SUBJECT = "pairs"

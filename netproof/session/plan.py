@@ -10,7 +10,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from netproof.benchmarks import netpipe, netpipe_reading, registry
+from netproof.benchmarks import netpipe, registry
 from netproof.benchmarks.interface import Function
 from netproof.site.partition import Partition
 
@@ -71,7 +71,7 @@ class SizeSweep:
 
     def sizes(self) -> tuple[int, ...]:
         """The message sizes in bytes that NetPIPE measures for it."""
-        return netpipe_reading.sizes(self.lower, self.upper, self.perturbation)
+        return netpipe.sizes(self.lower, self.upper, self.perturbation)
 
 
 def size_file(function: str) -> str:
@@ -321,7 +321,7 @@ class PeerEnvironment:
     def step(self, step: Step) -> Step:
         """A step that ``srun`` starts, in this environment."""
         return replace(
-            step, command=shlex.join(["bash", "./peer.sh", f"./{self.file}"]) + f" {step.command}"
+            step, command=shlex.join(["bash", "./paired.sh", f"./{self.file}"]) + f" {step.command}"
         )
 
 
@@ -348,27 +348,14 @@ def netpipe_step(
 
     ``order``: its place among the job's steps, from 0, by which it finds its port.
     """
-    output = f"{subject}.{launch}.np"
-    return Step(subject, launch, _netpipe_command(*variant, sweep, output, order, partition, srun))
-
-
-def _netpipe_command(
-    protocol: str,
-    path: str,
-    direction: str,
-    sweep: SizeSweep,
-    output: str,
-    order: int,
-    partition: Partition,
-    srun: Sequence[str],
-) -> str:
-    arguments = [*netpipe_arguments(partition, protocol, path, sweep), "-o", output]
-    if protocol == "mpi":
-        if direction == "bidirectional":
-            arguments = ["-2", "-a", *arguments]
-    else:
+    protocol, path, direction = variant
+    output = ["-o", f"{subject}.{launch}.np"]
+    arguments = [*netpipe_arguments(partition, protocol, path, sweep), *output]
+    if protocol == "tcp":
         arguments = [*_tcp_mode(direction, partition), *arguments]
-    return _netpipe_start(protocol, path, arguments, order, srun)
+    elif direction == "bidirectional":
+        arguments = ["-2", "-a", *arguments]
+    return Step(subject, launch, _netpipe_start(protocol, path, arguments, order, srun))
 
 
 def _netpipe_start(

@@ -97,16 +97,6 @@ class OfSession:
         return tuple(sentence for sentence in self.differences if sentence not in of_nodes)
 
 
-@dataclass(frozen=True)
-class _Record:
-    """What the report keeps of a job under ``KEY``."""
-
-    format: int
-    software: Software
-    nodes: tuple[Node, ...]
-    earlier: tuple[tuple[SlurmNode, ...], ...]
-
-
 def software(configuration: Path, references: Path, checkout: Path) -> Software:
     """What the session runs with: asks Slurm and git, and hashes the files of two folders.
 
@@ -163,8 +153,13 @@ def of_job(folder: Path, nodes: Sequence[str], ran_with: Software) -> dict[str, 
     described = [
         with_path(with_clock(found[name], window), folder, len(nodes)) for name in sorted(found)
     ]
-    record = _Record(FORMAT, ran_with, tuple(described), earlier_tries(folder))
-    return dataclasses.asdict(record)
+    tries = earlier_tries(folder)
+    return {
+        "format": FORMAT,
+        "software": dataclasses.asdict(ran_with),
+        "nodes": [dataclasses.asdict(node) for node in described],
+        "earlier": [[dataclasses.asdict(node) for node in tried] for tried in tries],
+    }
 
 
 def of_report(report: Mapping[str, Any], path: str) -> OfSession:
@@ -200,14 +195,17 @@ def of_report(report: Mapping[str, Any], path: str) -> OfSession:
                 f" {FORMAT}"
             )
         try:
-            known = codec.decode(_Record, record, "a job's record")
+            known = codec.decode(Software, record["software"], "software")
+            described = codec.decode(tuple[Node, ...], record["nodes"], "nodes")
+            kind = tuple[tuple[SlurmNode, ...], ...]
+            earlier = codec.decode(kind, record["earlier"], "earlier")
             jobid = str(test["jobid"])
         except (NetproofError, KeyError) as error:
             raise ProvenanceError(f"{place}: is not whole: {error}") from error
-        ran_with[job] = known.software
+        ran_with[job] = known
         where = (test["partition"], test["environ"], job, jobid)
-        nodes += [NodeInJob(*where, node) for node in known.nodes]
-        requeued += [Requeued(test["partition"], job, jobid, tried) for tried in known.earlier]
+        nodes += [NodeInJob(*where, node) for node in described]
+        requeued += [Requeued(test["partition"], job, jobid, tried) for tried in earlier]
     first = next(iter(ran_with.values()), None)
     if first is None:
         reason = "no job of the report says what it ran with, and on what"

@@ -80,13 +80,6 @@ class _Test:
     jobid: Any = None
 
 
-@dataclass(frozen=True)
-class _Record:
-    format: int
-    test: _Test
-    values: dict[str, Any]
-
-
 def make_folder(reports: Path) -> Path:
     """Make the folder of a run that begins, among ``reports``; OSError where that is refused."""
     began = datetime.now(UTC)
@@ -432,7 +425,8 @@ def read(path: Path, sha256: str | None = None, *, parts: bool = True) -> dict[s
         raise NetproofError(
             f"{path}: is no record, or of format {form!r}, and this netproof reads {FORMAT}"
         )
-    codec.decode(_Record, record, f"{path}: is no record")
+    codec.decode(_Test, record.get("test"), f"{path}: is no record: test")
+    codec.decode(dict[str, Any], record.get("values"), f"{path}: is no record: values")
     for key, below in PARTS.items() if parts else ():
         values = record["values"].get(key)
         if values:

@@ -34,6 +34,9 @@ MEASURED_FORMAT = 4
 
 _REPORTS = "run-*.json"
 
+REFERENCE = "reference"
+"""Criterion of the findings that references make."""
+
 GOOD_RESULTS = ("pass", "xfail")
 """ReFrame's results of a case that is as it should be, or fails as the references expect."""
 
@@ -142,6 +145,14 @@ class Session:
         return {key: _word(value) for key, value in self.info.items() if key not in _REFRAME_KEYS}
 
 
+def label_of(stated: str) -> tuple[str, str]:
+    """Key and value of ``KEY=VALUE``; NetproofError for another form."""
+    key, equals, value = stated.partition("=")
+    if not (key and equals):
+        raise NetproofError(f"{stated!r} is no label: KEY=VALUE, kernel=6.1 for instance")
+    return key, value
+
+
 def reports(folder: Path) -> list[Path]:
     """Paths of the reports in ``folder``, the newest first; what is no file is ``left_out``."""
     return [path for path, _ in sorted(_dated(folder), key=lambda one: one[1], reverse=True)]
@@ -206,8 +217,10 @@ def of_document(path: Path, document: dict[str, Any]) -> Session:
     try:
         results = []
         for tests, run in zip(_tests(document), document["runs"], strict=True):
-            notes = _Notes.of(tests)
-            results += [_result(test, notes) for test in tests]
+            left = {t.key: t.netproof_left for t in tests if t.netproof_left and t.result == "skip"}
+            failed = {t.key: t.display_name for t in tests if t.result == "fail" and t.unique_name}
+            further = _further(tests)
+            results += [_result(test, left, failed, further) for test in tests]
             for values in run["testcases"]:
                 for key in _BULKY & values.keys():
                     del values[key]
@@ -333,33 +346,25 @@ def _repeats(kind: type[T], test: _Test, key: str) -> tuple[T, ...]:
     return codec.decode(tuple[kind, ...], values.get("cases"), place)
 
 
-@dataclass(frozen=True)
-class _Notes:
-    """What some tests of a run say of others.
+Further = Mapping[tuple[Any, ...], Sequence[RepeatedCase]]
+"""Repeat launches of cases that other tests had measured, by the case's key."""
 
-    ``left``: why a job was left, ``failed``: jobs that failed, both by the test's key; ``further``:
-    repeat launches of cases that other tests had measured, by the case's key.
+
+def _further(tests: Sequence[_Test]) -> Further:
+    found: dict[tuple[Any, ...], list[RepeatedCase]] = {}
+    for test in (test for test in tests if test.netproof_further):
+        for one in _repeats(RepeatedCase, test, "netproof_further"):
+            found.setdefault(one.case.key(), []).append(one)
+    return found
+
+
+def _result(
+    test: _Test, left: Mapping[tuple, Left], failed: Mapping[tuple, str], further: Further
+) -> CheckResult:
+    """Return a test's result.
+
+    ``left``: why jobs were skipped, ``failed``: names of jobs that failed, both by the test's key.
     """
-
-    left: Mapping[tuple[str, ...], Left]
-    failed: Mapping[tuple[str, ...], str]
-    further: Mapping[tuple[Any, ...], Sequence[RepeatedCase]]
-
-    @classmethod
-    def of(cls, tests: Sequence[_Test]) -> _Notes:
-        further: dict[tuple[Any, ...], list[RepeatedCase]] = {}
-        for test in tests:
-            if test.netproof_further:
-                for one in _repeats(RepeatedCase, test, "netproof_further"):
-                    further.setdefault(one.case.key(), []).append(one)
-        return cls(
-            {t.key: t.netproof_left for t in tests if t.netproof_left and t.result == "skip"},
-            {t.key: t.display_name for t in tests if t.result == "fail" and t.unique_name},
-            further,
-        )
-
-
-def _result(test: _Test, notes: _Notes) -> CheckResult:
     values, name = test.netproof_measured, test.display_name
     again = _repeats(MeasuredAgain, test, "netproof_again") if test.netproof_again else None
     case, found, contradiction, extras = None, None, None, {}
@@ -374,7 +379,7 @@ def _result(test: _Test, notes: _Notes) -> CheckResult:
     if values is not None and case is not None:
         try:
             found = measured.whole(case, values)
-            for more in notes.further.get(case.key(), ()):
+            for more in further.get(case.key(), ()):
                 found = found.with_launches([*found.launches, *more.launches], more.crashes)
             extras = {key: one for key, one in values.items() if key not in _MEASURED_KEYS}
         except codec.WrongKind as error:
@@ -390,10 +395,10 @@ def _result(test: _Test, notes: _Notes) -> CheckResult:
         extras = {"partition_extras": test.netproof_pairs["partition_extras"]}
     waited_for = [test.key, *test.dependencies_actual]
     skipped, failed_jobs, result = [], [], test.result
-    if notes.left and result == "skip":
-        skipped = [notes.left[key] for key in waited_for if key in notes.left]
-    if notes.failed and result in ("fail_deps", "skip") and not skipped:
-        failed_jobs = [notes.failed[key] for key in waited_for[1:] if key in notes.failed]
+    if left and result == "skip":
+        skipped = [left[key] for key in waited_for if key in left]
+    if failed and result in ("fail_deps", "skip") and not skipped:
+        failed_jobs = [failed[key] for key in waited_for[1:] if key in failed]
         if failed_jobs:
             # ReFrame skips what waits for a test that itself waited for the failed one.
             result = "fail_deps"

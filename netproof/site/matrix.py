@@ -1,4 +1,7 @@
-"""The expected matrix of a run: every case that a site's configuration and the checks require."""
+"""The expected matrix of a run: every case that a site's configuration and the checks require.
+
+It takes Slurm jobs, each of which measures several cases, and runs whole or not at all.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +12,7 @@ from typing import Any
 from netproof.benchmarks import registry
 from netproof.errors import NetproofError
 from netproof.measurement.case import Case
-from netproof.site.partition import Partition, ScoreBaseline, absences, score_baseline
+from netproof.site.partition import Partition, ScoreBaseline, score_baseline
 from netproof.site.site_file import JUDGE_ENVIRONMENT
 
 
@@ -93,10 +96,8 @@ def matrix(
             if environment == JUDGE_ENVIRONMENT:
                 continue
             features = environments[environment].get("features", [])
-            absent += [
-                Absence(name, environment, benchmark, reason)
-                for benchmark, reason in absences(environments[environment]["extras"]).items()
-            ]
+            reasons = environments[environment]["extras"].get("absent", {})
+            absent += [Absence(name, environment, *lacks) for lacks in reasons.items()]
             where = (system, name, environment)
             for benchmark in registry.STARTED:
                 cases += [
@@ -123,3 +124,55 @@ def matrix(
             name for name, entry in environments.items() if not entry["extras"]["mpi_over_tcp"]
         ),
     )
+
+
+@dataclass(frozen=True, order=True)
+class PlannedJob:
+    """One job of ``netproof.run.rfm``: what it measures on its ``ranks``.
+
+    ``default``: whether its functions are those of a plain run; others have a job of their own.
+    """
+
+    partition: str
+    environment: str
+    benchmark: str
+    ranks: int
+    default: bool = True
+
+    def __str__(self) -> str:
+        return f"{self.partition} {self.environment} {self.what()}"
+
+    def what(self) -> str:
+        """Return the measurement without its configuration: ``IMB on 16 ranks``."""
+        return registry.named(self.benchmark).job_what(self.ranks, default=self.default)
+
+
+def job_of(case: Case, fewest_ranks: int) -> PlannedJob:
+    """Return the job of a case; ``fewest_ranks``: the least rank count of its partition."""
+    where = (case.partition, case.environment)
+    if registry.of(case).by_protocol:
+        return PlannedJob(*where, case.benchmark, 2)
+    function = registry.function_of(case)
+    ranks = fewest_ranks if function.pair else case.ranks
+    return PlannedJob(*where, case.benchmark, ranks, function.default)
+
+
+def jobs(matrix: Matrix) -> dict[PlannedJob, tuple[Case, ...]]:
+    """Return every job of the matrix with its cases, both in the matrix' order."""
+    found: dict[PlannedJob, list[Case]] = {}
+    for case in matrix.cases:
+        fewest = min(matrix.partitions[case.partition].rank_counts)
+        found.setdefault(job_of(case, fewest), []).append(case)
+    return {job: tuple(cases) for job, cases in found.items()}
+
+
+def nodes_of(job: PlannedJob, matrix: Matrix) -> int:
+    """Return how many nodes the job asks Slurm for."""
+    if registry.named(job.benchmark).by_protocol:
+        return 2
+    return job.ranks // matrix.partitions[job.partition].ranks_per_node
+
+
+def domain_of(job: PlannedJob, matrix: Matrix) -> str:
+    """Return the contention domain, in which one job runs at a time."""
+    return matrix.partitions[job.partition].contention_domain

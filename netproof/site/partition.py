@@ -121,8 +121,3 @@ def score_baseline(partitions: list[dict[str, Any]]) -> ScoreBaseline | None:
         if partition["extras"]["baseline"]:
             return ScoreBaseline(partition["name"], partition["extras"]["baseline"])
     return None
-
-
-def absences(environment_extras: dict[str, Any]) -> dict[str, str]:
-    """Return the benchmarks that an environment lacks, each with the site's reason."""
-    return dict(environment_extras.get("absent", {}))

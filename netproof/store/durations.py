@@ -10,10 +10,9 @@ from statistics import median
 from typing import Any
 
 from netproof.measurement.case import Case
-from netproof.site.jobs import PlannedJob, domain_of, job_of, jobs
-from netproof.site.matrix import Matrix
+from netproof.site.matrix import Matrix, PlannedJob, domain_of, job_of, jobs
 from netproof.store import Store, questions
-from netproof.store.columns import KEY
+from netproof.store.tables import KEY
 
 SESSIONS = 60
 """How many of a system's newest sessions are looked into."""

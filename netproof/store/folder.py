@@ -2,6 +2,10 @@
 
 Nothing in a session's directory ever changes afterwards, so readers need no lock, and writers
 on several machines none either: of two that bring the same session, one rename succeeds.
+
+A session's ``checksums`` has a line for each file, which begins with the CRC-32 of the rest of
+the line: the file's name, its length in bytes, and the CRC-32 of its bytes; CRCs in hexadecimal.
+They are verified when a file is read.
 """
 
 from __future__ import annotations
@@ -13,7 +17,8 @@ import re
 import secrets
 import shutil
 import socket
-from collections.abc import Mapping
+import zlib
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
@@ -21,14 +26,16 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from netproof.errors import NetproofError
-from netproof.intake import json_reading, trust
-from netproof.store import checksums
+from netproof.intake import json_reading, loading, trust, writing
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
 FORMAT = 2
 """Format of the store; raised when a table's columns change."""
+
+CHECKSUMS = "checksums"
+PARQUET = ".parquet"
 
 MARKER = "netproof-store.json"
 INCOMING = ".incoming"
@@ -55,6 +62,91 @@ ABANDONED_AFTER_S = 86400
 _SYSTEM = re.compile(r"[A-Za-z_][A-Za-z0-9_-]*")
 _NAME = re.compile(r"[0-9]{8}T[0-9]{6}-[0-9a-f]{8}")
 _FULL = (errno.ENOSPC, errno.EDQUOT)
+
+
+class Damaged(NetproofError):
+    """A file of a session that is not what was written; ``path``, and ``found``: in what."""
+
+    def __init__(self, path: Path, found: object) -> None:
+        self.path, self.found = path, found
+        super().__init__(
+            f"{path}: is damaged: {found}; move {path.parent} out of the store and ingest the"
+            " session's report again"
+        )
+
+
+def verify(folder: Path, name: str) -> bytes:
+    """Return the content of a session's file; raise Damaged unless it is what was written."""
+    path, head = folder / name, f" {name} ".encode()
+    lines = _read(folder / CHECKSUMS).split(b"\n")
+    line = next((line for line in lines if line[8 : 8 + len(head)] == head), None)
+    if line is None:
+        raise Damaged(folder / CHECKSUMS, f"it has no line on {name}")
+    if line[:8] != b"%08x" % zlib.crc32(line[9:]):
+        reason = f"its line on {name} does not have the checksum it begins with"
+        raise Damaged(folder / CHECKSUMS, reason)
+    length, crc = line[8 + len(head) :].split()
+    content = _read(path, int(length))
+    found = b"%08x" % zlib.crc32(content)
+    if found != crc:
+        reason = f"the checksum of its bytes is {found.decode()}, and {crc.decode()} was written"
+        raise Damaged(path, reason)
+    return content
+
+
+def _read(path: Path, length: int | None = None) -> bytes:
+    """Return a file's bytes; Damaged where it cannot be read, or has another length."""
+    try:
+        size = path.stat().st_size
+        if length is not None and size != length:
+            raise Damaged(path, f"it has {size} bytes, and {length} were written")
+        return loading.read_bytes(path, length)
+    except OSError as error:
+        raise Damaged(path, error.strerror) from error
+    except Damaged:
+        raise
+    except NetproofError as error:
+        raise Damaged(path, error) from error
+
+
+def faults(folder: Path, names: Sequence[str]) -> list[Damaged]:
+    """Return all files of a session that are not what was written, and foreign ones.
+
+    ``names``: of the files that a session has.
+    """
+    # What opens a store loads no Arrow.
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    there = {path.name for path in folder.iterdir()}
+    found = [
+        Damaged(folder / name, "it is no file of a session's")
+        for name in sorted(there - {*names, CHECKSUMS})
+    ]
+    try:
+        *lines, last = _read(folder / CHECKSUMS).split(b"\n")
+        if last or len(lines) != len(names):
+            reason = f"it has not a line for each of {len(names)} files and no more"
+            found.append(Damaged(folder / CHECKSUMS, reason))
+    except Damaged as error:
+        found.append(error)
+    for name in names:
+        try:
+            verify(folder, name)
+            if name.endswith(PARQUET):
+                pq.read_table(folder / name, partitioning=None)
+        except Damaged as error:
+            found.append(error)
+        except (OSError, ValueError, pa.ArrowException) as error:
+            found.append(Damaged(folder / name, error))
+    # Several files can share one fault of the checksums.
+    return list({str(one): one for one in found}.values())
+
+
+def _checksums(files: Mapping[str, bytes]) -> bytes:
+    """Return the content of ``checksums`` for files by their names."""
+    lines = [f"{name} {len(content)} {zlib.crc32(content):08x}" for name, content in files.items()]
+    return "".join(f"{zlib.crc32(line.encode()):08x} {line}\n" for line in lines).encode()
 
 
 @dataclass(frozen=True, order=True)
@@ -131,20 +223,14 @@ class Store:
         if not os.path.exists(marker):
             try:
                 folder.mkdir(parents=True, exist_ok=True)
-                others = [path.name for path in folder.iterdir() if path.name != MARKER]
-                if others and not marker.exists() and not set(others) <= {INCOMING, ACCEPTED}:
+                own = (f".{MARKER}", INCOMING, ACCEPTED)
+                others = [one.name for one in folder.iterdir() if not one.name.startswith(own)]
+                if others and not marker.exists():
                     raise NetproofError(
                         f"{folder}: is no store and not empty, it has {sorted(others)[0]!r};"
                         " name a folder of its own for the store"
                     )
-                incoming = _incoming(folder)
-                try:
-                    text = json.dumps({"format": FORMAT}) + "\n"
-                    _write(incoming / MARKER, text.encode())
-                    os.replace(incoming / MARKER, marker)
-                    _sync_folder(folder)
-                finally:
-                    shutil.rmtree(incoming, ignore_errors=True)
+                writing.replace(marker, json.dumps({"format": FORMAT}) + "\n")
             except OSError as error:
                 raise _failure(folder, error) from error
         return cls(folder)
@@ -188,13 +274,9 @@ class Store:
                     f"{name}.parquet": _parquet(tables[name], table.schema())
                     for name, table in TABLES.items()
                 } | others
-                for name, content in (*files.items(), (checksums.NAME, checksums.of(files))):
-                    _write(incoming / name, content)
-                _sync_folder(incoming)
-                for parent in (target.parents[1], target.parents[0]):
-                    if not parent.exists():
-                        parent.mkdir(exist_ok=True)
-                        _sync_folder(parent.parent)
+                for name, content in (*files.items(), (CHECKSUMS, _checksums(files))):
+                    writing.replace(incoming / name, content)
+                writing.make_folder(target.parent)
                 return _rename(incoming, target)
             finally:
                 shutil.rmtree(incoming, ignore_errors=True)
@@ -205,16 +287,19 @@ class Store:
         """Return the names of a session's files, without its checksums; raises Damaged."""
         from netproof.store.tables import TABLES
 
-        tables = (f"{name}{checksums.PARQUET}" for name in TABLES)
+        tables = (f"{name}{PARQUET}" for name in TABLES)
         return (*tables, SESSION, *((VERDICT,) if self.has_verdict(stored) else ()))
 
     def has_verdict(self, stored: StoredSession) -> bool:
         """Check whether a session was stored with a verdict; raises Damaged."""
-        return checksums.lists(self.path(stored), VERDICT)
+        folder = self.path(stored)
+        listed = f" {VERDICT} ".encode() in _read(folder / CHECKSUMS)
+        return listed or (folder / VERDICT).exists()
 
     def acceptances(self, system: str) -> tuple[Path, ...]:
         """The files of all acceptances of a system, by name."""
-        return tuple(sorted((self.folder / ACCEPTED / system).glob("*")))
+        # What a killed writer left begins with a dot.
+        return tuple(sorted((self.folder / ACCEPTED / system).glob("[!.]*")))
 
     def accept(self, system: str, name: str, content: bytes) -> Path:
         """Put an acceptance in place, whole or not at all; the same one again changes nothing.
@@ -239,17 +324,8 @@ class Store:
     def _replace(self, target: Path, content: bytes, command: str) -> None:
         """Put a file in place, whole or not at all; NetproofError where that is refused."""
         try:
-            incoming = _incoming(self.folder)
-            try:
-                _write(incoming / target.name, content)
-                for parent in reversed(target.relative_to(self.folder).parents[:-1]):
-                    if not (self.folder / parent).exists():
-                        (self.folder / parent).mkdir(exist_ok=True)
-                        _sync_folder((self.folder / parent).parent)
-                os.replace(incoming / target.name, target)
-                _sync_folder(target.parent)
-            finally:
-                shutil.rmtree(incoming, ignore_errors=True)
+            writing.make_folder(target.parent)
+            writing.replace(target, content)
         except OSError as error:
             raise _failure(self.folder, error, command) from error
 
@@ -351,21 +427,6 @@ def _parquet(table: pa.Table, schema: pa.Schema) -> bytes:
     return sink.getvalue().to_pybytes()
 
 
-def _write(path: Path, content: bytes) -> None:
-    with path.open("wb") as file:
-        file.write(content)
-        file.flush()
-        os.fsync(file.fileno())
-
-
-def _sync_folder(path: Path) -> None:
-    descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
-
-
 def _rename(incoming: Path, target: Path) -> bool:
     try:
         incoming.rename(target)
@@ -373,7 +434,7 @@ def _rename(incoming: Path, target: Path) -> bool:
         if error.errno in (errno.EEXIST, errno.ENOTEMPTY):
             return False
         raise
-    _sync_folder(target.parent)
+    writing.sync(target.parent)
     return True
 
 

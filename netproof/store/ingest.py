@@ -1,22 +1,43 @@
-"""Bringing reports into a store: each whole, or refused with the reason."""
+"""Bringing reports into a store, each whole or refused with the reason; its tables."""
 
 from __future__ import annotations
 
+import dataclasses
 import hashlib
-from collections.abc import Callable
+import json
+import math
+import re
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from netproof.errors import NetproofError
 from netproof.intake import loading
-from netproof.session import packed, session
-from netproof.session.session import Session
-from netproof.store import checksums, rows
-from netproof.store.folder import SESSION, VERDICT, Store, StoredSession
-from netproof.store.rows import LeftOpen
+from netproof.measurement.case import Case
+from netproof.measurement.curve import Curve
+from netproof.session import node_differences, packed, provenance, session
+from netproof.session.again import MeasuredAgain
+from netproof.session.measured import Launch, Measured
+from netproof.session.session import CheckResult, Session
+from netproof.store.folder import SESSION, VERDICT, Damaged, Store, StoredSession, verify
+from netproof.store.tables import KEY, LANDMARK_COLUMNS, TABLES
+
+Rows = dict[str, list[dict[str, Any]]]
+"""Table to its rows, each a column to its value."""
+
+LeftOpen = Mapping[tuple[Any, ...], Sequence[str]]
+"""Of each case that was judged, by its key, why its figures tell nothing; empty where they do."""
+
+_UUID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
+_PARTITION_COLUMNS = ("switch", "nic", "driver", "link_mbit_s", "mtu")
+
+KIND_OF_CASES = "check"
+"""Kind of the tests that judge one case each."""
 
 
 @dataclass(frozen=True)
@@ -57,8 +78,8 @@ def ingest(
         read = session.of_document(report, document)
         if _sha256(report) != sha256:
             raise NetproofError(f"{report}: changes while it is read; add it again")
-        stored = rows.place(read)
-        tables = rows.tables(read, document, sha256, left_open(read))
+        stored = place(read)
+        tables = tables_of(read, document, sha256, left_open(read))
     except NetproofError as error:
         # A fault within the report is named by its case or column.
         named = str(error) if str(error).startswith(f"{report}:") else f"{report}: {error}"
@@ -93,15 +114,307 @@ def ingest(
 
 def report_sha256(store: Store, stored: StoredSession) -> str:
     """Return the SHA-256 of the report of a session; Damaged where it cannot be read."""
-    place = store.path(stored) / "sessions.parquet"
-    checksums.verify(place.parent, place.name)
+    path = store.path(stored) / "sessions.parquet"
+    verify(path.parent, path.name)
     try:
-        with pq.ParquetFile(place) as file:
+        with pq.ParquetFile(path) as file:
             (row,) = file.read(columns=["report_sha256"], use_threads=False).to_pylist()
     except (OSError, ValueError, pa.ArrowException) as error:
-        raise checksums.Damaged(place, error) from error
+        raise Damaged(path, error) from error
     return row["report_sha256"]
 
 
 def _sha256(report: Path) -> str:
     return hashlib.sha256(loading.read_bytes(report)).hexdigest()
+
+
+def place(stored: Session) -> StoredSession:
+    """Where a session belongs in a store.
+
+    Raises NetproofError where its report lacks uuid or start, or holds no results, or those of
+    several systems.
+    """
+    systems = sorted({result.system for result in stored.results})
+    if not systems:
+        raise NetproofError(f"{stored.path}: holds no test case, so there is nothing to keep")
+    if len(systems) != 1:
+        raise NetproofError(
+            f"{stored.path}: holds results of {len(systems)} systems"
+            f" ({', '.join(systems)}), and a session is of one"
+        )
+    uuid = stored.info.get("uuid")
+    if not isinstance(uuid, str) or not _UUID.fullmatch(uuid):
+        raise NetproofError(f"{stored.path}: session_info: uuid: {uuid!r} is no uuid")
+    start = _moment(stored, "time_start_unix")
+    return StoredSession(f"{start:%Y%m%dT%H%M%S}-{uuid[:8]}", systems[0])
+
+
+def tables_of(
+    stored: Session, report: Mapping[str, Any], sha256: str, left_open: LeftOpen
+) -> dict[str, pa.Table]:
+    """The store's tables of a session.
+
+    ``report``: the document that ``stored`` was read from; ``sha256``: of the file;
+    ``left_open``: by whoever judges, which the store does not. Raises NetproofError, naming the
+    case or the column, where something is missing or is not what it should be, and for a session
+    in which cases passed and none was measured: a dry run.
+    """
+    rows: Rows = {name: [] for name in TABLES}
+    attempts: dict[tuple[Any, ...], int] = {}
+    final: dict[tuple[Any, ...], CheckResult] = {}
+    for number, result in enumerate(stored.results, 1):
+        if result.case is None:
+            rows["tests"].append(_test(number, result))
+            for measured in result.again or ():
+                _repeat(rows, number, measured)
+            continue
+        # A case that ReFrame ran again stands as it ended.
+        key = result.case.key()
+        attempts[key] = attempts.get(key, 0) + 1
+        final[key] = result
+    results = list(final.values())
+    if not results:
+        raise NetproofError(f"{stored.path}: holds no case")
+    if not any(result.measured for result in results) and any(
+        result.result == "pass" for result in results
+    ):
+        raise NetproofError(
+            f"{stored.path}: cases passed and nothing was measured: a dry run is not stored"
+        )
+    for result in sorted(results, key=lambda result: tuple(_key_of(result.case).values())):
+        key = result.case.key()
+        _case(rows, attempts[key], result, left_open.get(key))
+    gathered = provenance.of_report(report, str(stored.path))
+    rows["nodes"] = [_node(entry) for entry in gathered.nodes]
+    rows["sessions"] = [_session(stored, results, gathered, sha256)]
+    return {name: _table(name, rows[name], stored.path) for name in TABLES}
+
+
+def _key_of(case: Case) -> dict[str, Any]:
+    return {name: getattr(case, name) for name in KEY}
+
+
+def _moment(stored: Session, key: str) -> datetime:
+    value = stored.info.get(key)
+    try:
+        return datetime.fromtimestamp(value, UTC).replace(tzinfo=None)
+    except (TypeError, ValueError, OverflowError, OSError) as error:
+        raise NetproofError(
+            f"{stored.path}: session_info: {key}: {value!r} is no time in seconds"
+        ) from error
+
+
+def _session(
+    stored: Session,
+    results: list[CheckResult],
+    gathered: provenance.OfSession,
+    sha256: str,
+) -> dict[str, Any]:
+    info = stored.info
+    absent = [key for key in ("hostname", "user", "cmdline", "version") if key not in info]
+    if absent:
+        raise NetproofError(f"{stored.path}: session_info: {absent[0]} is missing")
+    software = gathered.software
+    libraries = {
+        result.environment: result.extras["environment_extras"].get("mpi")
+        for result in results
+        if result.measured
+    }
+    return {
+        "uuid": info["uuid"],
+        "started": _moment(stored, "time_start_unix"),
+        "ended": _moment(stored, "time_end_unix"),
+        "host": info["hostname"],
+        "user": info["user"],
+        "command": info["cmdline"],
+        "cases": len(results),
+        "measured": sum(result.measured is not None for result in results),
+        "labels": stored.labels(),
+        "reframe": info["version"],
+        "netproof": software.netproof if software else None,
+        "slurm": software.slurm if software else None,
+        "mpi": {name: library for name, library in sorted(libraries.items()) if library},
+        "git_revision": software.git_revision if software else None,
+        "git_changed": software.git_changed if software else None,
+        "files": [dataclasses.asdict(file) for file in software.files] if software else [],
+        "differences": list(gathered.differences),
+        "unknown": dict(gathered.unknown),
+        "slurm_nodes": [
+            {
+                "partition": one.partition,
+                "node": node.name,
+                "state": node.state,
+                "reason": node.reason,
+            }
+            for one in gathered.slurm
+            for node in one.nodes
+        ]
+        if gathered.slurm
+        else None,
+        "slurm_unknown": {one.partition: one.why for one in gathered.slurm if not one.nodes}
+        if gathered.slurm
+        else None,
+        "report": str(stored.path.resolve()),
+        "report_sha256": sha256,
+    }
+
+
+def _outcome(result: CheckResult) -> dict[str, Any]:
+    return {
+        "result": result.result,
+        "phase": result.phase,
+        "reason": result.reason,
+        "seconds": result.seconds,
+        "nodes": list(result.nodes),
+        "folder": result.folder,
+    }
+
+
+def _test(number: int, result: CheckResult) -> dict[str, Any]:
+    return {
+        "number": number,
+        "test": result.name,
+        "kind": result.kind,
+        "partition": result.partition,
+        "environment": result.environment,
+        **_outcome(result),
+    }
+
+
+def _repeat(rows: Rows, number: int, measured: MeasuredAgain) -> None:
+    same = {
+        **_key_of(measured.case),
+        "ranks_per_node": measured.case.ranks_per_node,
+        "test_number": number,
+    }
+    rows["repeats"].append(
+        {
+            **same,
+            "jobid": measured.jobid,
+            "nodes": list(measured.nodes),
+            "launches": len(measured.launches),
+            "faults": list(measured.faults),
+            "loads": [_plain(loads) for loads in measured.loads] or None,
+            "made": measured.made,
+            "crashes": _plain(measured.crashes),
+        }
+    )
+    for launch, curve in enumerate(measured.launches, 1):
+        rows["repeat_curves"] += _points({**same, "launch": launch}, curve)
+
+
+def _node(entry: node_differences.NodeInJob) -> dict[str, Any]:
+    return {
+        "partition": entry.partition,
+        "environment": entry.environment,
+        "job": entry.job,
+        "jobid": entry.jobid,
+        **dataclasses.asdict(entry.node),
+    }
+
+
+def _case(rows: Rows, attempts: int, result: CheckResult, left_open: Sequence[str] | None) -> None:
+    case, measured = result.case, result.measured
+    if result.kind != KIND_OF_CASES or result.again is not None:
+        raise NetproofError(f"{case}: is the case of a test of kind {result.kind!r}")
+    if result.contradiction is not None:
+        raise NetproofError(result.contradiction)
+    row = dict.fromkeys(TABLES["cases"].columns) | {
+        **_key_of(case),
+        "ranks_per_node": case.ranks_per_node or None,
+        "check": result.name,
+        "attempts": attempts,
+        **_outcome(result),
+        "failed_job": result.failed_job,
+        "complete": measured is not None,
+    }
+    if measured is not None:
+        try:
+            row |= _measured_columns(measured, result.extras)
+            row["inconclusive"] = None if left_open is None else list(left_open)
+        except (KeyError, TypeError, AttributeError) as error:
+            raise NetproofError(f"{case}: what was measured cannot be read: {error!r}") from error
+        for launch in measured.launches:
+            _launch(rows, case, launch)
+    rows["cases"].append(row)
+
+
+def _measured_columns(measured: Measured, values: Mapping[str, Any]) -> dict[str, Any]:
+    extras, environment = values["partition_extras"], values["environment_extras"]
+    landmarks = dataclasses.asdict(measured.landmarks)
+    return {
+        "jobid": values["jobid"],
+        "seed": values["seed"],
+        "launches": len(measured.launches),
+        "crashes": _plain(measured.crashes),
+        **{name: extras[name] for name in _PARTITION_COLUMNS},
+        "mpi": environment["mpi"],
+        "line_rate_mb_s": measured.line_rate_mb_s,
+        **{name: landmarks[name] for name in LANDMARK_COLUMNS},
+        "intervals": [
+            {"landmark": name, "low": low, "high": high}
+            for name, low, high in measured.landmarks.intervals
+        ],
+        "cpu_costs": _plain(measured.cpu_costs),
+        "partition_extras": json.dumps(extras),
+        "environment_extras": json.dumps(environment),
+    }
+
+
+def _launch(rows: Rows, case: Case, launch: Launch) -> None:
+    """Add a launch of a case, and its curve."""
+    whole = dataclasses.asdict(launch)
+    rows["launches"].append(
+        {
+            **_key_of(case),
+            "launch": launch.number,
+            "position": launch.order,
+            "started": datetime.fromtimestamp(launch.start, UTC).replace(tzinfo=None),
+            "wall_s": launch.wall_s,
+            "ranks_used": whole["ranks"],
+            "extra": launch.further,
+            "paired": whole["peers"] or None,
+            **{name: whole[name] or None for name in ("loads", "paces")},
+            **{name: whole[name] for name in ("twin", "counters", "payload", "exchanged")},
+        }
+    )
+    same = {**_key_of(case), "ranks_per_node": case.ranks_per_node, "launch": launch.number}
+    rows["curves"] += _points(same, launch.curve)
+
+
+def _plain(records: Sequence[Any]) -> list[dict[str, Any]]:
+    return [dataclasses.asdict(one) for one in records]
+
+
+def _points(same: Mapping[str, Any], curve: Curve) -> list[dict[str, Any]]:
+    """Return a row for each size of a curve; ``same``: what all of them have."""
+    columns = {
+        "size_bytes": curve.sizes,
+        "time_us": curve.time_us,
+        "bandwidth_mb_s": curve.bandwidth_mb_s,
+        "time_min_us": curve.time_min_us,
+        "time_avg_us": curve.time_avg_us,
+    }
+    filled = [(None,) * len(curve.sizes) if one is None else one for one in columns.values()]
+    return [
+        {**same, **dict(zip(columns, values, strict=True))} for values in zip(*filled, strict=True)
+    ]
+
+
+def _table(name: str, rows: list[dict[str, Any]], path: Path) -> pa.Table:
+    schema = TABLES[name].schema()
+    arrays = []
+    for field in schema:
+        values = [row[field.name] for row in rows]
+        try:
+            array = pa.array(values, field.type)
+        except (pa.ArrowException, OverflowError, TypeError, ValueError) as error:
+            raise NetproofError(f"{path}: {name}.{field.name}: {error}") from error
+        if array.null_count and not field.nullable:
+            raise NetproofError(f"{path}: {name}.{field.name}: a value is missing")
+        if pa.types.is_floating(field.type) and not all(
+            value is None or math.isfinite(value) for value in values
+        ):
+            raise NetproofError(f"{path}: {name}.{field.name}: a value is not finite")
+        arrays.append(array)
+    return pa.Table.from_arrays(arrays, schema=schema)

@@ -5,6 +5,7 @@ Files of other sessions are not opened. ``connect`` is for all other questions, 
 
 from __future__ import annotations
 
+import dataclasses
 import glob
 import os
 import tempfile
@@ -19,19 +20,20 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from netproof.criteria import READABLE
+from netproof.criteria.score import SCORE
 from netproof.errors import NetproofError
 from netproof.measurement.case import Case
 from netproof.measurement.curve import Curve
+from netproof.measurement.landmark_table import RATES
 from netproof.measurement.launches import median_curve
 from netproof.session import packed, session
-from netproof.session.labels import label_of
 from netproof.session.provenance import OfSession, of_report
-from netproof.session.session import GOOD_RESULTS, PAIRS_KEY, Session
-from netproof.store import checksums, rows
-from netproof.store.checksums import Damaged
-from netproof.store.columns import KEY
-from netproof.store.folder import SESSION, Store, StoredSession
-from netproof.store.tables import PATH_COLUMNS, TABLES
+from netproof.session.session import GOOD_RESULTS, PAIRS_KEY, Session, label_of
+from netproof.site.partition import ScoreBaseline
+from netproof.store import ingest
+from netproof.store.folder import SESSION, Damaged, Store, StoredSession, verify
+from netproof.store.tables import KEY, PATH_COLUMNS, TABLES
 
 MEMORY_LIMIT = "768MB"
 """Memory of DuckDB; what needs more is put on disk while the question runs."""
@@ -76,7 +78,7 @@ def connect(
     types = ", ".join(f"'{column}': VARCHAR" for column in PATH_COLUMNS)
     for table in only:
         for place in places:
-            checksums.verify(Path(place), f"{table}.parquet")
+            verify(Path(place), f"{table}.parquet")
         files = ", ".join(_quoted(f"{place}/{table}.parquet") for place in places)
         answered(
             connection.execute,
@@ -97,7 +99,7 @@ def tables(
     read = {}
     for name in only:
         path, schema = folder / f"{name}.parquet", TABLES[name].schema()
-        checksums.verify(folder, path.name)
+        verify(folder, path.name)
         try:
             found = pq.read_table(path, partitioning=None)
         except (OSError, ValueError, pa.ArrowException) as error:
@@ -152,7 +154,7 @@ def document(store: Store, stored: StoredSession, key: str = "") -> dict[str, An
     damaged.
     """
     folder = store.path(stored)
-    return packed.document(checksums.verify(folder, SESSION), folder / SESSION, key)
+    return packed.document(verify(folder, SESSION), folder / SESSION, key)
 
 
 def load(store: Store, stored: StoredSession, key: str = "") -> Session:
@@ -167,7 +169,7 @@ def load(store: Store, stored: StoredSession, key: str = "") -> Session:
         for result in found.results:
             if result.contradiction:
                 raise NetproofError(f"{folder / SESSION}: {result.contradiction}")
-    except checksums.Damaged:
+    except Damaged:
         raise
     except NetproofError as error:
         raise NetproofError(
@@ -184,7 +186,7 @@ def whole(store: Store, stored: StoredSession) -> Session:
     found = load(store, stored)
     there = tables(store, stored)
     (header,) = there["sessions"].to_pylist()
-    made = rows.tables(found, document(store, stored), header["report_sha256"], {})
+    made = ingest.tables_of(found, document(store, stored), header["report_sha256"], {})
     for name, table in made.items():
         apart = {"inconclusive", "report"} & set(table.column_names)
         if not table.drop_columns(list(apart)).equals(there[name].drop_columns(list(apart))):
@@ -264,7 +266,7 @@ def provenance(store: Store, stored: StoredSession) -> OfSession:
 def cases(store: Store, stored: StoredSession, columns: Sequence[str]) -> list[dict[str, Any]]:
     """Return columns of all cases of a session, a row each; NetproofError for a damaged file."""
     path = store.path(stored) / "cases.parquet"
-    checksums.verify(path.parent, path.name)
+    verify(path.parent, path.name)
     try:
         # A third of what read_table takes, and many sessions are asked one after the other.
         with pq.ParquetFile(path) as file:
@@ -403,3 +405,154 @@ def answered(ask: Callable[..., Any], *arguments: object) -> Any:
 
 def _quoted(text: str) -> str:
     return "'" + text.replace("'", "''") + "'"
+
+
+NIGHTLY = ("latency_us", "peak_mb_s", "asymptotic_mb_s", *RATES)
+"""The landmarks of ``nightly``."""
+
+
+def nightly(
+    store: Store, sessions: Sequence[StoredSession], baseline: ScoreBaseline | None
+) -> pa.Table:
+    """Return what is followed of each session: every case, with a value or without.
+
+    Columns: ``session``, those of the key, ``ranks_per_node``, the landmarks of ``NIGHTLY``;
+    ``mean_us``, the geometric mean over the sizes that a score is over, in µs, and ``mean_sizes``,
+    their count and ends in a list; ``score`` against the ``baseline``, its value
+    without its interval, and ``score_sizes``, those that both have; ``cpu_s_per_gb`` of the node
+    that paid most; ``inconclusive`` as in the table. Null is what a case does not have, and what
+    was not measured. In order of ``sessions``, which are of one system and in order of their names.
+    Raises NetproofError where one is damaged.
+    """
+    given = dataclasses.asdict(baseline) if baseline else _NO_BASELINE
+    with connect(store, sessions, only=["cases", "curves"]) as connection:
+        medians = f"create temp table medians as {_LOG_MEDIANS}"
+        answered(connection.execute, medians, _SCORED | given)
+        return answered(lambda: connection.sql(_NIGHTLY).to_arrow_table())
+
+
+def crashes(store: Store, sessions: Sequence[StoredSession]) -> pa.Table:
+    """Launches that each configuration of each session made, and those of them that crashed.
+
+    Those around flagged sizes are among them, and those next to another configuration's. Columns:
+    ``session``, ``partition``, ``environment``, ``launches``, ``crashed``; a row for each that has
+    a complete case.
+    """
+    key = ", ".join(("session", *KEY))
+    query = f"""
+        with around as (
+            select {key}, made, len(crashes) as crashed from repeats
+            qualify row_number() over (partition by {key} order by test_number desc) = 1
+        ), own as (
+            select session, partition, environment,
+                launches + len(crashes) + coalesce(made, 0) as made,
+                len(crashes) + coalesce(crashed, 0) as crashed
+            from cases left join around using ({key}) where complete
+        ), peers as (
+            select session, partition, peer.environment as environment, len(peer.crashes) as crashed
+            from (select session, partition, unnest(paired) as peer from launches)
+        ), next_to as (
+            select session, partition, environment, 1 + crashed as made, crashed
+            from peers semi join own using (session, partition, environment)
+        )
+        select session, partition, environment,
+            sum(made)::integer as launches, sum(crashed)::integer as crashed
+        from (from own union all from next_to) group by all order by all
+    """
+    with connect(store, sessions, only=["cases", "repeats", "launches"]) as connection:
+        return answered(lambda: connection.sql(query).to_arrow_table())
+
+
+def counted(store: Store, sessions: Sequence[StoredSession]) -> pa.Table:
+    """What the network of each node counted in each session, over the launches of all cases.
+
+    Paired launches in other environments are among them, and those that crashed. Columns:
+    ``session``, ``partition``, ``node``, ``segments`` that TCP sent, ``segments_again`` of them,
+    ``errors``, ``drops`` and ``carrier_changes`` of the interfaces but loopback; null where that of
+    one launch is not known. A row for each node whose counters were recorded.
+    """
+
+    def total(kind: str, *names: str) -> str:
+        """A sum, null where one of the counters is not known."""
+        added = " + ".join(f"coalesce(source.counted['{name}'], 0)" for name in names)
+        absent = " or ".join(f"source.absent['{name}'] is not null" for name in names)
+        of_kind = f"filter (where source.kind = '{kind}' and source.name != 'lo')"
+        return (
+            f"case when bool_or({absent}) {of_kind} then null"
+            f" else sum({added}) {of_kind} end::bigint"
+        )
+
+    query = f"""
+        with peers as (
+            select session, partition, unnest(paired) as peer from launches
+        ), crashed as (
+            select session, partition, unnest(crashes) as crash from cases
+            union all
+            select session, partition, unnest(crashes) as crash from repeats
+            union all
+            select session, partition, unnest(peer.crashes) as crash from peers
+        ), nodes as (
+            select session, partition, unnest(counters.nodes) as node from launches
+            union all
+            select session, partition, unnest(peer.counters.nodes) as node from peers
+            union all
+            select session, partition, unnest(crash.counters.nodes) as node from crashed
+        ),
+        sources as (
+            select session, partition, node.node as node, unnest(node.sources) as source from nodes
+        )
+        select session, partition, node,
+            {total("tcp", "Tcp.OutSegs", "Tcp.RetransSegs")} as segments,
+            {total("tcp", "Tcp.RetransSegs")} as segments_again,
+            {total("interface", "rx_errs", "tx_errs")} as errors,
+            {total("interface", "rx_drop", "tx_drop")} as drops,
+            {total("interface", "carrier_changes")} as carrier_changes
+        from sources group by all order by all
+    """
+    return ask(store, sessions, ["launches", "cases", "repeats"], query)
+
+
+_SCORED = {
+    "least": SCORE.least_size,
+    "shortest": READABLE[0],
+    "longest": READABLE[1],
+}
+"""Sizes and times that count for a score; a case with another time among them has none."""
+
+_NO_BASELINE = {"partition": None, "environment": None}
+
+_MATCHED = ("benchmark", "function", "ranks", "path", "direction")
+
+# Sums in one order, so that the same session always has the same values, to the last digit.
+# Numbers stand for keys of seven columns, which take most of the time to group and to join.
+_LOG_MEDIANS = f"""
+    select session, hash({", ".join(KEY)}) as key, hash({", ".join(_MATCHED)}) as matched,
+        partition = $partition and environment = $environment as of_baseline,
+        size_bytes, ln(median(time_us)) as log_us
+    from curves
+    where size_bytes >= $least
+    group by session, key, matched, of_baseline, size_bytes
+    qualify bool_and(bool_and(time_us between $shortest and $longest))
+        over (partition by session, key)
+"""
+
+_NIGHTLY = f"""
+    with means as (
+        select session, key, exp(avg(log_us order by size_bytes)) as mean_us,
+            [count(*), min(size_bytes), max(size_bytes)] as mean_sizes
+        from medians group by session, key
+    ), scores as (
+        select session, it.key, exp(avg(base.log_us - it.log_us order by size_bytes)) as score,
+            [count(*), min(size_bytes), max(size_bytes)] as score_sizes
+        from medians it join medians base using (session, matched, size_bytes)
+        where base.of_baseline
+        group by session, it.key
+    )
+    select session, {", ".join(KEY)}, ranks_per_node, {", ".join(NIGHTLY)},
+        mean_us, mean_sizes, score, score_sizes,
+        list_max(list_transform(cpu_costs, lambda cost: cost.s_per_gb)) as cpu_s_per_gb,
+        inconclusive
+    from (select *, hash({", ".join(KEY)}) as key from cases)
+        left join means using (session, key) left join scores using (session, key)
+    order by session, {", ".join(KEY)}
+"""

@@ -62,9 +62,10 @@ def alongside(
     where not known. Also returns which parts of the store were not searched, a sentence each.
     Raises NetproofError where the folder is no store, or the session has no uuid or start.
     """
-    from netproof.store import Store, rows
+    from netproof.store import Store
+    from netproof.store import ingest as ingesting
 
-    store, own = Store(asked.store), rows.place(session)
+    store, own = Store(asked.store), ingesting.place(session)
     site = matrix(configuration, own.system, all_functions=True)
     here = {result.case for result in session.results if result.case is not None}
     compared = {group(case) for case in (*expected.cases, *here)}

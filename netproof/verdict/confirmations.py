@@ -111,7 +111,7 @@ def closer_sizes(subject: Subject) -> tuple[tuple[int, ...], ...]:
     element, settings = subject.confirm_settings().element_bytes, subject.settings.refine
     found = []
     for region in criteria.regions(places(subject)):
-        several = [criteria.closer_sizes(place, settings, element) for place in region.places]
+        several = [criteria.closer_sizes(place, settings, element) for place in region]
         found.append(tuple(sorted({size for sizes in several for size in sizes})))
     return tuple(found)
 
@@ -163,12 +163,12 @@ def _near_flag(place: Bend, flag: Finding) -> bool:
 
 def _closer(subject: Subject, region: Region, again: MeasuredAgain | None) -> Finding | None:
     grid, settings = subject.measured.first().curve.sizes, subject.settings
-    strongest = max(region.places, key=lambda place: place.disagreement)
+    strongest = max(region, key=lambda place: place.disagreement)
     looked_for = f"looked for since {strongest.why}"
 
     def unknown(level: Level, why: str, *more: str) -> Finding:
-        span = f"from {region.below} to {region.above} bytes {why}"
-        reason, size = "; ".join((span, looked_for, *more)), region.places[0].size
+        span = f"from {region[0].below} to {region[-1].above} bytes {why}"
+        reason, size = "; ".join((span, looked_for, *more)), region[0].size
         return rule(subject, Finding(REFINEMENT, level, str(subject), reason, size))
 
     not_measured = "it was not measured at closer sizes"

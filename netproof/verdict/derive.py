@@ -141,7 +141,7 @@ FEW_LAUNCHES = 3
 OCTAVE = (-0.5, 1.0)
 """Least tolerance of a size, below and above: sizes move in steps of the measured grid."""
 SHARE_LIMIT = 102.0
-"""Per cent of the line rate above which a bandwidth is an error of measurement (criterion 8)."""
+"""Per cent of the line rate above which a bandwidth is an error of measurement."""
 VALUE_DIGITS = 5
 BOUND_DECIMALS = 4
 WIDEST = 2.0
@@ -360,7 +360,7 @@ def derived(
         here = [several.get(key) for several in results]
         reason = unfit(sessions, here)
         for stored, open_questions in zip(sessions, unsettled, strict=True):
-            if not reason and key in open_questions and (why := open_questions[key].all):
+            if not reason and key in open_questions and (why := open_questions[key][0]):
                 more = f"; and {len(why) - 1} more" if len(why) > 1 else ""
                 reason = f"inconclusive in {stored.path.name}: {why[0]}{more}"
         if reason:

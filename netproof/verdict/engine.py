@@ -35,7 +35,7 @@ from netproof.measurement.disturbance import (
 from netproof.measurement.links import Crossing, Link, RailLinks
 from netproof.measurement.payload import Payload
 from netproof.session.measured import Launch, Measured
-from netproof.session.reference_findings import CRITERION
+from netproof.session.session import REFERENCE as CRITERION
 from netproof.site.partition import ScoreBaseline
 from netproof.verdict import interleaved, limits
 from netproof.verdict.limits import Limits

@@ -9,7 +9,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from netproof import criteria
 from netproof.benchmarks import outputs, registry
 from netproof.criteria import Finding, Level
 from netproof.criteria.interface import CaseCurves
@@ -20,7 +19,8 @@ from netproof.intake import loading
 from netproof.measurement.curve import Curve
 from netproof.measurement.landmarks import Landmarks, landmarks
 from netproof.measurement.launches import median_curve
-from netproof.measurement.transports import Transport, line_rate_mb_s
+from netproof.measurement.links import Link
+from netproof.measurement.transports import Transport
 from netproof.verdict import engine
 from netproof.verdict.exit_status import CANNOT, FAILED, INCONCLUSIVE, PASSED
 
@@ -73,10 +73,6 @@ class CurveVerdict:
     landmarks: Landmarks
     findings: tuple[Finding, ...] = ()
 
-    def __str__(self) -> str:
-        """Return the beginning of its sentences."""
-        return f"{self.configuration} {self.kind}"
-
     @property
     def level(self) -> Level:
         """Level of the worst finding."""
@@ -109,15 +105,7 @@ class FilesVerdict:
         return PASSED
 
 
-@dataclass(frozen=True)
-class NodeLink:
-    """Link of a node to the switch: the most payload in MB/s, and the transport of MPI."""
-
-    line_rate_mb_s: float
-    transport: Transport
-
-
-def link(rate: str, mtu: int | None, transport: Transport) -> NodeLink:
+def link(rate: str, mtu: int | None, transport: Transport) -> Link:
     """Return the link of a rate such as ``100G`` or ``40000M``.
 
     ``mtu``: None takes the usual one of the transport. Raises NetproofError for another form of
@@ -130,10 +118,12 @@ def link(rate: str, mtu: int | None, transport: Transport) -> NodeLink:
         raise NetproofError(f"--link {rate}: give a rate in bit/s with its unit, {example}")
     mbit_s = float(found[1]) * (1 if found[2].upper() == "M" else 1000)
     bytes_ = transport.usual_mtu if mtu is None else mtu
+    of_nodes = Link(mbit_s, bytes_, transport)
     try:
-        return NodeLink(line_rate_mb_s(mbit_s, bytes_, transport), transport)
+        of_nodes.line_rate_mb_s()
     except NetproofError as error:
         raise NetproofError(f"--mtu {mtu}: {error}") from error
+    return of_nodes
 
 
 class Pattern:
@@ -216,7 +206,7 @@ def judge(
     *,
     named: Pattern | NameList | None = None,
     bidirectional: bool = False,
-    link: NodeLink | None = None,
+    link: Link | None = None,
     baseline: str | None = None,
     settings: Settings | None = None,
 ) -> FilesVerdict:
@@ -266,51 +256,72 @@ def judge(
                     " part of them"
                 ] = None
             found.setdefault((configuration, kind), []).append((str(path), curve, one.at_least))
-    curves = []
+    curves: dict[str, CurveVerdict] = {}
+    cases: list[CaseCurves] = []
     for (configuration, kind), several in found.items():
         try:
-            curves.append(_judged(configuration, kind, several, link, settings))
+            case = _case(configuration, kind, several, link, settings)
         except NetproofError as error:
             files = ", ".join(file for file, *_ in several)
             faults.append(f"{configuration} {kind} ({files}): {error}")
+            continue
+        cases.append(case)
+        curves[case.where] = CurveVerdict(
+            configuration,
+            kind,
+            tuple(file for file, *_ in several),
+            case.launches,
+            case.curve,
+            case.landmarks,
+            tuple(_advised(one, link) for one in engine.findings_of(case, settings)),
+        )
     if named is not None:
-        curves = _compared(curves, baseline, settings)
-    known = {one.configuration for one in curves}
+        base = {case.where for case in cases if case.name == baseline}
+        for finding in engine.compare(cases, base, scored=baseline is not None):
+            one = curves[finding.where]
+            # One alone is compared with none.
+            if finding.before is None:
+                against = baseline if finding.criterion in RELATIVE else finding.against
+                more = replace(finding, against=against)
+                curves[finding.where] = replace(one, findings=(*one.findings, more))
+    known = {one.configuration for one in curves.values()}
     if baseline is not None and baseline not in known:
         there = ", ".join(sorted(known)) or "none"
         faults.append(f"--baseline {baseline}: no configuration has that name; there are: {there}")
-    return FilesVerdict(tuple(curves), tuple(faults), tuple(notes))
+    return FilesVerdict(tuple(curves.values()), tuple(faults), tuple(notes))
 
 
-def _judged(
+def _case(
     configuration: str,
     kind: CurveKind,
     several: Sequence[tuple[str, Curve, tuple[int, ...]]],
-    link: NodeLink | None,
+    link: Link | None,
     settings: Settings,
-) -> CurveVerdict:
+) -> CaseCurves:
+    """Return what criteria may use of curves in files: no counters, nodes or references.
+
+    ``several``: the file of each launch, its curve, and the sizes whose rate it prints as 0.
+    """
     launches = tuple(curve for _, curve, _ in several)
-    curve = median_curve(launches)
-    line_rate = _line_rate_mb_s(kind, link)
-    marks = landmarks(curve, line_rate, launches=launches if len(launches) > 1 else ())
-    one = CurveVerdict(
-        configuration, kind, tuple(file for file, *_ in several), launches, curve, marks
+    curve, line_rate = median_curve(launches), None
+    # With more ranks it is not known which messages crossed the link.
+    if link is not None and kind.ranks == 2 and kind.groups == 1:
+        line_rate = registry.link_factor(kind.benchmark, kind.function) * link.line_rate_mb_s()
+    return CaseCurves(
+        f"{configuration} {kind}",
+        curve,
+        curve,
+        launches,
+        landmarks(curve, line_rate, launches=launches if len(launches) > 1 else ()),
+        line_rate if curve.bandwidth_mb_s is not None else None,
+        at_least=tuple((launch, size) for _, launch, sizes in several for size in sizes),
+        settings=settings,
+        name=configuration,
+        function=(kind,),
     )
-    findings = [*engine.findings_of(_case(one, link), settings)]
-    # The worst finding on each size whose rate is 0 in a launch.
-    rounded = sorted(
-        (
-            criteria.rounded_to_zero(launch, size, where=str(one))
-            for _, launch, sizes in several
-            for size in sizes
-        ),
-        key=lambda found: found.level is Level.FAIL,
-    )
-    findings += {finding.size: finding for finding in rounded}.values()
-    return replace(one, findings=tuple(_advised(finding, link) for finding in findings))
 
 
-def _advised(finding: Finding, link: NodeLink | None) -> Finding:
+def _advised(finding: Finding, link: Link | None) -> Finding:
     """Mark a flag that a run would have measured again, and a share that is above TCP's."""
     flagged, more = finding.level in (Level.WARN, Level.FAIL), ""
     if flagged and finding.criterion in CONFIRMED_BY_MEASURING:
@@ -327,45 +338,3 @@ def _advised(finding: Finding, link: NodeLink | None) -> Finding:
         others = " or ".join(one for one in Transport if one is not Transport.TCP)
         more += f"; for MPI over RDMA say --transport {others}"
     return replace(finding, reason=finding.reason + more)
-
-
-def _compared(
-    curves: Sequence[CurveVerdict], baseline: str | None, settings: Settings
-) -> list[CurveVerdict]:
-    """Return the curves with the findings from comparing configurations of a kind."""
-    by_kind: dict[CurveKind, list[CurveVerdict]] = {}
-    for one in curves:
-        by_kind.setdefault(one.kind, []).append(one)
-    more: dict[str, list[Finding]] = {}
-    for members in by_kind.values():
-        base = {str(one) for one in members if one.configuration == baseline}
-        cases = [_case(one, None, settings) for one in members]
-        for finding in engine.compare(cases, base, scored=bool(base)):
-            # One alone is compared with none.
-            if finding.before is None:
-                against = baseline if finding.criterion in RELATIVE else finding.against
-                more.setdefault(finding.where, []).append(replace(finding, against=against))
-    return [replace(one, findings=(*one.findings, *more.get(str(one), ()))) for one in curves]
-
-
-def _case(one: CurveVerdict, link: NodeLink | None, settings: Settings | None = None) -> CaseCurves:
-    """Return what criteria may use of curves in files: no counters, nodes or references."""
-    rate = _line_rate_mb_s(one.kind, link) if one.curve.bandwidth_mb_s is not None else None
-    return CaseCurves(
-        str(one),
-        one.curve,
-        one.curve,
-        one.launches,
-        one.landmarks,
-        rate,
-        settings=settings,
-        name=one.configuration,
-        function=(one.kind,),
-    )
-
-
-def _line_rate_mb_s(kind: CurveKind, link: NodeLink | None) -> float | None:
-    # With more ranks it is not known which messages crossed the link.
-    if link is None or kind.ranks != 2 or kind.groups != 1:
-        return None
-    return registry.link_factor(kind.benchmark, kind.function) * link.line_rate_mb_s

@@ -5,7 +5,6 @@ from __future__ import annotations
 import dataclasses
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 
 from netproof.benchmarks import registry
 from netproof.criteria import Finding, Level
@@ -426,36 +425,12 @@ def _first(names: Sequence[str]) -> str:
     return f"{'; '.join(names[:3])}{' and others' if len(names) > 3 else ''}"
 
 
-@dataclass(frozen=True)
-class Unsettled:
-    """Open questions of a measured case: it makes no reference, no baseline and no change.
+def unsettled_of(session: Session) -> dict[tuple, tuple[tuple[str, ...], bool]]:
+    """Return the open questions of each measured case of a session, by its key, a sentence each.
 
-    ``inconclusive``: a sentence each, without the case; ``disturbed``: what else the nodes did in
-    launches that had to count; ``failed``: whether a part failed all the same.
-    """
-
-    inconclusive: tuple[str, ...]
-    disturbed: tuple[str, ...]
-    failed: bool
-
-    @property
-    def all(self) -> tuple[str, ...]:
-        """All open questions, a sentence each; empty where the case is settled."""
-        if not self.disturbed:
-            return self.inconclusive
-        return (*self.inconclusive, f"the machine was disturbed: {'; '.join(self.disturbed)}")
-
-    @property
-    def why_no_value(self) -> tuple[str, ...]:
-        """Why its figures are not usable; empty where they are, as after a failure."""
-        return self.all if self.disturbed or not self.failed else ()
-
-
-def unsettled_of(session: Session) -> dict[tuple, Unsettled]:
-    """Return the open questions of each measured case of a session, by its key.
-
-    The session is judged by itself, with its own site's settings. Raises NetproofError where these
-    cannot be used.
+    With any, a case makes no reference, no baseline and no change. Also whether its figures are
+    usable, as after a failure of undisturbed launches. The session is judged by itself, with its
+    own site's settings. Raises NetproofError where these cannot be used.
     """
     ran = {key: one for key, one in _last_results(session).items() if one.measured}
     subjects = {key: _own_subject(session, result) for key, result in ran.items()}
@@ -465,11 +440,11 @@ def unsettled_of(session: Session) -> dict[tuple, Unsettled]:
     found = {}
     for key, result in ran.items():
         one = _judged(result.case, result, None, None, (*along[key], *across.get(key, ())), None)
-        found[key] = Unsettled(
-            tuple(it.reason for it in one.findings if it.level is Level.INCONCLUSIVE),
-            subjects[key].disturbances,
-            one.failed,
-        )
+        questions = [it.reason for it in one.findings if it.level is Level.INCONCLUSIVE]
+        noise = subjects[key].disturbances
+        if noise:
+            questions.append(f"the machine was disturbed: {'; '.join(noise)}")
+        found[key] = tuple(questions), not questions or (one.failed and not noise)
     return found
 
 

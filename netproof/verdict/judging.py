@@ -239,7 +239,7 @@ def _why_unsettled(read: session.Session) -> dict[tuple, tuple[str, ...]]:
     A session may have settings of another netproof: its figures are stored all the same.
     """
     try:
-        return {key: one.why_no_value for key, one in unsettled_of(read).items()}
+        return {key: () if usable else why for key, (why, usable) in unsettled_of(read).items()}
     except NetproofError:
         return {}
 
@@ -257,14 +257,15 @@ def _stored_verdict(
         return stored.on_session(read, *Store.holding(read.path)), ""
     if store is None:
         return None, ""
-    from netproof.store import Store, rows
+    from netproof.store import Store
+    from netproof.store import ingest as ingesting
     from netproof.store.folder import MARKER
     from netproof.store.ingest import report_sha256
 
     if not os.path.exists(store / MARKER):
         return None, ""
     try:
-        place = rows.place(read)
+        place = ingesting.place(read)
     except NetproofError:
         # No store has such a session.
         return None, ""

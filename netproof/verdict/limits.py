@@ -15,7 +15,7 @@ from netproof.measurement.landmark_table import LANDMARKS, RATES
 from netproof.measurement.landmarks import ASYMPTOTIC
 from netproof.measurement.readings import LATENCY_BELOW, readings
 from netproof.session.measured import Measured
-from netproof.session.reference_findings import CRITERION
+from netproof.session.session import REFERENCE as CRITERION
 from netproof.verdict.references import XFAIL, NotThere
 
 TIME_AT = "time_us_"

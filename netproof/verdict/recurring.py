@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from netproof.criteria import Finding, Level
+from netproof.criteria.registry import BY_FINDING
 from netproof.errors import NetproofError
 from netproof.measurement.case import Case
 from netproof.session import session
@@ -29,8 +30,6 @@ LEAST = 3
 """Fewest sessions that make a warning recurring."""
 NEAR = 2.0
 """Sizes within this factor are the same: a finding can move by a step of the grid."""
-OF_PEAKS = ("MPI loss at the peak",)
-"""Criteria on peaks, at any size: on a curve's plateau the size of the peak is random."""
 
 
 @dataclass(frozen=True)
@@ -160,7 +159,8 @@ def _warnings(session: Session, matrix: Matrix, keys: set[tuple], needed: set[tu
 def _same(mine: Finding, its: Finding) -> bool:
     if mine.criterion != its.criterion:
         return False
-    if mine.criterion in OF_PEAKS:
+    of = BY_FINDING.get(mine.criterion)
+    if of is not None and mine.criterion in of.of_peaks:
         return True
     if mine.size is None or its.size is None:
         return mine.size == its.size

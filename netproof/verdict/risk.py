@@ -17,6 +17,7 @@ from statistics import median
 import numpy as np
 import scipy
 
+from netproof.criteria import ConfirmSettings
 from netproof.errors import NetproofError
 from netproof.measurement import interval
 from netproof.measurement.case import Case
@@ -33,6 +34,9 @@ from netproof.verdict.references import XFAIL, NotThere, ReferenceFile
 
 RISK = 0.05
 """Largest risk of each of the two."""
+
+CONFIRM = ConfirmSettings()
+"""How launches are added where a site says nothing."""
 
 MOST_SESSIONS = 1000
 """Most sessions of a plan."""
@@ -78,23 +82,12 @@ def scatter(sessions: Sequence[Sequence[float]]) -> Scatter:
     return Scatter(within, math.sqrt(max(between, 0.0)), len(sessions), launches)
 
 
-@dataclass(frozen=True)
-class Rule:
-    """Rule for launches of a session: so many first, and up to ``most`` until it is decided.
-
-    ``least``: fewest further launches once the first ones do not pass.
-    """
-
-    launches: int = 3
-    least: int = 3
-    most: int = 12
-
-
 def outcomes(
     ratio: float,
     bound: float,
     scattering: Scatter,
-    rule: Rule = Rule(),
+    first: int = 3,
+    confirm: ConfirmSettings = CONFIRM,
     *,
     tries: int = 1000,
     seed: int = 0,
@@ -105,23 +98,26 @@ def outcomes(
 
     ``bound``: over the agreed value, below 1 where larger is better, above 1 where smaller is. By
     the verdict's rule the interval of the median over the launches has to lie on one side of the
-    bound, and launches are added until it does.
+    bound. If the ``first`` ones do not pass, launches are added until it does, or as many are made
+    as ``confirm`` allows.
     """
     random = np.random.default_rng(seed)
     counts = dict.fromkeys(Side, 0)
     ends = (bound, math.inf) if bound < 1 else (0.0, bound)
     for _ in range(tries):
         level = math.log(ratio) + scattering.between * random.standard_normal()
-        values = np.exp(level + scattering.within * random.standard_normal(rule.most)).tolist()
-        counts[_decided(values, ends, rule)] += 1
+        noise = scattering.within * random.standard_normal(confirm.most_launches)
+        counts[_decided(np.exp(level + noise).tolist(), ends, first, confirm)] += 1
     return {side: count / tries for side, count in counts.items()}
 
 
-def _decided(values: Sequence[float], ends: tuple[float, float], rule: Rule) -> Side:
-    side = _side(values[: rule.launches], ends)
+def _decided(
+    values: Sequence[float], ends: tuple[float, float], first: int, confirm: ConfirmSettings
+) -> Side:
+    side = _side(values[:first], ends)
     if side is Side.WITHIN:
         return side
-    for count in range(rule.launches + rule.least, rule.most + 1):
+    for count in range(first + confirm.launches, confirm.most_launches + 1):
         side = _side(values[:count], ends)
         if side is not Side.ASTRIDE:
             return side
@@ -163,7 +159,8 @@ def characteristic(
     bound: float,
     scattering: Scatter,
     margins: Sequence[float],
-    rule: Rule = Rule(),
+    first: int = 3,
+    confirm: ConfirmSettings = CONFIRM,
     *,
     tries: int = 1000,
     seed: int = 0,
@@ -174,7 +171,7 @@ def characteristic(
     """
     ratios = [1.0, *(1 - margin if bound < 1 else 1 / (1 - margin) for margin in margins)]
     shares = [
-        outcomes(ratio, bound, scattering, rule, tries=tries, seed=seed + place)
+        outcomes(ratio, bound, scattering, first, confirm, tries=tries, seed=seed + place)
         for place, ratio in enumerate(ratios)
     ]
     return OperatingCurve(bound, tuple(ratios), tuple(shares))
@@ -285,11 +282,7 @@ def risks_of_sessions(
             entries = {}
         extras = Partition.model_validate(first.extras["partition_extras"])
         confirm = extras.settings().confirm
-        rule = Rule(
-            min(len(one.first().launches) for one in measured),
-            confirm.launches,
-            confirm.most_launches,
-        )
+        fewest = min(len(one.first().launches) for one in measured)
         for name, one in LANDMARKS.items():
             if one.better is Better.NEITHER or name == "twin_mb_s":
                 continue
@@ -299,7 +292,7 @@ def risks_of_sessions(
             limits = entries.get(name)
             if limits is not None and limits[0] == XFAIL:
                 continue
-            found.append(_risk(first.case, name, values, limits, rule, margin, tries))
+            found.append(_risk(first.case, name, values, limits, fewest, confirm, margin, tries))
     return found, without
 
 
@@ -308,7 +301,8 @@ def _risk(
     variable: str,
     values: Sequence[Sequence[float]],
     entry: Sequence | None,
-    rule: Rule,
+    first: int,
+    confirm: ConfirmSettings,
     margin: float,
     tries: int,
 ) -> ReferenceRisk:
@@ -322,9 +316,9 @@ def _risk(
         bound = (limits.low if larger else limits.high) / agreed
         if 0 < bound < 1 if larger else 1 < bound < float("inf"):
             margins = sorted({*MARGINS, margin})
-            curve = characteristic(bound, scattering, margins, rule, tries=tries)
+            curve = characteristic(bound, scattering, margins, first, confirm, tries=tries)
     try:
-        made, why = plan(scattering, margin, launches=rule.launches, larger=larger), ""
+        made, why = plan(scattering, margin, launches=first, larger=larger), ""
     except NetproofError as error:
         made, why = None, str(error)
     return ReferenceRisk(case, variable, landmark.unit, agreed, scattering, curve, made, why)

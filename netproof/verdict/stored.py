@@ -412,13 +412,13 @@ def read(store: Store, stored: StoredSession) -> StoredVerdict | None:
     Raise NetproofError, which names the file, where it is damaged, of another format, or on
     another session.
     """
-    from netproof.store import checksums
+    from netproof.store import folder as store_folder
     from netproof.store.folder import VERDICT
     from netproof.store.ingest import report_sha256
 
     if not store.has_verdict(stored):
         return None
-    content = checksums.verify(store.path(stored), VERDICT)
+    content = store_folder.verify(store.path(stored), VERDICT)
     with _naming(store, stored):
         head, *cases = packed.unpacked(content, VERDICT, MOST_BYTES)
         if not isinstance(head, dict) or type(head.get("format")) is not int:
@@ -464,8 +464,7 @@ def insist_on_session(verdict: Verdict, session: Session, place: Path) -> None:
 @contextmanager
 def _naming(store: Store, stored: StoredSession) -> Iterator[None]:
     """Let errors name the file of a stored verdict."""
-    from netproof.store.checksums import Damaged
-    from netproof.store.folder import VERDICT
+    from netproof.store.folder import VERDICT, Damaged
 
     try:
         yield

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
@@ -180,32 +180,24 @@ class Alongside:
     left_out: tuple[StoredResult, ...]
     not_found: tuple[Case, ...]
 
-    def together(self) -> tuple[Together, ...]:
-        """Return its cases in groups, first those that are compared with."""
-        found: dict[tuple, list[StoredResult]] = {}
+    def together(self) -> Iterator[tuple[str, tuple[StoredResult, ...], bool]]:
+        """Yield its cases in groups, in words, and whether they were left out; those last.
+
+        A group is of one configuration, session and set of marks.
+        """
         for several, left_out in ((self.cases, False), (self.left_out, True)):
+            found: dict[tuple, list[StoredResult]] = {}
             for one in several:
-                case = one.case
-                key = (left_out, case.partition, case.environment, one.session, one.marks)
+                key = (one.case.partition, one.case.environment, one.session, one.marks)
                 found.setdefault(key, []).append(one)
-        return tuple(Together(tuple(cases), key[0]) for key, cases in found.items())
-
-
-@dataclass(frozen=True)
-class Together:
-    """Cases of one configuration, session and set of marks, and whether they were left out."""
-
-    cases: tuple[StoredResult, ...]
-    left_out: bool
-
-    def __str__(self) -> str:
-        """Return the configuration, date, session and marks in words."""
-        one, count = self.cases[0], len(self.cases)
-        marked = f"; {'; '.join(one.marks)}" if one.marks else ""
-        return (
-            f"{one.case.partition} {one.case.environment}, of {one.date} ({one.age}):"
-            f" {count} {'case' if count == 1 else 'cases'} of session {one.session}{marked}"
-        )
+            for (partition, environment, session, marks), cases in found.items():
+                count = "1 case" if len(cases) == 1 else f"{len(cases)} cases"
+                marked = f"; {'; '.join(marks)}" if marks else ""
+                words = (
+                    f"{partition} {environment}, of {cases[0].date} ({cases[0].age}): {count} of"
+                    f" session {session}{marked}"
+                )
+                yield words, tuple(cases), left_out
 
 
 @dataclass(frozen=True)

@@ -10,8 +10,7 @@ from netproof.measurement.case import Case
 from netproof.session import left, session
 from netproof.session.left import Left
 from netproof.site import site
-from netproof.site.jobs import PlannedJob, job_of
-from netproof.site.matrix import matrix
+from netproof.site.matrix import PlannedJob, job_of, matrix
 from netproof.verdict.judge import judge
 
 # Each test runs ReFrame as a whole.

@@ -6,7 +6,7 @@ import pytest
 
 from ci.store_benchmark import nights, ways
 from netproof.store import Store, questions
-from netproof.store.columns import KEY
+from netproof.store.tables import KEY
 
 pytestmark = pytest.mark.slow
 

@@ -17,7 +17,7 @@ from made_site import SMALL
 
 from netproof.measurement import disturbance
 from netproof.measurement.disturbance import NodeLoad
-from netproof.session import job_files, job_scripts, plan, session, step_words
+from netproof.session import job_files, job_scripts, plan, session, step_output
 from netproof.site import site
 from netproof.site.partition import Partition
 
@@ -420,7 +420,7 @@ def loads_of_a_launch(run, folder: Path, gige: Partition) -> tuple[NodeLoad, ...
     errors = folder / "tcp-between-oneway.1.err"
     text = errors.read_text()
     assert sorted(disturbance.scheduled(errors, text)) == [0, 1]
-    loads = disturbance.loads(errors, text, step_words.cpu_by_node(text))
+    loads = disturbance.loads(errors, text, step_output.cpu_by_node(text))
     assert len(loads) == 2
     assert len({load.machine for load in loads}) == 1
     assert disturbance.unknown(loads) == ()

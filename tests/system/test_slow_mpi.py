@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from ci.campaigns.slow_mpi import compiled, slower
-from netproof.benchmarks import netpipe_reading
+from netproof.benchmarks import netpipe
 
 ROOT = Path(__file__).resolve().parents[2]
 LIBRARIES = {"mpich": ROOT / ".opt" / "mpich", "intelmpi": ROOT / ".opt" / "intelmpi"}
@@ -46,7 +46,7 @@ def one_way_us(prefix: Path, place: Path, variables: dict[str, str]) -> dict[int
     out = place / "np.out"
     said = started(prefix, place, variables, "NPmpi", "-u", "4096", "-n", "3", "-o", str(out))
     assert "ended with 0" in said, said
-    read = netpipe_reading.read_file(out.read_text(), str(out), bidirectional=False)
+    read = netpipe.read_file(out.read_text(), str(out), bidirectional=False)
     return {point.size: point.time_us for point in read.points}
 
 

@@ -37,7 +37,7 @@ def page(report: Report, against: Against) -> str:
         comparisons=list(map(sides.view, against.comparisons)),
         alone=against.alone,
         borrowed=alongside is not None,
-        marked=[str(one) for one in together if one.cases[0].marks and not one.left_out],
+        marked=[words for words, cases, left_out in together if cases[0].marks and not left_out],
         environments=list(dict.fromkeys(one.case.environment for one in functions)),
         breakdown=breakdown,
         links=report.links,

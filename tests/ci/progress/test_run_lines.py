@@ -7,7 +7,7 @@ from recorded_runs import RECORDED, recorded
 
 from ci.progress.course import Course
 from ci.progress.lines import Line, parse
-from netproof.site.jobs import PlannedJob
+from netproof.site.matrix import PlannedJob
 
 
 class TestLines:

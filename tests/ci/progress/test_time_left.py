@@ -7,7 +7,7 @@ from recorded_runs import RECORDED, recorded, timed
 
 from ci.progress.course import Course, clock
 from ci.progress.lines import Line, parse
-from netproof.site.jobs import PlannedJob
+from netproof.site.matrix import PlannedJob
 
 
 def course_of(seconds=None, domains=None) -> Course:

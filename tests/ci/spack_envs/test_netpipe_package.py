@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from netproof.benchmarks import netpipe_reading
+from netproof.benchmarks import netpipe
 
 ROOT = Path(__file__).resolve().parents[3]
 PACKAGE = ROOT / "spack-envs/repo/spack_repo/netproof/packages/netpipe/package.py"
@@ -181,7 +181,7 @@ def test_without_mpi_it_is_the_one_over_tcp(install):
 def test_its_smoke_test_measures_over_loopback(installed):
     installed.test_loopback()
     sizes = [int(line.split()[0]) for line in Path("np.out").read_text().splitlines()]
-    assert sizes == list(netpipe_reading.sizes(1, 64, 3))
+    assert sizes == list(netpipe.sizes(1, 64, 3))
 
 
 @pytest.mark.slow

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from netproof.benchmarks import netpipe_reading
+from netproof.benchmarks import netpipe
 from netproof.benchmarks.imb import BENCHMARK as IMB
 from netproof.benchmarks.message_sizes import ListedSizes, MessageSizes
 from netproof.benchmarks.netpipe import BENCHMARK as NETPIPE
@@ -21,7 +21,7 @@ TCP = Case("s", "p", "e", "netpipe", "tcp", 2, 1, "between", "oneway")
 def test_without_a_word_of_the_site_sizes_double():
     assert IMB.function("Bcast").sizes(2, 16) == (1, 2, 4, 8, 16)
     assert IMB.function("Bcast").sizes(2, 16, IMB.sizes()) == (1, 2, 4, 8, 16)
-    assert NETPIPE.asked(TCP, 64) == netpipe_reading.sizes(1, 64, 0)
+    assert NETPIPE.asked(TCP, 64) == netpipe.sizes(1, 64, 0)
 
 
 def test_sizes_between_powers_of_two_are_evenly_spaced_in_their_logarithms():
@@ -66,7 +66,7 @@ def test_the_grid_is_always_there_and_sizes_increase(per_octave, also, least, ex
 @pytest.mark.parametrize("perturbation", [1, 3])
 def test_netpipe_is_asked_for_what_lies_around_its_sizes(perturbation):
     asked = NETPIPE.asked(TCP, 65536, PerturbedSizes(perturbation=perturbation))
-    assert asked == netpipe_reading.sizes(1, 65536, perturbation)
+    assert asked == netpipe.sizes(1, 65536, perturbation)
     assert {3072 - perturbation, 3072, 3072 + perturbation} <= set(asked)
 
 

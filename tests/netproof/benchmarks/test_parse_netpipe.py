@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from netproof.benchmarks import netpipe_reading, outputs
+from netproof.benchmarks import netpipe, outputs
 from netproof.errors import NetproofError, ParseError
 
 DATA = Path(__file__).parents[2] / "data" / "netpipe" / "3.7.2"
@@ -14,8 +14,8 @@ DATA = Path(__file__).parents[2] / "data" / "netpipe" / "3.7.2"
 FIVE = DATA.parent / "5.x"
 
 
-def recorded(name: str, *, bidirectional: bool = False) -> netpipe_reading.NetpipeOutput:
-    read = netpipe_reading.read_file if name.endswith(".out") else netpipe_reading.read_print
+def recorded(name: str, *, bidirectional: bool = False) -> netpipe.NetpipeOutput:
+    read = netpipe.read_file if name.endswith(".out") else netpipe.read_print
     return read((DATA / name).read_text(), name, bidirectional=bidirectional)
 
 
@@ -32,10 +32,10 @@ def test_file_and_print_of_one_run_agree(name: str) -> None:
 
 
 def test_bandwidth_is_of_a_million_bytes_and_not_the_printed_mebibits() -> None:
-    point = recorded("openmpi.out").points[-1]
+    rate = recorded("openmpi.out").curve().bandwidth_mb_s[-1]
     size, mebibits, seconds = columns("openmpi.out")[-1]
-    assert point.bandwidth_mb_s == pytest.approx(int(size) / float(seconds) / 1e6)
-    assert point.bandwidth_mb_s == pytest.approx(float(mebibits) * 2**20 / 8 / 1e6, rel=1e-4)
+    assert rate == pytest.approx(int(size) / float(seconds) / 1e6)
+    assert rate == pytest.approx(float(mebibits) * 2**20 / 8 / 1e6, rel=1e-4)
     assert recorded("openmpi.out").both_ways_mb_s is None
 
 
@@ -50,9 +50,9 @@ class TestBothWays:
         assert of_file.curve() == recorded(f"{name}.stderr", bidirectional=True).curve()
         assert of_file.both_ways_mb_s is not None
         size, mebibits, _ = columns(f"{name}.out")[-1]
-        point = of_file.points[-1]
-        assert point.size * 2 == int(size)
-        assert of_file.both_ways_mb_s[-1] == 2 * point.bandwidth_mb_s
+        curve = of_file.curve()
+        assert curve.sizes[-1] * 2 == int(size)
+        assert of_file.both_ways_mb_s[-1] == 2 * curve.bandwidth_mb_s[-1]
         assert of_file.both_ways_mb_s[-1] == pytest.approx(float(mebibits) * 2**20 / 8e6, rel=1e-3)
 
     def test_a_one_way_file_is_not_read_as_both_ways(self) -> None:
@@ -71,15 +71,15 @@ class TestBothWays:
             DATA / "tcp-both-ways.stderr"
         ).read_text()
         with pytest.raises(ParseError, match="is a bidirectional run, read as one way"):
-            netpipe_reading.read_print(both, "both.txt", bidirectional=False)
+            netpipe.read_print(both, "both.txt", bidirectional=False)
         assert (
-            netpipe_reading.read_print(both, "both.txt", bidirectional=True).curve()
+            netpipe.read_print(both, "both.txt", bidirectional=True).curve()
             == recorded("tcp-both-ways.out", bidirectional=True).curve()
         )
 
     def test_a_run_that_hung_is_short_of_the_sizes_asked_for(self) -> None:
         there = recorded("openmpi-both-ways-hung.out", bidirectional=True).curve().sizes
-        asked = netpipe_reading.sizes(1, 2**20, 0)
+        asked = netpipe.sizes(1, 2**20, 0)
         assert there == asked[: len(there)]
         assert len(there) < len(asked)
 
@@ -98,19 +98,19 @@ class TestSizes:
     def test_the_sizes_are_those_that_netpipe_visits(
         self, name: str, lower: int, upper: int, perturbation: int
     ) -> None:
-        asked = netpipe_reading.sizes(lower, upper, perturbation)
+        asked = netpipe.sizes(lower, upper, perturbation)
         assert recorded(f"{name}.out").curve().sizes == asked
 
     def test_both_ways_visits_the_same_sizes_of_a_message(self) -> None:
         there = recorded("openmpi-both-ways.out", bidirectional=True).curve().sizes
-        assert there == netpipe_reading.sizes(1, 2**20, 0)
+        assert there == netpipe.sizes(1, 2**20, 0)
 
     def test_tcp_both_ways_stops_at_its_socket_buffers(self) -> None:
         there = recorded("tcp-both-ways.out", bidirectional=True).curve().sizes
-        assert there == netpipe_reading.sizes(1, 147456, 0)
+        assert there == netpipe.sizes(1, 147456, 0)
 
     def test_perturbed_sizes_go_past_the_upper_end(self) -> None:
-        assert netpipe_reading.sizes(1, 64, 3)[-3:] == (61, 64, 67)
+        assert netpipe.sizes(1, 64, 3)[-3:] == (61, 64, 67)
 
     @pytest.mark.parametrize(
         ("name", "lower", "upper", "perturbation"),
@@ -120,25 +120,25 @@ class TestSizes:
         self, name: str, lower: int, upper: int, perturbation: int
     ) -> None:
         with pytest.raises(NetproofError, match="start at a power of two"):
-            netpipe_reading.sizes(lower, upper, perturbation)
+            netpipe.sizes(lower, upper, perturbation)
         with pytest.raises(ParseError, match="sizes must increase"):
             recorded(f"{name}.out")
 
     @pytest.mark.parametrize("asked", [(0, 64, 0), (64, 1, 0), (1, 64, -1)])
     def test_sizes_that_netpipe_refuses_are_refused(self, asked: tuple[int, int, int]) -> None:
         with pytest.raises(NetproofError, match="give 1 <= lower <= upper"):
-            netpipe_reading.sizes(*asked)
+            netpipe.sizes(*asked)
 
 
 class TestPrint:
     def test_both_streams_in_one_file_are_read(self) -> None:
-        assert recorded("openmpi.together").curve().sizes == netpipe_reading.sizes(1, 64, 3)
+        assert recorded("openmpi.together").curve().sizes == netpipe.sizes(1, 64, 3)
 
     def test_a_killed_run_is_an_error_at_its_last_line(self) -> None:
         text = (DATA / "stopped.stderr").read_text()
         for found in (text, text + "\n"):
             with pytest.raises(ParseError, match="cut short") as caught:
-                netpipe_reading.read_print(found, "stopped.stderr", bidirectional=False)
+                netpipe.read_print(found, "stopped.stderr", bidirectional=False)
             assert caught.value.line == text.count("\n") + 1
 
     def test_an_integrity_check_is_no_measurement(self) -> None:
@@ -149,17 +149,15 @@ class TestPrint:
 
     def test_a_run_without_a_size_is_an_error(self) -> None:
         with pytest.raises(ParseError, match="the run ends before its first size"):
-            netpipe_reading.read_print(
-                "Now starting the main loop\n", "none.txt", bidirectional=False
-            )
+            netpipe.read_print("Now starting the main loop\n", "none.txt", bidirectional=False)
         with pytest.raises(ParseError, match="cut short: NetPIPE's main loop is missing"):
-            netpipe_reading.read_print("0: node1\n", "none.txt", bidirectional=False)
+            netpipe.read_print("0: node1\n", "none.txt", bidirectional=False)
 
     def test_a_lost_row_is_an_error(self) -> None:
         lines = (DATA / "tcp.stderr").read_text().split("\n")
         del lines[10]
         with pytest.raises(ParseError, match=r"is no row 7 as NetPIPE 3\.7\.2 prints it") as caught:
-            netpipe_reading.read_print("\n".join(lines), "lost.txt", bidirectional=False)
+            netpipe.read_print("\n".join(lines), "lost.txt", bidirectional=False)
         assert caught.value.line == 11
 
 
@@ -182,28 +180,28 @@ class TestPrint:
 def test_an_impossible_row_is_refused_with_its_line(row: str, reason: str) -> None:
     text = f"       3 {3 * 8 / 2**20 / 3.357e-05:f}   0.00003357\n{row}\n"
     with pytest.raises(ParseError, match=reason) as caught:
-        netpipe_reading.read_file(text, "row.out", bidirectional=False)
+        netpipe.read_file(text, "row.out", bidirectional=False)
     assert (caught.value.path, caught.value.line) == ("row.out", 2)
 
 
 def test_a_last_line_without_its_end_is_cut_short() -> None:
     text = (DATA / "tcp.out").read_text()
     with pytest.raises(ParseError, match="the file is cut short") as caught:
-        netpipe_reading.read_file(text[:-1], "cut.out", bidirectional=False)
+        netpipe.read_file(text[:-1], "cut.out", bidirectional=False)
     assert caught.value.line == text.count("\n")
 
 
 @pytest.mark.parametrize("text", ["", "\n\n"])
 def test_an_empty_file_is_an_error(text: str) -> None:
-    for read in (netpipe_reading.read_file, netpipe_reading.read_print):
+    for read in (netpipe.read_file, netpipe.read_print):
         with pytest.raises(ParseError, match="is empty"):
             read(text, "empty.out", bidirectional=False)
 
 
 class TestRelease5:
-    def recorded(self, name: str) -> netpipe_reading.NetpipeOutput:
+    def recorded(self, name: str) -> netpipe.NetpipeOutput:
         both = name.endswith("both-ways")
-        return netpipe_reading.read_file(self.text(name), f"{name}.out", bidirectional=both)
+        return netpipe.read_file(self.text(name), f"{name}.out", bidirectional=both)
 
     def text(self, name: str) -> str:
         return (FIVE / f"{name}.out").read_text()
@@ -224,24 +222,23 @@ class TestRelease5:
     ) -> None:
         output = self.recorded(name)
         assert output.release == "5"
-        assert output.curve().sizes == netpipe_reading.sizes(lower, upper, perturbation)
+        assert output.curve().sizes == netpipe.sizes(lower, upper, perturbation)
 
     def test_a_rate_of_which_no_decimal_is_left_is_computed(self) -> None:
-        first = self.recorded("testbed-tcp").points[0]
+        curve = self.recorded("testbed-tcp").curve()
         row = self.text("testbed-tcp").splitlines()[0].split()
         assert row[:2] == ["1", "0.000"]
-        assert first.time_us == float(row[4])
-        assert first.bandwidth_mb_s == pytest.approx(1 / float(row[4]))
+        assert curve.time_us[0] == float(row[4])
+        assert curve.bandwidth_mb_s[0] == pytest.approx(1 / float(row[4]))
 
     def test_both_ways_halves_bytes_and_rate(self) -> None:
         output = self.recorded("testbed-tcp-both-ways")
         moved, gbit_s, *_, time_us = self.text("testbed-tcp-both-ways").splitlines()[-1].split()
-        last = output.points[-1]
-        assert (last.size, last.time_us) == (int(moved) // 2, float(time_us))
+        assert output.points[-1] == (int(moved) // 2, float(time_us))
         assert output.both_ways_mb_s is not None
         assert output.both_ways_mb_s[-1] == pytest.approx(float(gbit_s) * 125, rel=2e-3)
         with pytest.raises(ParseError, match="say --bidirectional if it was one"):
-            netpipe_reading.read_file(self.text("mpich-both-ways"), "x", bidirectional=False)
+            netpipe.read_file(self.text("mpich-both-ways"), "x", bidirectional=False)
 
     def test_sizes_that_double_are_those_asked_for(self) -> None:
         assert self.recorded("mpich-fac2").curve().sizes == (1, 2, 4, 8, 16, 32, 64)
@@ -253,17 +250,17 @@ class TestRelease5:
         for lost in range(1, len(rows) - 1):
             left = "".join(rows[:lost] + rows[lost + 1 :])
             with pytest.raises(ParseError, match=r"are missing: NetPIPE 5\.x measures") as error:
-                netpipe_reading.read_file(left, name, bidirectional=False)
+                netpipe.read_file(left, name, bidirectional=False)
             assert f" {sizes[lost]} " in str(error.value)
 
     def test_a_shortest_time_that_was_taken_as_a_microsecond_is_no_error(self) -> None:
         row = "        8     0.128     0.120     0.064    0.50\n"
-        output = netpipe_reading.read_file(row, "np5.out", bidirectional=False)
+        output = netpipe.read_file(row, "np5.out", bidirectional=False)
         assert output.curve().bandwidth_mb_s == pytest.approx((16.0,))
 
     def test_the_rate_of_several_pairs_is_refused(self) -> None:
         with pytest.raises(ParseError, match="of several pairs of ranks at once") as caught:
-            netpipe_reading.read_file(self.text("mpich-pairs"), "pairs", bidirectional=True)
+            netpipe.read_file(self.text("mpich-pairs"), "pairs", bidirectional=True)
         assert caught.value.line > 1
 
     @pytest.mark.parametrize("name", ["mpich-integrity", "mpich-workload"])
@@ -283,7 +280,7 @@ class TestRelease5:
         rows = self.text("testbed-tcp").split("\n")
         rows.insert(place, line)
         with pytest.raises(ParseError):
-            netpipe_reading.read_file("\n".join(rows), "np.out", bidirectional=False)
+            netpipe.read_file("\n".join(rows), "np.out", bidirectional=False)
 
     @pytest.mark.parametrize(
         ("row", "reason"),
@@ -302,7 +299,7 @@ class TestRelease5:
     def test_an_impossible_row_is_refused_with_its_line(self, row: str, reason: str) -> None:
         rows = self.text("testbed-tcp").splitlines(keepends=True)[:-2]
         with pytest.raises(ParseError, match=reason) as caught:
-            netpipe_reading.read_file("".join([*rows, f"{row}\n"]), "np5.out", bidirectional=False)
+            netpipe.read_file("".join([*rows, f"{row}\n"]), "np5.out", bidirectional=False)
         assert caught.value.line == len(rows) + 1
 
 
@@ -312,11 +309,11 @@ class TestRelease5:
 def test_a_file_from_which_lines_are_missing_is_refused_with_their_sizes(name: str) -> None:
     rows = (DATA / f"{name}.out").read_text().splitlines(keepends=True)
     both = name.endswith("both-ways")
-    whole = netpipe_reading.read_file("".join(rows), name, bidirectional=both).curve().sizes
+    whole = netpipe.read_file("".join(rows), name, bidirectional=both).curve().sizes
     for lost in range(1, len(rows) - 1):
         left = "".join(rows[:lost] + rows[lost + 1 :])
         with pytest.raises(ParseError, match=r"are missing: NetPIPE 3\.7\.2 measures") as error:
-            netpipe_reading.read_file(left, name, bidirectional=both)
+            netpipe.read_file(left, name, bidirectional=both)
         assert f" {whole[lost]} " in str(error.value)
         assert error.value.line == lost + 1
 
@@ -324,13 +321,13 @@ def test_a_file_from_which_lines_are_missing_is_refused_with_their_sizes(name: s
 def test_sizes_that_no_run_visits_are_refused() -> None:
     text = "".join(f"{size:8d} {size * 8 / 2**20 / 1e-3:f} {1e-3:12.8f}\n" for size in (5, 9, 77))
     with pytest.raises(ParseError, match=r"no run of NetPIPE 3\.7\.2 measures these sizes alone"):
-        netpipe_reading.read_file(text, "odd.out", bidirectional=False)
+        netpipe.read_file(text, "odd.out", bidirectional=False)
 
 
 @pytest.mark.slow
 def test_a_line_of_100_mb_is_quoted_by_its_beginning() -> None:
     with pytest.raises(ParseError) as error:
-        netpipe_reading.read_file("9" * 10**8 + "\n", "long.out", bidirectional=False)
+        netpipe.read_file("9" * 10**8 + "\n", "long.out", bidirectional=False)
     assert len(str(error.value)) < 1500
 
 
@@ -341,16 +338,16 @@ class TestWhatOthersPrinted:
         return (DATA / "tcp.stderr").read_text()
 
     def test_before_the_main_loop_it_is_kept(self):
-        framed = netpipe_reading.read_print(self.BEFORE + self.printed(), "x", bidirectional=False)
-        plain = netpipe_reading.read_print(self.printed(), "x", bidirectional=False)
+        framed = netpipe.read_print(self.BEFORE + self.printed(), "x", bidirectional=False)
+        plain = netpipe.read_print(self.printed(), "x", bidirectional=False)
         assert self.BEFORE.strip() in framed.preamble
         assert framed.curve() == plain.curve()
 
     def test_behind_its_rows_nothing_may_follow_since_it_has_no_last_line(self):
         with pytest.raises(ParseError, match="is no row as NetPIPE"):
-            netpipe_reading.read_print(self.printed() + self.BEFORE, "x", bidirectional=False)
+            netpipe.read_print(self.printed() + self.BEFORE, "x", bidirectional=False)
 
     def test_a_row_before_the_main_loop_is_refused(self):
         row = next(line for line in self.printed().splitlines(True) if " times --> " in line)
         with pytest.raises(ParseError, match="a row before NetPIPE's main loop"):
-            netpipe_reading.read_print(row + self.printed(), "x", bidirectional=False)
+            netpipe.read_print(row + self.printed(), "x", bidirectional=False)

@@ -17,8 +17,7 @@ import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
-from netproof.benchmarks import imb_reading as imb
-from netproof.benchmarks import imb_tables, netpipe_reading
+from netproof.benchmarks import imb, netpipe
 from netproof.benchmarks.outputs import read
 from netproof.errors import ParseError
 
@@ -44,7 +43,7 @@ modest = settings(
 )
 
 
-def without_lines(output: imb_tables.ImbOutput) -> list[imb_tables.ImbTable]:
+def without_lines(output: imb.ImbOutput) -> list[imb.ImbTable]:
     return [
         replace(
             table,
@@ -57,7 +56,7 @@ def without_lines(output: imb_tables.ImbOutput) -> list[imb_tables.ImbTable]:
     ]
 
 
-def structure(output: imb_tables.ImbOutput) -> list[tuple[object, ...]]:
+def structure(output: imb.ImbOutput) -> list[tuple[object, ...]]:
     return [
         (t.function, t.ranks, t.groups, t.group, t.waiting, len(t.rows), len(t.failures))
         for t in output.tables
@@ -90,13 +89,13 @@ def written(
         if name == "Barrier":
             header = [imb.COUNT_COLUMN, *imb._RANGE]
             lines = [f"{n:13.0f}{a:13.2f}{b:13.2f}{c:13.2f}" for _, n, a, b, c in rows]
-        elif name in imb_tables.COLLECTIVE:
+        elif name in imb.COLLECTIVE:
             header = [*sized, *imb._RANGE]
             lines = [f"{s:13.0f}{n:13.0f}{a:13.2f}{b:13.2f}{c:13.2f}" for s, n, a, b, c in rows]
-        elif name in imb_tables.MESSAGE_RATE:
+        elif name in imb.MESSAGE_RATE:
             header = [*sized, imb.RATE_COLUMN, imb._MESSAGES]
             lines = [f"{s:13.0f}{n:13.0f}{s * r / megabyte:13.2f}{r:13.0f}" for s, n, r in rows]
-        elif name in imb_tables.SINGLE_TRANSFER:
+        elif name in imb.SINGLE_TRANSFER:
             header = [
                 imb.SIZE_COLUMN,
                 imb.COUNT_COLUMN,
@@ -113,7 +112,7 @@ def written(
                 *imb._RANGE,
                 imb.RATE_COLUMN,
             ]
-            moved = imb_tables.POINT_TO_POINT[name]
+            moved = imb.POINT_TO_POINT[name]
             lines = [
                 f"{s:13.0f}{n:13.0f}{a:13.2f}{b:13.2f}{c:13.2f}"
                 f"{moved * s / b * 1e6 / megabyte:13.2f}"
@@ -139,20 +138,18 @@ def outputs(draw: st.DrawFn) -> tuple[str, list[tuple[str, int, list[list[float]
     times = st.floats(0.05, 1e7, allow_nan=False)
     counts = st.integers(1, 10**6)
     tables: list[tuple[str, int, list[list[float]]]] = []
-    for name in draw(
-        st.sets(st.sampled_from(sorted(imb_tables.FUNCTIONS)), min_size=1, max_size=4)
-    ):
+    for name in draw(st.sets(st.sampled_from(sorted(imb.FUNCTIONS)), min_size=1, max_size=4)):
         rows: list[list[float]] = []
         for size in [0] if name == "Barrier" else sizes:
             spread = sorted(draw(st.lists(times, min_size=3, max_size=3)))
-            if name in imb_tables.MESSAGE_RATE:
+            if name in imb.MESSAGE_RATE:
                 # More would fill a column of IMB's, which then prints no space before it.
                 rows.append([size, draw(counts), draw(st.integers(1, 10**15 // (size + 10**6)))])
-            elif name in imb_tables.SINGLE_TRANSFER:
+            elif name in imb.SINGLE_TRANSFER:
                 rows.append([size, draw(counts), spread[0]])
             else:
                 rows.append([size, draw(counts), spread[0], spread[2], spread[1]])
-        for ranks in (2,) if name in imb_tables.SINGLE_TRANSFER else draw(RANKS):
+        for ranks in (2,) if name in imb.SINGLE_TRANSFER else draw(RANKS):
             tables.append((name, ranks, rows))
     if all(name == "Barrier" for name, _, _ in tables):
         tables.append(("Bcast", 8, [[size, 1, 1.0, 1.0, 1.0] for size in sizes]))
@@ -174,9 +171,9 @@ def test_what_is_written_is_read_back(
             (row[0], row[1]) for row in rows
         ]
         for read_row, row in zip(table.rows, rows, strict=True):
-            if name in imb_tables.MESSAGE_RATE:
+            if name in imb.MESSAGE_RATE:
                 assert read_row.messages_s == row[2]
-            elif name in imb_tables.SINGLE_TRANSFER:
+            elif name in imb.SINGLE_TRANSFER:
                 assert read_row.t_us == float(f"{row[2]:.2f}")
             else:
                 assert [read_row.t_min_us, read_row.t_max_us, read_row.t_avg_us] == [
@@ -231,23 +228,21 @@ def test_a_cut_out_middle_is_refused_or_leaves_the_rest_as_it_was(
                 assert replace(row, line=0) in rest
 
 
-def check_rows(
-    output: imb_tables.ImbOutput, truth: imb_tables.ImbOutput, touched: set[int]
-) -> None:
+def check_rows(output: imb.ImbOutput, truth: imb.ImbOutput, touched: set[int]) -> None:
     for table, true_table in zip(output.tables, truth.tables, strict=True):
         for row, true_row in zip(table.rows, true_table.rows, strict=True):
             if true_row.line not in touched:
                 assert replace(row, line=0) == replace(true_row, line=0)
-            elif table.function in imb_tables.POINT_TO_POINT:
+            elif table.function in imb.POINT_TO_POINT:
                 check_bandwidth(table.function, row, true_row)
         for failure, true_failure in zip(table.failures, true_table.failures, strict=True):
             if true_failure.line not in touched:
                 assert replace(failure, line=0) == replace(true_failure, line=0)
 
 
-def check_bandwidth(function: str, row: imb_tables.ImbRow, true_row: imb_tables.ImbRow) -> None:
+def check_bandwidth(function: str, row: imb.ImbRow, true_row: imb.ImbRow) -> None:
     """The bandwidth is that of the printed rate, within half a unit of time and of rate each."""
-    messages = imb_tables.POINT_TO_POINT[function]
+    messages = imb.POINT_TO_POINT[function]
     bandwidth = messages * row.size / row.time_us
     truth = messages * true_row.size / true_row.time_us
     # A small time is printed with few digits, in either row.
@@ -322,7 +317,7 @@ def test_two_outputs_in_one_file_are_refused(
 def test_two_netpipe_files_mixed_are_refused(name: str, cuts: list[tuple[float, float]]) -> None:
     first, second = (NP / name).read_text(), (NP / "mpich.out").read_text()
     with pytest.raises(ParseError):
-        netpipe_reading.read_file(in_turns(first, second, cuts), name, bidirectional=False)
+        netpipe.read_file(in_turns(first, second, cuts), name, bidirectional=False)
 
 
 @pytest.mark.slow
@@ -339,7 +334,7 @@ def test_one_garbled_character_is_refused_or_below_what_netpipe_prints(
     text = (NP / name).read_text()
     place = int(share * len(text))
     garbled = text[:place] + character + text[place + 1 :]
-    parser = netpipe_reading.read_file if name.endswith(".out") else netpipe_reading.read_print
+    parser = netpipe.read_file if name.endswith(".out") else netpipe.read_print
     truth = parser(text, name, bidirectional=False).curve()
     try:
         curve = parser(garbled, name, bidirectional=False).curve()
@@ -361,9 +356,9 @@ def test_one_garbled_character_is_refused_or_below_what_netpipe_prints(
 @pytest.mark.parametrize("name", ["tcp.out", "tcp.stderr"])
 def test_netpipe_cut_at_any_byte_is_refused_or_a_true_beginning(name: str) -> None:
     text = (NP / name).read_text()
-    parser = netpipe_reading.read_file if name.endswith(".out") else netpipe_reading.read_print
+    parser = netpipe.read_file if name.endswith(".out") else netpipe.read_print
     truth = parser(text, name, bidirectional=False)
-    asked = netpipe_reading.sizes(1, 16384, 3)
+    asked = netpipe.sizes(1, 16384, 3)
     for end in range(len(text)):
         try:
             output = parser(text[:end], name, bidirectional=False)
@@ -402,7 +397,7 @@ def test_netpipe_cut_at_any_byte_is_refused_or_a_true_beginning(name: str) -> No
 def test_no_text_makes_any_other_error(text: str, bidirectional: bool) -> None:
     with suppress(ParseError):
         output = read(text, "any.txt", bidirectional=bidirectional)
-        for result in output.tables if isinstance(output, imb_tables.ImbOutput) else [output]:
+        for result in output.tables if isinstance(output, imb.ImbOutput) else [output]:
             result.curve()
 
 

@@ -11,8 +11,7 @@ import pytest
 from netproof.commands.night import left_for_another_night
 from netproof.commands.night_results import minutes
 from netproof.site import site
-from netproof.site.jobs import PlannedJob, domain_of, jobs
-from netproof.site.matrix import Matrix, matrix
+from netproof.site.matrix import Matrix, PlannedJob, domain_of, jobs, matrix
 from netproof.store.durations import Expected, Past
 
 ROOT = Path(__file__).resolve().parents[3]

@@ -17,8 +17,7 @@ from netproof.commands.night import enough_room
 from netproof.errors import NetproofError
 from netproof.session import session
 from netproof.site import slurm
-from netproof.site.jobs import jobs
-from netproof.site.matrix import matrix
+from netproof.site.matrix import jobs, matrix
 from netproof.site.slurm import SlurmNode, SlurmPartition
 
 ROOT = Path(__file__).resolve().parents[3]

@@ -315,10 +315,10 @@ def test_the_transport_says_what_a_link_carries():
 
 
 @pytest.mark.parametrize(
-    ("rate", "mbit_s"), [("100G", 100_000), ("40 Gbit/s", 40_000), ("2.5G", 2500), ("1000", 1000)]
+    ("rate", "mbit_s"), [("100G", 100_000), ("40 Gbit/s", 40_000), ("2.5G", 2500)]
 )
 def test_rates_are_read_as_people_write_them(rate, mbit_s):
-    assert files.link(rate, None, Transport.TCP).line_rate_mb_s == line_rate_mb_s(mbit_s, 1500)
+    assert files.link(rate, None, Transport.TCP).line_rate_mb_s() == line_rate_mb_s(mbit_s, 1500)
 
 
 def test_what_a_library_and_a_launcher_print_around_imb_is_no_fault(tmp_path):

@@ -1,10 +1,11 @@
-"""Criterion 18: benchmarks that send the same message between the same two ranks agree."""
+"""Agreement: benchmarks that send the same message between the same two ranks agree."""
 
 from __future__ import annotations
 
 import pytest
 
-from netproof.criteria import Level, agreement
+from netproof.criteria import Level
+from netproof.criteria.consistency import agreement
 from netproof.criteria.interface import Companion
 from netproof.measurement.curve import Curve
 from netproof.measurement.launches import median_curve

@@ -1,4 +1,4 @@
-"""The curves that docs/criteria.md shows are judged as it says."""
+"""The curves that docs/criteria/ shows are judged as it says."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from netproof import criteria
-from netproof.benchmarks import netpipe_reading
+from netproof.benchmarks import netpipe
 from netproof.criteria import Level
 from netproof.criteria.rate import MPI_LOSS, line_rate, mpi_loss
 from netproof.criteria.shape import JUMP, dropout, inversion, jump
@@ -21,7 +21,7 @@ FLAGGED = (Level.WARN, Level.FAIL)
 
 def recorded(name):
     path = CURVES / f"{name}.np"
-    return netpipe_reading.read_file(path.read_text(), str(path), bidirectional=False).curve()
+    return netpipe.read_file(path.read_text(), str(path), bidirectional=False).curve()
 
 
 def launches(name):

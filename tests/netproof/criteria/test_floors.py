@@ -1,4 +1,4 @@
-"""Criterion 20: a configuration scored against the other environments of its partition."""
+"""Floor: a configuration scored against the other environments of its partition."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from netproof.criteria import Level, floor
-from netproof.criteria.slower import FLOOR
+from netproof.criteria import Level
+from netproof.criteria.slower import FLOOR, floor
 from netproof.measurement.curve import Curve
 
 SIZES = (4, 64, 1024, 16384)

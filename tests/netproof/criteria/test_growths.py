@@ -1,4 +1,4 @@
-"""Criterion 19: a collective grows with its ranks as its work does, and never shrinks."""
+"""Growth and monotony: a collective grows with its ranks as its work does, and never shrinks."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ from dataclasses import replace
 
 import pytest
 
-from netproof.criteria import Level, growth, monotony
-from netproof.criteria.consistency import GROWTH
+from netproof.criteria import Level
+from netproof.criteria.consistency import GROWTH, growth, monotony
 from netproof.criteria.interface import Companion
 from netproof.measurement.curve import Curve
 from netproof.measurement.launches import median_curve

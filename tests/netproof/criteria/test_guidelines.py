@@ -1,4 +1,4 @@
-"""Criterion 17: whether a collective takes longer than calls of its library that do its work."""
+"""Guidelines: whether a collective takes longer than calls of its library that do its work."""
 
 from __future__ import annotations
 

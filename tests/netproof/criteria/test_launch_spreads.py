@@ -1,4 +1,4 @@
-"""Criterion 13: how far launches of one case lie apart."""
+"""Launch spread: how far launches of one case lie apart."""
 
 from __future__ import annotations
 

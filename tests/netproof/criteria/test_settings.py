@@ -75,7 +75,10 @@ def test_a_setting_that_is_gone_is_named_with_what_holds_in_its_place(changes, r
 @pytest.mark.parametrize(
     ("changes", "reason"),
     [
-        ({"jumps": {"fail": 6}}, "'jumps' is no criterion; those are envelope, score, inversion"),
+        (
+            {"jumps": {"fail": 6}},
+            "'jumps' is no criterion; those are envelope, floor, score, inversion",
+        ),
         ({"jump": 6}, "'jump' is 6, and has to be a dictionary of settings"),
         (
             {"jump": {"fails": 6}},
@@ -88,6 +91,7 @@ def test_a_setting_that_is_gone_is_named_with_what_holds_in_its_place(changes, r
         ({"curves": {"least_size": None}}, "'least_size': found None, expected a whole number"),
         ({"curves": {"least_size": 4.5}}, "'least_size': found 4.5, expected a whole number"),
         ({"jump": {"fail": 2}}, "fail=2 is milder than warn=4.0: exchange them"),
+        ({"counters": {"not_known": 2}}, "'not_known': found 2, expected 0 or 1"),
         ({"confirm": {"most_launches": 1}}, "most_launches counts all launches"),
     ],
 )

@@ -18,7 +18,7 @@ from netproof.history.followers import Followers
 from netproof.history.selection import NEWEST_SESSIONS, STRIDE, Selection
 from netproof.history.series import chosen
 from netproof.present.history import document
-from netproof.store import StoredSession, following
+from netproof.store import StoredSession, questions
 
 SYSTEM = "testbed"
 
@@ -37,13 +37,13 @@ def from_the_first(nights: MadeNights) -> str:
 def asked(monkeypatch) -> list[str]:
     """The sessions whose values are read from here on."""
     found: list[str] = []
-    real = following.nightly
+    real = questions.nightly
 
     def nightly(store, sessions, baseline):
         found.extend(stored.name for stored in sessions)
         return real(store, sessions, baseline)
 
-    monkeypatch.setattr(following, "nightly", nightly)
+    monkeypatch.setattr(questions, "nightly", nightly)
     return found
 
 
@@ -142,13 +142,13 @@ def test_what_nodes_counted_is_kept_with_the_rest(nights, monkeypatch):
         nights.add(night, change=change)
     said(nights)
     added = nights.add(4, change=change)
-    read, real = [], following.counted
+    read, real = [], questions.counted
 
     def counted(store, sessions):
         read.extend(stored.name for stored in sessions)
         return real(store, sessions)
 
-    monkeypatch.setattr(following, "counted", counted)
+    monkeypatch.setattr(questions, "counted", counted)
     by_night = said(nights)
     assert read == [added.name]
     (one,) = json.loads(by_night)["counted"]

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from netproof.benchmarks import netpipe_reading
+from netproof.benchmarks import netpipe
 from netproof.benchmarks.imb import BENCHMARK as IMB
 from netproof.criteria import Level, above_envelope
 from netproof.criteria.slower import ENVELOPE
@@ -22,7 +22,7 @@ from netproof.site.partition import Partition
 
 EXAMPLE = Path(__file__).resolve().parents[3] / "site-config" / "example.py"
 POWERS = tuple(2**n for n in range(2, 23))
-NETPIPE = tuple(size for size in netpipe_reading.sizes(1, 2**22, 3) if size > 0)
+NETPIPE = tuple(size for size in netpipe.sizes(1, 2**22, 3) if size > 0)
 SIZED = [function for function in IMB.functions if function.least_bytes is not None]
 COLLECTIVES = [
     function.name for function in SIZED if len(set(function.messages_on_link(64, 2))) == 2

@@ -11,7 +11,7 @@ import pytest
 from typer.testing import CliRunner
 
 from netproof import codec
-from netproof.benchmarks import netpipe_reading
+from netproof.benchmarks import netpipe
 from netproof.commands.cli import app
 from netproof.errors import NetproofError
 from netproof.measurement.curve import Curve
@@ -91,7 +91,7 @@ def test_netpipe_files_say_what_the_session_measured(stored, tmp_path):
     }
     for direction in ("oneway", "bidirectional"):
         path = tmp_path / "out" / f"gige-intelmpi-netpipe-tcp-between-{direction}.np"
-        read = netpipe_reading.read_file(
+        read = netpipe.read_file(
             path.read_text(), str(path), bidirectional=direction == "bidirectional"
         ).curve()
         (launch,) = cases()[f"tcp {direction}"].measured.launches
@@ -102,7 +102,7 @@ def test_netpipe_files_say_what_the_session_measured(stored, tmp_path):
 
 def test_a_file_of_netpipe_comes_out_as_it_went_in():
     path = Path(__file__).resolve().parents[2] / "data" / "netpipe" / "3.7.2" / "tcp.out"
-    read = netpipe_reading.read_file(path.read_text(), str(path), bidirectional=False)
+    read = netpipe.read_file(path.read_text(), str(path), bidirectional=False)
     columns = [line.split() for line in path.read_text().splitlines()]
     ours = [line.split() for line in netpipe_text(read.curve(), bidirectional=False).splitlines()]
     assert [(row[0], row[2]) for row in ours] == [(row[0], row[2]) for row in columns]

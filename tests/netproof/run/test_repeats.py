@@ -704,7 +704,7 @@ class TestCompared:
             ["PingPong-peer-0.2", "PingPong.2", "PingPong-twin.2"],
         ]
         assert rounds[0][2][1].command.startswith(
-            "bash ./peer.sh ./peer-0.sh srun --mpi=pmix --nodes=2"
+            "bash ./paired.sh ./peer-0.sh srun --mpi=pmix --nodes=2"
         )
         files = repeat_rounds.imb_files([kept], [peer])
         assert sorted(files) == ["sizes-PingPong-peer-0.txt", "sizes-PingPong.txt"]
@@ -891,7 +891,7 @@ def test_a_peer_runs_in_its_own_environment_and_not_in_that_of_the_job(tmp_path)
     (tmp_path / "shown").write_text(
         'echo "A=${A-} B=$B C=$C D=${D-} $*"\nenv | grep ^PATH= | cut -d: -f1\n'
     )
-    script = ROOT / "netproof" / "run" / "shell" / "peer.sh"
+    script = ROOT / "netproof" / "run" / "shell" / "paired.sh"
     (tmp_path / "job").write_text(
         "export A=own D=own PATH=own:$PATH\n"
         "bash -c 'export netproof_job_script=$PPID;"
@@ -909,7 +909,7 @@ def test_a_peer_runs_in_its_own_environment_and_not_in_that_of_the_job(tmp_path)
 
 
 def test_a_peer_is_not_launched_where_what_the_job_began_with_is_not_known(tmp_path):
-    script = ROOT / "netproof" / "run" / "shell" / "peer.sh"
+    script = ROOT / "netproof" / "run" / "shell" / "paired.sh"
     (tmp_path / "peer-0.sh").write_text("")
     said = subprocess.run(
         ["bash", script, "./peer-0.sh", "/bin/echo", "ran"],

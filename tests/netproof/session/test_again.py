@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from netproof import codec, criteria
-from netproof.benchmarks import netpipe_reading
+from netproof.benchmarks import netpipe
 from netproof.criteria import ConfirmSettings, Finding, Level
 from netproof.errors import NetproofError
 from netproof.measurement.case import Case
@@ -21,7 +21,7 @@ from netproof.session.again import MeasuredAgain
 SESSIONS = Path(__file__).resolve().parents[2] / "data" / "sessions"
 CASE = Case("testbed", "gige", "mpich", "netpipe", "tcp", 2, 1)
 MOST_BYTES = 524288
-SIZES = [size for size in netpipe_reading.sizes(1, MOST_BYTES, 0) if size >= 4]
+SIZES = [size for size in netpipe.sizes(1, MOST_BYTES, 0) if size >= 4]
 
 
 def flag(size: int, *compared: int) -> Finding:

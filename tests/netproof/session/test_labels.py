@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from netproof.errors import NetproofError
-from netproof.session.labels import label_of
+from netproof.session.session import label_of
 
 
 def test_a_label_is_all_before_and_after_the_first_equals_sign():

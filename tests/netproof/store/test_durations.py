@@ -11,8 +11,7 @@ import pytest
 
 from netproof.session import session
 from netproof.site import site
-from netproof.site.jobs import PlannedJob, job_of, jobs, nodes_of
-from netproof.site.matrix import Matrix, matrix
+from netproof.site.matrix import Matrix, PlannedJob, job_of, jobs, matrix, nodes_of
 from netproof.store import Store, durations
 from netproof.store.durations import Past, expected_seconds, past, session_seconds
 from netproof.verdict.judging import ingest

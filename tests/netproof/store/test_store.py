@@ -24,10 +24,9 @@ from netproof.criteria.settings import Settings
 from netproof.errors import NetproofError
 from netproof.session import again, session
 from netproof.session.measured import Measured
-from netproof.store import Store, StoredSession, following, questions
-from netproof.store.columns import KEY
+from netproof.store import Store, StoredSession, questions
 from netproof.store.folder import FORMAT, INCOMING, MARKER
-from netproof.store.tables import PATH_COLUMNS, TABLES
+from netproof.store.tables import KEY, PATH_COLUMNS, TABLES
 from netproof.verdict import confirmations, judging
 from netproof.verdict.engine import Subject
 from netproof.verdict.judging import ingest
@@ -172,7 +171,7 @@ def test_what_it_costs_the_cpu_is_kept_and_can_be_asked_for(store, tmp_path):
         for cost in measured.cpu_costs
     ]
     assert all(s_per_gb > 0 for _, _, s_per_gb, _ in costs)
-    nightly = following.nightly(store, [done.stored], None)
+    nightly = questions.nightly(store, [done.stored], None)
     followed = set(nightly.column("cpu_s_per_gb").to_pylist()) - {None}
     assert followed == {max(cost.s_per_gb for cost in measured.cpu_costs)}
 
@@ -255,7 +254,7 @@ def test_what_was_counted_while_a_launch_crashed_is_kept_and_followed(store, tmp
     stored = ingest(store, report).stored
     read = questions.load(store, stored)
     assert plain(read) == plain(session.load(report))
-    (row,) = following.counted(store, [stored]).to_pylist()
+    (row,) = questions.counted(store, [stored]).to_pylist()
     assert again
     assert (row["node"], row["carrier_changes"]) == ("gige-1", 1 + 2 + 4 * len(again))
 
@@ -279,7 +278,7 @@ def test_crashes_around_flagged_sizes_are_kept_and_counted_with_the_others(store
     stored = ingest(store, report).stored
     read = questions.load(store, stored)
     assert plain(read) == plain(session.load(report))
-    rows = following.crashes(store, [stored]).to_pylist()
+    rows = questions.crashes(store, [stored]).to_pylist()
     launches = sum(len(r.measured.launches) for r in read.results if r.measured)
     both = sum(case in complete for case in again)
     assert both > 0
@@ -316,7 +315,7 @@ def test_launches_next_to_others_are_kept_and_counted_as_their_environments(stor
     subjects = [Subject(one, "gige", Settings(), {}) for one in cases]
     around = again.by_case(one for result in read.results for one in result.again or ())
     counts = confirmations.launched(subjects, around)
-    rows = following.crashes(store, [stored]).to_pylist()
+    rows = questions.crashes(store, [stored]).to_pylist()
     names = ("partition", "environment", "launches", "crashed")
     assert sorted(tuple(row[name] for name in names) for row in rows) == sorted(
         tuple(getattr(one, name) for name in names) for one in counts
@@ -345,7 +344,7 @@ def test_a_peer_that_cannot_be_one_is_refused(tmp_path, environment, sizes, why)
 
 @pytest.mark.slow
 def test_the_store_judges_nothing():
-    parts = ("checksums", "columns", "folder", "ingest", "questions", "rows")
+    parts = ("folder", "ingest", "questions", "tables")
     imported = "; ".join(f"import netproof.store.{part}" for part in parts)
     asked = f"import sys; {imported}; sys.exit('netproof.verdict.judge' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", asked], check=False).returncode == 0
@@ -663,7 +662,7 @@ def test_a_damaged_file_of_the_store_is_named(store):
     with pytest.raises(NetproofError, match=r"curves\.parquet: is damaged: .*; move .* add"):
         questions.tables(store, done.stored)
     with pytest.raises(NetproofError, match=r"curves\.parquet: is damaged: it has \d+ bytes"):
-        following.nightly(store, [done.stored], None)
+        questions.nightly(store, [done.stored], None)
 
 
 @pytest.mark.slow

@@ -12,7 +12,8 @@ from typer.testing import CliRunner
 from ci import store_flips
 from netproof.commands.cli import app
 from netproof.errors import NetproofError
-from netproof.store import Store, StoredSession, checksums, following, questions
+from netproof.store import Store, StoredSession, questions
+from netproof.store import folder as store_folder
 from netproof.store.folder import SESSION, VERDICT
 from netproof.store.tables import TABLES
 from netproof.verdict.judging import ingest
@@ -51,7 +52,7 @@ def test_a_sound_store_is_verified(stored):
 
 
 @pytest.mark.parametrize(
-    "name", [*(f"{table}.parquet" for table in TABLES), SESSION, VERDICT, checksums.NAME]
+    "name", [*(f"{table}.parquet" for table in TABLES), SESSION, VERDICT, store_folder.CHECKSUMS]
 )
 def test_a_flipped_bit_in_any_file_is_named(stored, name):
     store, session = stored
@@ -72,7 +73,7 @@ def test_300_flips_and_cuts_are_found_and_named(tmp_path):
         *(f"{name}.parquet" for name in TABLES),
         SESSION,
         VERDICT,
-        checksums.NAME,
+        store_folder.CHECKSUMS,
     }
     assert [one for one in found if one.named != one.tries] == []
 
@@ -82,10 +83,10 @@ def test_every_question_verifies_what_it_reads(stored):
     asked = {
         "cases.parquet": [
             lambda: questions.passed(store, session),
-            lambda: following.crashes(store, [session]),
+            lambda: questions.crashes(store, [session]),
         ],
         "curves.parquet": [
-            lambda: following.nightly(store, [session], None),
+            lambda: questions.nightly(store, [session], None),
         ],
         "sessions.parquet": [
             lambda: questions.labels(store, [session]),
@@ -117,7 +118,7 @@ def test_what_is_missing_or_too_much_is_named(stored):
 
 def test_a_session_that_lost_its_checksums_is_damaged(stored):
     store, session = stored
-    (store.path(session) / checksums.NAME).unlink()
+    (store.path(session) / store_folder.CHECKSUMS).unlink()
     assert checked(store)[0] == 2
     with pytest.raises(NetproofError, match="checksums: is damaged: No such file"):
         questions.load(store, session)

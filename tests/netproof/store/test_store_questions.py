@@ -17,8 +17,8 @@ from netproof.errors import NetproofError
 from netproof.session import session
 from netproof.session.measured import Measured
 from netproof.site.partition import ScoreBaseline
-from netproof.store import Store, StoredSession, following, questions
-from netproof.store.columns import KEY
+from netproof.store import Store, StoredSession, questions
+from netproof.store.tables import KEY
 from netproof.verdict.judging import ingest
 
 PASSED = Path(__file__).resolve().parents[2] / "data" / "sessions" / "passed.json"
@@ -90,20 +90,20 @@ def keyed(row: dict) -> tuple:
 
 
 def scores(store: Store, stored: StoredSession, baseline=BASELINE) -> list[dict]:
-    return following.nightly(store, [stored], baseline).to_pylist()
+    return questions.nightly(store, [stored], baseline).to_pylist()
 
 
 @pytest.mark.slow
 def test_landmarks_of_a_night_are_those_of_the_reports(store):
     sessions = store.sessions()
-    table = following.nightly(store, sessions, None)
+    table = questions.nightly(store, sessions, None)
     rows = table.to_pylist()
     assert [row["session"] for row in rows] == [one.name for one in sessions for _ in range(6)]
     newest = store.newest()
     for row in rows:
         if row["session"] == newest.name:
             case = measured(store, newest)[keyed(row)]
-            for name in following.NIGHTLY:
+            for name in questions.NIGHTLY:
                 assert row[name] == getattr(case.landmarks, name)
 
 

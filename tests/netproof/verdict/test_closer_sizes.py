@@ -20,7 +20,7 @@ from netproof.measurement.disturbance import NodeLoad
 from netproof.session import session
 from netproof.session.again import MeasuredAgain
 from netproof.session.session import Session
-from netproof.verdict import confirmations, engine, judge
+from netproof.verdict import confirmations, engine
 from netproof.verdict.engine import Subject
 from netproof.verdict.judge import findings_along
 
@@ -143,11 +143,10 @@ def test_a_stored_session_says_the_same_as_its_run(spiked, result):
     )
     stored = dataclasses.replace(stored, results=results)
     assert isinstance(stored, Session)
-    (case,) = judge.unsettled_of(stored).values()
-    assert case.failed
     of_store = findings_along([spiked], stored)[spiked.case.key()]
     of_run = confirmations.rule_all(spiked, engine.along(spiked), again)
     assert [one.why for one in of_store] == [one.why for one in of_run]
+    assert any(one.level is Level.FAIL for one in of_store)
 
 
 @pytest.mark.slow

@@ -16,7 +16,7 @@ from netproof.session.session import CheckResult, Session
 from netproof.verdict import risk
 from netproof.verdict.power import with_times
 from netproof.verdict.references import ReferenceFile
-from netproof.verdict.risk import Rule, Scatter
+from netproof.verdict.risk import Scatter
 
 
 def drawn(within: float, between: float, sessions: int, launches: int, seed: int) -> list:
@@ -74,7 +74,7 @@ class TestOutcomes:
             curve.buyer(0.33)
 
     def test_a_single_launch_decides_by_its_value_until_others_are_made(self):
-        found = risk.outcomes(0.79, 0.8, Scatter(0.0, 0.0, 3, 3), Rule(1, 3, 12))
+        found = risk.outcomes(0.79, 0.8, Scatter(0.0, 0.0, 3, 3), 1)
         assert found[Side.BEYOND] == 1
 
 

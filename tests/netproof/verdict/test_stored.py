@@ -26,7 +26,8 @@ from netproof.present.traffic import print_traffic
 from netproof.session import packed, pair_rounds, session
 from netproof.session.pair_rounds import PairCurve, PairLaunch, PairRounds
 from netproof.site.partition import Partition
-from netproof.store import Store, StoredSession, checksums, questions
+from netproof.store import Store, StoredSession, questions
+from netproof.store import folder as store_folder
 from netproof.store.folder import VERDICT
 from netproof.verdict import judge as judging_anew
 from netproof.verdict import judging
@@ -86,7 +87,7 @@ def changed(store: Store, place: StoredSession, change: Callable[[dict[str, Any]
     document["cases"] = head["cases"]
     (folder / VERDICT).write_bytes(packed.packed([document, *cases]))
     files = {name: (folder / name).read_bytes() for name in store.files(place)}
-    (folder / checksums.NAME).write_bytes(checksums.of(files))
+    (folder / store_folder.CHECKSUMS).write_bytes(store_folder._checksums(files))
     return folder / VERDICT
 
 
@@ -250,7 +251,7 @@ def test_rounds_of_pairs_are_kept_with_what_they_accuse(
     by_store = insist_on_the_same(read)
     insist_on_equal(by_store.verdict, judging.judge_session(as_reported).verdict)
     (judged,) = by_store.verdict.pairs
-    assert judged.rounds == PairRounds.from_json(of_pairs[0])
+    assert judged.rounds == of_pairs[0]
     if status is not None:
         assert by_store.verdict.status == status
         assert any("fast-ethernet" in fault for fault in by_store.verdict.faults)
@@ -467,8 +468,8 @@ def test_a_session_that_was_stored_without_a_verdict_is_judged_when_it_is_opened
     folder = store.path(place)
     (folder / VERDICT).unlink()
     files = {path.name: path.read_bytes() for path in folder.iterdir()}
-    del files[checksums.NAME]
-    (folder / checksums.NAME).write_bytes(checksums.of(files))
+    del files[store_folder.CHECKSUMS]
+    (folder / store_folder.CHECKSUMS).write_bytes(store_folder._checksums(files))
     judged = judging.judge_session(questions.load(store, place))
     assert judged.stored is None
     assert judged.verdict.cases
@@ -499,7 +500,7 @@ def test_a_verdict_that_is_gone_or_came_from_elsewhere_is_damage(store):
     with pytest.raises(NetproofError, match="is damaged"):
         judging.judge_session(questions.load(store, place))
     path.write_bytes(content)
-    (path.parent / checksums.NAME).unlink()
+    (path.parent / store_folder.CHECKSUMS).unlink()
     with pytest.raises(NetproofError, match="is damaged"):
         judging.judge_session(questions.load(store, place))
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from netproof.errors import NetproofError, ParseError
 from netproof.measurement import disturbance
 from netproof.measurement.disturbance import NodeLoad
-from netproof.session.rank_use import RankUse
+from netproof.session.measured import RankUse
 
 _RANK_LINE = re.compile(
     r"netproof rank (\d+) on (\S+): ([\d.]+) s wall, ([\d.]+) s user, ([\d.]+) s system"

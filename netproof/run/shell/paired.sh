@@ -1,5 +1,5 @@
 #!/bin/bash
-# peer.sh FILE COMMAND...: runs COMMAND in the environment that the job began with, set up by FILE for
+# paired.sh FILE COMMAND...: runs COMMAND in the environment that the job began with, set up by FILE for
 # another MPI library, rather than in the job's own.
 began=()
 start=/proc/${netproof_job_script:?}/environ
@@ -9,7 +9,7 @@ while IFS= read -r -d '' entry; do
 done 2>/dev/null <"$start"
 if [ ${#began[@]} -eq 0 ]; then
     # Without it srun would assume that it is outside the job.
-    echo "peer.sh: $start cannot be read, so the environment that the job began with is not known" >&2
+    echo "paired.sh: $start cannot be read, so the environment that the job began with is not known" >&2
     exit 3
 fi
 # shellcheck disable=SC2016 # to be expanded by the shell that is started

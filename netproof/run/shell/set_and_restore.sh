@@ -22,14 +22,14 @@ turn_begin() {
     shift 2
     turn_hook=("$@")
     if [ -e "$turn_record" ]; then
-        echo "turning.sh: $turn_record: an earlier sweep ended before everything was restored" >&2
+        echo "set_and_restore.sh: $turn_record: an earlier sweep ended before everything was restored" >&2
         return 1
     fi
     declare -gA turn_values=()
     for node in "${nodes[@]}"; do
         value=$(on_node "$node" "${turn_hook[@]}" get "$turn_name") || return 1
         if [[ ! $value =~ ^[^[:space:]]+$ ]]; then
-            echo "turning.sh: $node: '${turn_hook[*]} get $turn_name' said '$value', which is no value" >&2
+            echo "set_and_restore.sh: $node: '${turn_hook[*]} get $turn_name' said '$value', which is no value" >&2
             return 1
         fi
         turn_values[$node]=$value
@@ -47,7 +47,7 @@ turn_node() {
     on_node "$1" "${turn_hook[@]}" set "$turn_name" "$2" || return 1
     said=$(on_node "$1" "${turn_hook[@]}" get "$turn_name") || return 1
     if [ "$said" != "$2" ]; then
-        echo "turning.sh: $1: $turn_name was set to $2 and is $said" >&2
+        echo "set_and_restore.sh: $1: $turn_name was set to $2 and is $said" >&2
         return 1
     fi
 }

@@ -1,4 +1,0 @@
-"""Findings that references make, as a run records them."""
-
-CRITERION = "reference"
-"""Criterion of the findings that references make."""
