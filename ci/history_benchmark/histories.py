@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from netproof.history.pooling import pooled
+from netproof.history.series import pooled
 from netproof.measurement.interval import MAD_OF_NORMAL
 
 Floats = NDArray[np.float64]

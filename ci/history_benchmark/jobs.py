@@ -36,9 +36,8 @@ from ci.history_benchmark.rates import (
     found,
     otava,
 )
-from netproof.history.changes import DetectionSettings
-from netproof.history.control import controlled, expected_false_alarms
-from netproof.history.detection import follow_all
+from netproof.history.changes import controlled, expected_false_alarms
+from netproof.history.followers import follow_all
 
 STEPS = (0.02, 0.05, 0.10, 0.20)
 DRIFTS = ((0.05, 60), (0.10, 60))
@@ -123,16 +122,15 @@ def over_all(noise: Noise, size: Size, _: float) -> tuple[str, ...]:
     """Return false alarms that ``controlled`` lets through on many unchanged series."""
     nights, series = 30, size.null_series
     values = histories(noise, series, 90 + nights, 7, None).tolist()
-    settings = DetectionSettings()
     let_through: list[frozenset[int]] = [frozenset()]
     p_values = []
     for night in range(90, 90 + nights):
-        followed = follow_all([row[: night + 1] for row in values], settings)
+        followed = follow_all([row[: night + 1] for row in values])
         p_values += [one.p_value for one in followed]
         let_through.append(controlled(dict(enumerate(one.p_value for one in followed))))
     new = sum(len(tonight - before) for before, tonight in pairwise(let_through))
     shares = (f"{np.mean(np.array(p_values) <= p):.1e}" for p in (1e-2, 1e-3, 1e-4))
-    return str(new), f"{expected_false_alarms(series, nights, settings):.1f}", *shares
+    return str(new), f"{expected_false_alarms(series, nights):.1f}", *shares
 
 
 def jobs(size: Size, otava_python: str | None) -> list[Job]:

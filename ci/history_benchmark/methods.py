@@ -10,8 +10,8 @@ import numpy as np
 import ruptures
 
 from ci.history_benchmark.histories import NOISE, Floats
-from netproof.history.changes import Change, ChangeKind, DetectionSettings
-from netproof.history.detection import follow_all
+from netproof.history.changes import Change, ChangeKind
+from netproof.history.followers import follow_all
 
 Alarms = Callable[[Floats, float], list[list[tuple[int, int]]]]
 """From histories and a threshold to each one's alarms: night, and 1 for up or -1 for down."""
@@ -31,8 +31,7 @@ def by_netproof(values: Floats, threshold: float) -> list[list[tuple[int, int]]]
 
 def followed(values: Floats, threshold: float) -> list[tuple[Change, ...]]:
     """Return the changes that netproof finds in each series."""
-    settings = DetectionSettings(alarm=threshold)
-    return [followed.changes for followed in follow_all(values.tolist(), settings)]
+    return [followed.changes for followed in follow_all(values.tolist(), alarm=threshold)]
 
 
 def _side(change: Change) -> int:

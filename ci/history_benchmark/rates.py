@@ -26,8 +26,8 @@ from ci.history_benchmark.methods import (
     by_ruptures,
     followed,
 )
-from netproof.history.changes import Change, ChangeKind, DetectionSettings
-from netproof.history.detection import follow_all
+from netproof.history.changes import Change, ChangeKind
+from netproof.history.followers import follow_all
 
 TARGET = 1e-3
 """False alarms per series and night to which every method is calibrated."""
@@ -157,8 +157,7 @@ def bad_nights(threshold: float, noise: Noise, size: Size, off: float) -> BadNig
         values[::2, BEFORE] *= (1 + off) / 1.9
     with_it = followed(values, threshold)
     missing = [[*row[:BEFORE], None, *row[BEFORE + 1 :]] for row in values.tolist()]
-    settings = DetectionSettings(alarm=threshold)
-    without = [followed.changes for followed in follow_all(missing, settings)]
+    without = [followed.changes for followed in follow_all(missing, alarm=threshold)]
     return BadNights(
         len(values),
         sum(

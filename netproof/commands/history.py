@@ -205,7 +205,7 @@ def accept(
     path = accepted.put(opened, acceptance)
     say(out, f"accepted: {acceptance}")
     count = len(covered.nights.series)
-    least = history_verdict.least_nights(verdict.settings)
+    least = history_verdict.least_nights()
     say(
         out,
         f"{count} series of {covered.system} start again with session {first.name}; each takes"

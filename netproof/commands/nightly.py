@@ -45,9 +45,11 @@ def run(
     """Run all checks by ReFrame, store the session where there is a store, print the verdict."""
     system, further = _measured(arguments)
     insist_on_site()
-    from netproof.commands import sessions, stores
+    from netproof.commands import stores
     from netproof.commands.measure import run_reframe
     from netproof.commands.night import checks_folder
+    from netproof.present import terminal
+    from netproof.present.verdict import print_brief
     from netproof.store import Store
     from netproof.verdict import judging
 
@@ -57,7 +59,7 @@ def run(
     if store is not None:
         stores.print_stored(judging.ingest(Store.create(store), report, system=system, full=full))
     judged = judging.judge_session(judging.find(report), system=system, full=full, store=store)
-    sessions.print_verdict(judged)
+    print_brief(judged, (), terminal.console())
     return judged.verdict.status
 
 

@@ -73,9 +73,12 @@ def verdict(
     session, system = session_and_system(arguments, store)
     if session is None:
         insist_on_newest()
+    from netproof.diagnosis import diagnosis
     from netproof.present import documents, terminal
     from netproof.present.power import of_case, print_power
+    from netproof.present.verdict import print_brief, print_verdict
     from netproof.verdict import judging
+    from netproof.verdict.exit_status import PASSED
 
     as_json = form is Form.JSON
     with terminal.working("judging the session"):
@@ -104,29 +107,22 @@ def verdict(
         from netproof.commands.show import print_session
 
         print_session(judged, out)
+        print_verdict(
+            judged.verdict,
+            out,
+            recurring=judged.recurring,
+            differences=judged.beyond_nodes,
+            unread=judged.unread,
+        )
+        terminal.say(out, f"session {judged.session.path}")
     else:
-        print_verdict(judged)
+        unsettled = judged.verdict.status != PASSED and diagnosis.partitions_of(judged)
+        print_brief(judged, diagnosis.diagnose(judged) if unsettled else (), out)
     if again:
         _print_changed(judged, out)
     if power:
         print_power(powers, out)
     return judged.verdict.status
-
-
-def print_verdict(judged: JudgedSession) -> None:
-    """Print the verdict on a session, and where it is."""
-    from netproof.present import terminal
-    from netproof.present import verdict as verdicts
-
-    out = terminal.console()
-    verdicts.print_verdict(
-        judged.verdict,
-        out,
-        recurring=judged.recurring,
-        differences=judged.beyond_nodes,
-        unread=judged.unread,
-    )
-    terminal.say(out, f"session {judged.session.path}")
 
 
 def _print_changed(judged: JudgedSession, out: Console) -> None:

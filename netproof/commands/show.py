@@ -11,21 +11,25 @@ from rich.text import Text
 from netproof.comparison.comparison import alone
 from netproof.criteria import Level
 from netproof.present import tables
-from netproof.present import verdict as verdicts
 from netproof.present.compared import summary
 from netproof.present.cpu import print_cpu
 from netproof.present.sparkline import columns, readable, sparkline
-from netproof.present.tables import TableColumn, benchmark_name
-from netproof.present.terminal import say
+from netproof.present.tables import TableColumn, benchmark_name, say
 from netproof.present.traffic import print_traffic, print_transports
-from netproof.present.verdict import print_absences
-from netproof.present.wording import outcome
+from netproof.present.verdict import (
+    print_absences,
+    print_alongside,
+    print_differences,
+    print_nodes,
+    print_recurring,
+    print_state,
+    print_unread,
+)
 from netproof.site.partition import ScoreBaseline
 from netproof.verdict.engine import group
-from netproof.verdict.exit_status import FAILED, INCONCLUSIVE, PASSED
-from netproof.verdict.explain import Crossover, counts, cpu_rows, crossovers, failures
+from netproof.verdict.explain import Crossover, cpu_rows, crossovers, failures
 from netproof.verdict.judging import JudgedSession
-from netproof.verdict.recurring import Recurring
+from netproof.verdict.stored import Recurring
 from netproof.verdict.verdict import CaseVerdict, StoredResult, Verdict
 
 MARKS = {Level.FAIL: "✗", Level.INCONCLUSIVE: "?", Level.WARN: "!", Level.PASS: " "}
@@ -62,10 +66,10 @@ def print_session(judged: JudgedSession, out: Console) -> None:
         stated = ", ".join(f"{key}={value}" for key, value in labels.items())
         say(out, f"labels {' '.join(stated.split())}")
     _print_outcome(verdict, judged.recurring, out)
-    verdicts.print_differences(judged.beyond_nodes, out)
-    verdicts.print_nodes(verdict, out)
-    verdicts.print_unread(judged.unread, out)
-    verdicts.print_alongside(verdict, out)
+    print_differences(judged.beyond_nodes, out)
+    print_nodes(verdict, out)
+    print_unread(judged.unread, out)
+    print_alongside(verdict, out)
     _print_matrix(groups, judged.matrix.baseline, out)
     _print_crossovers(verdict, out)
     _print_against(judged, out)
@@ -79,19 +83,11 @@ def print_session(judged: JudgedSession, out: Console) -> None:
 def _print_outcome(verdict: Verdict, recurring: Recurring, out: Console) -> None:
     inconclusive = [one for one in verdict.cases if one.level is Level.INCONCLUSIVE]
     warned = [one for one in verdict.cases if one.level is Level.WARN]
-    words = {
-        PASSED: ("PASSED", "bold green"),
-        FAILED: ("FAILED", "bold red"),
-        INCONCLUSIVE: ("NOT JUDGED WHOLE", "bold yellow"),
-    }
-    word, style = words[verdict.status]
-    if verdict.inconclusive:
-        word = "INCONCLUSIVE"
-    say(out, f"{word}: {outcome(counts(verdict))}", style)
+    print_state(verdict, out)
     if verdict.crashes:
         say(out, verdict.crashes)
     out.print()
-    verdicts.print_recurring(recurring, out)
+    print_recurring(recurring, out)
     for one in warned:
         briefly = _briefly(one, recurring)
         if briefly:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import dataclasses
 import json
 import math
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
@@ -219,15 +219,13 @@ def compare(
     """
     ours, theirs = first.results(), second.results()
     compared, uncompared = [], []
-    differ: dict[tuple[str, str, str], CaseDifference] = {}
+    differ: Counter[str] = Counter()
     for key in tracked(list(dict.fromkeys((*ours, *theirs)))):
         one, other = ours.get(key), theirs.get(key)
         if one and other and one.measured and other.measured:
             compared.append(compared_case(one, other, first.name, second.name))
-            for difference in _differences(one, other):
-                known = tuple(json.dumps(part, sort_keys=True) for part in difference)
-                counted = differ[known].cases if known in differ else 0
-                differ[known] = CaseDifference(*difference, counted + 1)
+            several = _differences(one, other)
+            differ.update(json.dumps(difference, sort_keys=True) for difference in several)
         else:
             uncompared.append(_uncompared(one, other, first.name, second.name))
     if not compared:
@@ -235,7 +233,8 @@ def compare(
             f"{first.name} and {second.name} have no case in common that both measured; of the"
             f" first, there are {_some(ours)}, of the second {_some(theirs)}"
         )
-    return Comparison(first, second, tuple(compared), tuple(uncompared), tuple(differ.values()))
+    differences = tuple(CaseDifference(*json.loads(one), count) for one, count in differ.items())
+    return Comparison(first, second, tuple(compared), tuple(uncompared), differences)
 
 
 def _differences(first: CheckResult, second: CheckResult) -> list[tuple]:

@@ -222,7 +222,7 @@ CAUSES: tuple[Cause, ...] = (
         CauseName.UNEXPLAINED,
         "{place}: {detail} that nothing here explains",
         rules.unexplained,
-        "read the reasons: 'netproof verdict' has all of them",
+        "read the reasons: 'netproof verdict --all' has all of them",
         "",
         residual=True,
         of_network=False,

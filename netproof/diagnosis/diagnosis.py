@@ -100,14 +100,16 @@ def diagnose(
         raise NetproofError(
             f"{judged.session.path}: has results of none of the partitions {', '.join(known)}"
         )
-    sessions = _Read(iter(earlier))
+    sessions = _read(earlier)
     found = []
     for name in names:
         one = _of(judged, name)
         before = cache(partial(_before, partition=name))
-        dated = (
-            replace(culprit, since=_since(culprit, sessions, before)) for culprit in one.culprits
-        )
+        dated = []
+        for culprit in one.culprits:
+            # What a copy reads, the others have.
+            sessions, again = itertools.tee(sessions)
+            dated.append(replace(culprit, since=_since(culprit, again, before)))
         found.append(replace(one, culprits=tuple(dated)))
     return tuple(found)
 
@@ -140,30 +142,19 @@ def _of(judged: JudgedSession, partition: str) -> Diagnosis:
     )
 
 
-class _Read:
-    """Earlier sessions, each read once and only on request, or why the next one cannot be read."""
-
-    def __init__(self, sessions: Iterator[Earlier]) -> None:
-        self._sessions = sessions
-        self._read: list[Earlier | str] = []
-
-    def __iter__(self) -> Iterator[Earlier | str]:
-        for place in itertools.count():
-            if place == len(self._read):
-                try:
-                    self._read.append(next(self._sessions))
-                except StopIteration:
-                    return
-                except NetproofError as error:
-                    self._read.append(str(error))
-            yield self._read[place]
+def _read(sessions: Iterable[Earlier]) -> Iterator[Earlier | str]:
+    """Yield earlier sessions, and at the end why the next one cannot be read."""
+    try:
+        yield from sessions
+    except NetproofError as error:
+        yield str(error)
 
 
 def _before(earlier: Earlier, partition: str) -> Diagnosis | str | None:
     """Return the diagnosis of an earlier session, or why it has none; None without results."""
     judged = earlier.judged
     if isinstance(judged, str):
-        return judged
+        return f"session {earlier.name} cannot be judged: {judged}"
     return _of(judged, partition) if partition in partitions_of(judged) else None
 
 
@@ -175,29 +166,31 @@ def _since(
     """Date a culprit by earlier sessions, the newest first; ``before`` diagnoses one of them."""
     had: list[Earlier] = []
     nothing = ""
-
-    def at_least(why: str, began: Began = Began.AT_LEAST) -> Since:
-        if not had:
-            return Since(Began.THIS if began is Began.EARLIER else Began.NOT_KNOWN, why)
-        return Since(began, why, had[-1].name, had[-1].started, len(had) + 1)
-
     for one in sessions:
-        if isinstance(one, str):
-            return at_least(one)
-        found = before(one)
-        if isinstance(found, str):
-            return at_least(f"session {one.name} cannot be judged: {found}")
+        found = one if isinstance(one, str) else before(one)
         if found is None:
             nothing = "no earlier session measured this partition"
+        elif isinstance(found, str):
+            return _at_least(had, found)
         elif any(culprit.same(other) for other in found.culprits):
             had.append(one)
         elif (source := culprit.evidence[0].source) not in found.asked:
-            return at_least(f"session {one.name} has nothing of its evidence ({source})")
+            return _at_least(had, f"session {one.name} has nothing of its evidence ({source})")
+        elif had:
+            return replace(
+                _at_least(had, f"session {one.name} did not have it"), began=Began.EARLIER
+            )
         else:
-            return at_least(f"session {one.name} did not have it", Began.EARLIER)
+            return Since(Began.THIS, f"session {one.name} did not have it")
     if had:
-        return at_least("no earlier one was looked at")
+        return _at_least(had, "no earlier one was looked at")
     return Since(Began.NOT_KNOWN, nothing) if nothing else NO_EARLIER
+
+
+def _at_least(had: Sequence[Earlier], why: str) -> Since:
+    if not had:
+        return Since(Began.NOT_KNOWN, why)
+    return Since(Began.AT_LEAST, why, had[-1].name, had[-1].started, len(had) + 1)
 
 
 def sessions_before(

@@ -95,9 +95,9 @@ def _of_crashes(view: PartitionView) -> Iterator[Evidence]:
     if len(on) == 1 and len(located) >= LEAST_LAUNCHES and len(view.nodes) > 1:
         (node,) = on
         place = view.node(node, interface=False)
-        said = f"{count_of(len(located), 'launch', 'launches')} died, and each on {node}"
+        sentence = f"{count_of(len(located), 'launch', 'launches')} died, and each on {node}"
         why = "no launch died on another node"
-        yield Evidence(EvidenceSource.CURVES, Sign.CRASHES, place, said, Sure.LIKELY, why)
+        yield Evidence(EvidenceSource.CURVES, Sign.CRASHES, place, sentence, Sure.LIKELY, why)
 
 
 def _of_counters(view: PartitionView) -> Iterator[Evidence]:
@@ -189,7 +189,7 @@ def _of_loads(view: PartitionView) -> Iterator[Evidence]:
     taken = set() if 2 * len(most) >= len(busy) else most
     programs = _programs(view.described)
     named = {node for node in most & programs.keys() if node not in taken}
-    said: list[tuple[str, str, str]] = []
+    seen: list[tuple[str, str, str]] = []
     if 2 * len(named) < len(busy):
         for node in sorted(named):
             several, of = programs[node]
@@ -198,13 +198,13 @@ def _of_loads(view: PartitionView) -> Iterator[Evidence]:
                 f" the launches: {several[-1]}"
             )
             why = "the kernel counted it, and something took CPUs during most launches"
-            said.append((node, sentence, why))
+            seen.append((node, sentence, why))
     for node in sorted(taken):
         sentence = (
             f"in {sum(busy[node])} of {len(busy[node])} launches other programs took CPUs of"
             f" {node}, and not of most other nodes"
         )
-        said.append((node, sentence, "the kernel counted it"))
+        seen.append((node, sentence, "the kernel counted it"))
     # Nodes on one machine wait for the same CPUs, whichever of them uses them.
     together = {node for nodes in on.values() if len(nodes) > 1 for node in nodes}
     for node, (share, usual) in sorted(_waits(view).items()):
@@ -213,8 +213,8 @@ def _of_loads(view: PartitionView) -> Iterator[Evidence]:
                 f"ranks on {node} could run and had no CPU for {100 * share:.0f} % of the time,"
                 f" and for {100 * usual:.0f} % on the other nodes of the same launches"
             )
-            said.append((node, sentence, "the scheduler counted it"))
-    for node, sentence, why in said:
+            seen.append((node, sentence, "the scheduler counted it"))
+    for node, sentence, why in seen:
         place = view.node(node, interface=False)
         yield Evidence(EvidenceSource.LOAD, Sign.CPU, place, sentence, Sure.SEEN, why)
 

@@ -319,13 +319,15 @@ def one_or_two(seen: PartitionView) -> Iterator[Culprit]:
 def unexplained(seen: PartitionView) -> Iterator[Culprit]:
     """Find failed jobs and cases that have no explanation."""
     place, jobs, cases = Place(PlaceKind.UNKNOWN, seen.name), len(seen.failed_jobs), len(seen.red)
-    said = [(sentence, "the job failed") for sentence in seen.failed_jobs]
+    failed = [(sentence, "the job failed") for sentence in seen.failed_jobs]
     for first in seen.red[:1]:
-        said.append((f"{first.case.environment} {first.case.what()}: {first.why}", "it was judged"))
-    if said:
+        failed.append(
+            (f"{first.case.environment} {first.case.what()}: {first.why}", "it was judged")
+        )
+    if failed:
         evidence = tuple(
             Evidence(EvidenceSource.CURVES, Sign.SLOW, place, sentence, Sure.SEEN, why)
-            for sentence, why in said
+            for sentence, why in failed
         )
         counted = [count_of(cases, "red case")] if cases else []
         counted += [count_of(jobs, "failed job")] if jobs else []

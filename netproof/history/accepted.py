@@ -15,7 +15,7 @@ from pathlib import Path
 from netproof import codec
 from netproof.errors import NetproofError
 from netproof.history.selection import Selection
-from netproof.history.series import Pool, Series
+from netproof.history.series import Series
 from netproof.intake import json_reading
 from netproof.store import Store, StoredSession
 
@@ -84,7 +84,7 @@ def load(store: Store, system: str) -> tuple[Acceptance, ...]:
 
 
 def nights(
-    acceptances: Sequence[Acceptance], sessions: Sequence[StoredSession], followed: Series | Pool
+    acceptances: Sequence[Acceptance], sessions: Sequence[StoredSession], followed: Series
 ) -> frozenset[int]:
     """Return which of ``sessions`` begin an intended level, by their place.
 
@@ -92,8 +92,7 @@ def nights(
     """
     found = set()
     for one in acceptances:
-        covered = one.covers.covers if isinstance(followed, Series) else one.covers.covers_pool
-        if one.first < sessions[0] or not covered(followed):
+        if one.first < sessions[0] or not one.covers.covers(followed):
             continue
         later = [night for night, stored in enumerate(sessions) if stored >= one.first]
         found.update(later[:1])
@@ -109,16 +108,11 @@ def _read(path: Path, system: str) -> Acceptance:
                 f"format: found {stated!r}, expected {FORMAT}, the only format known here"
             )
         found = codec.decode(Acceptance, values, "")
-    except NetproofError as error:
-        raise _damaged(path, str(error)) from error
-    except (OSError, ValueError) as error:
-        raise _damaged(path, repr(error)) from error
-    if found.system != system or not path.name.startswith(f"{found.session}-"):
-        raise _damaged(path, f"it is of session {found.session} of {found.system}")
+        if found.system != system or not path.name.startswith(f"{found.session}-"):
+            raise NetproofError(f"it is of session {found.session} of {found.system}")
+    except (NetproofError, OSError, ValueError) as error:
+        why = str(error) if isinstance(error, NetproofError) else repr(error)
+        raise NetproofError(
+            f"{path}: no acceptance can be read from it: {why}; remove it and accept again"
+        ) from error
     return found
-
-
-def _damaged(path: Path, why: str) -> NetproofError:
-    return NetproofError(
-        f"{path}: no acceptance can be read from it: {why}; remove it and accept again"
-    )

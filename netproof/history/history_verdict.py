@@ -13,13 +13,12 @@ from functools import cache, cached_property
 from typing import TypeVar
 
 from netproof.errors import NetproofError
-from netproof.history import control, detection
 from netproof.history.accepted import Acceptance
-from netproof.history.changes import SETTINGS, Change, ChangeKind, DetectionSettings, Followed
+from netproof.history.changes import Change, ChangeKind, Followed, expected_false_alarms
 from netproof.history.culprits import NODE_MAPS, Culprits
+from netproof.history.followers import follow
 from netproof.history.selection import Selection
-from netproof.history.series import Nights, Pool, Series
-from netproof.measurement.case import Case
+from netproof.history.series import Nights, Series
 from netproof.store import StoredSession
 
 NOTHING_WORSE, WORSE, NOT_READ = 0, 1, 3
@@ -63,7 +62,7 @@ class SeriesState(StrEnum):
 class Shift:
     """One change of one series or pool, ``of``, with its state and direction."""
 
-    of: Series | Pool
+    of: Series
     change: Change
     state: SeriesState
 
@@ -73,22 +72,16 @@ class Shift:
         return (self.change.size > 0) == self.of.quantity.rising_is_worse
 
     @property
-    def cases(self) -> tuple[Case, ...]:
-        """Return the case, or the pooled ones."""
-        members = (self.of,) if isinstance(self.of, Series) else self.of.members
-        return tuple(member.case for member in members)
-
-    @property
     def what(self) -> str:
         """Return the name of what changed, without the configuration."""
-        if isinstance(self.of, Series):
-            return f"{self.of.case.what()}, {self.of.quantity.title}"
-        return f"{self.of.quantity.title}, {len(self.of.members)} cases pooled"
+        if self.of.members:
+            return f"{self.of.quantity.title}, {len(self.of.members)} cases pooled"
+        return f"{self.of.case.what()}, {self.of.quantity.title}"
 
     def __str__(self) -> str:
         """Return the change in words: name, size and confidence."""
         values = ""
-        if isinstance(self.of, Series):
+        if not self.of.members:
             unit = f" {self.of.quantity.unit}".rstrip()
             values = f" from {self.change.before:.4g} to {self.change.after:.4g}{unit},"
         drift = " by drifting" if self.change.kind is ChangeKind.DRIFT else ""
@@ -100,7 +93,7 @@ class Shift:
     @property
     def weight(self) -> tuple[bool, bool, float]:
         """Return a sort key: the worse, the pooled, the larger first."""
-        return not self.worse, isinstance(self.of, Series), -abs(math.log1p(self.change.size))
+        return not self.worse, not self.of.members, -abs(math.log1p(self.change.size))
 
 
 @dataclass(frozen=True)
@@ -161,12 +154,12 @@ class Event:
     @property
     def pooled(self) -> tuple[Shift, ...]:
         """Return the shifts of several series together."""
-        return tuple(shift for shift in self.shifts if isinstance(shift.of, Pool))
+        return tuple(shift for shift in self.shifts if shift.of.members)
 
     @property
     def single(self) -> tuple[Shift, ...]:
         """Return the shifts of one series each."""
-        return tuple(shift for shift in self.shifts if isinstance(shift.of, Series))
+        return tuple(shift for shift in self.shifts if not shift.of.members)
 
 
 @dataclass(frozen=True)
@@ -207,12 +200,12 @@ Group = TypeVar("Group", Event, Odd)
 
 
 @cache
-def least_nights(settings: DetectionSettings = SETTINGS) -> int:
+def least_nights() -> int:
     """Return the nights that a series needs before a change can show, by the detection."""
     for nights in itertools.count(2):
         for before in range(1, nights):
             doubled = [1.0] * before + [2.0] * (nights - before)
-            if detection.follow(doubled, settings).p_value < 1:
+            if follow(doubled).p_value < 1:
                 return nights
     raise AssertionError("the count has no end")
 
@@ -228,8 +221,7 @@ class HistoryVerdict:
     """
 
     nights: Nights
-    settings: DetectionSettings
-    followed: Mapping[Series | Pool, Followed]
+    followed: Mapping[Series, Followed]
     shifts: tuple[Shift, ...]
     events: tuple[Event, ...]
     bad_nights: tuple[Odd, ...]
@@ -249,7 +241,7 @@ class HistoryVerdict:
     @cached_property
     def tested(self) -> int:
         """Return the number of series and pools with enough nights to be tested."""
-        least = least_nights(self.settings)
+        least = least_nights()
         return sum(len(one.values) - one.values.count(None) >= least for one in self.followed)
 
     @property
@@ -261,15 +253,12 @@ class HistoryVerdict:
         sessions = f"{count} session{'s' if count > 1 else ''} of {self.system}"
         if not self.followed:
             return f"{sessions}: no case was measured whole in them, so there is nothing to follow"
-        return (
-            f"{sessions}: too few to judge, {least_nights(self.settings)} needed that measured the"
-            " same case"
-        )
+        return f"{sessions}: too few to judge, {least_nights()} needed that measured the same case"
 
     @property
     def false_alarms_a_month(self) -> float:
         """Return the expected number of false alarms in as many unchanged series."""
-        return control.expected_false_alarms(self.tested, NIGHTS_A_MONTH, self.settings)
+        return expected_false_alarms(self.tested, NIGHTS_A_MONTH)
 
     def sentences(self) -> tuple[str, ...]:
         """Return the message, the most important first, a line each."""
@@ -341,7 +330,7 @@ class HistoryVerdict:
                 f"no series of {self.system} fits: {selection}; 'netproof history --case .' lists"
                 " what is followed"
             )
-        pools = tuple(one for one in self.nights.pools if selection.covers_pool(one))
+        pools = tuple(one for one in self.nights.pools if selection.covers(one))
         cases = {one.case for one in kept}
         these = {*kept, *pools}
         shifts = tuple(shift for shift in self.shifts if shift.of in these)
@@ -388,7 +377,7 @@ def _kinds(unknown: Mapping[str, str]) -> Iterator[str]:
             yield f"{counts[kind]} {kind}"
 
 
-def part_of(several: Group, these: Collection[Series | Pool]) -> Group:
+def part_of(several: Group, these: Collection[Series]) -> Group:
     """Return an event or odd night with only its shifts of ``these``."""
     return dataclasses.replace(
         several, shifts=tuple(shift for shift in several.shifts if shift.of in these)

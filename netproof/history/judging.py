@@ -11,11 +11,12 @@ from datetime import date
 from statistics import median
 
 from netproof.errors import NetproofError
-from netproof.history import accepted, control, detection, followed, series
+from netproof.history import accepted, series
+from netproof.history import values as stored_values
 from netproof.history.accepted import Acceptance
-from netproof.history.changes import SETTINGS, Change, ChangeKind, DetectionSettings, Followed
+from netproof.history.changes import FALSE_SHARE, Change, ChangeKind, Followed, controlled
 from netproof.history.culprits import Archive, Culprits
-from netproof.history.followed import StoredHistory
+from netproof.history.followers import follow_on
 from netproof.history.history_verdict import (
     Event,
     HistoryVerdict,
@@ -24,8 +25,8 @@ from netproof.history.history_verdict import (
     Shift,
 )
 from netproof.history.selection import Quantity
-from netproof.history.series import Nights, Pool, Series
-from netproof.history.values import NightValues
+from netproof.history.series import Nights, Series
+from netproof.history.values import NightValues, StoredHistory
 from netproof.store import Store
 from netproof.store.tables import KEY
 
@@ -47,7 +48,6 @@ def judge(
     last: int | None = None,
     since: date | None = None,
     labels: Mapping[str, str] | None = None,
-    settings: DetectionSettings = SETTINGS,
 ) -> HistoryVerdict:
     """Follow every series of a system up to and with a session, and judge the changes.
 
@@ -57,15 +57,15 @@ def judge(
     """
     system, sessions = series.chosen(store, system, session, last=last, since=since, labels=labels)
     acceptances = accepted.load(store, system)
-    known = followed.load(store, system)
+    known = stored_values.load(store, system)
     nights, values = series.read(store, system, sessions, known.values)
     if session not in (None, "newest") and nights.sessions[-1] != sessions[-1]:
         raise NetproofError("; ".join(nights.unread))
-    verdict, new = _judged(store, nights, values, acceptances, settings, known)
-    usual = (last, since, labels or None, settings) == (None, None, None, SETTINGS)
+    verdict, new = _judged(store, nights, values, acceptances, known)
+    usual = (last, since, labels or None) == (None, None, None)
     if usual and new is not known and sessions[-1] == store.newest(system):
         try:
-            followed.put(store, system, new)
+            stored_values.put(store, system, new)
         except NetproofError as error:
             verdict = dataclasses.replace(verdict, not_kept=str(error))
     return verdict
@@ -73,9 +73,9 @@ def judge(
 
 def judge_with(verdict: HistoryVerdict, store: Store, acceptance: Acceptance) -> HistoryVerdict:
     """Judge the same nights of ``store`` with one more acceptance."""
-    known = followed.load(store, verdict.system)
+    known = stored_values.load(store, verdict.system)
     acceptances = (*verdict.acceptances, acceptance)
-    return _judged(store, verdict.nights, known.values, acceptances, verdict.settings, known)[0]
+    return _judged(store, verdict.nights, known.values, acceptances, known)[0]
 
 
 def _judged(
@@ -83,7 +83,6 @@ def _judged(
     nights: Nights,
     values: NightValues,
     acceptances: tuple[Acceptance, ...],
-    settings: DetectionSettings,
     known: StoredHistory,
 ) -> tuple[HistoryVerdict, StoredHistory]:
     """Judge the nights; return the verdict and the state, ``known`` itself if unchanged."""
@@ -93,23 +92,20 @@ def _judged(
         *((one.where, one.quantity) for one in nights.pools),
     ]
     names = [stored.name for stored in nights.sessions]
-    before, places = known.going_on(names, settings, keys)
+    before, places = known.going_on(names, keys)
     intended = [accepted.nights(acceptances, nights.sessions, one) for one in every]
-    found, state = detection.follow_on(
-        [one.values for one in every], settings, intended, before, places
-    )
-    by_series = dict(zip(every, found, strict=True))
-    shifts = tuple(_shifts(nights, by_series, settings))
+    state = follow_on([one.values for one in every], intended, before, places)
+    by_series = dict(zip(every, state.followed(), strict=True))
+    shifts = tuple(_shifts(nights, by_series))
     verdict = HistoryVerdict(
         nights,
-        settings,
         by_series,
         shifts,
         tuple(_events(Archive(store), nights, by_series, shifts)),
         tuple(_bad_nights(nights, shifts)),
         acceptances,
     )
-    new = StoredHistory(values, tuple(keys), state, settings)
+    new = StoredHistory(values, tuple(keys), state)
     same = (
         before is not None
         and (new.series, state.accepted) == (known.series, before.accepted)
@@ -118,11 +114,9 @@ def _judged(
     return verdict, known if same else new
 
 
-def _shifts(
-    nights: Nights, followed: Mapping[Series | Pool, Followed], settings: DetectionSettings
-) -> Iterator[Shift]:
-    out = control.controlled({one: found.p_value for one, found in followed.items()}, settings)
-    odd = _odd(followed, settings)
+def _shifts(nights: Nights, followed: Mapping[Series, Followed]) -> Iterator[Shift]:
+    out = controlled({one: found.p_value for one, found in followed.items()})
+    odd = _odd(followed)
     means = {one.case.key(): one for one in nights.series if one.quantity is Quantity.MEAN}
     for one, found in followed.items():
         for change in found.changes:
@@ -133,7 +127,7 @@ def _shifts(
             elif change.ended is not None:
                 state = SeriesState.ENDED
             elif one not in out or all(
-                other.p_value > settings.false_share for other in found.changes if other.open
+                other.p_value > FALSE_SHARE for other in found.changes if other.open
             ):
                 state = SeriesState.SUSPECTED
             elif one.quantity is Quantity.SCORE and _of_baseline(nights, means, one, change):
@@ -143,30 +137,27 @@ def _shifts(
             yield Shift(one, change, state)
 
 
-def _odd(
-    followed: Mapping[Series | Pool, Followed], settings: DetectionSettings
-) -> dict[int, frozenset[Series | Pool]]:
+def _odd(followed: Mapping[Series, Followed]) -> dict[int, frozenset[Series]]:
     """Return the series that stand out on each night that was bad for some."""
-    on: dict[int, dict[Series | Pool, float]] = defaultdict(dict)
+    on: dict[int, dict[Series, float]] = defaultdict(dict)
     for one, found in followed.items():
         for change in found.changes:
             if change.kind is ChangeKind.BAD_NIGHT:
                 on[change.index][one] = change.p_value
     return {
-        night: control.controlled(dict.fromkeys(followed, 1.0) | p_values, settings)
-        for night, p_values in on.items()
+        night: controlled(dict.fromkeys(followed, 1.0) | p_values) for night, p_values in on.items()
     }
 
 
 def _of_baseline(
-    nights: Nights, means: Mapping[tuple, Series], one: Series | Pool, change: Change
+    nights: Nights, means: Mapping[tuple, Series], one: Series, change: Change
 ) -> bool:
     """Check whether a score moved with the baseline's times, and not with its own cases'.
 
     ``means``: the series of mean times, by the key of their case.
     """
     own, of_baseline = [], []
-    for case in Shift(one, change, SeriesState.OPEN).cases:
+    for case in one.cases:
         counterpart = dataclasses.replace(case, **dataclasses.asdict(nights.baseline))
         pair = [_moved(means.get(it.key()), change.index) for it in (case, counterpart)]
         if None not in pair:
@@ -187,10 +178,10 @@ def _moved(one: Series | None, night: int) -> float | None:
 def _events(
     archive: Archive,
     nights: Nights,
-    followed: Mapping[Series | Pool, Followed],
+    followed: Mapping[Series, Followed],
     shifts: Sequence[Shift],
 ) -> list[Event]:
-    by_place: dict[tuple[str, str], dict[Series | Pool, list[Shift]]] = defaultdict(
+    by_place: dict[tuple[str, str], dict[Series, list[Shift]]] = defaultdict(
         lambda: defaultdict(list)
     )
     for shift in shifts:
@@ -213,7 +204,7 @@ def _events(
 
 
 def _drifting(
-    followed: Mapping[Series | Pool, Followed], by_series: Mapping[Series | Pool, list[Shift]]
+    followed: Mapping[Series, Followed], by_series: Mapping[Series, list[Shift]]
 ) -> tuple[list[Shift], list[Shift]]:
     """Return a configuration's drifting series, each as one shift; and the shifts of others.
 
@@ -251,7 +242,7 @@ def _event(
     *,
     drift: bool,
 ) -> Event:
-    cases = list(dict.fromkeys(case for shift in shifts for case in shift.cases))
+    cases = list(dict.fromkeys(case for shift in shifts for case in shift.of.cases))
     measured = [
         index
         for index in range(len(nights.sessions))

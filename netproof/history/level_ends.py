@@ -1,37 +1,48 @@
 """The end of a level in one series, by a step or a slope, and its bad nights.
 
 ``series``: its values, natural logarithms, a night each; ``nights``: a selection, in order;
-``scale``: a level and its noise; ``bad_night``: standard deviations from which on a night is bad.
-The beginning of a change is located with ruptures, by all nights before and after it.
+``scale``: a level and its noise. The beginning of a change is located with ruptures, by all nights
+before and after it.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from netproof.history import night as statistic
-from netproof.history.changes import Change, ChangeKind, change_between
+from netproof.history.changes import BAD_NIGHT, Change, ChangeKind, change_between
 from netproof.history.night import Estimate, Floats
-from netproof.history.past import OpenStep
 
 LEAST_SLOPE = 20
 """Nights over which a series must move to count as a drift."""
 
 
-def first_night(
-    series: Floats, nights: Sequence[int], scale: Sequence[float], bad_night: float
-) -> int:
+@dataclass
+class OpenStep:
+    """A step that a series is in, and the level to return to where it ends.
+
+    ``nights`` made the level before, ``known`` is its estimate, an array of one, ``prior`` the
+    noise known before it; ``since`` and ``long_ago`` are the series' own of that time.
+    """
+
+    found: int
+    nights: list[int]
+    known: Estimate
+    prior: float
+    since: int
+    long_ago: Floats
+
+
+def first_night(series: Floats, nights: Sequence[int], scale: Sequence[float]) -> int:
     """Return the first night of the new level, among nights around it."""
-    return nights[_split(_clipped(series, nights, scale, bad_night))]
+    return nights[_split(_clipped(series, nights, scale))]
 
 
-def slope_begin(
-    series: Floats, nights: Sequence[int], scale: Sequence[float], bad_night: float
-) -> int | None:
+def slope_begin(series: Floats, nights: Sequence[int], scale: Sequence[float]) -> int | None:
     """Return the place from which on a slope fits better than a step.
 
     None where a step fits as well, or a slope would have too few nights.
@@ -39,18 +50,18 @@ def slope_begin(
     bends = len(nights) - LEAST_SLOPE
     if bends < statistic.FEWEST:
         return None
-    off = _clipped(series, nights, scale, bad_night)
+    off = _clipped(series, nights, scale)
     place = _split(off)
     by_step = place * off[:place].var() + (len(off) - place) * off[place:].var()
     by_slope = _bent(np.array(nights, float), off, bends)
     return None if by_slope.min() >= by_step else int(np.argmin(by_slope))
 
 
-def step_of(series: Floats, opened: OpenStep, nights: Sequence[int], bad_night: float) -> Change:
+def step_of(series: Floats, opened: OpenStep, nights: Sequence[int]) -> Change:
     """Return a step by these nights at its level."""
     known = opened.known
     around = [*opened.nights[-statistic.LONGEST :], *nights[: statistic.LONGEST]]
-    begin = first_night(series, around, (known.level[0], known.noise[0]), bad_night)
+    begin = first_night(series, around, (known.level[0], known.noise[0]))
     off = (series[nights] - known.level[0]) / known.noise[0]
     said = statistic.score(off, known.tail).sum() / math.sqrt(len(nights))
     said /= math.sqrt(1 + len(nights) / known.count[0])
@@ -66,16 +77,14 @@ def step_of(series: Floats, opened: OpenStep, nights: Sequence[int], bad_night: 
     )
 
 
-def ended_step(
-    series: Floats, opened: OpenStep, gone: Sequence[int], begin: int, bad_night: float
-) -> Change:
+def ended_step(series: Floats, opened: OpenStep, gone: Sequence[int], begin: int) -> Change:
     """Return a step over the nights ``gone``, which ended with the night ``begin``.
 
     One of few nights that a single one had caused was a bad night.
     """
     known = opened.known
     off = (series[gone] - known.level[0]) / known.noise[0]
-    far = np.flatnonzero(np.abs(off) > bad_night)
+    far = np.flatnonzero(np.abs(off) > BAD_NIGHT)
     if len(far) == 1 and len(gone) <= statistic.LONGEST:
         night = gone[far[0]]
         said = statistic.score(off[far], known.tail)
@@ -84,18 +93,16 @@ def ended_step(
             ChangeKind.BAD_NIGHT, night, night, known.level[0], series[night], p_value
         )
         return replace(change, ended=min(night + 1, begin))
-    return replace(step_of(series, opened, gone, bad_night), ended=begin)
+    return replace(step_of(series, opened, gone), ended=begin)
 
 
-def lone_bad_nights(
-    series: Floats, known: Estimate, nights: Sequence[int], bad_night: float
-) -> list[Change]:
+def lone_bad_nights(series: Floats, known: Estimate, nights: Sequence[int]) -> list[Change]:
     """Return bad nights: those far off a level that the series is back at, each alone.
 
     When they came, too little was known of the step's own level.
     """
     off = (series[nights] - known.level[0]) / known.noise[0]
-    far = np.abs(off) > bad_night
+    far = np.abs(off) > BAD_NIGHT
     alone = far & ~np.append(far[1:], False) & ~np.insert(far[:-1], 0, False)
     said = statistic.score(off[alone], known.tail)
     p_values = statistic.two_sided(said, known.freedom)
@@ -110,12 +117,10 @@ def lone_bad_nights(
     return found
 
 
-def _clipped(
-    series: Floats, nights: Sequence[int], scale: Sequence[float], bad_night: float
-) -> Floats:
+def _clipped(series: Floats, nights: Sequence[int], scale: Sequence[float]) -> Floats:
     """Return how far nights are off a level, in its noise, limited so that none dominates."""
     level, noise = scale
-    return np.clip((series[nights] - level) / noise, -bad_night, bad_night)
+    return np.clip((series[nights] - level) / noise, -BAD_NIGHT, BAD_NIGHT)
 
 
 def _split(values: Floats) -> int:

@@ -7,13 +7,13 @@ Rows hold nights, the newest at the right end, and NaN at the left where a serie
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 import scipy
 from numpy.typing import NDArray
 
 from netproof.errors import NetproofError
+from netproof.history.changes import COLD_NIGHTS, LEAST_NOISE
 from netproof.measurement.interval import MAD_OF_NORMAL
 
 Floats = NDArray[np.float64]
@@ -55,40 +55,26 @@ GROWN = {12: 1.6, 30: 1.3}
 """The noise of this many newest nights counts alone where it is that many times that of all."""
 
 
-@dataclass(frozen=True)
-class Estimate:
-    """Estimate of series before a night: arrays of one shape.
+Estimate = np.recarray
+"""Of series before a night, by ``ESTIMATE``."""
 
-    ``level``: logarithm; ``noise``: standard deviation of a night; ``freedom``: degrees of freedom
-    of the noise; ``count``: nights; ``tail``: share of nights beyond 3, 10 and 30 standard
-    deviations, one axis more.
-    """
+ESTIMATE = np.dtype(
+    [
+        *((name, np.float64) for name in ("level", "noise", "freedom", "count")),
+        ("tail", np.float64, len(FAR)),
+    ]
+)
+"""``level``: logarithm; ``noise``: standard deviation of a night; ``freedom``: degrees of freedom
+of the noise; ``count``: nights; ``tail``: share of nights beyond 3, 10 and 30 standard deviations.
+"""
 
-    level: Floats
-    noise: Floats
-    freedom: Floats
-    count: Floats
-    tail: Floats
 
-    @classmethod
-    def unknown(cls, *shape: int) -> Estimate:
-        """Return the estimate of series without nights."""
-        known = (np.full(shape, value) for value in (np.nan, np.nan, 0.0, 0.0))
-        return cls(*known, np.ones((*shape, len(FAR))))
-
-    @property
-    def arrays(self) -> tuple[Floats, ...]:
-        """Return all five."""
-        return (self.level, self.noise, self.freedom, self.count, self.tail)
-
-    def at(self, index: object) -> Estimate:
-        """Return some of the series."""
-        return Estimate(*(array[index] for array in self.arrays))
-
-    def put(self, index: object, other: Estimate) -> None:
-        """Replace some of the series."""
-        for mine, new in zip(self.arrays, other.arrays, strict=True):
-            mine[index] = new
+def unknown(*shape: int) -> Estimate:
+    """Return the estimate of series without nights."""
+    known = np.zeros(shape, ESTIMATE).view(np.recarray)
+    known.level = known.noise = np.nan
+    known.tail = 1.0
+    return known
 
 
 def logarithms(series: Sequence[Sequence[float | None]]) -> Floats:
@@ -119,27 +105,24 @@ def logarithms(series: Sequence[Sequence[float | None]]) -> Floats:
     return np.log(values)
 
 
-def estimated(
-    rows: Floats, prior: Floats, bad_nights: Floats, cold_nights: int, least: float
-) -> Estimate:
+def estimated(rows: Floats, prior: Floats, bad_nights: Floats) -> Estimate:
     """Return level, noise and tail of each row.
 
-    With fewer than ``cold_nights`` nights: median and MAD. With more: the one-step improvement on
+    With fewer than ``COLD_NIGHTS`` nights: median and MAD. With more: the one-step improvement on
     them, mean and standard deviation of values clipped at 2.5 of the MAD's; it wastes fewer nights,
     and a bad one moves it no further. ``prior``: noise known from an earlier level, NaN without
     one; ``bad_nights``: nights beyond 3, 10 and 30 standard deviations that are not in the row,
-    since they were set aside; ``least``: floor of the noise.
+    since they were set aside.
     """
     counts = np.isfinite(rows).sum(axis=1)
-    known = Estimate.unknown(len(rows))
-    known.count[:] = counts
+    known = unknown(len(rows))
     for count in np.unique(counts[counts > 0]):
         these = np.flatnonzero(counts == count)
         nights = rows[these, rows.shape[1] - count :]
         centre = _medians(nights)
         off = nights - centre[:, np.newaxis]
-        spread = np.maximum(MAD_OF_NORMAL * _medians(np.abs(off)), least)
-        if count < cold_nights:
+        spread = np.maximum(MAD_OF_NORMAL * _medians(np.abs(off)), LEAST_NOISE)
+        if count < COLD_NIGHTS:
             level, free = centre, (count - 1) / 2
             # A MAD of few nights is often too small.
             noise = spread * (1 + 0.8 / count)
@@ -154,7 +137,7 @@ def estimated(
                 if count >= 2 * recent:
                     newest = off[:, -recent:]
                     spread = MAD_OF_NORMAL * _medians(np.abs(newest))
-                    clipped = _clipped(newest, np.maximum(spread, least))
+                    clipped = _clipped(newest, np.maximum(spread, LEAST_NOISE))
                     now = np.sqrt((clipped**2).mean(axis=1) / KEPT_OF_NORMAL)
                     noise = np.where(now > grown * all_nights, np.maximum(now, noise), noise)
         given = np.isfinite(prior[these])
@@ -165,13 +148,16 @@ def estimated(
         else:
             squares = weight * np.where(given, prior[these], 0.0) ** 2 + free * noise**2
             noise = np.sqrt(squares / total)
-        noise = np.maximum(noise, least)
+        noise = np.maximum(noise, LEAST_NOISE)
         freedom = weight + max(float(count), LEAST_FREEDOM)
         distance = np.abs(nights - level[:, np.newaxis]) / noise[:, np.newaxis]
         far = np.stack([(distance > bound).sum(axis=1) for bound in FAR], axis=1)
         far = far + bad_nights[these] + TAIL_NIGHTS * TAIL_BEFORE
         tail = far / (count + bad_nights[these, :1] + TAIL_NIGHTS)
-        known.put(these, Estimate(level, noise, freedom, np.full(len(these), float(count)), tail))
+        found = unknown(len(these))
+        found.level, found.noise, found.freedom, found.tail = level, noise, freedom, tail
+        found.count = count
+        known[these] = found
     return known
 
 
@@ -220,7 +206,7 @@ def scan(newest: Floats, before: Estimate) -> tuple[Floats, NDArray[np.int64]]:
     best = np.ones(len(newest))
     window = np.zeros(len(newest), np.int64)
     for nights, share in WINDOWS.items():
-        known = before.at((slice(None), -nights))
+        known = before[:, -nights]
         ready = known.count >= FEWEST
         with np.errstate(invalid="ignore", divide="ignore"):
             off = (newest[:, -nights:] - known.level[:, np.newaxis]) / known.noise[:, np.newaxis]

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from netproof.measurement.landmark_table import LANDMARKS, Better
 
 if TYPE_CHECKING:
-    from netproof.history.series import Pool, Series
+    from netproof.history.series import Series
 
 NEWEST_SESSIONS = 200
 """Sessions looked back on by default: what detection remembers and a few."""
@@ -93,7 +93,9 @@ class Selection:
         return self == Selection()
 
     def covers(self, series: Series) -> bool:
-        """Check whether the series is selected."""
+        """Check whether the series is selected, or at least half of the pooled ones."""
+        if series.members:
+            return 2 * sum(map(self.covers, series.members)) >= len(series.members)
         case = series.case
         text = f"{case.partition} {case.environment} {case.what()}"
         return (
@@ -102,10 +104,6 @@ class Selection:
             and self.quantity in (None, series.quantity)
             and all(re.search(expression, text, re.IGNORECASE) for expression in self.cases)
         )
-
-    def covers_pool(self, pool: Pool) -> bool:
-        """Check whether at least half of the pooled series are selected."""
-        return 2 * sum(map(self.covers, pool.members)) >= len(pool.members)
 
     def __str__(self) -> str:
         """Return its text in a sentence."""

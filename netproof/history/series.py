@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import dataclasses
+import math
+import zlib
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -13,11 +15,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from netproof.errors import NetproofError
-from netproof.history import pooling
 from netproof.history import values as night_values
+from netproof.history.changes import LEAST_NOISE
+from netproof.history.night import logarithms
 from netproof.history.selection import NEWEST_SESSIONS, STRIDE, Quantity
 from netproof.history.values import COUNTED, QUANTITIES, SIZES, Floats, NightValues
 from netproof.measurement.case import Case
+from netproof.measurement.interval import MAD_OF_NORMAL
 from netproof.site.partition import ScoreBaseline
 from netproof.store import Store, StoredSession, questions
 from netproof.store.tables import KEY
@@ -37,18 +41,25 @@ class Series:
 
     µs, MB/s or, of a score, a ratio; all above 0. ``inconclusive``: likewise, the values of
     sessions in which the case, or a score's baseline, was inconclusive; they are only shown.
-    Compared by identity.
+    ``members``: of several series of a configuration that ``pooled`` made one: it has no case, and
+    its values have no unit, relative to the level of each. Compared by identity.
     """
 
-    case: Case
+    case: Case | None
     quantity: Quantity
     values: tuple[float | None, ...]
-    inconclusive: tuple[float | None, ...]
+    inconclusive: tuple[float | None, ...] = ()
+    members: tuple[Series, ...] = ()
+
+    @property
+    def cases(self) -> tuple[Case, ...]:
+        """Return its case, or the pooled ones."""
+        return (self.case,) if self.case else tuple(member.case for member in self.members)
 
     @property
     def where(self) -> tuple[str, str]:
         """Return its configuration: partition and environment."""
-        return self.case.partition, self.case.environment
+        return self.cases[0].partition, self.cases[0].environment
 
 
 @dataclass(frozen=True)
@@ -64,25 +75,6 @@ class Inconclusive:
         case = self.case
         why = "; ".join(self.why)
         return f"{case.partition} {case.environment} {case.what()}: inconclusive: {why}"
-
-
-@dataclass(frozen=True, eq=False)
-class Pool:
-    """One quantity of several cases of a configuration, from ``pooling.pooled``.
-
-    ``values`` have no unit: they are relative to the level of each series. Compared by identity.
-    """
-
-    partition: str
-    environment: str
-    quantity: Quantity
-    members: tuple[Series, ...]
-    values: tuple[float | None, ...]
-
-    @property
-    def where(self) -> tuple[str, str]:
-        """Return its configuration: partition and environment."""
-        return self.partition, self.environment
 
 
 @dataclass(frozen=True)
@@ -159,7 +151,7 @@ class Nights:
     system: str
     sessions: tuple[StoredSession, ...]
     series: tuple[Series, ...]
-    pools: tuple[Pool, ...]
+    pools: tuple[Series, ...]
     baseline: ScoreBaseline | None
     left: int
     other_sizes: int
@@ -391,16 +383,72 @@ def _leave_other_sizes(
     return count
 
 
-def _pools(series: Sequence[Series]) -> tuple[Pool, ...]:
+def _pools(series: Sequence[Series]) -> tuple[Series, ...]:
     groups: dict[tuple[str, str, Quantity], list[Series]] = defaultdict(list)
     for one in series:
         groups[(*one.where, one.quantity)].append(one)
-    return tuple(
-        Pool(
-            *key,
-            tuple(members),
-            tuple(pooling.pooled([one.values for one in members], pooling.phase_of(*key))),
-        )
-        for key, members in groups.items()
-        if len(members) >= LEAST_POOLED
-    )
+    found = []
+    for key, members in groups.items():
+        if len(members) >= LEAST_POOLED:
+            values = pooled([one.values for one in members], phase_of(*key))
+            found.append(Series(None, key[-1], tuple(values), members=tuple(members)))
+    return tuple(found)
+
+
+POOL_STRIDE = 20
+"""Nights after which weights are updated."""
+
+
+def phase_of(*key: str) -> int:
+    """Return the offset in nights, 0 to 19, at which a pool of this name updates its weights.
+
+    It spreads the updates, so that no night must follow all pools from their beginning.
+    """
+    return zlib.crc32("\0".join(key).encode()) % POOL_STRIDE
+
+
+def pooled(series: Sequence[Sequence[float | None]], phase: int = 0) -> list[float | None]:
+    """Return several series of a configuration's nights as one: 1 is their usual level.
+
+    The weighted geometric mean of each night's values over the series' own medians. A weight is one
+    over the square of a series' noise, taken from the differences of successive nights, so that no
+    step enters it. Medians and noise are of all nights up to the last multiple of ``POOL_STRIDE``,
+    ``phase`` nights before it, and of all where a series has fewer values in those. A night's value
+    thus stays the same on most nights, and following can continue from there. Noise that all series
+    share on a night stays in the result, and is part of the noise that ``follow`` finds in it. A
+    night without values is None. Raise NetproofError as ``follow_all``.
+    """
+    if not series:
+        return []
+    logs = logarithms(series)
+    there = np.isfinite(logs)
+    logs, there = logs[there.any(axis=1)], there[there.any(axis=1)]
+    nights = max((logs.shape[1] + phase) // POOL_STRIDE * POOL_STRIDE - phase, 0)
+    few = there[:, :nights].sum(axis=1) < POOL_STRIDE
+    middles, noise = np.zeros(len(logs)), np.zeros(len(logs))
+    for these, known in ((~few, nights), (few, logs.shape[1])):
+        if these.any():
+            middles[these], noise[these] = _usual(logs[these, :known])
+    off = logs - middles.reshape(-1, 1)
+    weight = np.maximum(noise * MAD_OF_NORMAL / math.sqrt(2), LEAST_NOISE)
+    weights = np.where(there, weight.reshape(-1, 1) ** -2.0, 0.0)
+    totals = weights.sum(axis=0)
+    sums = (weights * np.nan_to_num(off)).sum(axis=0)
+    return [
+        math.exp(sum_ / total) if total > 0 else None
+        for sum_, total in zip(sums.tolist(), totals.tolist(), strict=True)
+    ]
+
+
+def _usual(logs: Floats) -> tuple[Floats, Floats]:
+    """Return the median of each row, and that of the differences of successive values."""
+    if np.isfinite(logs).all() and logs.shape[1] > 1:
+        return np.median(logs, axis=1), np.median(np.abs(np.diff(logs, axis=1)), axis=1)
+    middles = [_middle(row) for row in logs]
+    noise = [_middle(np.abs(np.diff(row[np.isfinite(row)]))) for row in logs]
+    return np.array(middles), np.array(noise)
+
+
+def _middle(row: Floats) -> float:
+    present = row[np.isfinite(row)]
+    return float(np.median(present)) if len(present) else 0.0

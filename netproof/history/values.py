@@ -1,10 +1,19 @@
-"""Values of sessions for a history, as arrays over cases and nights; read once per session."""
+"""Values of sessions for a history, as arrays over cases and nights; read once per session.
+
+The state of a followed history is stored with them, so that a night only adds its own values to it.
+Every stored value is compared with its origin before it is used.
+"""
 
 from __future__ import annotations
 
 import hashlib
+import io
+import json
+import zipfile
+import zlib
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field, fields, replace
+from importlib.metadata import version
 from typing import Any
 
 import numpy as np
@@ -12,6 +21,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from netproof.errors import NetproofError
+from netproof.history.followers import Followers, SeriesPast, read_past
 from netproof.history.selection import Quantity
 from netproof.intake import json_reading, loading
 from netproof.measurement.case import Case
@@ -75,23 +85,23 @@ class NightValues:
         """Return some of its sessions, in this order; cases keep their places."""
         nights = [self.sessions.index(name) for name in sessions]
         new_night = {night: place for place, night in enumerate(nights)}
-        return NightValues(
-            list(sessions),
-            [self.marks[night] for night in nights],
-            self.baseline,
-            list(self.cases),
-            self.values[:, :, nights],
-            self.sizes[:, :, nights],
-            self.ranks_per_node[:, nights],
-            list(self.known_sizes),
-            {
-                (case, new_night[night]): why
-                for (case, night), why in self.inconclusive.items()
-                if night in new_night
-            },
-            [self.crashes[night] for night in nights],
-            [self.counted[night] for night in nights],
-            [self.said[night] for night in nights],
+        inconclusive = {
+            (case, new_night[night]): why
+            for (case, night), why in self.inconclusive.items()
+            if night in new_night
+        }
+        of_nights = {
+            name: [getattr(self, name)[night] for night in nights]
+            for name in ("marks", "crashes", "counted", "said")
+        }
+        return replace(
+            self,
+            sessions=list(sessions),
+            values=self.values[:, :, nights],
+            sizes=self.sizes[:, :, nights],
+            ranks_per_node=self.ranks_per_node[:, nights],
+            inconclusive=inconclusive,
+            **of_nights,
         )
 
     def add(
@@ -237,3 +247,115 @@ def case_of(system: str, values: NightValues, number: int) -> Case:
     stated = ranks[ranks > 0]
     named = dict(zip(KEY, values.cases[number], strict=True))
     return Case(system=system, ranks_per_node=int(stated[-1]) if len(stated) else 0, **named)
+
+
+HEAD = b"netproof-followed "
+
+FORMAT = 7
+"""Raised when detection finds other changes in the same nights, or the file of states changes."""
+
+MOST_BYTES = 2_000_000_000
+"""Largest file: 100,000 series over 250 nights."""
+
+SeriesKey = tuple[tuple[Any, ...], Quantity]
+"""A case's key, as the store has it, or a pool's place, and the followed quantity."""
+
+
+@dataclass(frozen=True)
+class StoredHistory:
+    """State of followed series up to a night, one file for each system that can be rebuilt.
+
+    A damaged file, another format or another netproof's is not used. ``values``: of all sessions up
+    to it; ``series``: the followed ones, in the order of ``state``, None where only the values are
+    known.
+    """
+
+    values: NightValues
+    series: tuple[SeriesKey, ...] = ()
+    state: Followers | None = None
+
+    def going_on(
+        self, sessions: Sequence[str], keys: Sequence[SeriesKey]
+    ) -> tuple[Followers | None, list[int]]:
+        """Return the state to continue from over these sessions, and each series' place in it."""
+        if self.values.sessions != list(sessions[: len(self.values.sessions)]):
+            return None, []
+        place = {key: number for number, key in enumerate(self.series)}
+        return self.state, [place.get(key, -1) for key in keys]
+
+
+NOTHING = StoredHistory(NightValues())
+
+
+def load(store: Store, system: str) -> StoredHistory:
+    """Read the state of a system; NOTHING where it is missing or cannot be used."""
+    try:
+        content = loading.read_bytes(store.followed(system), MOST_BYTES)
+        head, _, rest = content.partition(b"\n")
+        if head != _head(rest):
+            return NOTHING
+        with np.load(io.BytesIO(rest), allow_pickle=False) as arrays:
+            return _read({name: arrays[name] for name in arrays.files})
+    except (
+        *(NetproofError, OSError, ValueError, TypeError, LookupError, AttributeError),
+        *(zipfile.BadZipFile, zlib.error, EOFError),
+    ):
+        return NOTHING
+
+
+def put(store: Store, system: str, history: StoredHistory) -> None:
+    """Write the state; NetproofError where the store cannot be written."""
+    values, state = vars(history.values), history.state
+    arrays = {name: value for name, value in values.items() if isinstance(value, np.ndarray)}
+    record = {name: value for name, value in values.items() if name not in arrays}
+    record["inconclusive"] = [[*place, why] for place, why in record["inconclusive"].items()]
+    record["series"] = history.series
+    record["accepted"] = list(map(sorted, state.accepted))
+    record["past"] = {n: asdict(past) for n, past in enumerate(state.past) if past != SeriesPast()}
+    # Numbers of numpy, and NaN, which only this netproof reads again.
+    text = json.dumps(record, default=_plain)
+    arrays |= {f"of {name}": array for name, array in state.columns().items()}
+    arrays |= {"record": np.frombuffer(text.encode(), dtype=np.uint8), "logs": state.logs}
+    out = io.BytesIO()
+    np.savez(out, allow_pickle=False, **arrays)
+    content = out.getvalue()
+    store.put_followed(system, _head(content) + b"\n" + content)
+
+
+def _plain(value: Any) -> Any:
+    return asdict(value) if isinstance(value, ScoreBaseline) else value.tolist()
+
+
+def _head(content: bytes) -> bytes:
+    """Return the first line of a file that this netproof wrote with such content."""
+    return HEAD + f"{FORMAT} {version('netproof')} {zlib.crc32(content):08x}".encode()
+
+
+def _read(arrays: dict[str, Any]) -> StoredHistory:
+    record = json.loads(arrays["record"].tobytes())
+    values = NightValues(**{one.name: (record | arrays)[one.name] for one in fields(NightValues)})
+    values.cases, values.known_sizes = (
+        list(map(tuple, several)) for several in (values.cases, values.known_sizes)
+    )
+    values.inconclusive = {(case, night): tuple(why) for case, night, why in values.inconclusive}
+    values.baseline, *values.said = (
+        one and ScoreBaseline(**one) for one in (values.baseline, *values.said)
+    )
+    series = tuple((tuple(key), Quantity(name)) for key, name in record["series"])
+    state = Followers(arrays["logs"], tuple(map(frozenset, record["accepted"])))
+    past = {int(number): read_past(one) for number, one in record["past"].items()}
+    columns = {name: arrays[f"of {name}"] for name in state.columns()}
+    every = np.arange(len(series))
+    state.go_on_from(columns, [past.get(number, SeriesPast()) for number in every.tolist()], every)
+    shape = (len(values.cases), len(values.sessions))
+    of_nights = (values.marks, values.crashes, values.counted, values.said)
+    fits = (
+        values.values.shape == (len(QUANTITIES), *shape)
+        and values.sizes.shape == (len(SIZES), *shape)
+        and values.ranks_per_node.shape == shape
+        and state.logs.shape == (len(series), shape[1])
+        and len(state.accepted) == len(series)
+        and {len(one) for one in of_nights} == {shape[1]}
+        and all(len(case) == len(KEY) for case in values.cases)
+    )
+    return StoredHistory(values, series, state) if fits else NOTHING

@@ -12,7 +12,7 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
-from functools import cache, cached_property
+from functools import cached_property
 
 import numpy as np
 import scipy
@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 
 from netproof.errors import NetproofError
 from netproof.measurement.interval import CONFIDENCE
+from netproof.pairs.levels import nominal_levels
 from netproof.pairs.model import (
     LEAST_NODES,
     Fit,
@@ -37,10 +38,11 @@ from netproof.pairs.search import (
     LEAST_ROUNDS,
     MOST_THINGS,
     Search,
+    alternatives,
+    chance,
     contrasts,
     contrasts_of_nodes,
     explained,
-    explanation_of,
     posterior,
 )
 from netproof.pairs.topology import Topology
@@ -67,7 +69,10 @@ class Effect:
 
     def __str__(self) -> str:
         of = "time" if self.quantity is PairQuantity.LATENCY else self.quantity
-        shares = [f"{100 * share:.3g}" for share in (self.ratio, *self.interval)]
+        shares = [
+            f"{100 * share:,.0f}" if share >= 10 else f"{100 * share:.3g}"
+            for share in (self.ratio, *self.interval)
+        ]
         return f"{shares[0]} % of the others' {of}, {shares[1]} to {shares[2]} %"
 
 
@@ -372,16 +377,8 @@ def _known(verdict: QuantityVerdict, number: int, name: str) -> tuple[State, Eff
 FAR = 10.0
 """Factor by which a node must not be slower even in what it need not be cleared by."""
 
-EQUALLY_WELL = math.log(20)
-"""Difference of log likelihoods within which two explanations fit equally well."""
-
 ENOUGH_NODES = 8
 """Least number of nodes whose own scatter is distinguished from noise."""
-
-MOST_JOINT_LOOKS = 40
-"""Looks up to which their dependence is computed; beyond, each has its own share of the error."""
-
-_GRID_POINTS = 241
 
 _SHARES = {Kind.NODE: 0.8, Kind.PAIR: 0.1, Kind.SWITCH: 0.05, Kind.UPLINK: 0.05}
 
@@ -426,18 +423,9 @@ def judge_table(
     if explanation is None:
         unknown, noise = np.full(count, math.nan), Noise(quantity, None, 0.0, 0.0, 0.0)
         none = np.zeros(count, dtype=bool)
+        nothing = (none, unknown, unknown, (), ())
         return QuantityVerdict(
-            quantity,
-            table,
-            None,
-            (),
-            none,
-            unknown,
-            unknown,
-            (),
-            (),
-            noise,
-            settings.clears(quantity),
+            quantity, table, None, (), *nothing, noise, settings.clears(quantity)
         )
     counts = settings.counts(quantity)
     estimates, errors = _estimates(explanation)
@@ -468,7 +456,10 @@ def judge_table(
         ):
             effect = _effect(where, thing, explanation, quantity)
             names = tuple(table.names[number] for number in thing.nodes)
-            instead = _alternatives(search, explanation, thing)
+            instead = tuple(
+                " and ".join(named(other.kind, other.name) for other in several)
+                for several in alternatives(search, explanation, thing)
+            )
             accused.append(Accusation(thing.kind, thing.name, names, (effect,), instead))
     inflated = math.sqrt(max(scatter**2 - 1, 0.0)) * float(np.nan_to_num(errors).mean())
     disturbed = explanation.shape.wide + explanation.shape.disturbed
@@ -561,39 +552,6 @@ def _counts(thing: Thing, explanation: Fit, level: float, counts: float) -> bool
     return float(scipy.special.stdtr(explanation.freedom, -deviate)) > level
 
 
-def chance(explanation: Fit, thing: Thing, scatter: float = 1.0) -> float:
-    """Return the probability that a thing without an effect looks as slow as this, or slower.
-
-    Only slowness beyond what others explain counts: everything behind a slow uplink is slow.
-    ``scatter``: of healthy nodes, in standard errors. The probability is a mean over the scales
-    that the noise may have, given its degrees of freedom.
-    """
-    found, scales = contrasts(explanation, thing, beyond=True)
-    factors, shares = scale_factors(explanation.freedom)
-    shape = explanation.shape
-    if thing.kind in (Kind.NODE, Kind.PAIR):
-        shape = shape.with_rows(found / scales, scales, explanation.table.rows)
-    several = Posterior.of(found, scales * scatter, shape, factors)
-    logs = np.array([one.log_at_most(0.0) for one in several])
-    return float(shares @ np.exp(logs))
-
-
-def scale_factors(freedom: float) -> tuple[Floats, Floats]:
-    """Return ratios of the true scale to the estimate, and their probabilities (inverse chi).
-
-    Spaced evenly in the logarithm, as far as matters for levels of 10⁻¹².
-    """
-    # Wilson and Hilferty's cube root is close enough to say how far to go.
-    tail = 2 / (9 * freedom)
-    least = max(1 - tail - 7.5 * math.sqrt(tail), 0.02) ** 1.5
-    most = (1 - tail + 4 * math.sqrt(tail)) ** 1.5
-    logs = np.linspace(-math.log(most), -math.log(least), 17 if freedom > 100 else 33)
-    inverse = np.exp(-2 * logs)
-    weights = freedom / 2 * (np.log(inverse) - inverse)
-    shares = np.exp(weights - weights.max())
-    return np.exp(logs), shares / shares.sum()
-
-
 def _effect(where: Posterior, thing: Thing, explanation: Fit, quantity: PairQuantity) -> Effect:
     tail = (1 - CONFIDENCE) / 2
     middle = where.quantile(0.5)
@@ -605,40 +563,6 @@ def _effect(where: Posterior, thing: Thing, explanation: Fit, quantity: PairQuan
     high = middle + wider * (where.quantile(1 - tail) - middle)
     rounds = len(contrasts(explanation, thing)[0])
     return effect_of(quantity, middle, low, high, rounds)
-
-
-def _alternatives(search: Search, explanation: Fit, thing: Thing) -> tuple[str, ...]:
-    """Return what explains the measurements as well in the place of a thing."""
-    table = search.table
-    place = next(p for p, t in enumerate(explanation.things) if t.key == thing.key)
-    rest = explanation.things[:place] + explanation.things[place + 1 :]
-    start = np.delete(explanation.effects, place)
-    effect = explanation.effects[place]
-    others: list[tuple[Thing, ...]] = []
-    half = len(thing.rows) / 2
-    if thing.kind in (Kind.NODE, Kind.PAIR):
-        ends = np.concatenate([table.one[thing.rows], table.other[thing.rows]])
-        names, counts = np.unique(ends, return_counts=True)
-        others += [(search.node(int(n)),) for n in names[counts >= half]]
-        pairs, counts = np.unique(table.pair[thing.rows], return_counts=True)
-        others += [(search.pair(int(p)),) for p in pairs[counts >= half]]
-    if thing.kind is Kind.PAIR:
-        others.append(tuple(search.node(number) for number in thing.nodes))
-    mine = np.zeros(table.rows, dtype=bool)
-    mine[thing.rows] = True
-    others += [(group,) for group in search.groups if mine[group.rows].sum() >= half]
-    known = {other.key for other in explanation.things}
-    found = []
-    for several in others:
-        if any(other.key in known for other in several):
-            continue
-        begin = np.concatenate([start, np.full(len(several), effect)])
-        instead = explanation_of(search, (*rest, *several), begin)
-        if instead is not None and (
-            instead.log_likelihood > explanation.log_likelihood - EQUALLY_WELL
-        ):
-            found.append(" and ".join(named(other.kind, other.name) for other in several))
-    return tuple(found)
 
 
 def _suspects(
@@ -682,45 +606,3 @@ def _suspected_pairs(
         if thing.kind is Kind.PAIR and thing.key not in accused
     }
     return tuple(sorted(found))
-
-
-@cache
-def nominal_levels(error: float, looks: int) -> tuple[float, ...]:
-    """Return one-sided levels of the tests after each of ``looks`` rounds that together err so.
-
-    After round k of K the share k/K is spent (Lan and DeMets, Biometrika 70, 1983; Kim and
-    DeMets, Biometrika 74, 1987), for a sum to which every round adds the same information
-    (Armitage, McPherson and Rowe, J. R. Statist. Soc. A 132, 1969). For more rounds than
-    ``MOST_JOINT_LOOKS`` each round's share is its level, which is stricter.
-    """
-    shares = np.full(looks, error / looks)
-    if looks > MOST_JOINT_LOOKS:
-        return tuple(shares)
-    levels = [float(shares[0])]
-    bound = -float(scipy.special.ndtri(shares[0]))
-    # The density of the sum where no bound was crossed so far, at points of their own each round.
-    points, weights = _grid(bound)
-    density = np.exp(-(points**2) / 2) / np.sqrt(2 * np.pi)
-    for look in range(2, looks + 1):
-        mass = density * weights
-        low, high = 0.0, -float(scipy.special.ndtri(shares[look - 1] / 4)) * np.sqrt(look)
-        for _ in range(50):
-            middle = (low + high) / 2
-            beyond = float(mass @ scipy.special.ndtr(points - middle))
-            low, high = (middle, high) if beyond > shares[look - 1] else (low, middle)
-        bound = (low + high) / 2
-        levels.append(float(np.exp(scipy.special.log_ndtr(-bound / np.sqrt(look)))))
-        new, new_weights = _grid(bound, look)
-        density = (np.exp(-((new[:, None] - points) ** 2) / 2) / np.sqrt(2 * np.pi)) @ mass
-        points, weights = new, new_weights
-    return tuple(levels)
-
-
-def _grid(bound: float, look: int = 1) -> tuple[Floats, Floats]:
-    """Return points from far below up to the bound, and Simpson's weights."""
-    low = -8.0 * np.sqrt(look)
-    points = np.linspace(low, bound, _GRID_POINTS)
-    weights = np.full(_GRID_POINTS, 2.0)
-    weights[1::2] = 4.0
-    weights[0] = weights[-1] = 1.0
-    return points, weights * (points[1] - points[0]) / 3

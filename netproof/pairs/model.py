@@ -176,6 +176,9 @@ WIDER_OFTEN = 10.0
 FEW_FREE = 20
 """Degrees of freedom below which the first scale is of all measurements."""
 
+FIRST_FAR = 3.0
+"""Standard deviations beyond which a row has less weight at first."""
+
 _STEPS = 40
 _SHAPE_STEPS = 20
 _FIRST_WIDE = 0.1
@@ -356,7 +359,9 @@ def fit(
         scale = MAD_OF_NORMAL * float(np.median(np.abs(left))) * math.sqrt(total / least_freedom)
     scale = max(scale, resolution)
     shape = NoiseShape(_FIRST_WIDE, disturbed_share)
-    weights, there = np.ones(total), float(total)
+    # By residuals from each round's median: the mean of three rows follows one that is far.
+    far = np.maximum(np.abs(off - taken), 1e-9)
+    weights, there = np.minimum(1.0, FIRST_FAR * scale / far), float(total)
     levels = np.zeros(table.rounds)
     density = np.zeros(total)
     for step in range(_STEPS):

@@ -383,7 +383,8 @@ def next_round(
     least = LEAST_ROUNDS if mode is Mode.QUICK else 2 * LEAST_ROUNDS
     before = [seen.nodes for seen in observations if not seen.alone]
     few = mode is Mode.QUICK and len(nodes) <= FEW_NODES
-    enough = judgement.decided and not (few and pairs_that_never_met(nodes, before, apart))
+    unmet = pairs_that_never_met(nodes, before, apart) if few else []
+    enough = judgement.decided and not unmet
     if done >= settings.rounds or (done >= least and enough):
         return None
     if mode is Mode.PATHS:
@@ -410,6 +411,13 @@ def next_round(
         cleared = {name for name, node in judgement.nodes.items() if node.state is State.CLEARED}
         suspects, again = judgement.suspects, judgement.suspected_pairs
         return suspects_round(nodes, suspects, cleared, before, random, again=again)
+    if unmet:
+        wanted = set(map(frozenset, unmet))
+        order = np.random.default_rng([seed]).permutation(len(nodes))
+        return max(
+            tournament([nodes[place] for place in order]),
+            key=lambda step: sum(frozenset(pair) in wanted for pair in step.pairs),
+        )
     return random_round(nodes, before, random)
 
 

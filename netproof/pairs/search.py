@@ -106,6 +106,9 @@ MOST_THINGS = 24
 LEAST_ROUNDS = 2
 """One round is not enough to call anything slow."""
 
+EQUALLY_WELL = math.log(20)
+"""Difference of log likelihoods within which two explanations fit equally well."""
+
 _FIXED_PRICE = 2.0
 _CLIP = 5.0
 _SMALL = 32
@@ -365,3 +368,70 @@ def posterior(now: Fit, thing: Thing, *, beyond: bool = False) -> Posterior | No
     if not len(found) or not np.isfinite(scales).all():
         return None
     return Posterior.of(found, scales, now.shape)[0]
+
+
+def chance(explanation: Fit, thing: Thing, scatter: float = 1.0) -> float:
+    """Return the probability that a thing without an effect looks as slow as this, or slower.
+
+    Only slowness beyond what others explain counts: everything behind a slow uplink is slow.
+    ``scatter``: of healthy nodes, in standard errors. The probability is a mean over the scales
+    that the noise may have, given its degrees of freedom.
+    """
+    found, scales = contrasts(explanation, thing, beyond=True)
+    factors, shares = scale_factors(explanation.freedom)
+    shape = explanation.shape
+    if thing.kind in (Kind.NODE, Kind.PAIR):
+        shape = shape.with_rows(found / scales, scales, explanation.table.rows)
+    several = Posterior.of(found, scales * scatter, shape, factors)
+    logs = np.array([one.log_at_most(0.0) for one in several])
+    return float(shares @ np.exp(logs))
+
+
+def scale_factors(freedom: float) -> tuple[Floats, Floats]:
+    """Return ratios of the true scale to the estimate, and their probabilities (inverse chi).
+
+    Spaced evenly in the logarithm, as far as matters for levels of 10⁻¹².
+    """
+    # Wilson and Hilferty's cube root is close enough to say how far to go.
+    tail = 2 / (9 * freedom)
+    least = max(1 - tail - 7.5 * math.sqrt(tail), 0.02) ** 1.5
+    most = (1 - tail + 4 * math.sqrt(tail)) ** 1.5
+    logs = np.linspace(-math.log(most), -math.log(least), 17 if freedom > 100 else 33)
+    inverse = np.exp(-2 * logs)
+    weights = freedom / 2 * (np.log(inverse) - inverse)
+    shares = np.exp(weights - weights.max())
+    return np.exp(logs), shares / shares.sum()
+
+
+def alternatives(search: Search, explanation: Fit, thing: Thing) -> list[tuple[Thing, ...]]:
+    """Return what explains the measurements as well in the place of a thing."""
+    table = search.table
+    place = next(p for p, t in enumerate(explanation.things) if t.key == thing.key)
+    rest = explanation.things[:place] + explanation.things[place + 1 :]
+    start = np.delete(explanation.effects, place)
+    effect = explanation.effects[place]
+    others: list[tuple[Thing, ...]] = []
+    half = len(thing.rows) / 2
+    if thing.kind in (Kind.NODE, Kind.PAIR):
+        ends = np.concatenate([table.one[thing.rows], table.other[thing.rows]])
+        names, counts = np.unique(ends, return_counts=True)
+        others += [(search.node(int(n)),) for n in names[counts >= half]]
+        pairs, counts = np.unique(table.pair[thing.rows], return_counts=True)
+        others += [(search.pair(int(p)),) for p in pairs[counts >= half]]
+    if thing.kind is Kind.PAIR:
+        others.append(tuple(search.node(number) for number in thing.nodes))
+    mine = np.zeros(table.rows, dtype=bool)
+    mine[thing.rows] = True
+    others += [(group,) for group in search.groups if mine[group.rows].sum() >= half]
+    known = {other.key for other in explanation.things}
+    found = []
+    for several in others:
+        if any(other.key in known for other in several):
+            continue
+        begin = np.concatenate([start, np.full(len(several), effect)])
+        instead = explanation_of(search, (*rest, *several), begin)
+        if instead is not None and (
+            instead.log_likelihood > explanation.log_likelihood - EQUALLY_WELL
+        ):
+            found.append(several)
+    return found

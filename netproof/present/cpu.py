@@ -27,6 +27,9 @@ LEGEND = (
     " over that of TCP between the same ranks"
 )
 
+LEAST_SECONDS = 0.2
+"""Seconds of a case's launches below which figures a second are not shown."""
+
 _RANKS = {"user": 2, "irq": 2, "µs/msg": 1}
 """Columns that are dropped first where not all fit, the highest rank first."""
 
@@ -34,7 +37,7 @@ _RANKS = {"user": 2, "irq": 2, "µs/msg": 1}
 def figures(row: CpuRow) -> dict[str, str]:
     """Return the figures of a row, by the heading of their column."""
     cost, irq, user = row.cost, None, None
-    if cost.interrupts_s is not None and cost.seconds:
+    if cost.interrupts_s is not None and (cost.seconds or 0) >= LEAST_SECONDS:
         irq = cost.interrupts_s / cost.seconds
     if cost.user_s is not None and cost.system_s is not None:
         user = cost.user_s / ((cost.user_s + cost.system_s) or 1)
@@ -42,8 +45,10 @@ def figures(row: CpuRow) -> dict[str, str]:
     def shown(value: float | None, form: str, unit: str = "") -> str:
         return "-" if value is None else f"{value:{form}}{unit}"
 
+    # Of a shorter time, CPU seconds in ticks of 10 ms make cores that the node does not have.
+    short = cost.seconds is not None and cost.seconds < LEAST_SECONDS
     return {
-        "cores": shown(cost.cores, ".2f"),
+        "cores": shown(None if short else cost.cores, ".2f"),
         "user": shown(user, ".0%"),
         "irq": shown(irq, ".2f", "*" if cost.sharing > 1 else ""),
         "asleep": shown(cost.asleep_share, ".0%"),

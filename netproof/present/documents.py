@@ -69,11 +69,11 @@ def of_judged(judged: JudgedSession) -> dict[str, Any]:
             "sessions": recurring.sessions,
             "warnings": [
                 {
-                    **of_case(one.judged.case),
-                    "criterion": one.finding.criterion,
-                    "size_bytes": one.finding.size,
+                    **of_case(case),
+                    "criterion": finding.criterion,
+                    "size_bytes": finding.size,
                 }
-                for one in recurring.warnings
+                for case, finding in recurring.warnings
             ],
         },
         "launches": sum(one.launches for one in verdict.launched),

@@ -20,7 +20,7 @@ from netproof.history.history_verdict import (
     Shift,
     confidence,
 )
-from netproof.history.series import Pool, Series
+from netproof.history.series import Series
 from netproof.measurement.case import Case
 from netproof.present import documents, tables
 from netproof.present.sparkline import columns, readable, sparkline
@@ -120,10 +120,10 @@ def since_when(event: Event) -> str:
 def _print_shifts(shifts: Sequence[Shift], out: Console) -> None:
     def level(shift: Shift, value: float) -> str:
         # What is pooled is relative to the level of each series.
-        return "-" if isinstance(shift.of, Pool) else f"{value:.4g}"
+        return "-" if shift.of.members else f"{value:.4g}"
 
     marks = [_mark(shift) for shift in shifts]
-    units = ["" if isinstance(one.of, Pool) else one.of.quantity.unit for one in shifts]
+    units = ["" if one.of.members else one.of.quantity.unit for one in shifts]
     tables.print_table(
         [
             TableColumn("", [Text(f"  {mark}", _STYLES[mark]) for mark in marks], right=False),
@@ -318,7 +318,7 @@ def _print_changes(verdict: HistoryVerdict, out: Console) -> None:
 
 def _print_sessions(verdict: HistoryVerdict, several: Sequence[Series], out: Console) -> None:
     """Print a row for each session of the case, with a mark where a level begins, or ``?``."""
-    marks: dict[tuple[Series | Pool, int], str] = {
+    marks: dict[tuple[Series, int], str] = {
         (shift.of, shift.change.index): _mark(shift) for shift in verdict.shifts
     }
     nights = [
@@ -437,7 +437,7 @@ def _culprits(culprits: Culprits) -> dict[str, Any]:
 
 def _shift(verdict: HistoryVerdict, shift: Shift) -> dict[str, Any]:
     change, sessions = shift.change, verdict.nights.sessions
-    pooled = isinstance(shift.of, Pool)
+    pooled = shift.of.members
     return {
         "partition": shift.of.where[0],
         "environment": shift.of.where[1],

@@ -5,20 +5,19 @@ from __future__ import annotations
 import sys
 from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 from rich.console import Console
-from rich.table import Table
+from rich.segment import Segment, Segments
 from rich.text import Text
 
 from netproof.measurement.case import Case
 from netproof.present.characters import visible
 from netproof.present.terminal import say
 
-MOST_DIFFERENCES = 10
-"""Differences between nodes that are printed; the store and the report have all of them."""
-
 _BETWEEN_COLUMNS = 2
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -84,19 +83,34 @@ def print_table(columns: Sequence[TableColumn], out: Console, rows: range | None
 
     On a narrower terminal lines wrap, and nothing is cut.
     """
-    table = Table(box=None, pad_edge=False, padding=(0, _BETWEEN_COLUMNS, 0, 0))
-    for column in columns:
-        table.add_column(
-            Text(column.heading, "bold"),
-            justify="right" if column.right else "left",
-            no_wrap=True,
-            min_width=column.width,
-        )
+    # Rich's own tables take seconds to lay thousands of rows out, and cut cells where it is narrow.
+    widths = [column.width for column in columns]
+    heads = [column.heading.split("\n") for column in columns]
+    lines: list[list[str | Text]] = [
+        [Text(head[number] if number < len(head) else "", "bold") for head in heads]
+        for number in range(max(map(len, heads)))
+    ]
     for row in range(len(columns[0].cells)) if rows is None else rows:
-        table.add_row(*(_cell(column.cells[row]) for column in columns))
-    width, out.width = out.width, max(out.width, width_of(columns))
-    out.print(table, crop=False, no_wrap=True)
-    out.width = width
+        lines.append([column.cells[row] for column in columns])
+    segments, plain = [], ""
+    for line in lines:
+        for column, wide, cell in zip(columns, widths, line, strict=True):
+            text = visible(str(cell)).replace("\n", " ")
+            before, after = " " * (wide - len(text)), " " * _BETWEEN_COLUMNS
+            if not column.right:
+                before, after = "", before + after
+            if isinstance(cell, str):
+                plain += before + text + after
+                continue
+            segments += [Segment(plain + before), *_styled(cell, text, out)]
+            plain = after
+        plain = plain.rstrip(" ") + "\n"
+    out.print(Segments([*segments, Segment(plain)]), end="", crop=False)
+
+
+def _styled(cell: Text, text: str, out: Console) -> Iterable[Segment]:
+    """Return a cell in its style; one with parts of its own styles in these."""
+    return cell.render(out) if cell.spans else [Segment(text, out.get_style(cell.style or "none"))]
 
 
 def print_by_heading(
@@ -149,10 +163,6 @@ def case_columns(cases: Iterable[Case]) -> list[TableColumn]:
     named = [(one.partition, one.environment, benchmark_name(one), str(one.ranks)) for one in cases]
     head = ("partition", "environment", "benchmark", "ranks")
     return DataTable(head, named, (3,)).columns()
-
-
-def _cell(cell: str | Text) -> Text:
-    return Text(visible(cell)) if isinstance(cell, str) else cell
 
 
 def benchmark_name(case: Case) -> str:

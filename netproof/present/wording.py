@@ -3,10 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from netproof.benchmarks.registry import FEATURES
+from netproof.criteria import Finding
+from netproof.measurement.case import Case
 from netproof.site.matrix import Absence
 from netproof.verdict.explain import Counts
+
+if TYPE_CHECKING:
+    from netproof.verdict.stored import Recurring
 
 
 def with_time_unit(time_us: float) -> str:
@@ -68,3 +74,45 @@ def outcome(found: Counts, worse: int = 0) -> str:
     if found.waited_for:
         said.append(f"{counted(found.waited_for, 'node')} deferred")
     return ", ".join(said)
+
+
+def recurring_sentence(found: Recurring) -> str:
+    """Return one line: how many warnings, of which criteria, where, and their values."""
+    together: dict[tuple[str, str], list[tuple[Case, Finding]]] = {}
+    for case, finding in found.warnings:
+        together.setdefault((finding.criterion, case.what()), []).append((case, finding))
+    parts = [
+        f"{criterion}, {_places([case for case, _ in several])}, {what}"
+        f" ({_values([finding for _, finding in several])})"
+        for (criterion, what), several in together.items()
+    ]
+    return (
+        f"{counted(len(found.warnings), 'warning')} as in the last {found.sessions} sessions:"
+        f" {'; '.join(parts)}"
+    )
+
+
+def _places(cases: Sequence[Case]) -> str:
+    """Return partitions and environments: each once if all are combined, else each pair."""
+    partitions = list(dict.fromkeys(case.partition for case in cases))
+    environments = list(dict.fromkeys(case.environment for case in cases))
+    pairs = dict.fromkeys(f"{case.partition} {case.environment}" for case in cases)
+    if len(pairs) == len(partitions) * len(environments):
+        return f"{_and(partitions)}, {_and(environments)}"
+    return _and(list(pairs))
+
+
+def _and(names: Sequence[str]) -> str:
+    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
+
+
+def _values(findings: Sequence[Finding]) -> str:
+    """Return the least and largest value, and the bound if all have one."""
+    values = sorted(one.value for one in findings if one.value is not None)
+    bounds = {one.bound for one in findings}
+    if not values:
+        return "undefined"
+    low, high = f"{values[0]:.3g}", f"{values[-1]:.3g}"
+    bound = bounds.pop() if len(bounds) == 1 else None
+    asked = "" if bound is None else f", the bound is {bound:g}"
+    return f"{low if low == high else f'{low} to {high}'}{asked}"

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import itertools
-import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -17,7 +16,6 @@ from netproof.criteria.registry import RELATIVE
 from netproof.measurement.case import Case
 from netproof.measurement.disturbance import disturbed
 from netproof.measurement.links import Link
-from netproof.measurement.transports import Transport
 from netproof.session import again, plan
 from netproof.session.again import MeasuredAgain
 from netproof.session.measured import Crash, Launch, Measured, RepeatedCase
@@ -134,38 +132,26 @@ class RepeatCase:
         return codec.encode(RepeatedCase(self.case, self.launches, self.crashes, self.faults))
 
     def as_json(self) -> dict[str, Any]:
-        """Return what is asked, as plain values for ``json``; a missing bound is None."""
-        ends = {
-            name: [end if math.isfinite(end) else None for end in (limit.low, limit.high)]
-            for name, limit in self.limits.items()
-        }
-        return {
-            **_subject(self.subject),
-            "limits": ends,
-            "extras": dict(self.extras),
-            "peers": [_subject(one) for one in self.peers],
-            "baseline": None if self.baseline is None else dataclasses.asdict(self.baseline),
-            "paired": list(self.paired),
-            "elsewhere": self.elsewhere,
-        }
+        """Return what is asked, as plain values for ``json``."""
+        plain = {name: codec.encode(getattr(self, name)) for name in _PLAIN}
+        return {**_subject(self.subject), **plain, "peers": list(map(_subject, self.peers))}
 
     @classmethod
     def from_json(cls, values: Mapping[str, Any]) -> RepeatCase:
         """Read the plain values of ``as_json``."""
-        bounds = {
-            name: Limits(-math.inf if low is None else low, math.inf if high is None else high)
-            for name, (low, high) in values["limits"].items()
-        }
-        extras, baseline = values["extras"], values["baseline"]
-        return cls(
-            _subject_of(values, extras),
-            bounds,
-            extras,
-            tuple(_subject_of(peer, extras) for peer in values["peers"]),
-            None if baseline is None else ScoreBaseline(**baseline),
-            tuple(values["paired"]),
-            values["elsewhere"],
-        )
+        plain = {name: codec.decode(kind, values[name], name) for name, kind in _PLAIN.items()}
+        peers = tuple(_subject_of(peer, plain["extras"]) for peer in values["peers"])
+        return cls(_subject_of(values, plain["extras"]), peers=peers, **plain)
+
+
+_PLAIN = {
+    "limits": dict[str, Limits],
+    "extras": dict[str, Any],
+    "baseline": ScoreBaseline | None,
+    "paired": tuple[str, ...],
+    "elsewhere": bool,
+}
+"""Kinds of the fields that are asked for as they are."""
 
 
 def _subject(subject: Subject) -> dict[str, Any]:
@@ -174,19 +160,16 @@ def _subject(subject: Subject) -> dict[str, Any]:
         "known": dict(subject.known),
         "absent": dict(subject.absent),
         "switch": subject.switch,
-        "link": None if subject.link is None else dataclasses.asdict(subject.link),
+        "link": codec.encode(subject.link),
     }
 
 
 def _subject_of(values: Mapping[str, Any], extras: Mapping[str, Any]) -> Subject:
     """Read the values of ``_subject``, with the settings of the case's partition."""
-    whole, named = Measured.from_json(values["measured"]), values["link"]
-    link = None if named is None else Link(**named | {"transport": Transport(named["transport"])})
-    return dataclasses.replace(
-        Subject.of_extras(whole, extras, {key: values[key] for key in ("known", "absent")}),
-        switch=values["switch"],
-        link=link,
-    )
+    measured = Measured.from_json(values["measured"])
+    link = codec.decode(Link | None, values["link"], "link")
+    subject = Subject.of_extras(measured, extras, values)
+    return dataclasses.replace(subject, switch=values["switch"], link=link)
 
 
 def undecided(asked: Sequence[RepeatCase]) -> list[RepeatCase]:

@@ -183,30 +183,6 @@ class DerivingSettings:
 
 
 @dataclass(frozen=True)
-class Reference:
-    """A variable's reference: ``lower`` and ``upper`` relative to ``value``, None for no bound."""
-
-    value: float
-    lower: float | None
-    upper: float | None
-    unit: str
-
-    def entry(self) -> Entry:
-        """Return the entry for a file of references."""
-        return [self.value, self.lower, self.upper, self.unit]
-
-    def bounds(self) -> tuple[float, float]:
-        """Return the least and the largest value that pass, as in ReFrame."""
-        limits = Limits.of_entry(self.entry())
-        return limits.low, limits.high
-
-    def __str__(self) -> str:
-        """Return the range that passes, in words."""
-        low, high = self.bounds()
-        return f"{_shown(low)} to {_shown(high)} {self.unit}"
-
-
-@dataclass(frozen=True)
 class DerivedCase:
     """A case's new entries by variable, with remarks.
 
@@ -231,11 +207,12 @@ def derive(
     variable: str,
     half_width: float,
     settings: DerivingSettings = DerivingSettings(),
-) -> Reference:
-    """Return a variable's reference from the sessions' values, one each, in its unit.
+) -> Entry:
+    """Return a variable's entry from the sessions' values, one each, in its unit.
 
-    It is their median, rounded to five digits, and a size's to whole bytes. ``half_width``: from
-    there to each bound, in logarithms. A share of the line rate gets no upper bound above 102 %.
+    Its value is their median, rounded to five digits, and a size's to whole bytes. ``half_width``:
+    from there to each bound, in logarithms. A share of the line rate gets no upper bound above
+    102 %.
     Raises NetproofError with the reason where no reference can be made.
     """
     unit = _unit(variable)
@@ -265,15 +242,15 @@ def derive(
                 " link_mbit_s, mtu and interface"
             )
         upper = min(upper, _inward(SHARE_LIMIT / value - 1))
-    reference = Reference(value, lower, upper, unit)
-    low, high = reference.bounds()
-    outside = [one for one in values if not low <= one <= high]
+    entry = [value, lower, upper, unit]
+    limits = Limits.of_entry(entry)
+    outside = [one for one in values if not limits.low <= one <= limits.high]
     if len(outside) > settings.outside_limit * len(values):
         raise NetproofError(
-            f"the sessions' {_listed(values)} {unit} make bounds of {reference}, and"
+            f"the sessions' {_listed(values)} {unit} make bounds of {_range(entry)}, and"
             f" {_listed(outside)} lies outside; leave that session out, add more, or raise --floor"
         )
-    return reference
+    return entry
 
 
 def half_widths(
@@ -308,27 +285,27 @@ def half_widths(
     return made
 
 
-def tightened(derived: Reference, standing: Reference) -> tuple[Reference, str]:
-    """Return the derived reference with the tighter bound on each side, and which were kept.
+def tightened(derived: Entry, standing: Entry) -> tuple[Entry, str]:
+    """Return the derived entry with the tighter bound on each side, and which were kept.
 
     Raises NetproofError where the derived value lies outside the present bounds.
     """
-    low, high = standing.bounds()
-    if not low <= derived.value <= high:
+    value, lower, upper, unit = derived
+    stands, own = Limits.of_entry(standing), Limits.of_entry(derived)
+    if not stands.low <= value <= stands.high:
         raise NetproofError(
-            f"the sessions' median {_shown(derived.value)} {derived.unit} lies outside what stands,"
-            f" {standing}"
+            f"the sessions' median {_shown(value)} {unit} lies outside what stands,"
+            f" {_range(standing)}"
         )
-    own_low, own_high = derived.bounds()
-    lower, upper, kept = derived.lower, derived.upper, []
-    if low > own_low:
-        lower = -_inward(1 - low / derived.value)
-        kept.append(f"at least {_shown(low)} {derived.unit}")
-    if high < own_high:
-        upper = _inward(high / derived.value - 1)
-        kept.append(f"at most {_shown(high)} {derived.unit}")
-    text = f"{' and '.join(kept)} stands, tighter than the sessions' {derived}" if kept else ""
-    return Reference(derived.value, lower, upper, derived.unit), text
+    kept = []
+    if stands.low > own.low:
+        lower = -_inward(1 - stands.low / value)
+        kept.append(f"at least {_shown(stands.low)} {unit}")
+    if stands.high < own.high:
+        upper = _inward(stands.high / value - 1)
+        kept.append(f"at most {_shown(stands.high)} {unit}")
+    tighter = f"{' and '.join(kept)} stands, tighter than the sessions' {_range(derived)}"
+    return [value, lower, upper, unit], tighter if kept else ""
 
 
 def derived(
@@ -415,14 +392,14 @@ def _derived(
             continue
         if stands is not None and not allow_looser:
             try:
-                derived, text = tightened(derived, Reference(*stands))
+                derived, text = tightened(derived, stands)
             except NetproofError as error:
                 left[variable], outside = str(error), True
                 continue
             if text:
                 kept[variable] = text
-        if derived.entry() != stands:
-            entries[variable] = derived.entry()
+        if derived != stands:
+            entries[variable] = derived
     return replace(case, entries=entries, left=left, kept=kept, outside=outside)
 
 
@@ -457,6 +434,12 @@ def _inward(distance: float) -> float:
     """Round a bound's distance from the value down, so that no more passes."""
     scale = 10**BOUND_DECIMALS
     return math.floor(round(distance * scale, 5)) / scale
+
+
+def _range(entry: Entry) -> str:
+    """Return the range that passes, in words."""
+    limits = Limits.of_entry(entry)
+    return f"{_shown(limits.low)} to {_shown(limits.high)} {entry[3]}"
 
 
 def _shown(value: float) -> str:

@@ -22,14 +22,15 @@ from netproof.verdict import power, rejudge, stored
 from netproof.verdict.alongside import alongside
 from netproof.verdict.judge import judge, unsettled_of
 from netproof.verdict.options import SESSIONS, AlongsideOptions
-from netproof.verdict.recurring import (
+from netproof.verdict.rejudge import ChangedCase, StoredBounds
+from netproof.verdict.stored import (
     NOTHING,
     Recurring,
+    StoredVerdict,
     earlier_reports,
     recurring,
     sessions_before,
 )
-from netproof.verdict.stored import ChangedCase, StoredBounds, StoredVerdict
 from netproof.verdict.verdict import Verdict
 
 if TYPE_CHECKING:
@@ -178,7 +179,7 @@ def judge_session(
     then, now = found[1], judged.verdict
     changed = ChangedVerdict(
         when,
-        stored.changed(then, now),
+        rejudge.changed(then, now),
         tuple(one for one in then.faults if one not in now.faults),
         tuple(one for one in now.faults if one not in then.faults),
     )

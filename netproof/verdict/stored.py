@@ -1,22 +1,25 @@
-"""The verdict as it is stored with its session: a document, and digests of its bounds.
+"""The verdict as it is stored with its session, and warnings that earlier sessions had too.
 
-A session is judged when it comes into the store, and its verdict is read from then on. The digests
-show whether today's bounds are the same. What was measured is not in the document: it is read from
-the session, and only where it is asked for.
+A session is judged when it comes into the store, and its verdict is read from then on. Digests show
+whether today's bounds are the same. What was measured is not in the document: it is read from the
+session, and only where it is asked for.
+
+A warning that comes with every session hides a new one. It recurs if the same criterion warned of
+the same case at the same size in each of the last sessions that ran the case, ``LEAST`` at least.
+An earlier session is rejudged from its curves by today's settings, unless a verdict by these is
+stored.
 """
 
 from __future__ import annotations
 
 import dataclasses
-import hashlib
-import json
+import os
 import typing
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import cached_property
-from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -24,22 +27,30 @@ from netproof import codec
 from netproof.criteria import Finding, Level
 from netproof.criteria.registry import BY_FINDING
 from netproof.errors import NetproofError
-from netproof.intake import loading
 from netproof.measurement.case import Case
 from netproof.measurement.curve import Curve
 from netproof.measurement.eager_limit import EagerLimit
 from netproof.measurement.landmarks import Landmarks
 from netproof.pairs import verdict as pairs
 from netproof.pairs.verdict import PairsVerdict
-from netproof.session import packed
+from netproof.session import packed, session
 from netproof.session.again import MeasuredAgain
 from netproof.session.measured import Measured
 from netproof.session.session import GOOD_RESULTS, CheckResult, Session
 from netproof.site.matrix import Matrix
 from netproof.site.partition import ScoreBaseline
 from netproof.verdict import rejudge
-from netproof.verdict.judge import beyond_cases, complete, measured_again, skipped_by
-from netproof.verdict.references import NotThere
+from netproof.verdict.engine import companion_keys
+from netproof.verdict.judge import (
+    beyond_cases,
+    complete,
+    findings_along,
+    measured_again,
+    skipped_by,
+    subject,
+)
+from netproof.verdict.options import EARLIER_SESSIONS, SESSIONS
+from netproof.verdict.rejudge import StoredBounds
 from netproof.verdict.verdict import NEVER_RAN, CaseVerdict, Verdict, faults_of_parts
 
 if TYPE_CHECKING:
@@ -49,24 +60,11 @@ if TYPE_CHECKING:
 FORMAT = 2
 """Version of the document; raised when a key changes its meaning or goes."""
 
-JUDGED_BY = 10
-"""Raised when the same session and bounds can get another verdict than before."""
-
 MOST_BYTES = 4_000_000_000
 """Size limit of the document, unpacked: 100,000 cases with all their findings."""
 
-NAMED = 3
-"""Cases that a sentence names."""
-
 _APART = ("cases", "pairs", "alongside")
 """Parts of a verdict that are stored in their own form, or never."""
-
-_OF_SITE = (
-    *("switch", "interface", "link_mbit_s", "mtu", "nodes"),
-    *("may_differ", "clock_offset_ms", "coverage_percent"),
-)
-"""Keys of a partition that a verdict depends on, besides its rails and rounds of pairs."""
-
 
 _KEY = ("benchmark", "function", "ranks", "path", "direction", "partition", "environment")
 
@@ -79,82 +77,6 @@ COLUMNS = (
 
 class StoredContradiction(NetproofError):
     """A stored verdict that is not whole, or is not on its session."""
-
-
-@dataclass(frozen=True)
-class StoredBounds:
-    """Digests of the bounds that a verdict was judged by.
-
-    ``netproof``: its version, and ``JUDGED_BY``; ``matrix``: of each part of the matrix, by its
-    name in a sentence; ``settings``: of each key of each partition; ``references``: of the file.
-    """
-
-    netproof: tuple[str, int]
-    matrix: dict[str, str]
-    settings: dict[str, dict[str, str]]
-    references: str
-
-    @classmethod
-    def of(cls, matrix: Matrix, references: Path) -> StoredBounds:
-        """Return today's bounds; ``references``: the folder of the files.
-
-        Raise NetproofError where the system's file cannot be read.
-        """
-        here = {case.environment for case in matrix.cases}
-        known = {name: flaws for name, flaws in matrix.known.items() if name in here and flaws}
-        parts = {
-            "the expected cases": matrix.cases,
-            "what is not available": matrix.absences,
-            "which environments are known to be gone": sorted(matrix.retired),
-            "the known flaws": known,
-            "the score baseline": matrix.baseline,
-        }
-        settings = {
-            name: {
-                **{key: getattr(one, key) for key in _OF_SITE},
-                "rails": one.rails_or_interface(),
-                # Environments say where they are measured, which is no bound.
-                "pairs": one.pair_settings().model_dump(mode="json", exclude={"environments"}),
-                **vars(one.settings()),
-            }
-            for name, one in matrix.partitions.items()
-        }
-        path = references / f"{matrix.cases[0].system}.yaml"
-        try:
-            content = loading.read_bytes(path)
-        except OSError as error:
-            raise NetproofError(f"{path}: cannot be read: {error.strerror}") from error
-        return cls(
-            (version("netproof"), JUDGED_BY),
-            {name: _digest(value) for name, value in parts.items()},
-            {
-                name: {key: _digest(value) for key, value in of_partition.items()}
-                for name, of_partition in settings.items()
-            },
-            hashlib.sha256(content).hexdigest(),
-        )
-
-    def differences(self, now: StoredBounds) -> Iterator[str]:
-        """Yield what differs today, without the references, a few words each."""
-        if self.netproof != now.netproof:
-            yield f"netproof {self.netproof[0]} judged it, and this is {now.netproof[0]}"
-        yield from (name for name, one in now.matrix.items() if self.matrix.get(name) != one)
-        for name in sorted(self.settings.keys() | now.settings.keys()):
-            then, today = self.settings.get(name), now.settings.get(name)
-            if then is None or today is None:
-                yield f"whether {name} was to run"
-            elif then != today:
-                keys = [key for key in today if today[key] != then.get(key)]
-                yield f"{', '.join(keys) or 'the criteria'} of {name}"
-
-    def judge_cases_as(self, now: StoredBounds) -> bool:
-        """Check whether single cases of today's partitions were judged by the same bounds."""
-        flaws = "the known flaws"
-        return (
-            self.netproof == now.netproof
-            and self.matrix[flaws] == now.matrix[flaws]
-            and all(self.settings.get(name) == one for name, one in now.settings.items())
-        )
 
 
 @dataclass(frozen=True)
@@ -206,12 +128,14 @@ class StoredVerdict:
             other = [
                 str(case)
                 for case, one in zip(cases, self.cases, strict=True)
-                if _of_entries(entries, case) != one["entries"]
+                if rejudge.digest_of_entries(entries, case) != one["entries"]
             ]
             if other:
-                more = " and others" if len(other) > NAMED else ""
+                more = " and others" if len(other) > rejudge.NAMED else ""
                 count = "1 case" if len(other) == 1 else f"{len(other)} cases"
-                found.append(f"the references of {count} ({'; '.join(other[:NAMED])}{more})")
+                found.append(
+                    f"the references of {count} ({'; '.join(other[: rejudge.NAMED])}{more})"
+                )
         return tuple(found)
 
     def on(
@@ -398,7 +322,7 @@ def document(
     cases = (
         {
             "level": one.level.value,
-            "entries": _of_entries(entries, one.case),
+            "entries": rejudge.digest_of_entries(entries, one.case),
             **codec.encode(dataclasses.replace(one, result=None, measured=None, again=None)),
         }
         for one in verdict.cases
@@ -504,77 +428,147 @@ def _key(row: Mapping[str, Any]) -> tuple[Any, ...]:
     return tuple(row[name] for name in _KEY)
 
 
-def _of_entries(entries: Callable[[Case], Mapping[str, Any]], case: Case) -> str:
-    """Return a digest of a case's entries in a file of references."""
-    try:
-        return _digest(entries(case))
-    except NotThere:
-        return "none"
-
-
-def _digest(value: Any) -> str:
-    plain = json.dumps(value, default=_plain, sort_keys=True)
-    return hashlib.sha256(plain.encode()).hexdigest()[:12]
-
-
-def _plain(value: Any) -> Any:
-    if not dataclasses.is_dataclass(value):
-        return str(value)
-    return {one.name: getattr(value, one.name) for one in dataclasses.fields(value)}
-
-
 def moment() -> str:
     """Return the time, UTC, to the second."""
     return datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
+LEAST = 3
+"""Fewest sessions that make a warning recurring."""
+NEAR = 2.0
+"""Sizes within this factor are the same: a finding can move by a step of the grid."""
+
+
 @dataclass(frozen=True)
-class ChangedCase:
-    """A case on which two verdicts differ.
+class Recurring:
+    """Recurring warnings of a session, each with its case.
 
-    ``was``, ``now``: its levels, None where a verdict does not have it; ``gone``, ``new``:
-    objections of the earlier one alone, and of the later one alone, a sentence each.
+    ``sessions``: how many had them, the least of any.
     """
 
-    case: Case
-    was: Level | None
-    now: Level | None
-    gone: tuple[str, ...]
-    new: tuple[str, ...]
+    sessions: int
+    warnings: tuple[tuple[Case, Finding], ...]
 
-    def __str__(self) -> str:
-        """Return one line: both levels, and the reasons."""
-        levels = f"{self.was or 'not judged'}, now {self.now or 'not judged'}"
-        reasons = [*(f"now: {why}" for why in self.new), *(f"no more: {why}" for why in self.gone)]
-        return f"{self.case}: {levels}{''.join(f'; {one}' for one in reasons)}"
+    @cached_property
+    def _identities(self) -> set[int]:
+        return {id(finding) for _, finding in self.warnings}
+
+    def has(self, finding: Finding) -> bool:
+        """Check whether the finding is one of them."""
+        return id(finding) in self._identities
 
 
-def changed(then: Verdict, now: Verdict) -> tuple[ChangedCase, ...]:
-    """Return the cases on which two verdicts on one session differ, in order.
+NOTHING = Recurring(0, ())
 
-    Only failures, warnings and inconclusive results count.
-    """
-    before = {one.case.key(): one for one in then.cases}
-    after = {one.case.key(): one for one in now.cases}
-    found = []
-    for key in dict.fromkeys((*after, *before)):
-        one, other = before.get(key), after.get(key)
-        were, are = _objections(one), _objections(other)
-        was, level = (None if it is None else it.level for it in (one, other))
-        if was is level and were == are:
+Warnings = Mapping[tuple, Sequence[Finding]]
+"""Warnings along the curves of a session's cases, by their keys."""
+
+Earlier = Session | Warnings
+"""An earlier session to be rejudged, or the warnings of its stored verdict."""
+
+
+def earlier_reports(read: Session, system: str) -> tuple[list[Session], list[str]]:
+    """Return the system's newest other sessions in the folder of reports, and reading errors."""
+    found, unread = [], []
+    folder = os.environ.get("RFM_REPORT_FILE") or None
+    if folder is None:
+        return found, unread
+    unread += session.left_out(Path(folder).parent)
+    for path in session.reports(Path(folder).parent):
+        if len(found) == EARLIER_SESSIONS:
+            break
+        if path.resolve() == read.path.resolve():
             continue
-        gone = tuple(why for why in were if why not in are)
-        new = tuple(why for why in are if why not in were)
-        found.append(ChangedCase((other or one).case, was, level, gone, new))
-    return tuple(found)
+        try:
+            other = session.load(path)
+        except NetproofError as error:
+            unread.append(str(error))
+            continue
+        if any(result.system == system for result in other.results):
+            found.append(other)
+    return found, unread
 
 
-def _objections(judged: CaseVerdict | None) -> tuple[str, ...]:
-    if judged is None:
-        return ()
-    reported = (Level.FAIL, Level.INCONCLUSIVE, Level.WARN)
-    return (
-        *judged.faults,
-        *([judged.expected] if judged.expected else []),
-        *(finding.why for finding in judged.findings if finding.level in reported),
-    )
+def sessions_before(
+    stored: Session, bounds: StoredBounds, earlier: Sequence[Session]
+) -> list[Earlier]:
+    """Return the sessions of the system that began before this one, the newest first.
+
+    They are from ``earlier``, which are reports, or from the store of a stored session. A stored
+    verdict is returned if its cases were judged by ``bounds``; else the session, to be rejudged.
+    Raise NetproofError where one cannot be read.
+    """
+    if stored.path.is_dir():
+        from netproof.store import Store, questions
+
+        store, this = Store.holding(stored.path)
+        before = [one for one in store.sessions(this.system) if one.start < this.start]
+        found: list[Earlier] = []
+        for one in reversed(before[-EARLIER_SESSIONS:]):
+            past = read(store, one)
+            alike = past is not None and past.bounds.judge_cases_as(bounds)
+            found.append(past.warnings() if alike else questions.load(store, one))
+        return found
+    began = stored.info.get("time_start_unix")
+    if began is None:
+        return []
+    return [one for one in earlier if one.info.get("time_start_unix", began) < began]
+
+
+def recurring(
+    cases: Sequence[CaseVerdict], matrix: Matrix, earlier: Sequence[Earlier], most: int = SESSIONS
+) -> Recurring:
+    """Return the warnings that each of the earlier sessions which ran the case had too.
+
+    ``earlier``: of the same system, the newest first; the ``most`` newest are read, and only if
+    something warns. A session without the case does not count. One in which the case was not
+    complete, or the criterion could not judge, did not warn.
+    """
+    warned = [
+        (judged, finding)
+        for judged in cases
+        for finding in judged.findings
+        if finding.level is Level.WARN
+    ]
+    if not warned:
+        return NOTHING
+    keys = {judged.case.key() for judged, _ in warned}
+    alongside = {key for judged, _ in warned for key in companion_keys(judged.case)}
+    before = [
+        _warnings(one, matrix, keys, keys | alongside) if isinstance(one, Session) else one
+        for one in earlier[:most]
+    ]
+    found, fewest = [], most
+    for judged, finding in warned:
+        having = [several[key] for several in before if (key := judged.case.key()) in several]
+        if len(having) < LEAST:
+            continue
+        if all(any(_same(finding, other) for other in several) for several in having):
+            found.append((judged.case, finding))
+            fewest = min(fewest, len(having))
+    return Recurring(fewest, tuple(found)) if found else NOTHING
+
+
+def _warnings(session: Session, matrix: Matrix, keys: set[tuple], needed: set[tuple]) -> Warnings:
+    """Return the warnings along the curves of the session's cases, by their keys."""
+    # The last run of each case counts.
+    ran = {r.case.key(): r for r in session.results if r.case is not None}
+    subjects = [subject(ran[key], matrix) for key in needed if key in ran and ran[key].measured]
+    findings = findings_along(subjects, session)
+    return {
+        key: [finding for finding in findings.get(key, ()) if finding.level is Level.WARN]
+        for key in keys
+        if key in ran
+    }
+
+
+def _same(mine: Finding, its: Finding) -> bool:
+    if mine.criterion != its.criterion:
+        return False
+    of = BY_FINDING.get(mine.criterion)
+    if of is not None and mine.criterion in of.of_peaks:
+        return True
+    if mine.size is None or its.size is None:
+        return mine.size == its.size
+    low, high = sorted((mine.size, its.size))
+    return high <= NEAR * low

@@ -39,7 +39,7 @@ from netproof.experiments import algorithms, gains, gpcnet, sweep, tails
 from netproof.experiments import load as load_job
 from netproof.experiments.load import Statistic
 from netproof.experiments.sweep import Sweep
-from netproof.history import detection
+from netproof.history import followers
 from netproof.history import judging as nights
 from netproof.measurement.case import Case
 from netproof.pairs import verdict as pairs
@@ -406,7 +406,7 @@ def histories() -> Iterator[Fact]:
     yield from facts_of_each("nights", found.events, "night worse shifts", "partition environment")
     followed = {}
     for one in (*found.nights.series, *found.nights.pools):
-        where = of_case("nights", one.case) if hasattr(one, "case") else f"nights, pool {one.where}"
+        where = of_case("nights", one.case) if one.case else f"nights, pool {one.where}"
         followed[where, word(one.quantity)] = found.followed[one]
     for shift in found.shifts:
         yield "nights, states", word(shift.of.quantity), *shift.of.where, word(shift.state)
@@ -414,7 +414,7 @@ def histories() -> Iterator[Fact]:
     shapes = {"step 5 %": step(0.05), "drift 10 %": drift(0.1, 30), "bad night 20 %": bad(0.2)}
     for noise, (name, shape) in itertools.product((drawn.NORMAL, drawn.REAL), shapes.items()):
         values = drawn.histories(noise, 4, 140, 5, drawn.changed(100, 40, shape))
-        for number, one in enumerate(detection.follow_all(values.tolist()), 1):
+        for number, one in enumerate(followers.follow_all(values.tolist()), 1):
             followed[f"{noise.name} noise, {name}", f"series {number}"] = one
     for (section, what), one in followed.items():
         yield from facts(section, one, "level noise p_value", f"of {what}")

@@ -14,7 +14,7 @@ from netproof.present.html import content, provenance
 from netproof.present.html.content import CaseState
 from netproof.present.html.material import Report
 from netproof.present.power import said
-from netproof.present.tables import MOST_DIFFERENCES
+from netproof.present.verdict import MOST_DIFFERENCES
 from netproof.present.wording import not_available, outcome
 from netproof.verdict.exit_status import FAILED, INCONCLUSIVE, PASSED
 from netproof.verdict.explain import counts

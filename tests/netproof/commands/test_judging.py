@@ -26,7 +26,7 @@ def verdict(tmp_path, monkeypatch):
     monkeypatch.setenv("RFM_REPORT_FILE", str(tmp_path / "run-{sessionid}.json"))
 
     def judge(*arguments: str) -> tuple[int, str]:
-        ran = CliRunner().invoke(app, ["verdict", *arguments])
+        ran = CliRunner().invoke(app, ["verdict", "--all", *arguments])
         return ran.exit_code, " ".join(ran.output.split())
 
     return judge

@@ -27,7 +27,7 @@ def text(page: str) -> str:
 
 @pytest.mark.slow
 def test_the_verdict_begins_with_what_is_wrong():
-    page = pages(command.assemble(made()))["index.html"]
+    page = dict(pages(command.assemble(made())))["index.html"]
     verdict = text(page[page.index('id="verdict"') : page.index('id="nodes"')])
     assert "gige: something is wrong at 3 places" in verdict
     assert verdict.index("the link went down and came back") < verdict.index("What failed")
@@ -37,7 +37,7 @@ def test_the_verdict_begins_with_what_is_wrong():
 
 @pytest.mark.slow
 def test_the_nodes_have_their_maps_and_what_is_known_of_each():
-    page = pages(command.assemble(made()))["index.html"]
+    page = dict(pages(command.assemble(made())))["index.html"]
     part = page[page.index('id="nodes"') : page.index('id="matrix"')]
     assert part.count('class="chart"') == 2
     rows = {row[0]: row[1:] for row in _rows(part) if len(row) == 6 and row[0] != "node"}
@@ -54,7 +54,7 @@ def test_the_nodes_have_their_maps_and_what_is_known_of_each():
 @pytest.mark.slow
 def test_what_too_few_nodes_tell_is_noted_and_none_of_them_is_called_cleared():
     session = session_of(cases=[judged_case(subject())], of_pairs=[few()])
-    page = pages(command.assemble(session))["index.html"]
+    page = dict(pages(command.assemble(session)))["index.html"]
     verdict = text(page[page.index('id="verdict"') : page.index('id="nodes"')])
     assert "Passed" in verdict
     assert "too few nodes to compare with each other (2); what a pair alone tells: " in verdict
@@ -85,6 +85,6 @@ def test_maps_are_among_the_charts_files(tmp_path):
 
 @pytest.mark.slow
 def test_a_session_without_rounds_and_findings_has_no_part_on_nodes(judge):
-    made = pages(command.assemble(judge("two-switches.json")))["index.html"]
+    made = dict(pages(command.assemble(judge("two-switches.json"))))["index.html"]
     assert 'id="nodes"' not in made
     assert "gige: inconclusive" in text(made)

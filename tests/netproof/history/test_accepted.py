@@ -147,5 +147,5 @@ def test_a_pool_is_covered_with_half_of_it(nights):
     ]
     functions = {(it.case.function, it.case.ranks) for it in pool.members}
     assert functions == {("PingPong", 2), ("Sendrecv", 2), ("Sendrecv", 4)}
-    assert Selection(("Sendrecv",)).covers_pool(pool)
-    assert not Selection(("PingPong",)).covers_pool(pool)
+    assert Selection(("Sendrecv",)).covers(pool)
+    assert not Selection(("PingPong",)).covers(pool)

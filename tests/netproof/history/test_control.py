@@ -7,8 +7,7 @@ import math
 import numpy as np
 import pytest
 
-from netproof.history.changes import DetectionSettings
-from netproof.history.control import controlled, expected_false_alarms
+from netproof.history.changes import FALSE_SHARE, controlled, expected_false_alarms
 
 
 @pytest.mark.slow
@@ -19,9 +18,8 @@ def test_the_control_keeps_its_rate_on_p_values_of_chance():
         len(controlled(dict(enumerate(random.uniform(size=series).tolist()))))
         for _ in range(nights)
     ]
-    share = DetectionSettings().false_share
     some = sum(count > 0 for count in alarms)
-    assert some == pytest.approx(share * nights, abs=3 * math.sqrt(share * nights))
+    assert some == pytest.approx(FALSE_SHARE * nights, abs=3 * math.sqrt(FALSE_SHARE * nights))
     # The expected number is at most the one returned.
     expected = expected_false_alarms(series, nights)
     assert sum(alarms) <= expected + 4 * math.sqrt(expected)
@@ -36,7 +34,6 @@ def test_the_control_lets_through_what_stands_out():
 
 def test_a_p_value_passes_with_all_smaller_ones_where_it_is_small_for_its_rank():
     # The third is at most 3/4 of the share, though the first two alone are too large.
-    share = DetectionSettings().false_share
-    p_values = {"a": 0.6 * share, "b": 0.7 * share, "c": 0.74 * share, "d": 0.9}
+    p_values = {"a": 0.6 * FALSE_SHARE, "b": 0.7 * FALSE_SHARE, "c": 0.74 * FALSE_SHARE, "d": 0.9}
     assert controlled(p_values) == {"a", "b", "c"}
-    assert controlled({**p_values, "c": 0.76 * share}) == frozenset()
+    assert controlled({**p_values, "c": 0.76 * FALSE_SHARE}) == frozenset()

@@ -13,7 +13,7 @@ from made_series import NOISE, quiet, stepped, steps
 
 from netproof.errors import NetproofError
 from netproof.history.changes import ChangeKind
-from netproof.history.detection import follow, follow_all
+from netproof.history.followers import follow, follow_all
 
 seeds = st.integers(0, 10_000)
 

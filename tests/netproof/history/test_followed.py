@@ -10,10 +10,9 @@ import pytest
 from made_nights import MadeNights, by
 
 from netproof.errors import NetproofError
-from netproof.history import accepted, detection, followed, judging, pooling
+from netproof.history import accepted, followers, judging, series
 from netproof.history import values as night_values
 from netproof.history.accepted import Acceptance
-from netproof.history.changes import DetectionSettings
 from netproof.history.followers import Followers
 from netproof.history.selection import NEWEST_SESSIONS, STRIDE, Selection
 from netproof.history.series import chosen
@@ -94,8 +93,8 @@ def test_a_night_reads_its_own_values_and_goes_on_from_what_is_known(nights, mon
     monkeypatch.setattr(Followers, "add", counted)
     verdict = judging.judge(nights.store)
     assert read == [added.name]
-    series, pools = len(verdict.nights.series), len(verdict.nights.pools)
-    assert (12, series + pools) in added_nights
+    single, pools = len(verdict.nights.series), len(verdict.nights.pools)
+    assert (12, single + pools) in added_nights
     assert {count for night, count in added_nights if night == 0} == {pools}
     read.clear()
     judging.judge(nights.store)
@@ -104,11 +103,11 @@ def test_a_night_reads_its_own_values_and_goes_on_from_what_is_known(nights, mon
 
 @pytest.mark.slow
 def test_a_pool_goes_on_from_what_is_known_but_on_nights_of_new_weights(nights, monkeypatch):
-    known = 2 * pooling.STRIDE
+    known = 2 * series.POOL_STRIDE
     nights.add_many(known)
     said(nights)
     pools = judging.judge(nights.store).nights.pools
-    phases = [pooling.phase_of(*one.where, one.quantity) for one in pools]
+    phases = [series.phase_of(*one.where, one.quantity) for one in pools]
     from_night_0 = []
     add = Followers.add
 
@@ -122,7 +121,7 @@ def test_a_pool_goes_on_from_what_is_known_but_on_nights_of_new_weights(nights, 
         nights.add(night)
         from_night_0.clear()
         by_night = said(nights)
-        due = sum((night + 1 + phase) % pooling.STRIDE == 0 for phase in phases)
+        due = sum((night + 1 + phase) % series.POOL_STRIDE == 0 for phase in phases)
         assert from_night_0 == [due] * bool(due)
         restarted.append(due)
     assert 0 < sum(restarted) < len(pools)
@@ -165,11 +164,11 @@ def test_what_is_damaged_is_made_anew(nights):
     for damaged in (
         *(whole[:cut] for cut in (0, 10, len(whole) // 2, len(whole) - 1)),
         *(_flipped(whole, at) for at in (3, 30, len(whole) // 3, len(whole) - 5)),
-        whole.replace(b"netproof-followed %d" % followed.FORMAT, b"netproof-followed 0", 1),
-        b"\n".join([followed._head(b"no arrays"), b"no arrays"]),
+        whole.replace(b"netproof-followed %d" % night_values.FORMAT, b"netproof-followed 0", 1),
+        b"\n".join([night_values._head(b"no arrays"), b"no arrays"]),
     ):
         path.write_bytes(damaged)
-        assert followed.load(nights.store, SYSTEM) is followed.NOTHING
+        assert night_values.load(nights.store, SYSTEM) is night_values.NOTHING
     assert said(nights) == before
     assert path.read_bytes() == whole
 
@@ -184,19 +183,19 @@ def _flipped(content: bytes, at: int) -> bytes:
 def test_what_does_not_fit_together_is_made_anew(nights, monkeypatch):
     nights.add_many(5)
     said(nights)
-    kept = followed.load(nights.store, SYSTEM)
+    kept = night_values.load(nights.store, SYSTEM)
     kept.values.marks.pop()
-    followed.put(nights.store, SYSTEM, kept)
-    assert followed.load(nights.store, SYSTEM) is followed.NOTHING
+    night_values.put(nights.store, SYSTEM, kept)
+    assert night_values.load(nights.store, SYSTEM) is night_values.NOTHING
 
 
 @pytest.mark.slow
 def test_what_another_netproof_kept_is_made_anew(nights, monkeypatch):
     nights.add_many(5)
     said(nights)
-    assert followed.load(nights.store, SYSTEM).state is not None
-    monkeypatch.setattr(followed, "version", lambda name: "9.9")
-    assert followed.load(nights.store, SYSTEM) is followed.NOTHING
+    assert night_values.load(nights.store, SYSTEM).state is not None
+    monkeypatch.setattr(night_values, "version", lambda name: "9.9")
+    assert night_values.load(nights.store, SYSTEM) is night_values.NOTHING
 
 
 @pytest.mark.slow
@@ -234,16 +233,15 @@ def test_other_sessions_than_the_usual_ones_are_not_kept(nights):
 
 
 @pytest.mark.slow
-def test_other_settings_begin_anew(nights):
+def test_other_sessions_begin_anew(nights):
     nights.add_many(6)
     said(nights)
-    known = followed.load(nights.store, SYSTEM)
+    known = night_values.load(nights.store, SYSTEM)
     keys = list(known.series)
     names = known.values.sessions
-    assert known.going_on(names, DetectionSettings(), keys)[0] is known.state
-    assert known.going_on(names, DetectionSettings(alarm=0.01), keys)[0] is None
-    assert known.going_on(names[:-1], DetectionSettings(), keys)[0] is None
-    assert known.going_on(names[1:], DetectionSettings(), keys)[0] is None
+    assert known.going_on(names, keys)[0] is known.state
+    assert known.going_on(names[:-1], keys)[0] is None
+    assert known.going_on(names[1:], keys)[0] is None
 
 
 @pytest.mark.slow
@@ -262,12 +260,12 @@ def test_a_store_that_cannot_be_written_is_followed_all_the_same(nights, monkeyp
 @pytest.mark.slow
 def test_a_series_whose_values_changed_is_followed_from_its_first_night():
     random = np.random.default_rng(1)
-    series = np.exp(0.01 * random.standard_normal((3, 40))).tolist()
-    series[1][30:] = [1.3 * value for value in series[1][30:]]
-    _, state = detection.follow_on([row[:35] for row in series])
-    series[2][5] = None
-    found, _ = detection.follow_on(series, known=state, places=[0, 1, 2])
-    assert found == detection.follow_all(series)
+    several = np.exp(0.01 * random.standard_normal((3, 40))).tolist()
+    several[1][30:] = [1.3 * value for value in several[1][30:]]
+    state = followers.follow_on([row[:35] for row in several])
+    several[2][5] = None
+    found = followers.follow_on(several, known=state, places=[0, 1, 2]).followed()
+    assert found == followers.follow_all(several)
     assert found[1].changes
 
 

@@ -12,7 +12,6 @@ from netproof.history.changes import ChangeKind
 from netproof.history.history_verdict import NOTHING_WORSE, WORSE, SeriesState, confidence
 from netproof.history.judging import judge
 from netproof.history.selection import Quantity, Selection
-from netproof.history.series import Pool, Series
 
 SLOW = by(1.2, environment="mpich")
 SLOWER_ALL = by(1.2)
@@ -62,9 +61,9 @@ def test_a_step_is_an_event_of_its_configuration_with_its_night_and_size(stepped
 def test_the_pooled_ones_come_first_then_the_larger(nights):
     nights.add_many(30, {24: lambda case: 1.2 if case["function"] == "Sendrecv" else 1.1})
     for event in judge(nights.store).events:
-        kinds = [type(shift.of) for shift in event.shifts]
-        assert kinds == sorted(kinds, key=lambda kind: kind is Series)
-        assert kinds[0] is Pool
+        single = [not shift.of.members for shift in event.shifts]
+        assert single == sorted(single)
+        assert not single[0]
         sizes = [
             abs(shift.change.size)
             for shift in event.single
@@ -261,9 +260,9 @@ def test_a_part_keeps_the_verdict_of_the_whole(stepped):
     assert of_other.tested == verdict.tested
     of_one = verdict.of(Selection(("PingPong",), environment="mpich"))
     assert of_one.status == WORSE
-    assert {case.function for event in of_one.events for s in event.single for case in s.cases} == {
-        "PingPong"
-    }
+    assert {
+        case.function for event in of_one.events for s in event.single for case in s.of.cases
+    } == {"PingPong"}
     with pytest.raises(NetproofError, match="no series of testbed fits: partition roce"):
         verdict.of(Selection(partition="roce"))
 

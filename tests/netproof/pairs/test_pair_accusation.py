@@ -10,9 +10,11 @@ from made_pairs import Cluster, healthy, names, slow_nodes, slow_on_the_way, slo
 from scipy.special import stdtr
 
 from netproof.errors import NetproofError
-from netproof.pairs.accusation import MOST_JOINT_LOOKS, State, judge, nominal_levels, scale_factors
+from netproof.pairs.accusation import State, judge
+from netproof.pairs.levels import MOST_JOINT_LOOKS, nominal_levels
 from netproof.pairs.model import Kind, PairObservation
 from netproof.pairs.rounds import Mode, random_round, tournament
+from netproof.pairs.search import scale_factors
 from netproof.site.pair_settings import PairQuantity, PairSettings
 
 

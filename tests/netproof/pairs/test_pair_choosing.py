@@ -52,6 +52,21 @@ def test_quick_ends_when_all_is_decided_or_the_limit_is_reached():
     assert not judgement.decided
 
 
+@pytest.mark.parametrize("count", [4, 5, 6, 7, 8])
+def test_of_few_nodes_every_pair_meets_in_as_many_rounds_as_that_takes(count):
+    cluster = Cluster(healthy, noise=0.01)
+    judgement = cluster.run(names(count))
+    assert judgement.rounds == (count if count % 2 else count - 1)
+    assert len({frozenset(seen.nodes) for seen in cluster.seen}) == count * (count - 1) // 2
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_one_pair_of_six_nodes_that_is_slow_is_named(seed):
+    """In its rounds one row of three is far, so that the mean of the round is far as well."""
+    cluster = Cluster(slow_pair(0.7, "n1", "n2"), noise=0.01, seed=seed)
+    assert [one.name for one in cluster.run(names(6)).accusations] == ["n1 – n2"]
+
+
 @pytest.mark.parametrize("mode", list(Mode))
 @pytest.mark.parametrize(("count", "pairs"), [(2, 1), (3, 3)])
 def test_each_pair_of_too_few_nodes_is_measured_three_times_and_no_more(count, pairs, mode):

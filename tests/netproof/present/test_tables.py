@@ -11,8 +11,8 @@ from rich.table import Table
 
 from netproof.measurement.case import Case
 from netproof.present import terminal
-from netproof.present import verdict as verdicts
 from netproof.present.tables import TableColumn, fitting, print_table, say, width_of
+from netproof.present.verdict import print_verdict
 from netproof.verdict.verdict import CaseVerdict, Verdict
 
 WIDE = [
@@ -108,7 +108,7 @@ class TestVerdict:
         def on(width, terminal=True):
             out = io.StringIO()
             console = Console(file=out, width=width, force_terminal=terminal, color_system=None)
-            verdicts.print_verdict(Verdict((missing, other), (), (), ()), console)
+            print_verdict(Verdict((missing, other), (), (), ()), console)
             return out.getvalue()
 
         return on
@@ -116,12 +116,15 @@ class TestVerdict:
     @pytest.mark.parametrize("width", [40, 80, 100, 140, 200])
     def test_a_terminal_of_any_width_shows_what_became_of_each_case(self, said, width):
         row = next(line for line in said(width).splitlines() if "Reduce_scatter" in line)
-        assert row.split()[:4] == ["fast-ethernet", "intelmpi", "IMB", "Reduce_scatter"]
-        assert (row.split()[4], row.split()[-1]) == ("4", "FAIL")
+        where = "fast-ethernet intelmpi"
+        assert where in " ".join(row.split()) or where in said(width).splitlines()
+        words = row[row.index("IMB") :].split()
+        assert (words[:3], words[-1]) == (["IMB", "Reduce_scatter", "4"], "FAIL")
 
     def test_80_columns_are_enough_for_that(self, said):
-        rows = said(80).splitlines()[:3]
+        rows = said(80).splitlines()[:4]
+        assert "latency µs" in rows[2]
         assert max(len(row.rstrip()) for row in rows) <= 80
 
     def test_off_a_terminal_no_column_is_left_out(self, said):
-        assert "of line rate" in said(60, terminal=False)
+        assert "r∞ of line" in said(60, terminal=False)

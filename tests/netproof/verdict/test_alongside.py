@@ -370,8 +370,8 @@ def test_the_commands_say_what_is_compared_with(tmp_path):
     new = str(report(tmp_path, "new", "fast-ethernet"))
     arguments = ["testbed:fast-ethernet", "--store", str(store), "--alongside-stored"]
     (stored,) = Store(store).sessions()
-    for everything in ([], ["--all"]):
-        said = CliRunner().invoke(app, ["verdict", new, *everything, *arguments]).stdout
+    for command in (["verdict"], ["verdict", "--all"], ["show"]):
+        said = CliRunner().invoke(app, [*command, new, *arguments]).stdout
         assert re.search(
             rf"compared with: gige mpich, of \d{{4}}-\d\d-\d\d \(41 days before\): \d+ cases of"
             rf" session {stored.name}; 41 days older, and 30 are allowed",

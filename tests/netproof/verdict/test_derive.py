@@ -23,11 +23,11 @@ from netproof.measurement.curve import Curve
 from netproof.session.measured import Measured
 from netproof.verdict.derive import (
     DerivingSettings,
-    Reference,
     derive,
     half_widths,
     tightened,
 )
+from netproof.verdict.limits import Limits
 
 ROOT = Path(__file__).resolve().parents[3]
 RECORDED = [ROOT / "tests" / "data" / "sessions" / f"repeated-{n}.json" for n in (1, 2, 3)]
@@ -38,19 +38,21 @@ SIMULATED = 300
 NARROW = 0.01
 """A half width, in logarithms, that is below every floor."""
 
+DERIVED = [100, -0.1, 0.1, "MB/s"]
+
 
 class TestDerive:
     def test_the_value_is_the_median_with_bounds_to_both_sides(self):
-        assert derive([100, 101, 102], "peak_mb_s", NARROW) == Reference(101, -0.1, 0.1, "MB/s")
+        assert derive([100, 101, 102], "peak_mb_s", NARROW) == [101, -0.1, 0.1, "MB/s"]
 
     def test_a_width_beyond_the_floor_makes_them_as_wide_in_logarithms(self):
         made = derive([95, 100, 105], "latency_us", math.log(1.25))
-        assert made == Reference(100, -0.2, 0.25, "us")
+        assert made == [100, -0.2, 0.25, "us"]
 
     def test_a_size_has_an_octave_to_each_side_and_is_whole(self):
         made = derive([65536, 65536, 65536, 65537], "peak_size", NARROW)
-        assert made == Reference(65536, -0.5, 1.0, "B")
-        assert isinstance(made.value, int)
+        assert made == [65536, -0.5, 1.0, "B"]
+        assert isinstance(made[0], int)
 
     def test_a_spread_above_the_limit_makes_none(self):
         with pytest.raises(NetproofError, match=r"spread by 14\.8 % \(90, 100, 110 us\).* 10 %"):
@@ -62,7 +64,7 @@ class TestDerive:
             derive([100, 100, 70], "latency_us", NARROW)
 
     def test_one_session_in_ten_may_lie_outside(self):
-        assert derive([100] * 9 + [70], "latency_us", NARROW).value == 100
+        assert derive([100] * 9 + [70], "latency_us", NARROW)[0] == 100
 
     @pytest.mark.parametrize("values", [[0, 0, 0], [-1, -1, -1], [float("inf")] * 3, [1, 0, 1]])
     def test_what_takes_no_relative_bounds_makes_none(self, values):
@@ -71,13 +73,14 @@ class TestDerive:
 
     def test_no_share_of_the_line_rate_above_102_per_cent_passes(self):
         made = derive([97.0, 97.5, 98.0], "line_rate_share", NARROW)
-        assert made.bounds()[1] <= 102
-        assert made.bounds()[1] == pytest.approx(102, abs=0.02)
+        highest = Limits.of_entry(made).high
+        assert highest <= 102
+        assert highest == pytest.approx(102, abs=0.02)
         with pytest.raises(NetproofError, match="103 % of the line rate is an error"):
             derive([103, 103, 103], "line_rate_share", NARROW)
 
     def test_the_time_at_a_size_is_in_microseconds(self):
-        assert derive([5, 5, 5], "time_us_1024", NARROW).unit == "us"
+        assert derive([5, 5, 5], "time_us_1024", NARROW)[3] == "us"
 
     @pytest.mark.parametrize(
         "settings", [{"floor": 0}, {"floor": 1}, {"spread_limit": 1}, {"risk": 0}, {"risk": 1}]
@@ -131,8 +134,6 @@ class TestHalfWidths:
 
 
 class TestTightened:
-    derived = Reference(100, -0.1, 0.1, "MB/s")
-
     @pytest.mark.parametrize(
         ("stands", "bounds"),
         [
@@ -145,26 +146,27 @@ class TestTightened:
         ],
     )
     def test_the_tighter_bound_stays_on_each_side(self, stands, bounds):
-        made, kept = tightened(self.derived, Reference(*stands, "MB/s"))
-        assert made.bounds() == pytest.approx(bounds, abs=1e-9)
+        made, kept = tightened(DERIVED, [*stands, "MB/s"])
+        limits = Limits.of_entry(made)
+        assert (limits.low, limits.high) == pytest.approx(bounds, abs=1e-9)
         assert bool(kept) == (bounds != (90, 110))
 
     @pytest.mark.parametrize("edge", [99.99417, 100.00713, 103.33333, 96.66667])
     def test_rounding_never_loosens(self, edge):
-        stands = Reference(edge, 0.0 if edge < 100 else -0.05, 0.0 if edge > 100 else 0.05, "us")
-        low, high = stands.bounds()
-        made_low, made_high = tightened(self.derived, stands)[0].bounds()
-        assert low - 1e-9 <= made_low
-        assert made_high <= high + 1e-9
+        stands = [edge, 0.0 if edge < 100 else -0.05, 0.0 if edge > 100 else 0.05, "us"]
+        before = Limits.of_entry(stands)
+        after = Limits.of_entry(tightened(DERIVED, stands)[0])
+        assert before.low - 1e-9 <= after.low
+        assert after.high <= before.high + 1e-9
 
     def test_once_more_changes_nothing(self):
-        once, _ = tightened(self.derived, Reference(103.77, -0.07, 0.01, "MB/s"))
-        assert tightened(self.derived, once)[0] == once
+        once, _ = tightened(DERIVED, [103.77, -0.07, 0.01, "MB/s"])
+        assert tightened(DERIVED, once)[0] == once
 
     @pytest.mark.parametrize("value", [80, 130])
     def test_a_median_outside_of_what_stands_is_no_reference(self, value):
         with pytest.raises(NetproofError, match="median 100 MB/s lies outside what stands"):
-            tightened(self.derived, Reference(value, -0.1, 0.1, "MB/s"))
+            tightened(DERIVED, [value, -0.1, 0.1, "MB/s"])
 
 
 @pytest.fixture

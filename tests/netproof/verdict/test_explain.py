@@ -15,7 +15,7 @@ from rich.console import Console
 from netproof.criteria import Finding, Level
 from netproof.measurement.case import Case
 from netproof.measurement.cpu_use import NO_STARTS
-from netproof.present import verdict as verdicts
+from netproof.present.verdict import print_verdict
 from netproof.session import session
 from netproof.session.session import Session
 from netproof.site.matrix import Matrix
@@ -52,7 +52,7 @@ def whole(stored: Session) -> Verdict:
 
 def printed(verdict: Verdict) -> list[str]:
     out = io.StringIO()
-    verdicts.print_verdict(verdict, Console(file=out, width=400, color_system=None))
+    print_verdict(verdict, Console(file=out, width=400, color_system=None))
     return [line.rstrip() for line in out.getvalue().splitlines()]
 
 

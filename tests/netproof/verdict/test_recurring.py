@@ -19,11 +19,11 @@ from netproof.site.matrix import Matrix
 from netproof.store import Store
 from netproof.verdict.judge import judge
 from netproof.verdict.judging import ingest
-from netproof.verdict.recurring import NOTHING, recurring
+from netproof.verdict.stored import NOTHING, recurring
 
 ROOT = Path(__file__).resolve().parents[3]
 HEALTHY = ROOT / "tests" / "data" / "sessions" / "healthy.json"
-FOLDED = "1 warning as in the last 3 sessions: inversion, fast-ethernet, mpich, NetPIPE mpi"
+FOLDED = "2 warnings as in the last 3 sessions: inversion, fast-ethernet, mpich, NetPIPE mpi"
 WARNED = "WARN testbed:fast-ethernet mpich NetPIPE mpi between oneway (switch fast-ethernet)"
 
 
@@ -96,8 +96,8 @@ def without(stored: Session, **changes) -> Session:
 def test_a_warning_of_each_of_the_last_sessions_is_folded(cases, matrix, healthy):
     found = recurring(cases, matrix, [healthy] * 12)
     assert found.sessions == 10
-    (one,) = found.warnings
-    assert (one.finding.criterion, one.finding.size) == ("inversion", 8)
+    ((_, finding),) = found.warnings
+    assert (finding.criterion, finding.size) == ("inversion", 8)
     assert recurring(cases, matrix, [healthy] * 3).sessions == 3
 
 
@@ -120,7 +120,7 @@ def test_between_peaks_the_size_is_chance(matrix, healthy):
     stored = with_criteria(healthy, bounds | SPREAD_SHOWN)
     far = moved(judge(matrix, stored).cases, 4096)
     found = recurring(far, matrix, [stored] * 3)
-    assert {one.finding.criterion for one in found.warnings} == {"MPI loss at the peak"}
+    assert {finding.criterion for _, finding in found.warnings} == {"MPI loss at the peak"}
     assert len(found.warnings) == 4
 
 
@@ -150,6 +150,7 @@ class TestCommand:
                 "    for _part in _system['partitions']:\n"
                 "        _part['extras']['criteria'] = {'launch_spread': {'warn': None}}\n"
             )
+        monkeypatch.setenv("RFM_REFERENCE_PREFIX", str(ROOT / "reference-values"))
         monkeypatch.setenv("RFM_REPORT_FILE", str(tmp_path / "run-{sessionid}.json"))
 
         def write(number: int) -> Path:
@@ -165,7 +166,8 @@ class TestCommand:
 
     @staticmethod
     def said(*arguments) -> str:
-        ran = CliRunner().invoke(app, [*map(str, arguments)])
+        whole = ["--all"] if arguments[0] == "verdict" and "--json" not in arguments else []
+        ran = CliRunner().invoke(app, [*map(str, arguments), *whole])
         assert ran.exit_code in (0, 1), ran.output
         return ran.output
 
@@ -179,8 +181,9 @@ class TestCommand:
             assert WARNED not in said
         document = json.loads(self.said("verdict", newest, "--format=json"))
         assert document["recurring"]["sessions"] == 3
-        (one,) = document["recurring"]["warnings"]
+        one, other = document["recurring"]["warnings"]
         assert (one["criterion"], one["size_bytes"], one["function"]) == ("inversion", 8, "mpi")
+        assert other["criterion"] == "dip"
         # It stays a warning.
         levels = [
             found["level"]

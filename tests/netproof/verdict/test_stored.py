@@ -21,8 +21,8 @@ from netproof.commands.stores import faults
 from netproof.errors import NetproofError
 from netproof.measurement.counters import CARRIER, INTERFACE, Counters, CounterSource, NodeCounters
 from netproof.present import documents
-from netproof.present import verdict as verdicts
 from netproof.present.traffic import print_traffic
+from netproof.present.verdict import print_verdict
 from netproof.session import packed, pair_rounds, session
 from netproof.session.pair_rounds import PairCurve, PairLaunch, PairRounds
 from netproof.site.partition import Partition
@@ -30,7 +30,7 @@ from netproof.store import Store, StoredSession, questions
 from netproof.store import folder as store_folder
 from netproof.store.folder import VERDICT
 from netproof.verdict import judge as judging_anew
-from netproof.verdict import judging
+from netproof.verdict import judging, rejudge
 from netproof.verdict import stored as stored_verdicts
 from netproof.verdict.explain import counts
 from netproof.verdict.judging import ingest
@@ -104,7 +104,7 @@ def never_judged(monkeypatch) -> None:
 def printed(judged: judging.JudgedSession) -> str:
     """Return the printed lines of a verdict."""
     out = Console(file=io.StringIO(), width=200)
-    verdicts.print_verdict(
+    print_verdict(
         judged.verdict,
         out,
         recurring=judged.recurring,
@@ -424,7 +424,7 @@ def test_what_the_site_says_otherwise_is_named(store, monkeypatch, extras, named
 
 def test_another_netproof_is_reported(store, monkeypatch):
     read = questions.load(store, stored(store))
-    monkeypatch.setattr(stored_verdicts, "JUDGED_BY", stored_verdicts.JUDGED_BY + 1)
+    monkeypatch.setattr(rejudge, "JUDGED_BY", rejudge.JUDGED_BY + 1)
     (difference,) = judging.judge_session(read).stored.differs
     assert "judged it, and this is" in difference
 

@@ -1,0 +1,48 @@
+"""The verdict in about ten lines: state first, then what is worst, with its limit and place."""
+
+from __future__ import annotations
+
+import dataclasses
+import io
+
+import pytest
+from rich.console import Console
+
+from netproof.diagnosis import diagnosis
+from netproof.present.verdict import print_brief
+
+
+def brief(judged) -> list[str]:
+    out = io.StringIO()
+    print_brief(judged, diagnosis.diagnose(judged), Console(file=out, width=300))
+    return out.getvalue().splitlines()
+
+
+@pytest.mark.slow
+def test_the_state_is_first_then_the_culprit_and_each_failure_with_figure_limit_and_place(judge):
+    lines = brief(judge("sick.json", "testbed:gige"))
+    assert lines[0] == "FAILED: 0 of 62 cases passed, 4 failed, 58 did not run"
+    assert lines[1].startswith("nodes: 2 of gige; session ")
+    assert lines[2].startswith("culprit: gige-1 or gige-2")
+    assert lines[3] == "FAIL 58 cases: did not run: the session does not have it"
+    case, nodes = "gige mpich NetPIPE tcp between oneway", "gige-1, gige-2"
+    assert lines[4] == f"FAIL {case}: jump 16.5 at 48 KiB, limit 10, {nodes}"
+    assert lines[-3].startswith("besides: 6 inconclusive findings, 4 warnings, 2 notes")
+    assert lines[-2].startswith("next: measure the red cases")
+    assert len(lines) <= 12
+    # Only the session's path may be longer.
+    assert max(len(line) for line in [lines[0], *lines[2:]]) <= 120
+
+
+@pytest.mark.slow
+def test_what_is_inconclusive_has_its_interval_and_a_pass_no_more_than_ten_lines(judge):
+    judged = judge("healthy.json")
+    ran = tuple(one for one in judged.verdict.cases if one.measured)
+    verdict = dataclasses.replace(judged.verdict, cases=ran, faults=(), left=())
+    lines = brief(dataclasses.replace(judged, verdict=verdict))
+    assert lines[0].startswith("INCONCLUSIVE: 15 of 16 cases passed")
+    assert any("limit 10, " in line and " to " in line for line in lines)
+    passed = dataclasses.replace(verdict, cases=tuple(one for one in ran if one.passed))
+    lines = brief(dataclasses.replace(judged, verdict=passed))
+    assert lines[0] == "PASSED: 15 of 15 cases passed"
+    assert len(lines) <= 10
