@@ -370,7 +370,7 @@ def test_the_commands_say_what_is_compared_with(tmp_path):
     new = str(report(tmp_path, "new", "fast-ethernet"))
     arguments = ["testbed:fast-ethernet", "--store", str(store), "--alongside-stored"]
     (stored,) = Store(store).sessions()
-    for command in (["verdict"], ["verdict", "--all"], ["show"]):
+    for command in (["verdict"], ["verdict", "--all"]):
         said = CliRunner().invoke(app, [*command, new, *arguments]).stdout
         assert re.search(
             rf"compared with: gige mpich, of \d{{4}}-\d\d-\d\d \(41 days before\): \d+ cases of"
