@@ -30,7 +30,7 @@ def recorded() -> dict[tuple, tuple[list[Curve], Below]]:
         for result in session.load(SESSIONS / f"{name}.json").results:
             if result.measured is None or result.measured.curve.sizes == (0,):
                 continue
-            criteria = result.measured["partition_extras"].get("criteria", {})
+            criteria = result.extras["partition_extras"].get("criteria", {})
             bounds = replace(DIP, least_size=Settings.of_site(criteria, 0).envelope.least_size)
             launches, _ = found.setdefault((together, *result.case.key()), ([], bounds))
             launches += [launch.curve for launch in result.measured.launches]

@@ -109,7 +109,7 @@ def confirm() -> None:
         said = criteria.confirm(flagged, again, bounds=JUMP)
         curves = {f"launch {number}": curve for number, curve in enumerate(again, 1)}
         chart = lines(curves, SHADES[colour], rate=False)
-        sides.append(panel(chart, f"measured again on {label}", [said.why]))
+        sides.append(panel(chart, f"measured again on {label}", [said.reason]))
     save("confirm", *sides)
 
 

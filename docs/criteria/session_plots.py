@@ -16,8 +16,8 @@ from typing import Any
 import altair as alt
 from drawing import FAILS, HERE, OTHER, PASSES, SHADES, launches, lines, marks, panel, save
 
-from netproof import criteria
 from netproof.benchmarks import registry
+from netproof.criteria import consistency, slower
 from netproof.criteria.consistency import AGREEMENT, GROWTH, GUIDELINE
 from netproof.criteria.consistency import guidelines as find_guidelines
 from netproof.criteria.counters import RETRANSMISSIONS, directions, sent_again, sent_over
@@ -143,7 +143,7 @@ def agreement() -> None:
     for label, name, colour in SWITCHES:
         cases = session(name)
         own, other = cases["mpich", "PingPong", 2].companion, cases["mpich", "mpi", 2].companion
-        found = criteria.agreement(own, {"NetPIPE mpi": other}, where=label, settings=bounds)
+        found = consistency.agreement(own, {"NetPIPE mpi": other}, where=label, settings=bounds)
         curves = {f"IMB PingPong, {label}": own.curve, "NetPIPE over MPI": other.curve}
         chart = lines(curves, [colour, OTHER], rate=False) + marks(own.curve, [found], rate=False)
         sides.append(panel(chart, f"agreement: {found.level.value}", [found.why]))
@@ -160,10 +160,10 @@ def growth() -> None:
         function = registry.function_of(Case("", "", "mpich", "imb", "Alltoall", 4, 1))
         on_link = [function.messages_on_link(ranks, 1)[1] for ranks in (2, 4)]
         explained = max(on_link[1] / on_link[0], 3.0)
-        found = criteria.growth(
+        found = consistency.growth(
             more, fewer, where=label, against="2 ranks", explained=explained, settings=bounds
         )
-        shrunk = criteria.monotony(fewer, more, where=label, against="4 ranks", settings=bounds)
+        shrunk = consistency.monotony(fewer, more, where=label, against="4 ranks", settings=bounds)
         curves = {f"4 ranks, {label}": more.curve, "2 ranks": fewer.curve}
         chart = lines(curves, [colour, OTHER], rate=False) + marks(more.curve, [found], rate=False)
         sentences = [found.why, f"monotony: {shrunk.why}"]
@@ -182,7 +182,7 @@ def floor() -> None:
         ("Alltoall", (mpich.launches, "MPICH"), (intel.launches, "Intel MPI"), PASSES),
         ("NetPIPE", (least, "least buffers"), (usual, "buffers as they come"), FAILS),
     ):
-        found = criteria.floor(own, {other_name: other}, where=own_name, settings=bounds)
+        found = slower.floor(own, {other_name: other}, where=own_name, settings=bounds)
         curves = {f"{title}, {own_name}": median_curve(own), other_name: median_curve(other)}
         chart = lines(curves, [colour, OTHER], rate=False)
         sides.append(panel(chart, f"floor: {found.level.value}", [found.why]))

@@ -33,7 +33,7 @@ from netproof.criteria.findings import (
     undefined,
     undefined_if_unreadable,
 )
-from netproof.criteria.interface import CaseCurves, Companion, Comparison, Criterion
+from netproof.criteria.interface import CaseCurves, Companion, ComparedCases, Criterion
 from netproof.measurement import interval as intervals
 from netproof.measurement.curve import Curve
 
@@ -524,7 +524,7 @@ def _rests_on(operation: str, finding: Finding) -> tuple[str, ...]:
     return tuple(call.operation for call in calls)
 
 
-def _agreements(compared: Comparison) -> Iterator[Finding]:
+def _agreements(compared: ComparedCases) -> Iterator[Finding]:
     """Yield whether cases that send one message there and back agree within a configuration."""
     for case in compared.judged():
         others = {label: one for label, one in compared.cases.items() if one is not case}
@@ -534,7 +534,7 @@ def _agreements(compared: Comparison) -> Iterator[Finding]:
             yield compared.weighed(finding)
 
 
-def _growths(compared: Comparison) -> Iterator[Finding]:
+def _growths(compared: ComparedCases) -> Iterator[Finding]:
     """Yield how a collective grows from the next fewer ranks, and what takes longer on fewer."""
     for fewer, more in pairwise(sorted(compared.cases.values(), key=lambda one: one.ranks)):
         # Of its work on a link, or of a rank to all others.

@@ -103,7 +103,7 @@ Pairs = tuple[Sequence[tuple[Curve, Curve]], str]
 
 
 @dataclass(frozen=True)
-class Comparison:
+class ComparedCases:
     """Cases that a criterion compares, by their labels, which begin its findings' sentences.
 
     ``only``: the case whose findings are asked for, None for all; ``pairs``: of each two cases with
@@ -166,7 +166,7 @@ class Criterion:
     settings: Mapping[str, Bounds]
     findings: Mapping[str, str | None]
     judge: Callable[[CaseCurves, Any], Iterable[Finding]] | None = None
-    compare: Callable[[Comparison], Iterable[Finding]] | None = None
+    compare: Callable[[ComparedCases], Iterable[Finding]] | None = None
     group: Callable[[CaseCurves], Hashable] = same_function
     of_baseline: bool = False
     note: str = ""

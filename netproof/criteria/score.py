@@ -25,7 +25,7 @@ from netproof.criteria.findings import (
     times_of_each,
     undefined_if_unreadable,
 )
-from netproof.criteria.interface import Comparison, Criterion
+from netproof.criteria.interface import ComparedCases, Criterion
 from netproof.measurement.curve import Curve
 from netproof.measurement.interval import CONFIDENCE
 from netproof.measurement.launches import median_curve
@@ -143,7 +143,7 @@ def percentile_interval(values: np.ndarray) -> tuple[float, float]:
     return float(low), float(high)
 
 
-def _scores(compared: Comparison) -> Iterator[Finding]:
+def _scores(compared: ComparedCases) -> Iterator[Finding]:
     """Yield the score of each case; one that rests on disturbed launches says so at any level."""
     base = [compared.cases[label] for label in compared.baseline or ()]
     for case in compared.judged():

@@ -33,7 +33,7 @@ from netproof.criteria.findings import (
     undefined,
     undefined_if_unreadable,
 )
-from netproof.criteria.interface import Comparison, Criterion
+from netproof.criteria.interface import ComparedCases, Criterion
 from netproof.criteria.score import NO_INTERVAL
 from netproof.measurement import interval as intervals
 from netproof.measurement import links
@@ -366,7 +366,7 @@ def _against(
     )
 
 
-def _envelopes(compared: Comparison) -> Iterator[Finding]:
+def _envelopes(compared: ComparedCases) -> Iterator[Finding]:
     """Yield the findings on each case; one alone has no envelope, which is only shown."""
     cases = compared.cases
     # Partitions may have bounds of their own; mostly they have the same.
@@ -388,7 +388,7 @@ def _envelopes(compared: Comparison) -> Iterator[Finding]:
                 yield compared.weighed(finding)
 
 
-def _floors(compared: Comparison) -> Iterator[Finding]:
+def _floors(compared: ComparedCases) -> Iterator[Finding]:
     """Yield the finding on each case that has another environment at its place."""
     for case in compared.judged():
         others = {

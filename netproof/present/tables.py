@@ -56,6 +56,11 @@ class DataTable:
     numbers: Container[int] = ()
     caption: str = ""
 
+    @property
+    def figures(self) -> bool:
+        """Whether all columns but the first hold numbers."""
+        return len(self.head) > 1 and all(at in self.numbers for at in range(1, len(self.head)))
+
     def columns(self) -> list[TableColumn]:
         """Return the same by columns."""
         cells = zip(*self.rows, strict=True)

@@ -70,7 +70,7 @@ def print_transports(results: Sequence[CheckResult], out: Console) -> None:
 
     The first of its jobs that reports it speaks for the others.
     """
-    by_place: dict[str, list[transport.Transport]] = defaultdict(list)
+    by_place: dict[str, list[transport.ReportedTransport]] = defaultdict(list)
     for result in results:
         if result.transport is not None:
             by_place[f"{result.partition} {result.environment}"].append(result.transport)

@@ -48,6 +48,9 @@ STATES = {
 }
 """Word and style of a verdict, by its exit status, unless it is inconclusive."""
 
+_PARTITIONS = 4
+"""Most partitions whose nodes are counted one by one."""
+
 _LINE = 120
 """Most characters of a line on one failure."""
 
@@ -72,6 +75,8 @@ def print_brief(judged: JudgedSession, diagnoses: Sequence[Diagnosis], out: Cons
     print_state(verdict, out)
     measured = [one for one in verdict.coverage if one.measured]
     nodes = ", ".join(f"{len(one.measured)} of {one.partition}" for one in measured)
+    if len(measured) > _PARTITIONS:
+        nodes = f"{sum(len(one.measured) for one in measured)} of {len(measured)} partitions"
     say(out, f"{_cut(f'nodes: {nodes}; ') if nodes else ''}session {judged.session.path}")
     culprits = [culprit for one in diagnoses for culprit in one.culprits]
     for culprit in culprits[:2]:

@@ -21,7 +21,7 @@ from netproof.session.again import MeasuredAgain
 from netproof.session.left import Left
 from netproof.session.measured import Measured, RepeatedCase
 from netproof.session.pair_rounds import PairRounds
-from netproof.session.transport import Transport
+from netproof.session.transport import ReportedTransport
 from netproof.site.hostlist import unfold
 
 T = TypeVar("T")
@@ -76,7 +76,7 @@ class CheckResult:
     failed_job: str | None = None
     contradiction: str | None = None
     rounds: PairRounds | None = None
-    transport: Transport | None = None
+    transport: ReportedTransport | None = None
     extras: Mapping[str, Any] = field(default_factory=dict)
 
 
@@ -112,7 +112,7 @@ class _Test:
     netproof_again: dict[str, Any] | None = None
     netproof_further: dict[str, Any] | None = None
     netproof_left: Left | None = None
-    netproof_transport: Transport | None = None
+    netproof_transport: ReportedTransport | None = None
     netproof_references: tuple[Finding, ...] = ()
     netproof_pairs: dict[str, Any] | None = None
     netproof_provenance: dict[str, Any] | None = None

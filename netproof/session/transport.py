@@ -52,14 +52,14 @@ def step(program: Sequence[str], srun: Sequence[str]) -> str:
 
 
 @dataclass(frozen=True)
-class Transport:
+class ReportedTransport:
     """What a job's MPI library said of its transport, in lines; ``absent``: why nothing."""
 
     said: tuple[str, ...]
     absent: str
 
 
-def of_job(folder: Path) -> Transport:
+def of_job(folder: Path) -> ReportedTransport:
     """Return what the library said, by the files of a job's folder."""
     lines: list[str] = []
     try:
@@ -69,13 +69,13 @@ def of_job(folder: Path) -> Transport:
             lines += [line for line in found if not _BENCHMARKS_OWN.fullmatch(line)]
     except OSError as error:
         reason = f"{error.filename}: {error.strerror}: the job ended before it was asked"
-        return Transport((), reason)
+        return ReportedTransport((), reason)
     said = [_plain(line) for line in dict.fromkeys(lines)]
     if len(said) > MOST_LINES:
         # What names a transport first, whatever else was said before.
         said.sort(key=lambda line: _TELLING.search(line) is None)
         said = [*said[:MOST_LINES], f"… and {len(said) - MOST_LINES} more lines"]
-    return Transport(tuple(said), "" if said else "the library said nothing of it")
+    return ReportedTransport(tuple(said), "" if said else "the library said nothing of it")
 
 
 def telling(said: Sequence[str]) -> tuple[str, ...]:

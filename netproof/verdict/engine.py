@@ -19,7 +19,7 @@ from typing import Any
 from netproof.benchmarks import registry
 from netproof.criteria import Bounds, Confirmation, ConfirmSettings, Finding, Level
 from netproof.criteria.findings import FLAGGED, at_sizes
-from netproof.criteria.interface import CaseCurves, Comparison, CountedLaunch, Pairs
+from netproof.criteria.interface import CaseCurves, ComparedCases, CountedLaunch, Pairs
 from netproof.criteria.registry import BY_FINDING, CONFIRMED_BY_MEASURING, CRITERIA
 from netproof.criteria.settings import Settings
 from netproof.intake.patterns import expression
@@ -384,7 +384,7 @@ def compare(
                 for label in members
                 for other, launches in (pairs or {}).get(label, {}).items()
             }
-            several = Comparison(members, only, paired, base, baseline_name, red)
+            several = ComparedCases(members, only, paired, base, baseline_name, red)
             for finding in map(ruled, criterion.compare(several)):
                 if finding.level is Level.FAIL and finding.size is not None:
                     red[finding.where].append(finding.size)

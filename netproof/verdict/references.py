@@ -422,10 +422,10 @@ def _aligned(before: Sequence[str], after: Sequence[str]) -> list[tuple[int | No
 
     difflib's cost grows with the square of the lines, where many of them are alike.
     """
-    there = {place: number for number, place in enumerate(_places(after))}
+    there = dict(zip(_places(after), range(len(after)), strict=False))
     pairs: list[tuple[int | None, int | None]] = []
     done = 0
-    for number, place in enumerate(_places(before)):
+    for number, place in zip(range(len(before)), _places(before), strict=False):
         other = there.get(place, -1)
         if other < done:
             pairs.append((number, None))
@@ -437,20 +437,27 @@ def _aligned(before: Sequence[str], after: Sequence[str]) -> list[tuple[int | No
 
 
 def _places(lines: Sequence[str]) -> Iterator[tuple[tuple[str, ...], int]]:
-    """Yield for each line the keys above it and its own, and the number of it there."""
+    """Yield for each line the keys above it and its own, and the number of it there.
+
+    A comment or an empty line has the place of the key below it.
+    """
     above: list[tuple[int, str]] = []
     seen: Counter[tuple[str, ...]] = Counter()
-    for line in lines:
+    waiting: list[str] = []
+    for line in (*lines, "end:"):
         text = line.strip()
-        if text and not text.startswith("#"):
-            indent = len(line) - len(line.lstrip())
-            while above and above[-1][0] >= indent:
-                above.pop()
-            above.append((indent, re.split(r" *:(?: |$)", text, maxsplit=1)[0]))
-            text = ""
-        place = (*(key for _, key in above), text)
-        seen[place] += 1
-        yield place, seen[place]
+        if not text or text.startswith("#"):
+            waiting.append(text)
+            continue
+        indent = len(line) - len(line.lstrip())
+        while above and above[-1][0] >= indent:
+            above.pop()
+        above.append((indent, re.split(r" *:(?: |$)", text, maxsplit=1)[0]))
+        for behind in (*waiting, None):
+            place = (*(key for _, key in above), *([] if behind is None else ["", behind]))
+            seen[place] += 1
+            yield place, seen[place]
+        waiting = []
 
 
 def _verify(references: ReferenceFile, text: str, wanted: Mapping[str, _Update]) -> None:
@@ -488,6 +495,8 @@ def diff(path: Path, before: str, after: str) -> list[str]:
         marked += [("-", old[number])] if number is not None else []
         marked += [("+", new[other])] if other is not None else []
     changed = [number for number, (mark, _) in enumerate(marked) if mark != " "]
+    if not changed:
+        return []
     shown, lines = os.path.relpath(path), []
     counts = {mark: [0, *accumulate(one in (" ", mark) for one, _ in marked)] for mark in "-+"}
     starts = [n for n, before in zip(changed, [-9, *changed], strict=False) if n - before > 6]
@@ -496,7 +505,7 @@ def diff(path: Path, before: str, after: str) -> list[str]:
         last = min(len(marked), max(n for n in changed if n < following) + 4)
         ranges = (f"{mark}{_range(counts[mark][first], counts[mark][last])}" for mark in ("-", "+"))
         lines += [f"@@ {' '.join(ranges)} @@", *(mark + line for mark, line in marked[first:last])]
-    return [f"--- {shown}", f"+++ {shown}", *lines] if lines else []
+    return [f"--- {shown}", f"+++ {shown}", *lines]
 
 
 def _range(start: int, end: int) -> str:

@@ -11,7 +11,7 @@ from netproof.criteria import Level
 from netproof.present.html import content
 from netproof.present.html.charts import ChartFigure, Looks
 from netproof.present.html.content import CaseState, Group
-from netproof.present.html.html import chart, file_name, render
+from netproof.present.html.html import chart, render
 from netproof.present.html.material import MAIN, Report
 from netproof.present.tables import EVERY, DataTable
 from netproof.verdict.verdict import CaseVerdict
@@ -135,7 +135,7 @@ def _data(figure: ChartFigure) -> DataTable:
             return "–"
         time = _digits(one["time_us"], 4)
         if rates:
-            return f"{_digits(one['bandwidth_mbit_s'], 4)} in {time}"
+            return _digits(one["bandwidth_mbit_s"], 4)
         text = f"{time} ± {_digits(one['mad_us'], 2)}" if one["launches"] > 1 else time
         if one["time_min_us"] is None:
             return text
@@ -150,7 +150,7 @@ def _data(figure: ChartFigure) -> DataTable:
         head.append("envelope")
         for row, size in zip(rows, sorted({size for size, _ in at}), strict=True):
             row.append(_digits(least[size], 4) if size in least else "–")
-    caption = "Mbit/s each way in µs" if rates else "µs, median over launches ± MAD"
+    caption = "Mbit/s each way" if rates else "µs, median over launches ± MAD"
     if not rates and of_ranks:
         caption += " of the slowest rank's time (the fastest rank's, the mean of the ranks)"
     return DataTable(head, rows, EVERY, caption)
@@ -161,16 +161,9 @@ def _digits(value: float, digits: int) -> str:
     return f"{float(f'{value:.{digits}g}'):.15g}"
 
 
-def netpipe_view(report: Report, partition: str = "") -> dict[str, Any]:
-    """Return inter-node throughput and signature, one way; NetPIPE's page has the others.
-
-    ``partition``: the only one, or empty for all.
-    """
-    keys = [key for key in report.netpipe if key[:2] == MAIN_NETPIPE and partition in ("", key[2])]
-    page = next((one.page for one in report.groups if registry.of(one.case).by_protocol), "")
-    if partition:
-        page = f"{file_name('netpipe', partition)}.html"
-    return {"page": page, "pairs": [pair(report, key) for key in keys]}
+def netpipe_view(report: Report) -> list[list[dict[str, Any]]]:
+    """Return inter-node throughput and signature, one way; NetPIPE's page has the others."""
+    return [pair(report, key) for key in report.netpipe if key[:2] == MAIN_NETPIPE]
 
 
 def pair(report: Report, key: tuple[str, str, str]) -> list[dict[str, Any]]:

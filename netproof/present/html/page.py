@@ -75,13 +75,14 @@ def _results(
     """Return the parts on what was measured, of one partition, or of all where it is empty."""
     of_nodes = nodes.view(report, partition)
     groups = [group for several in by_page.values() for group in several]
-    netpipe = curves.netpipe_view(report, partition)
     parts: list[Part] = [("nodes", "Nodes", of_nodes)] if of_nodes else []
     parts += [
         ("matrix", "Matrix", matrix.view(report, groups)),
         ("curves", "Curves", curves.view(report, by_page)),
-        ("netpipe", "NetPIPE", netpipe),
     ]
+    if not partition:
+        # A partition's own page of NetPIPE has these.
+        parts.append(("netpipe", "NetPIPE", curves.netpipe_view(report)))
     return [*parts, *([("cpu", "What it costs the CPU", cpu.view(costs))] if costs.rows else [])]
 
 

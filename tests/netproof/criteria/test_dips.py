@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import importlib
 import random
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 
@@ -12,6 +14,7 @@ from netproof.criteria.findings import Below
 from netproof.criteria.shape import dips
 from netproof.measurement.curve import Curve
 
+ROOT = Path(__file__).resolve().parents[3]
 POWERS = tuple(2**exponent for exponent in range(2, 21))
 NETPIPE = tuple(size + more for size in POWERS[2:] for more in (-3, 0, 3))
 
@@ -97,3 +100,15 @@ def test_without_a_bound_nothing_is_asserted():
 def test_a_reading_of_zero_is_undefined():
     (finding,) = dips([Curve((4, 8), (0.0, 1.0))] * 2, where="x")
     assert finding.level is Level.UNDEFINED
+
+
+@pytest.mark.slow
+def test_no_recorded_case_of_a_healthy_switch_fails_and_a_planted_dip_does(monkeypatch):
+    monkeypatch.syspath_prepend(str(ROOT / "docs" / "criteria"))
+    replay = importlib.import_module("dips")
+    cases = replay.recorded().values()
+    several = [dips(case, where="x", settings=bounds) for case, bounds in cases]
+    assert len(several) == 43
+    assert {dip.level for found in several for dip in found} <= {Level.WARN}
+    case, bounds = next(one for one in cases if 131072 in one[0][0].sizes[:-1])
+    assert replay.level(case, bounds, 131072, 0.9) is Level.FAIL

@@ -85,4 +85,4 @@ def test_a_session_has_it_of_the_jobs_that_were_asked(tmp_path):
     path = tmp_path / "run-0.json"
     path.write_text(json.dumps(document))
     found = [result.transport for result in session.load(path).results if result.transport]
-    assert found == [transport.Transport(("libfabric provider: tcp",), "")]
+    assert found == [transport.ReportedTransport(("libfabric provider: tcp",), "")]
