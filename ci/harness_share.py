@@ -20,7 +20,7 @@ from rich.text import Text
 
 from netproof.errors import NetproofError
 from netproof.intake import json_reading
-from netproof.present import tables
+from netproof.present import terminal
 from netproof.session import job_files, plan, session
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -258,7 +258,7 @@ def show(comparison: Comparison) -> None:
             str(way.steps),
             str(way.slurm_jobs),
         )
-    out = tables.console()
+    out = terminal.console()
     out.print(table)
     out.print(
         f"aims: share at most {MOST_SHARE:.0%}, at least {LEAST_FEWER_JOBS:g} times fewer jobs"

@@ -20,7 +20,7 @@ from netproof.measurement.curve import Curve
 from netproof.measurement.landmark_table import LANDMARKS, Better
 from netproof.measurement.landmarks import Landmarks, landmarks
 from netproof.measurement.launches import median_curve
-from netproof.present import tables
+from netproof.present import terminal
 from netproof.session import session as sessions
 
 GROUPS = (3, 6, 9, 12)
@@ -72,15 +72,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--seed", type=int, help="of what is drawn; drawn by default")
     options = parser.parse_args(arguments)
     seed = random.randrange(2**32) if options.seed is None else options.seed
-    out = tables.console()
+    out = terminal.console()
     try:
         several = [case for path in options.reports for case in _cases(path)]
     except NetproofError as error:
-        tables.say(tables.console(stderr=True), f"ci/interval-coverage: {error}", "red")
+        terminal.say(terminal.console(stderr=True), f"ci/interval-coverage: {error}", "red")
         return 2
     if not several:
-        tables.say(
-            tables.console(stderr=True),
+        terminal.say(
+            terminal.console(stderr=True),
             f"ci/interval-coverage: no case has {LEAST_LAUNCHES} launches or more; measure with"
             " reframe -S launches=200",
             "red",

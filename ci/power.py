@@ -24,7 +24,7 @@ from netproof.criteria import Level
 from netproof.criteria.registry import BY_FINDING
 from netproof.errors import NetproofError
 from netproof.measurement.case import Case
-from netproof.present import tables
+from netproof.present import terminal
 from netproof.session import session as sessions
 from netproof.session.session import REFERENCE, CheckResult, Session
 from netproof.site.matrix import Matrix
@@ -271,7 +271,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--seed", type=int, help="of what is drawn; drawn by default")
     asked = parser.parse_args(arguments)
     seed = random.randrange(2**32) if asked.seed is None else asked.seed
-    out = tables.console()
+    out = terminal.console()
     try:
         recorded = [_read(path, asked.system) for path in asked.reports]
         out.print(f"{len(recorded)} sessions, seed {seed}\n")
@@ -284,7 +284,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if asked.only in (None, "stated") and len(recorded) > 1:
             print_stated(recorded, asked.tries, random.Random(seed), out)
     except NetproofError as error:
-        tables.say(tables.console(stderr=True), f"ci/power: {error}", "red")
+        terminal.say(terminal.console(stderr=True), f"ci/power: {error}", "red")
         return 2
     return 0 if enough else 1
 

@@ -26,7 +26,7 @@ from ci.attacking.inputs import REFUSED, RIGHT, WRITTEN, WRONG
 from ci.attacking.kinds import MUTATED
 from ci.attacking.listed import FLIPS, LISTED, flips, listed
 from ci.attacking.trying import BATCH, MOST_MIB, batch, one_batch
-from netproof.present import tables
+from netproof.present import terminal
 
 SHOWN = 5
 """Largest number of an attack's wrong outcomes to print."""
@@ -34,10 +34,10 @@ SHOWN = 5
 
 def run(names: Sequence[str], seed: int, tries: int, jobs: int) -> int:
     """Try attacks and print the tables; return 0 if nothing was wrong, otherwise 1."""
-    out, err = tables.console(), tables.console(stderr=True)
+    out, err = terminal.console(), terminal.console(stderr=True)
     known = ("ReFrame-HPC", "PyYAML", "ruamel.yaml", "pyarrow")
     versions = ", ".join(f"{name} {importlib.metadata.version(name)}" for name in known)
-    tables.say(
+    terminal.say(
         out,
         f"{datetime.now(UTC):%Y-%m-%d}, netproof {importlib.metadata.version('netproof')},"
         f" Python {platform.python_version()}, {versions}; seed {seed}",
@@ -54,13 +54,13 @@ def run(names: Sequence[str], seed: int, tries: int, jobs: int) -> int:
         table = _table(("attack", "tries", "outcome"), left=("attack", "outcome"))
         for name, one in zip(others, done, strict=True):
             count, came, sentences = one.result()
-            tables.say(err, f"{name}: {count:,} tried, {came}")
+            terminal.say(err, f"{name}: {count:,} tried, {came}")
             table.add_row(name, f"{count:,}", came)
             wrong += [f"{name}: {sentence}" for sentence in sentences[:SHOWN]]
     if others:
         out.print(table)
     for sentence in wrong:
-        tables.say(out, sentence)
+        terminal.say(out, sentence)
     return 1 if wrong else 0
 
 
@@ -69,7 +69,7 @@ def _run_mutated(names: Sequence[str], seed: int, tries: int, jobs: int) -> list
     heads = ("attack", "tries", REFUSED, RIGHT, WRITTEN, WRONG, "slowest s", "most MiB")
     table = _table(heads, left=("attack",))
     wrong: list[str] = []
-    err = tables.console(stderr=True)
+    err = terminal.console(stderr=True)
     with ThreadPoolExecutor(jobs) as pool:
         begun = [
             [
@@ -85,7 +85,7 @@ def _run_mutated(names: Sequence[str], seed: int, tries: int, jobs: int) -> list
                 counts.update(one["counts"])
             sentences = [sentence for one in done for sentence in one["wrong"]]
             wrong += [f"{name}: {sentence}" for sentence in sentences[:SHOWN]]
-            tables.say(err, f"{name}: {sum(counts.values()):,} tried, {counts[WRONG]:,} wrong")
+            terminal.say(err, f"{name}: {sum(counts.values()):,} tried, {counts[WRONG]:,} wrong")
             table.add_row(
                 name,
                 f"{sum(counts.values()):,}",
@@ -94,7 +94,7 @@ def _run_mutated(names: Sequence[str], seed: int, tries: int, jobs: int) -> list
                 f"{max(one['mib'] for one in done):.0f}",
             )
     if names:
-        tables.console().print(table)
+        terminal.console().print(table)
     return wrong
 
 

@@ -50,13 +50,13 @@ def answered(
     settings: Mapping[str, str],
     without: Sequence[str] = (),
 ) -> subprocess.CompletedProcess[str]:
-    """Run a netproof command with ``--json`` on the session in ``folder``.
+    """Run a netproof command with ``--format json`` on the session in ``folder``.
 
     Its output stays as ``name``.json and .err; ``without``: variables that it must not see.
     """
     ours = {key: value for key, value in os.environ.items() if key not in without}
     ran = subprocess.run(
-        ["netproof", *command, "--json"],
+        ["netproof", *command, "--format", "json"],
         cwd=folder,
         env={**ours, **settings, "RFM_REPORT_FILE": str(folder / REPORT)},
         capture_output=True,

@@ -141,7 +141,7 @@ def measure(run: Run, settings: Settings, folder: Path, lock: int) -> Judged:
 
 def _ask(run: Run, report: Path, folder: Path, name: str, variables: Mapping[str, str]) -> Judged:
     system = f"testbed:{run.switch}"
-    command = ["diagnose", run.switch, "--session", str(report), "--system", system, "--back", "0"]
+    command = ["diagnose", str(report), system, "--back", "0"]
     # No other session may date the fault.
     without = ["NETPROOF_STORE"]
     ran = answered(command, folder, name, settings=variables, without=without)

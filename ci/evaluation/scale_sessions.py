@@ -227,9 +227,9 @@ def _site(folder: Path, recorded: Recorded, copies: int) -> None:
 
 VERBS: dict[str, tuple[Callable[[Session], list[str]], tuple[int, ...]]] = {
     "verdict": (lambda one: ["verdict", str(one.report)], (0, 1)),
-    "diagnose": (lambda one: ["diagnose", "--session", str(one.report), "--back", "0"], (0, 1)),
-    "report": (lambda one: ["report", str(one.report), "--out", str(one.folder / "pages")], (0,)),
-    "store add": (lambda one: ["ingest", str(one.report)], (0,)),
+    "diagnose": (lambda one: ["diagnose", str(one.report), "--back", "0"], (0, 1)),
+    "report": (lambda one: ["report", str(one.report), "--to", str(one.folder / "pages")], (0,)),
+    "store add": (lambda one: ["store", "add", str(one.report)], (0,)),
     "stored verdict": (lambda _: ["verdict", "newest"], (0, 1)),
     "compare": (lambda one: ["compare", str(one.report), one.earlier[0]], (0,)),
     "references derive": (

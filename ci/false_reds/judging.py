@@ -1,4 +1,4 @@
-"""Result of a run by ``netproof verdict --json``."""
+"""Result of a run by ``netproof verdict --format json``."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from ci.false_reds.records import FlaggedCase, Judged, Outcome
 from netproof.criteria import Level
 from netproof.measurement.case import Case
 from netproof.present import documents
-from netproof.verdict.exit_status import CANNOT_JUDGE, FAILED, PASSED
+from netproof.verdict.exit_status import FAILED, INCONCLUSIVE, PASSED
 
 
 def judge(status: int, text: str, errors: str) -> Judged:
@@ -47,7 +47,7 @@ def _judge(status: int, document: Mapping[str, Any]) -> Judged:
     if status == FAILED and word == "fail" and failed:
         return Judged(Outcome.RED, "", cases, faults, beyond)
     is_open = (cases or beyond) and not (failed or left) and word not in ("pass", "fail")
-    if status == CANNOT_JUDGE and is_open:
+    if status == INCONCLUSIVE and is_open:
         return Judged(Outcome.INCONCLUSIVE, "", cases, undecided=beyond)
     return dataclasses.replace(
         not_judged(

@@ -146,7 +146,7 @@ def _system(run: Run, settings: Settings) -> str:
 
 
 def _verdict(report: Path, system: str, folder: Path, name: str) -> Judged:
-    ran = answered(["verdict", str(report), "--system", system], folder, name, settings={})
+    ran = answered(["verdict", str(report), system], folder, name, settings={})
     return judge(ran.returncode, ran.stdout, ran.stderr)
 
 

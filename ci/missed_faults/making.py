@@ -138,7 +138,7 @@ def measure(
         lock=lock,
         patience_s=settings.run_limit_s,
     )
-    command = ["verdict", str(report), "--system", SYSTEM]
+    command = ["verdict", str(report), SYSTEM]
     ran = answered(command, folder, "verdict", settings=variables)
     return judge(run, ran.returncode, ran.stdout, ran.stderr)
 

@@ -15,8 +15,8 @@ from pathlib import Path
 from ci.progress.course import clock
 from ci.progress.following import end_of, follow
 from ci.progress.past import by_past
-from netproof.present import tables
-from netproof.verdict.exit_status import CANNOT_JUDGE
+from netproof.present import terminal
+from netproof.verdict.exit_status import CANNOT
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -28,8 +28,8 @@ def main(arguments: Sequence[str]) -> int:
     parser.add_argument("command", nargs="+")
     given = parser.parse_args(arguments)
     store = os.environ.get("NETPROOF_STORE")
-    out = tables.console()
-    tables.say(out, f"output of ReFrame: {given.log}")
+    out = terminal.console()
+    terminal.say(out, f"output of ReFrame: {given.log}")
     began = time.monotonic()
     try:
         status, course = follow(
@@ -40,14 +40,14 @@ def main(arguments: Sequence[str]) -> int:
         )
     except OSError as error:
         why = f"{error.filename or given.log}: {error.strerror or error}"
-        tables.say(tables.console(stderr=True), f"ci/progress: {why}", "red")
-        return CANNOT_JUDGE
+        terminal.say(terminal.console(stderr=True), f"ci/progress: {why}", "red")
+        return CANNOT
     failed = f", {course.bad} failed" if course.bad else ""
     took = clock(time.monotonic() - began)
-    tables.say(out, f"{course.done} of {course.tests} tests ran in {took}{failed}")
+    terminal.say(out, f"{course.done} of {course.tests} tests ran in {took}{failed}")
     if not given.report.is_file():
-        tables.say(
-            tables.console(stderr=True),
+        terminal.say(
+            terminal.console(stderr=True),
             f"ReFrame left no report (exit status {status}); its output {given.log} ends:\n"
             f"{end_of(given.log)}",
             "red",

@@ -17,7 +17,7 @@ from ci.progress.course import Course
 from ci.progress.lines import COLOUR, parse
 from ci.progress.telling import Lines, Terminal
 from netproof.commands.night import ENDING_S, ending_with_this_process
-from netproof.present import tables
+from netproof.present import terminal
 
 LOOK_S = 0.5
 """Seconds between looks at the log."""
@@ -69,7 +69,7 @@ def follow(
         for number, handler in before.items():
             signal.signal(number, handler)
     if got:
-        tables.say(tables.console(stderr=True), f"ended by a signal; output of ReFrame {log}")
+        terminal.say(terminal.console(stderr=True), f"ended by a signal; output of ReFrame {log}")
         signal.signal(got[0], signal.SIG_DFL)
         os.kill(os.getpid(), got[0])
     return child.returncode, course

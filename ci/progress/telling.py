@@ -10,7 +10,7 @@ from rich.table import Column
 
 from ci.progress.course import Course
 from ci.progress.lines import BAD, Line
-from netproof.present import tables
+from netproof.present import terminal
 
 EVERY_S = 30.0
 """Seconds between lines without a terminal."""
@@ -39,7 +39,7 @@ class Terminal:
         """Change the line."""
         for line in ended:
             if line.word in BAD:
-                tables.say(self._progress.console, f"FAIL {line.job}", "red")
+                terminal.say(self._progress.console, f"FAIL {line.job}", "red")
         about = f"{course.done} of {course.tests} tests" if course.tests else "measuring"
         self._progress.update(
             self._task,
@@ -68,7 +68,7 @@ class Lines:
         self._shown_s = now_s
         about = f"{course.done} of {course.tests} tests, " if course.tests else ""
         names = ", ".join(f"{line.job} {_ended(line)}" for line in ended)
-        tables.say(self._out, f"{about}{course.sentence(now_s)}{f': {names}' if names else ''}")
+        terminal.say(self._out, f"{about}{course.sentence(now_s)}{f': {names}' if names else ''}")
 
     def close(self) -> None:
         """Do nothing."""

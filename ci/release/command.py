@@ -50,7 +50,7 @@ def other_than(codename: str) -> str:
 
 
 def all_worked(document: Mapping[str, Any]) -> bool:
-    """Check by `netproof verdict --json` that all cases of a run were measured.
+    """Check by `netproof verdict --format json` that all cases of a run were measured.
 
     None may have failed or be missing, and some have to be inconclusive.
     """

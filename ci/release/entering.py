@@ -64,7 +64,7 @@ exec unshare --net bash -c '
     if [ "$status" -eq 2 ]; then
         . ci/activate
         set -- reports/run-quickstart-*.json
-        netproof verdict "$1" --system testbed:gige --json >{DOCUMENT} || true
+        netproof verdict "$1" testbed:gige --format json >{DOCUMENT} || true
     fi
     exit "$status"'
 """

@@ -18,7 +18,7 @@ from ruamel.yaml import YAML
 from ci.spack_envs import build, consistency, program, release
 from ci.spack_envs.trying import in_a_job, tried_faults
 from netproof.errors import NetproofError
-from netproof.present.tables import console
+from netproof.present.terminal import console
 from netproof.site import spack
 from netproof.site.spack import Combination
 

@@ -1,8 +1,8 @@
 """Sweeps of settings on the testbed whose best value is known, compared with what they recommend.
 
 Each run plants a value worse than those of the sweep, in a library, on the nodes or not at all,
-and `netproof tune` sweeps. It has to recommend the value planted as best, and nothing where no
-value differs. A run that broke is not judged, and repeated.
+and `netproof measure tune` sweeps. It has to recommend the value planted as best, and nothing where
+no value differs. A run that broke is not judged, and repeated.
 """
 
 from __future__ import annotations

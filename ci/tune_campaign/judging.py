@@ -12,11 +12,11 @@ from ci.tune_campaign.kinds import KINDS, Kind
 from ci.tune_campaign.records import Found, Judged, Run
 
 DONE, CANNOT_TELL = 0, 2
-"""Exit statuses of ``netproof tune``."""
+"""Exit statuses of ``netproof measure tune``."""
 
 
 def judge(run: Run, status: int, text: str, errors: str) -> Judged:
-    """Grade ``netproof tune --json`` by its exit status, its document and its errors.
+    """Grade ``netproof measure`` by its exit status, its document and its errors.
 
     The sweep is not judged where they contradict each other or docs/tune.md.
     """
@@ -25,7 +25,7 @@ def judge(run: Run, status: int, text: str, errors: str) -> Judged:
         said = [line for line in errors.splitlines() if line.startswith("netproof: ")]
         return Judged(Found.CANNOT, (short(said[-1]),)) if said else not_judged("says nothing")
     if status != DONE:
-        return not_judged(f"netproof tune ended with {status}")
+        return not_judged(f"netproof measure tune ended with {status}")
     try:
         (sweep,) = json.loads(text)["sweeps"]
         if sweep["parameter"] != kind.parameter:

@@ -44,8 +44,8 @@ _MUCH_SLOWER = f"Allreduce:0-{1 << 40}:500:20"
 class Kind:
     """A sweep.
 
-    ``said``: in words; ``parameter``, ``values``, ``protocol``: options of ``netproof tune``;
-    ``function``: of IMB, whose algorithms are swept on two ranks, empty for NetPIPE;
+    ``said``: in words; ``parameter``, ``values``, ``protocol``: options of ``netproof measure
+    tune``; ``function``: of IMB, whose algorithms are swept on two ranks, empty for NetPIPE;
     ``slow``: all its algorithms but ``best`` are made slower;
     ``environments``: one is drawn; ``best``: the right values, empty if nothing may be
     recommended; ``nodes``: fault of each node of ``partition``; ``variables``: planted settings of
@@ -76,12 +76,11 @@ class Kind:
 
     @property
     def asked(self) -> tuple[str, ...]:
-        """Arguments of ``netproof tune``, without the place and the environment."""
-        words = [self.parameter]
+        """The verb of ``netproof measure`` and its arguments, without place and environment."""
         if self.function:
-            words += ["--function", self.function, "--ranks", "2"]
+            words = ["algorithms", self.function, "--ranks", "2"]
         else:
-            words += ["--protocol", self.protocol]
+            words = ["tune", self.parameter, "--protocol", self.protocol]
         if self.values:
             words += ["--values", ",".join(self.values)]
         return tuple(words)

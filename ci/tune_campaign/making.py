@@ -45,9 +45,10 @@ def site_settings(run: Run, folder: Path, library: Path) -> dict[str, str]:
 def measure(run: Run, folder: Path, library: Path) -> Judged:
     """Sweep, and grade the answer; the report stays in ``folder``."""
     kind, (environment, *_) = KINDS[run.kind], run.environments
-    where = ("--system", f"testbed:{kind.partition}", "--environment", environment)
     settings = site_settings(run, folder, library)
-    ran = answered(["tune", *kind.asked, *where], folder, "tune", settings=settings)
+    verb, *asked = kind.asked
+    words = (f"testbed:{kind.partition}", *asked, "--environment", environment)
+    ran = answered(["measure", verb, *words], folder, "tune", settings=settings)
     return judge(run, ran.returncode, ran.stdout, ran.stderr)
 
 

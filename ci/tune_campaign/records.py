@@ -24,7 +24,7 @@ class Found(StrEnum):
     """Grade of a recommendation.
 
     ``WRONG``: another value, or one where none is best; ``MISSED``: none where one is best;
-    ``CANNOT``: ``netproof tune`` was inconclusive, with a reason.
+    ``CANNOT``: ``netproof measure tune`` was inconclusive, with a reason.
     """
 
     RIGHT = "right"

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
+from typer.core import TyperGroup
 
 from netproof.commands import (
     compare,
     entry,
-    experiments,
     files,
+    history,
+    measure,
     nightly,
     references,
     sessions,
@@ -19,15 +21,38 @@ from netproof.commands import (
     studies,
     tuning,
 )
-from netproof.commands.verbs import history
+
+EXITS = "Exit status: 0 passed, 1 failed, 2 usage or environment, 3 inconclusive or incomplete."
+
+
+class Grouped(TyperGroup):
+    """List verbs by what they are for."""
+
+    def format_commands(self, ctx: typer.Context, formatter: Any) -> None:
+        """Write a section for each group."""
+        for heading, verbs in GROUPS.items():
+            with formatter.section(heading):
+                formatter.write_dl(
+                    [(name, self.commands[name].get_short_help_str(100)) for name in verbs]
+                )
+
 
 app = typer.Typer(
+    cls=Grouped,
     help="Acceptance testing for cluster interconnects.",
+    epilog=EXITS,
     no_args_is_help=True,
-    add_completion=False,
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
 )
+
+
+def _print_version(asked: bool) -> None:
+    if asked:
+        from importlib.metadata import version
+
+        print(f"netproof {version('netproof')}")
+        raise typer.Exit
 
 
 @app.callback()
@@ -35,69 +60,76 @@ def _netproof(
     debug: Annotated[  # entry.run takes it, wherever it stands.
         bool, typer.Option(entry.DEBUG, help="Of an error, show where in netproof it came up.")
     ] = False,
+    version: Annotated[
+        bool, typer.Option("--version", is_eager=True, callback=_print_version, help="Print it.")
+    ] = False,
 ) -> None:
     """Acceptance testing for cluster interconnects."""
 
 
-site_app = typer.Typer(
-    help="Check a site's configuration, and show what will run.",
-    no_args_is_help=True,
-    rich_markup_mode=None,
-)
-
-references_app = typer.Typer(
-    help="Derive references from sessions, and show what each bound risks.",
-    no_args_is_help=True,
-    rich_markup_mode=None,
-)
-
-store_app = typer.Typer(
-    help="Check the store as a whole.", no_args_is_help=True, rich_markup_mode=None
-)
-
-history_app = typer.Typer(
-    cls=history.HistoryVerbs,
-    help="Follow every case over the sessions of a store. It shows what changed, since"
-    " when, and what else changed then."
-    "\n\nWithout a command it is 'show', which has the options: 'netproof history show --help'.",
-    rich_markup_mode=None,
-)
-
-# In the order in which help lists them.
-VERBS = {
-    "parse": files.parse,
-    "init": sites.init,
-    "judge": files.judge,
-    "verdict": sessions.verdict,
-    "diagnose": sessions.diagnose,
-    "tune": tuning.tune,
-    "load": experiments.load,
-    "tails": experiments.tails,
-    "gpcnet": experiments.gpcnet,
-    "nightly": nightly.nightly,
-    "show": sessions.show,
-    "compare": compare.compare,
-    "ingest": stores.ingest,
-    "export": stores.export,
-    "literature": studies.literature,
-    "study": studies.study,
-    "report": sessions.report,
-}
 GROUPS = {
-    "site": (site_app, {"check": sites.check, "show": sites.show}),
-    "references": (references_app, {"derive": references.derive, "risk": references.risk}),
-    "store": (store_app, {"check": stores.check}),
+    "Set up": ("site", "references"),
+    "Run": ("run", "nightly", "measure"),
+    "Read": ("verdict", "report", "compare", "history"),
+    "Investigate": ("diagnose", "judge"),
+    "Store": ("store",),
+}
+VERBS = {
+    "site": (
+        "Write, check and show a site's configuration.",
+        {"init": sites.init, "check": sites.check, "show": sites.show},
+    ),
+    "references": (
+        "Derive references from sessions, and show what each bound risks.",
+        {"derive": references.derive, "risk": references.risk},
+    ),
+    "run": nightly.run,
+    "nightly": nightly.nightly,
+    "measure": (
+        "Measure what is no acceptance, or read what was measured: no verdict reads it.",
+        {
+            "tune": tuning.tune,
+            "algorithms": tuning.algorithms,
+            "load": measure.load,
+            "tails": measure.tails,
+            "gpcnet": measure.gpcnet,
+            "study": studies.study,
+        },
+    ),
+    "verdict": sessions.verdict,
+    "report": sessions.report,
+    "compare": compare.compare,
     "history": (
-        history_app,
-        {"show": history.history_show, "accept": history.history_accept},
+        "Follow every case over the sessions of a store. It shows what changed, since"
+        " when, and what else changed then."
+        "\n\nWithout a command it is 'show', which has the options: 'netproof history show"
+        " --help'.",
+        {"show": history.show, "accept": history.accept},
+    ),
+    "diagnose": sessions.diagnose,
+    "judge": files.judge,
+    "store": (
+        "Put sessions into a store, take them out, and check it as a whole.",
+        {"add": stores.add, "export": stores.export, "check": stores.check},
     ),
 }
-for name, function in VERBS.items():
-    app.command(name)(function)
-for name, (group, verbs) in GROUPS.items():
-    app.add_typer(group, name=name)
-    for verb, function in verbs.items():
-        group.command(verb)(function)
+
+
+def _add(parent: typer.Typer, name: str, function: object) -> None:
+    if not isinstance(function, tuple):
+        lines = "\n".join(f"  netproof {example}" for example in function.examples)
+        parent.command(name, epilog=f"\b\nExamples:\n{lines}\n\n{EXITS}")(function)
+        return
+    text, verbs = function
+    kind = {"cls": history.HistoryVerbs} if name == "history" else {"no_args_is_help": True}
+    group = typer.Typer(help=text, rich_markup_mode=None, **kind)
+    for verb, below in verbs.items():
+        _add(group, verb, below)
+    parent.add_typer(group, name=name)
+
+
+for _name, _function in VERBS.items():
+    _add(app, _name, _function)
 
 
 def main() -> None:

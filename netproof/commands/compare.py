@@ -13,7 +13,14 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from netproof.commands.options import JsonOption, SessionStoreOption, verb
+from netproof.commands.options import (
+    Form,
+    FormatOption,
+    PageOption,
+    SessionStoreOption,
+    insist_on_reports,
+    verb,
+)
 from netproof.errors import NetproofError
 
 if TYPE_CHECKING:
@@ -28,7 +35,12 @@ LABEL = "label="
 _NOT_COMPARED = "none"
 
 
-@verb("cannot compare")
+@verb(
+    "cannot compare",
+    "compare reports/run-1.json reports/run-2.json",
+    "compare newest --by partition --store store",
+    "compare --label kernel=6.1 kernel=6.6 --store store --to page",
+)
 def compare(
     first: Annotated[
         Path | None,
@@ -62,32 +74,31 @@ def compare(
             " label=KEY over the store.",
         ),
     ] = None,
-    folder: Annotated[
-        Path | None, typer.Option("--out", help="Folder to write a page on it into, too.")
-    ] = None,
-    as_json: JsonOption = False,
+    folder: PageOption = None,
+    form: FormatOption = Form.TEXT,
 ) -> int:
-    """Compare sessions, partitions or environments. Exit 0: shown, 2: cannot be compared."""
+    """Compare sessions, partitions or environments."""
     if by is not None:
         if second is not None or label is not None:
             raise typer.BadParameter("takes one session, and no --label", param_hint="--by")
-        return _by_dimension(by, first, store, partition, environment, folder, as_json)
+        return _by_dimension(by, first, store, partition, environment, folder, form)
+    insist_on_reports([name for name in (first, second) if name is not None], store)
     from netproof.comparison import comparison
-    from netproof.present import documents, tables
+    from netproof.present import documents, terminal
     from netproof.present.compared import document, print_comparison
 
-    with tables.working("reading the sessions"):
+    with terminal.working("reading the sessions"):
         sessions = _sessions(first, second, store, label)
     pair = comparison.sides(*sessions, partition, environment, label)
-    compared = comparison.compare(*pair, lambda cases: tables.tracked(cases, "comparing"))
+    compared = comparison.compare(*pair, lambda cases: terminal.tracked(cases, "comparing"))
     title = f"{compared.second.name} against {compared.first.name}"
     page = _page(title, [compared], folder)
-    if as_json:
+    if form is Form.JSON:
         documents.write(document(compared), sys.stdout)
     else:
-        print_comparison(compared, tables.console())
+        print_comparison(compared, terminal.console())
         if page is not None:
-            tables.say(tables.console(), f"page {page}")
+            terminal.say(terminal.console(), f"page {page}")
     return 0
 
 
@@ -132,19 +143,19 @@ def _by_dimension(
     partitions: Pair | None,
     environments: Pair | None,
     folder: Path | None,
-    as_json: bool,
+    form: Form,
 ) -> int:
     """Compare along one dimension; ``partitions``, ``environments``: fixed, the same value twice.
 
     A value that has nothing in common with the first is shown with the reason.
     """
-    from netproof.present import compared, documents, tables
+    from netproof.present import compared, documents, terminal
 
-    with tables.working("comparing"):
+    with terminal.working("comparing"):
         sessions = _values(by, name, store, partitions, environments)
         comparisons, failed = _against_first(by, sessions, partitions, environments)
     page = _page(f"By {by}: {', '.join(sessions)}", comparisons, folder, every=True)
-    if as_json:
+    if form is Form.JSON:
         document = {
             "format": documents.FORMAT,
             "by": by,
@@ -154,9 +165,9 @@ def _by_dimension(
         }
         documents.write(document, sys.stdout)
     else:
-        _print_dimension(comparisons, failed, tables.console())
+        _print_dimension(comparisons, failed, terminal.console())
         if page is not None:
-            tables.say(tables.console(), f"page {page}")
+            terminal.say(terminal.console(), f"page {page}")
     return 0
 
 
@@ -242,7 +253,7 @@ def _print_dimension(
 ) -> None:
     """Print origin and differences of each value, the table of ratios, a summary of each."""
     from netproof.present import compared
-    from netproof.present.tables import say
+    from netproof.present.terminal import say
 
     first = several[0].first
     for side in (first, *(one.second for one in several)):
@@ -266,7 +277,7 @@ def _print_ratios(several: Sequence[Comparison], out: Console) -> None:
     """Print a row for each case, a column for each value, in as many tables as they take."""
     from rich.text import Text
 
-    from netproof.present import compared, tables
+    from netproof.present import compared, tables, terminal
     from netproof.present.tables import TableColumn
 
     rows: dict[str, None] = {}
@@ -285,7 +296,7 @@ def _print_ratios(several: Sequence[Comparison], out: Console) -> None:
         for name, column in cells.items()
     ]
     tables.print_parts([names], columns, None, out)
-    tables.say(
+    terminal.say(
         out,
         f"how many times as fast as {several[0].first.name}; "
         + "; ".join(f"{mark} {outcome.value}" for outcome, mark in compared.MARKS.items())

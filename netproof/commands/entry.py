@@ -1,7 +1,7 @@
 """The entry to every command: its arguments, and how it ends whatever happens.
 
 Status 1 is a verdict: a network failed. Whatever stops a command, foreseen or not, ends with 2 and
-a sentence.
+a sentence, and a reader that has gone, as ``head`` does, with SIGPIPE's status and none.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ import typer
 
 from netproof.errors import NetproofError, shortened
 from netproof.present.characters import visible
+from netproof.verdict.exit_status import CANNOT
 
 DEBUG = "--debug"
-CANNOT = 2
-INTERRUPTED = 128 + signal.SIGINT
+INTERRUPTED, UNREAD = 128 + signal.SIGINT, 128 + signal.SIGPIPE
 
 
 def debugging() -> bool:
@@ -49,11 +49,12 @@ def run(app: Callable[..., object], program: str) -> NoReturn:
     except (KeyboardInterrupt, typer.Abort):
         _say(f"{program}: interrupted")
         status = INTERRUPTED
-    except SystemExit:
-        # Commands end by typer.Exit. This is how typer, with another stream in place, and rich
-        # end where the reader has gone: with status 1.
-        sys.stdout = out
-        _say(f"{program}: the output cannot be written: {os.strerror(errno.EPIPE)}")
+    except SystemExit as end:
+        # Commands end by typer.Exit. Completion ends like this, and with status 1 typer, with
+        # another stream in place, and rich where the reader has gone.
+        sys.stdout, status = out, UNREAD if end.code == 1 else end.code or 0
+    except BrokenPipeError:
+        status = UNREAD
     except BaseException as error:
         if debug:
             traceback.print_exc()
@@ -95,6 +96,8 @@ def _flushed(status: int, program: str) -> int:
     except OSError as error:
         # The rest of the buffer would fail again as the interpreter ends.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        if error.errno == errno.EPIPE:
+            return status if status == CANNOT else UNREAD
         if status != CANNOT:
             _say(f"{program}: the output cannot be written: {error.strerror}")
         return CANNOT

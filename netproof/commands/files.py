@@ -1,50 +1,30 @@
-"""The verbs on output files of benchmarks, from any harness: ``parse`` and ``judge``."""
+"""The verb ``judge``, on output files of benchmarks from any harness."""
 
 from __future__ import annotations
 
+import os
 import sys
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
-from netproof.commands.options import (
-    BidirectionalOption,
-    JsonOption,
-    OutputsArgument,
-    refused,
-    verb,
-)
+from netproof.commands.options import Form, FormatOption, PageOption, refused, verb
 from netproof.errors import NetproofError
 from netproof.measurement.transports import Transport
 
 
-@verb("")
-def parse(files: OutputsArgument, bidirectional: BidirectionalOption = False) -> int:
-    """Print the contents of benchmark outputs as JSON. Exit 0: all read, 2: a file is faulty."""
-    import json
-
-    from netproof.benchmarks.outputs import read, text_of
-
-    entries: list[dict[str, Any]] = []
-    faults: list[str] = []
-    for path in files:
-        try:
-            output = read(text_of(path), str(path), bidirectional=bidirectional)
-        except NetproofError as fault:
-            faults.append(str(fault))
-            continue
-        # A file with a failed measurement is printed all the same.
-        entries.append(output.document(faults))
-    sys.stdout.write(json.dumps(entries, indent=1, allow_nan=False) + "\n")
-    for sentence in faults:
-        sys.stderr.write(f"netproof: {sentence}\n")
-    return 2 if faults else 0
-
-
-@verb("cannot judge")
+@verb(
+    "cannot judge",
+    "judge osu_*.txt --link 100G",
+    "judge --as '{system}-{mpi}/{benchmark}' results/*/*.txt --to page",
+    "judge --parse imb.txt",
+)
 def judge(
-    files: OutputsArgument,
+    files: Annotated[list[Path], typer.Argument(help="Output of a benchmark, IMB for instance.")],
+    parse: Annotated[
+        bool, typer.Option("--parse", help="Judge nothing, and print the contents as JSON.")
+    ] = False,
     pattern: Annotated[
         str | None,
         typer.Option(
@@ -74,15 +54,20 @@ def judge(
     transport: Annotated[
         Transport, typer.Option("--transport", help="With --link: what carries MPI.")
     ] = Transport.TCP,
-    bidirectional: BidirectionalOption = False,
-    folder: Annotated[
-        Path | None,
-        typer.Option("--report", metavar="FOLDER", help="Also write a page with charts."),
-    ] = None,
-    as_json: JsonOption = False,
+    bidirectional: Annotated[
+        bool, typer.Option("--bidirectional", help="NetPIPE was run with -2.")
+    ] = False,
+    folder: PageOption = None,
+    form: FormatOption = Form.TEXT,
 ) -> int:
-    """Judge output files from any harness. Exit 0: passed, 1: failed, 2: cannot be judged."""
-    from netproof.present import documents, judged_files, tables
+    """Judge output files from any harness."""
+    if parse:
+        if pattern or names or baseline or link or folder or form is Form.JSON:
+            raise typer.BadParameter("--parse judges nothing: only --bidirectional goes with it")
+        return _parse(files, bidirectional)
+    if not any(map(os.path.exists, files)):
+        raise NetproofError(f"{files[0]}: is not there")
+    from netproof.present import documents, judged_files, terminal
     from netproof.verdict import files as outputs
 
     if pattern is not None and names is not None:
@@ -96,7 +81,7 @@ def judge(
         raise NetproofError("--baseline names a configuration: --as or --names says what is one")
     if link is None and (mtu is not None or transport is not Transport.TCP):
         raise NetproofError("--mtu and --transport are of a link: give its rate with --link")
-    with tables.working(f"reading {len(files)} files"):
+    with terminal.working(f"reading {len(files)} files"):
         judged = outputs.judge(
             files,
             named=named,
@@ -116,10 +101,32 @@ def judge(
             )
         except NetproofError as error:
             return refused("no report", error)
-    if as_json:
+    if form is Form.JSON:
         documents.write(judged_files.document(judged), sys.stdout)
     else:
-        judged_files.print_files(judged, tables.console(), compared=named is not None)
+        judged_files.print_files(judged, terminal.console(), compared=named is not None)
         if page is not None:
-            tables.say(tables.console(), f"report {page}")
+            terminal.say(terminal.console(), f"report {page}")
     return judged.status
+
+
+def _parse(files: list[Path], bidirectional: bool) -> int:
+    """Print the contents of benchmark outputs as JSON; return 2 if a file is faulty."""
+    import json
+
+    from netproof.benchmarks.outputs import read, text_of
+
+    entries: list[dict[str, Any]] = []
+    faults: list[str] = []
+    for path in files:
+        try:
+            output = read(text_of(path), str(path), bidirectional=bidirectional)
+        except NetproofError as fault:
+            faults.append(str(fault))
+            continue
+        # A file with a failed measurement is printed all the same.
+        entries.append(output.document(faults))
+    sys.stdout.write(json.dumps(entries, indent=1, allow_nan=False) + "\n")
+    for sentence in faults:
+        sys.stderr.write(f"netproof: {sentence}\n")
+    return 2 if faults else 0

@@ -1,108 +1,208 @@
-"""The bodies of ``netproof history``: changes, the series of some cases, and accepting."""
+"""The verbs ``history``, which is ``history show`` without its name, and ``history accept``."""
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
-from datetime import UTC, date, datetime
+from datetime import UTC, datetime
 from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
 
-from rich.console import Console
+import typer
+from typer.core import TyperGroup
 
+from netproof.commands.options import (
+    EnvironmentOption,
+    Form,
+    FormatOption,
+    StoreOption,
+    refused,
+    session_and_system,
+    verb,
+)
 from netproof.errors import NetproofError
-from netproof.history import accepted, history_verdict, judging, series
-from netproof.history.accepted import Acceptance
-from netproof.history.history_verdict import HistoryVerdict
-from netproof.history.selection import Selection
-from netproof.present import documents, tables
-from netproof.present.history import document, print_overview, print_series, since_when
-from netproof.present.tables import say
-from netproof.session.session import label_of
-from netproof.store import Store
-from netproof.verdict.exit_status import CANNOT_JUDGE, PASSED
+from netproof.history.selection import NEWEST_SESSIONS, STRIDE, Quantity, Selection
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from netproof.history.accepted import Acceptance
+    from netproof.history.history_verdict import HistoryVerdict
 
 
-def run(
-    selection: Selection,
-    store: Path,
-    *,
-    system: str | None,
-    session: str | None,
-    last: int | None,
-    since: date | None,
-    labels: Sequence[str],
-    plot: Path | None,
-    as_json: bool,
-) -> int:
-    """Show changes, or the series of some cases, and return the exit status.
+class HistoryVerbs(TyperGroup):
+    """Run ``show`` for ``netproof history`` without the name of a command."""
 
-    0: nothing is worse, or too few sessions to judge; 1: an open change for the worse among those
-    shown; 2: it cannot be judged. ``labels``: each ``KEY=VALUE``; ``plot``: a file to draw the
-    series of ``selection`` in; the rest as ``judging.judge`` takes it.
-    """
+    def parse_args(self, ctx: typer.Context, args: list[str]) -> list[str]:
+        """Put the name of the command there that is meant."""
+        named = args[:1]
+        if not named or named[0] not in {*self.commands, *ctx.help_option_names}:
+            args = ["show", *args]
+        return super().parse_args(ctx, args)
+
+
+CaseOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--case",
+        metavar="REGEX",
+        help="Regular expressions, all to be found in PARTITION ENVIRONMENT BENCHMARK ….",
+        show_default=False,
+    ),
+]
+QuantityOption = Annotated[
+    Quantity | None,
+    typer.Option("--quantity", help="Only this landmark, or the score.", show_default=False),
+]
+
+
+def _selection(
+    case: list[str] | None, system: str | None, environment: str | None, quantity: Quantity | None
+) -> tuple[str | None, Selection]:
+    """Return system and series of a command; a bad expression is a fault of its arguments."""
+    name, _, partition = (system or "").partition(":")
     try:
-        with tables.working("following the series"):
-            verdict = judging.judge(
-                Store(store),
-                system,
-                session,
-                last=last,
-                since=since,
-                labels=dict(map(label_of, labels)),
-            )
-        shown = verdict if selection.everything else verdict.of(selection)
-        if plot is not None:
-            _plot(shown, plot)
+        return name or None, Selection(tuple(case or ()), partition or None, environment, quantity)
     except NetproofError as error:
-        return _refused("cannot follow", str(error))
-    except OSError as error:
-        return _refused("cannot draw", f"{error.filename}: cannot be written: {error.strerror}")
+        raise typer.BadParameter(str(error), param_hint="--case") from error
+
+
+@verb(
+    "cannot follow",
+    "history --store store",
+    "history mycluster:gige --case alltoall --to series.html --store store",
+)
+def show(
+    store: StoreOption,
+    arguments: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="SESSION|SYSTEM[:PARTITION]",
+            help="Up to this session of the store, the newest if left out; the system, where the"
+            " store has several.",
+            show_default=False,
+        ),
+    ] = None,
+    case: CaseOption = None,
+    environment: EnvironmentOption = None,
+    quantity: QuantityOption = None,
+    last: Annotated[
+        int | None,
+        typer.Option(
+            "--last",
+            min=1,
+            help=f"How many sessions are looked back on; {NEWEST_SESSIONS} or up to"
+            f" {STRIDE - 1} more if left out.",
+            show_default=False,
+        ),
+    ] = None,
+    since: Annotated[
+        datetime | None,
+        typer.Option("--since", formats=["%Y-%m-%d"], help="None before this day.", metavar="DATE"),
+    ] = None,
+    label: Annotated[
+        list[str] | None,
+        typer.Option("--label", metavar="KEY=VALUE", help="Only sessions with this label."),
+    ] = None,
+    plot: Annotated[
+        Path | None,
+        typer.Option(
+            "--to",
+            metavar="FILE",
+            help="Also draw the series in this file: .html, .svg, .png or .pdf.",
+        ),
+    ] = None,
+    form: FormatOption = Form.TEXT,
+) -> int:
+    """Show what changed, or the series of cases."""
+    session, system = session_and_system(arguments, store)
+    system, selection = _selection(case, system, environment, quantity)
+    from netproof.store import Store
+
+    opened = Store(store)
+    from netproof.history import judging
+    from netproof.present import documents, terminal
+    from netproof.present.history import document, print_overview, print_series
+    from netproof.session.session import label_of
+
+    with terminal.working("following the series"):
+        verdict = judging.judge(
+            opened,
+            system,
+            None if session is None else str(session),
+            last=last,
+            since=since.date() if since else None,
+            labels=dict(map(label_of, label or ())),
+        )
+    shown = verdict if selection.everything else verdict.of(selection)
+    if plot is not None:
+        # Loading Altair takes a third of any command's start.
+        from netproof.present.html import history
+
+        try:
+            history.write(shown, plot)
+        except OSError as error:
+            return refused("cannot draw", f"{error.filename}: cannot be written: {error.strerror}")
     for sentence in shown.nights.unread:
-        say(tables.console(stderr=True), sentence, "yellow")
+        terminal.say(terminal.console(stderr=True), sentence, "yellow")
     if verdict.not_kept:
         sentence = f"the next history takes as long as this one: {verdict.not_kept}"
-        say(tables.console(stderr=True), sentence, "yellow")
-    if as_json:
+        terminal.say(terminal.console(stderr=True), sentence, "yellow")
+    if form is Form.JSON:
         documents.write(document(shown, series=not selection.everything), sys.stdout)
         return shown.status
-    out = tables.console()
-    if selection.everything:
-        print_overview(shown, out)
-    else:
-        print_series(shown, out)
+    out = terminal.console()
+    (print_overview if selection.everything else print_series)(shown, out)
     if plot is not None:
-        say(out, f"plot {plot}")
+        terminal.say(out, f"plot {plot}")
     return shown.status
 
 
+@verb(
+    "not accepted",
+    "history accept newest mycluster:gige --reason 'MTU 1400' --name 'J. Doe' --store store",
+)
 def accept(
-    selection: Selection,
-    store: Path,
-    *,
-    system: str | None,
-    session: str,
-    reason: str,
-    name: str,
+    store: StoreOption,
+    arguments: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="SESSION|SYSTEM[:PARTITION]",
+            help="The first session at the new level, or newest; the system, where the store has"
+            " several.",
+        ),
+    ],
+    reason: Annotated[str, typer.Option("--reason", help="Why the change is intended.")],
+    name: Annotated[str, typer.Option("--name", help="Who says so.")],
+    case: CaseOption = None,
+    environment: EnvironmentOption = None,
+    quantity: QuantityOption = None,
 ) -> int:
-    """Record that changes from a session on are intended: exit 0 recorded, 2 not possible."""
-    out = tables.console()
-    try:
-        opened = Store(store)
-        with tables.working("following the series"):
-            first = series.named(opened, session, system)
-            verdict = judging.judge(opened, first.system)
-            covered = verdict.of(selection)
-        acceptance = Acceptance(
-            first.system,
-            first.name,
-            reason,
-            name,
-            datetime.now(UTC).strftime("%Y-%m-%d %H:%M:%S"),
-            selection,
-        )
-        path = accepted.put(opened, acceptance)
-    except NetproofError as error:
-        return _refused("not accepted", str(error))
+    """Record in the store that a change is intended."""
+    session, system = session_and_system(arguments, store)
+    if session is None:
+        raise typer.BadParameter("name the first SESSION at the new level, or newest")
+    system, selection = _selection(case, system, environment, quantity)
+    from netproof.store import Store
+
+    opened = Store(store)
+    from netproof.history import accepted, history_verdict, judging, series
+    from netproof.present import terminal
+    from netproof.present.terminal import say
+
+    out = terminal.console()
+    with terminal.working("following the series"):
+        first = series.named(opened, str(session), system)
+        verdict = judging.judge(opened, first.system)
+        covered = verdict.of(selection)
+    acceptance = accepted.Acceptance(
+        first.system,
+        first.name,
+        reason,
+        name,
+        datetime.now(UTC).strftime("%Y-%m-%d %H:%M:%S"),
+        selection,
+    )
+    path = accepted.put(opened, acceptance)
     say(out, f"accepted: {acceptance}")
     count = len(covered.nights.series)
     least = history_verdict.least_nights()
@@ -112,15 +212,17 @@ def accept(
         f" {least} nights until a change in it can be found again",
     )
     say(out, f"to take it back, remove {path}")
-    after = judging.judge_with(verdict, opened, acceptance)
-    _print_left(acceptance, covered, after, out)
-    return PASSED
+    _print_left(acceptance, covered, judging.judge_with(verdict, opened, acceptance), out)
+    return 0
 
 
 def _print_left(
     acceptance: Acceptance, covered: HistoryVerdict, after: HistoryVerdict, out: Console
 ) -> None:
     """Print the open changes covered: those that end, those still open ``after``, those lost."""
+    from netproof.present.history import since_when
+    from netproof.present.terminal import say
+
     open_after = {shift.of for event in after.events for shift in event.shifts}
     for event in covered.events:
         later = event.session > acceptance.first
@@ -142,15 +244,3 @@ def _print_left(
             "no change of these is open now: what is found later from there on is new",
             "yellow",
         )
-
-
-def _plot(verdict: HistoryVerdict, path: Path) -> None:
-    # Loading Altair takes a third of any command's start.
-    from netproof.present.html import history
-
-    history.write(verdict, path)
-
-
-def _refused(what: str, reason: str) -> int:
-    say(tables.console(stderr=True), f"netproof: {what}: {reason}", "red")
-    return CANNOT_JUDGE

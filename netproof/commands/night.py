@@ -48,7 +48,7 @@ from netproof.site.module_path import LOGIN_SHELL
 from netproof.store import Store, durations
 from netproof.store.durations import Expected, Past
 from netproof.verdict import judging
-from netproof.verdict.exit_status import CANNOT_JUDGE, PASSED
+from netproof.verdict.exit_status import CANNOT, PASSED
 from netproof.verdict.judge import reason_of
 from netproof.verdict.judging import ingest
 from netproof.verdict.options import AlongsideOptions
@@ -108,7 +108,8 @@ class NightPlan:
 
 
 def run(plan: NightPlan) -> int:
-    """Go through a night and return its exit status: 0 passed, 1 failed or worse, 2 not judged.
+    """Go through a night and return its exit status: 0 passed, 1 failed or worse, 2 not judged, 3
+    inconclusive or not whole.
 
     Whatever happens, JUnit is written where requested, and the hook is run.
     """
@@ -137,7 +138,7 @@ def run(plan: NightPlan) -> int:
         fault = _tell(plan.hook, text)
         if fault:
             _err(f"the hook {plan.hook!r} {fault}: nobody may have been notified")
-            status = CANNOT_JUDGE if status == PASSED else status
+            status = CANNOT if status == PASSED else status
     return status
 
 
@@ -182,7 +183,7 @@ def _go(plan: NightPlan, night: Night) -> None:
     no_modules = module_path.missing(configuration, name, expected)
     if no_modules:
         raise NetproofError(f"nothing was measured: {no_modules}")
-    checks, reports = _checks(), judging.reports_folder()
+    checks, reports = checks_folder(), judging.reports_folder()
     prefix = Path(os.environ.get("RFM_PREFIX") or checks.parent)
     for folder, unfit, variable in (
         (reports, EXPANDED, "RFM_REPORT_FILE"),
@@ -209,7 +210,7 @@ def _go(plan: NightPlan, night: Night) -> None:
         _judge(plan, night, store, report, partial=bool(leaving or partition))
 
 
-def _checks() -> Path:
+def checks_folder() -> Path:
     """Return the folder of the site's checks, or of those that came with netproof."""
     own = judging.site_folder().absolute().parent / "checks"
     return own if own.is_dir() else shipped.folder("checks")

@@ -20,7 +20,7 @@ from netproof.measurement.case import Case
 from netproof.present.characters import visible
 from netproof.present.wording import outcome
 from netproof.session.slurm_nodes import labelled
-from netproof.verdict.exit_status import CANNOT_JUDGE, FAILED, PASSED
+from netproof.verdict.exit_status import CANNOT, FAILED, INCONCLUSIVE, PASSED
 from netproof.verdict.explain import counts, failures
 from netproof.verdict.judging import JudgedSession
 from netproof.verdict.verdict import CaseVerdict, Verdict, sentences_of_skipped
@@ -28,7 +28,7 @@ from netproof.verdict.verdict import CaseVerdict, Verdict, sentences_of_skipped
 SENTENCES = 20
 """Sentences of a kind that are listed; the report has all."""
 
-WORDS = {PASSED: "PASSED", FAILED: "FAILED", CANNOT_JUDGE: "NOT JUDGED"}
+WORDS = {PASSED: "PASSED", FAILED: "FAILED", CANNOT: "NOT JUDGED", INCONCLUSIVE: "NOT JUDGED"}
 
 _NO_XML = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 """Characters that XML 1.0 cannot have, escaped or not."""
@@ -56,18 +56,18 @@ class Night:
 
     @property
     def status(self) -> int:
-        """Exit status: a failure first, then what could not be judged."""
+        """Exit status: a failure first, then what kept it from being judged."""
         if self.judged is not None and (self.judged.verdict.status == FAILED or self.worse):
             return FAILED
         if self.judged is None or self.faults:
-            return CANNOT_JUDGE
+            return CANNOT
         return self.judged.verdict.status
 
     @property
     def inconclusive(self) -> bool:
-        """Whether it was judged, and ends with 2 only for inconclusive cases."""
+        """Whether it was judged, and ends with 3 only for inconclusive cases."""
         judged_whole = self.judged is not None and not self.faults
-        return judged_whole and self.status == CANNOT_JUDGE and self.judged.verdict.inconclusive
+        return judged_whole and self.status == INCONCLUSIVE and self.judged.verdict.inconclusive
 
 
 def summary(night: Night) -> str:

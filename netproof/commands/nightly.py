@@ -1,25 +1,81 @@
-"""The verb ``nightly``; ``night`` has what it does."""
+"""The verbs ``run`` and ``nightly``, which measure what a verdict is on; ``night`` has a night."""
 
 from __future__ import annotations
 
+import os
+from collections.abc import Sequence
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from netproof.commands.options import StoreOption, verb
+from netproof.commands.options import (
+    FullOption,
+    SessionStoreOption,
+    StoreOption,
+    insist_on_site,
+    verb,
+)
 from netproof.errors import NetproofError
 
+MeasuredArguments = Annotated[
+    list[str] | None,
+    typer.Argument(
+        metavar="SYSTEM[:PARTITION]|-- OPTION",
+        help="What to measure, or RFM_SYSTEM; options of reframe, after --.",
+        show_default=False,
+    ),
+]
 
-@verb("")
+
+def _measured(arguments: Sequence[str] | None) -> tuple[str | None, list[str]]:
+    """Return the system to measure, and the options of ReFrame."""
+    further = list(arguments or ())
+    named = bool(further) and not further[0].startswith("-")
+    return (further.pop(0) if named else os.environ.get("RFM_SYSTEM")), further
+
+
+@verb("no verdict", "run mycluster", "run mycluster:gige --store store -- -S launches=1")
+def run(
+    arguments: MeasuredArguments = None,
+    store: SessionStoreOption = None,
+    full: FullOption = False,
+) -> int:
+    """Run all checks by ReFrame, store the session where there is a store, print the verdict."""
+    system, further = _measured(arguments)
+    insist_on_site()
+    from netproof.commands import stores
+    from netproof.commands.measure import run_reframe
+    from netproof.commands.night import checks_folder
+    from netproof.present import terminal
+    from netproof.present.verdict import print_brief
+    from netproof.store import Store
+    from netproof.verdict import judging
+
+    report = judging.reports_folder() / f"run-{datetime.now(UTC):%Y%m%dT%H%M%S}.json"
+    options = [*(["--system", system] if system else []), *(["-R"] if full else []), *further]
+    run_reframe(["-c", str(checks_folder()), *options], "measuring", report)
+    if store is not None:
+        stores.print_stored(judging.ingest(Store.create(store), report, system=system, full=full))
+    judged = judging.judge_session(judging.find(report), system=system, full=full, store=store)
+    print_brief(judged, (), terminal.console())
+    return judged.verdict.status
+
+
+@verb(
+    "",
+    "nightly mycluster --store store --budget 300",
+    "nightly mycluster --store store -- -S launches=5",
+)
 def nightly(
-    system: Annotated[
-        str, typer.Option(envvar="RFM_SYSTEM", help="SYSTEM or SYSTEM:PARTITION, as for reframe.")
-    ],
     store: StoreOption,
-    report: Annotated[
+    arguments: MeasuredArguments = None,
+    pages: Annotated[
         Path | None,
         typer.Option(
+            "--to",
+            metavar="FOLDER",
             envvar="NETPROOF_PAGES",
             help="Folder of the reports; by default nightly/ where sessions have theirs.",
         ),
@@ -51,17 +107,16 @@ def nightly(
             metavar="MINUTES", min=0.1, help="How long slurmctld may be silent meanwhile."
         ),
     ] = 10,
-    arguments: Annotated[
-        list[str] | None,
-        typer.Argument(metavar="[-- OPTION...]", help="Options of reframe, after --."),
-    ] = None,
 ) -> int:
     """Measure, judge, report and notify people, for one night.
 
-    Exit 0: passed, 1: something failed or got worse, 2: it could not be judged. docs/nightly.md has
-    the rest.
+    docs/nightly.md has the rest.
     """
-    from netproof.commands.night import NightPlan, run
+    system, further = _measured(arguments)
+    if not system:
+        raise typer.BadParameter("say what to measure: SYSTEM[:PARTITION], or in RFM_SYSTEM")
+    insist_on_site()
+    from netproof.commands import night
     from netproof.session.session import label_of
     from netproof.verdict import judging
 
@@ -74,11 +129,11 @@ def nightly(
             raise typer.BadParameter(
                 f"{given!r} is no KEY=VALUE without a comma", param_hint="--label"
             )
-    return run(
-        NightPlan(
+    return night.run(
+        night.NightPlan(
             system=system,
             store=store.resolve(),
-            reports=(report or judging.reports_folder() / "nightly").resolve(),
+            reports=(pages or judging.reports_folder() / "nightly").resolve(),
             junit=junit.resolve() if junit else None,
             hook=hook,
             budget_min=budget,
@@ -86,6 +141,6 @@ def nightly(
             full=full,
             least_free_mb=least_free,
             patience_min=patience,
-            arguments=arguments or (),
+            arguments=further,
         )
     )

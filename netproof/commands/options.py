@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import functools
 import os
+import re
 import traceback
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
+from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
 
@@ -17,47 +19,38 @@ import typer
 
 from netproof.commands import entry
 from netproof.errors import NO_REPORT, NetproofError
-from netproof.verdict.exit_status import CANNOT_JUDGE
 from netproof.verdict.options import EARLIER_SESSIONS, MAX_AGE_DAYS, AlongsideOptions
 
-JsonOption = Annotated[bool, typer.Option("--json", help="Print the same as JSON.")]
 
-WhereOption = Annotated[
-    str | None, typer.Option("--system", metavar="SYSTEM:PARTITION", help="Where.")
-]
+class Form(StrEnum):
+    """What is printed."""
+
+    TEXT = "text"
+    JSON = "json"
+
+
+FormatOption = Annotated[Form, typer.Option("--format", help="What is printed.")]
 
 EnvironmentOption = Annotated[
     str | None, typer.Option("--environment", "-p", help="Environment to use.")
 ]
 
-EarlierReportOption = Annotated[
-    Path | None,
-    typer.Option(
-        "--report",
-        help="Measure nothing, and read the report of an earlier session.",
-        readable=False,
-    ),
-]
-
 PageOption = Annotated[
-    Path | None, typer.Option("--html", metavar="FOLDER", help="Also write a page with charts.")
-]
-
-SystemOption = Annotated[
-    str | None, typer.Option("--system", help="SYSTEM or SYSTEM:PARTITION, as for reframe.")
+    Path | None,
+    typer.Option("--to", metavar="FOLDER", help="Also write a page with charts into this folder."),
 ]
 
 FullOption = Annotated[
     bool, typer.Option("--full", help="All IMB functions were to run (reframe -R).")
 ]
 
-# Paths are not checked here: each command reports an unreadable one itself, and goes on with the
-# others where it takes several.
-SessionArgument = Annotated[
-    Path | None,
+SessionArguments = Annotated[
+    list[str] | None,
     typer.Argument(
-        help="Session report, or a session's name in the store; the newest report if left out.",
-        readable=False,
+        metavar="SESSION|SYSTEM[:PARTITION]",
+        help="Session report, or a session's name in the store; the newest report if left out."
+        " SYSTEM:PARTITION: only its cases are expected.",
+        show_default=False,
     ),
 ]
 
@@ -122,51 +115,104 @@ StoreOption = Annotated[
     typer.Option("--store", envvar="NETPROOF_STORE", help="Folder of the store.", readable=False),
 ]
 
-OutOption = Annotated[
-    Path | None, typer.Option("--out", help="Folder to write; next to the session if left out.")
+ToOption = Annotated[
+    Path | None,
+    typer.Option(
+        "--to", metavar="FOLDER", help="Folder to write; next to the session if left out."
+    ),
 ]
 
-OutputsArgument = Annotated[
-    list[Path], typer.Argument(help="Output of a benchmark, IMB for instance.")
-]
-
-BidirectionalOption = Annotated[
-    bool, typer.Option("--bidirectional", help="NetPIPE was run with -2.")
-]
+_SYSTEM = re.compile(r"[A-Za-z_][\w-]*(:[\w-]+)?")
 
 
-def verb(cannot: str) -> Callable[[Callable[..., int]], Callable[..., None]]:
+def subjects(
+    arguments: Sequence[str] | None, store: Path | None = None, *, most: int | None = 1
+) -> tuple[list[Path], str | None]:
+    """Return the sessions among the arguments of a verb, and the ``SYSTEM[:PARTITION]`` or None.
+
+    A name is a system unless it is a file's, a session's folder's, or ``newest``; sessions in a
+    store begin with a digit. Raises typer.BadParameter for a second system and for more than
+    ``most`` sessions, and NetproofError, before anything is loaded, for a report that is missing.
+    """
+    sessions: list[Path] = []
+    systems: list[str] = []
+    for argument in arguments or ():
+        (systems if _is_system(argument) else sessions).append(argument)
+    if len(systems) > 1:
+        raise typer.BadParameter(
+            f"{' and '.join(systems)} are two systems: name one; a report is named by its file"
+        )
+    if most is not None and len(sessions) > most:
+        raise typer.BadParameter(f"{' and '.join(sessions)}: name one session")
+    named = [Path(name) for name in sessions]
+    insist_on_reports(named, store)
+    return named, systems[0] if systems else None
+
+
+def insist_on_reports(sessions: Sequence[Path], store: Path | None) -> None:
+    """Raise NetproofError for a report that is missing, before anything is loaded."""
+    for name in sessions:
+        # Any other name is one in the store.
+        report = store is None or name.suffix == ".json"
+        if report and not os.path.exists(name):
+            raise NetproofError(f"{name}: {NO_REPORT}")
+
+
+def _is_system(argument: str) -> bool:
+    if argument == "newest" or not _SYSTEM.fullmatch(argument) or os.path.isfile(argument):
+        return False
+    if not os.path.isdir(argument):
+        return True
+    from netproof.session.records import HEADER
+
+    return not os.path.isfile(os.path.join(argument, HEADER))
+
+
+def insist_on_site(*names: str) -> None:
+    """Raise NetproofError where the shell has no site, before what reads one is loaded."""
+    for name in names or ("RFM_CONFIG_PATH",):
+        if not os.environ.get(name):
+            raise NetproofError(f"{name} is not set; source the site's activate")
+
+
+def insist_on_newest() -> None:
+    """Raise NetproofError where there is no newest report, before what judges one is loaded."""
+    insist_on_site("RFM_REPORT_FILE")
+    folder = Path(os.environ["RFM_REPORT_FILE"]).parent
+    if not folder.is_dir() or not any(folder.iterdir()):
+        raise NetproofError(
+            f"{folder}: there is no report of a session; name one, or run 'netproof run'"
+        )
+
+
+def session_and_system(
+    arguments: Sequence[str] | None, store: Path | None = None
+) -> tuple[Path | None, str | None]:
+    """Return the same where there is one session at most: it, or None."""
+    sessions, system = subjects(arguments, store)
+    return (sessions[0] if sessions else None), system
+
+
+def verb(cannot: str, *examples: str) -> Callable[[Callable[..., int]], Callable[..., None]]:
     """Make a function that returns an exit status a verb.
 
-    A NetproofError is printed with ``cannot`` before it, and the status is 2.
+    A NetproofError is printed with ``cannot`` before it, and the status is 2. ``examples``: command
+    lines without the program, for help.
     """
 
     def decorated(function: Callable[..., int]) -> Callable[..., None]:
         @functools.wraps(function)
         def call(*arguments: object, **named: object) -> None:
             try:
-                _insist_on_reports(named)
                 status = function(*arguments, **named)
             except NetproofError as error:
                 status = refused(cannot, error)
             raise typer.Exit(status)
 
+        call.examples = examples
         return call
 
     return decorated
-
-
-def _insist_on_reports(named: Mapping[str, object]) -> None:
-    """Raise NetproofError for a report that is not there, before what judges it is loaded."""
-    # With these, a verb first checks that its arguments fit together.
-    together = named.get("by") or named.get("measure")
-    names = [] if together else [named.get(key) for key in ("session", "first", "second")]
-    sessions = named.get("sessions")
-    for name in (*names, *(sessions if isinstance(sessions, Sequence) else ())):
-        # Any other name is one in the store.
-        report = isinstance(name, Path) and (named.get("store") is None or name.suffix == ".json")
-        if report and not os.path.exists(name):
-            raise NetproofError(f"{name}: {NO_REPORT}")
 
 
 def refused(cannot: str, error: object) -> int:
@@ -177,7 +223,7 @@ def refused(cannot: str, error: object) -> int:
         traceback.print_exc()
     text = f"netproof: {cannot}{': ' if cannot else ''}{error}"
     terminal.say(terminal.console(stderr=True), text, "red")
-    return CANNOT_JUDGE
+    return entry.CANNOT
 
 
 def alongside(

@@ -10,21 +10,31 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from netproof.commands.options import JsonOption, SystemOption, verb
+from netproof.commands.options import Form, FormatOption, subjects, verb
 from netproof.errors import NetproofError
+from netproof.verdict.exit_status import INCONCLUSIVE, PASSED
 
 if TYPE_CHECKING:
     from netproof.session.session import Session
     from netproof.verdict.derive import DerivedCase
     from netproof.verdict.references import ReferenceFile
 
-SessionsArgument = Annotated[list[Path], typer.Argument(help="Session reports, at least three.")]
+SessionsArgument = Annotated[
+    list[str],
+    typer.Argument(
+        metavar="SESSION|SYSTEM[:PARTITION]",
+        help="Session reports, at least three; the system, where they have results of several.",
+    ),
+]
 
 
-@verb("cannot derive references")
+@verb(
+    "cannot derive references",
+    "references derive reports/run-*.json",
+    "references derive reports/run-*.json mycluster:gige --write",
+)
 def derive(
-    sessions: SessionsArgument,
-    system: SystemOption = None,
+    arguments: SessionsArgument,
     write: Annotated[
         bool, typer.Option("--write", help="Write the file and do not just show the difference.")
     ] = False,
@@ -53,9 +63,10 @@ def derive(
         bool, typer.Option("--per-size", help="Also bound the time at every size.")
     ] = False,
 ) -> int:
-    """Derive references and show what changes. Exit 0: derived, 2: not, or not all of them."""
+    """Derive references and show what changes."""
+    sessions, system = subjects(arguments, most=None)
     from netproof.intake import writing
-    from netproof.present import tables
+    from netproof.present import terminal
     from netproof.verdict import derive as deriving
     from netproof.verdict.references import diff, edited
 
@@ -63,7 +74,7 @@ def derive(
     settings = deriving.DerivingSettings(
         **{name: value for name, value in given.items() if value is not None}
     )
-    with tables.working(f"deriving references of {len(sessions)} sessions"):
+    with terminal.working(f"deriving references of {len(sessions)} sessions"):
         loaded, references, name, partition = _loaded(sessions, system)
         made = deriving.derived(
             loaded,
@@ -82,12 +93,12 @@ def derive(
             writing.replace(path, text)
         except OSError as error:
             raise NetproofError(str(error)) from error
-    out, errors = tables.console(), tables.console(stderr=True)
+    out, errors = terminal.console(), terminal.console(stderr=True)
     for line in changed:
-        tables.say(out, line, _style(line))
+        terminal.say(out, line, _style(line))
     for line, style in _remarks(made):
-        tables.say(errors, line, style)
-    tables.say(
+        terminal.say(errors, line, style)
+    terminal.say(
         errors,
         f"{len(loaded)} sessions, {len(made)} cases, {sum(bool(one.reason) for one in made)} of"
         f" them without references; {sum(len(one.entries) for one in made)} entries change,"
@@ -97,7 +108,7 @@ def derive(
     least = deriving.FEW_LAUNCHES
     few = sum(one.launches < least for one in made if not one.reason)
     if few:
-        tables.say(
+        terminal.say(
             errors,
             f"{few} cases have fewer than {least} launches in a session: one slow launch is then"
             f" the session's value, which no bound foresees; measure with -S launches={least}",
@@ -105,11 +116,11 @@ def derive(
         )
     shown = os.path.relpath(path)
     if not changed:
-        tables.say(errors, f"{shown} stays as it is")
+        terminal.say(errors, f"{shown} stays as it is")
     elif write:
-        tables.say(errors, f"{shown} is written")
+        terminal.say(errors, f"{shown} is written")
     else:
-        tables.say(errors, f"nothing is written; --write changes {shown}")
+        terminal.say(errors, f"nothing is written; --write changes {shown}")
     return deriving.NOT_ALL_DERIVED if any(one.outside for one in made) else deriving.DERIVED
 
 
@@ -148,10 +159,12 @@ def _style(line: str) -> str:
     return {"+": "green", "-": "red", "@": "cyan"}.get(line[:1], "")
 
 
-@verb("no risks")
+@verb(
+    "no risks",
+    "references risk reports/run-*.json --margin 0.2",
+)
 def risk(
-    sessions: SessionsArgument,
-    system: SystemOption = None,
+    arguments: SessionsArgument,
     margin: Annotated[
         float,
         typer.Option(
@@ -161,15 +174,16 @@ def risk(
             help="Share by which a network is worse that must not pass.",
         ),
     ] = 0.1,
-    as_json: JsonOption = False,
+    form: FormatOption = Form.TEXT,
 ) -> int:
-    """Print what buyer and seller risk by each bound. Exit 0: all of it, 2: not, or not all."""
-    from netproof.present import documents, risks, tables
+    """Print what buyer and seller risk by each bound."""
+    sessions, system = subjects(arguments, most=None)
+    from netproof.present import documents, risks, terminal
     from netproof.verdict.risk import risks_of_sessions
 
-    with tables.working(f"simulating acceptances by {len(sessions)} sessions"):
+    with terminal.working(f"simulating acceptances by {len(sessions)} sessions"):
         found, without = risks_of_sessions(*_loaded(sessions, system), margin)
-    if as_json:
+    if form is Form.JSON:
         document = {
             "format": documents.FORMAT,
             "margin": margin,
@@ -178,5 +192,5 @@ def risk(
         }
         documents.write(document, sys.stdout)
     else:
-        risks.print_risks(found, without, margin, tables.console())
-    return 2 if without or not found else 0
+        risks.print_risks(found, without, margin, terminal.console())
+    return INCONCLUSIVE if without or not found else PASSED

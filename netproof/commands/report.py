@@ -16,7 +16,7 @@ from netproof.diagnosis import diagnosis
 from netproof.errors import NetproofError
 from netproof.experiments import literature
 from netproof.experiments.literature import SessionAlongsideStudy, Study
-from netproof.present import tables
+from netproof.present import terminal
 from netproof.present.export import csv_cell
 from netproof.present.html import content, pair_map
 from netproof.present.html.charts import VEGA_LITE, ChartFigure, Looks, templates
@@ -99,7 +99,7 @@ def write(report: Report, folder: Path, formats: Sequence[str]) -> None:
     """
     with replacing(folder) as new:
         if HTML in formats:
-            with tables.working("writing the pages"):
+            with terminal.working("writing the pages"):
                 _write_assets(new / "assets", folder / "assets")
                 for name, page in pages(report):
                     (new / name).write_text(page, encoding="utf-8")
@@ -110,7 +110,7 @@ def write(report: Report, folder: Path, formats: Sequence[str]) -> None:
             return
         charts = new / "charts"
         charts.mkdir()
-        for figure in tables.tracked(list(report.all_figures()), "drawing the charts"):
+        for figure in terminal.tracked(list(report.all_figures()), "drawing the charts"):
             for suffix, write_one in writers if figure.rows else ():
                 write_one(figure, charts / f"{figure.name}.{suffix}")
 
@@ -122,7 +122,7 @@ def write_page(folder: Path, page: Callable[[Sequence[str]], str]) -> Path:
     other things, or cannot be written.
     """
     try:
-        with replacing(folder) as new, tables.working("writing the page"):
+        with replacing(folder) as new, terminal.working("writing the page"):
             _write_assets(new / "assets", folder / "assets")
             made = page(_scripts())
             (new / MAIN).write_text(made, encoding="utf-8")

@@ -1,4 +1,4 @@
-"""The verbs on a session: ``verdict``, ``show``, ``report`` and ``diagnose``."""
+"""The verbs on a session: ``verdict``, ``report`` and ``diagnose``."""
 
 from __future__ import annotations
 
@@ -13,16 +13,18 @@ import typer
 from netproof.commands.options import (
     AlongsideOption,
     FoldOption,
+    Form,
+    FormatOption,
     FullOption,
-    JsonOption,
     LeaveOutOption,
     MaxAgeOption,
-    OutOption,
     PowerOption,
-    SessionArgument,
+    SessionArguments,
     SessionStoreOption,
-    SystemOption,
+    ToOption,
     alongside,
+    insist_on_newest,
+    session_and_system,
     verb,
 )
 from netproof.errors import NetproofError
@@ -36,12 +38,20 @@ if TYPE_CHECKING:
 PAIRS = "pairs.py"
 
 
-@verb("cannot judge")
+@verb(
+    "cannot judge",
+    "verdict",
+    "verdict reports/run-3.json mycluster:gige --all",
+    "verdict newest --store store --format json",
+)
 def verdict(
-    session: SessionArgument = None,
+    arguments: SessionArguments = None,
     store: SessionStoreOption = None,
-    system: SystemOption = None,
     full: FullOption = False,
+    everything: Annotated[
+        bool,
+        typer.Option("--all", help="Also show scores, landmarks and curves of every case."),
+    ] = False,
     alongside_stored: AlongsideOption = False,
     max_age: MaxAgeOption = MAX_AGE_DAYS,
     leave_out_marked: LeaveOutOption = False,
@@ -54,25 +64,26 @@ def verdict(
         ),
     ] = False,
     power: PowerOption = False,
-    whole: Annotated[
-        bool, typer.Option("--all", help="Print every case with its figures, each reason and note.")
-    ] = False,
-    as_json: JsonOption = False,
+    form: FormatOption = Form.TEXT,
 ) -> int:
-    """Print the verdict on a session. Exit 0: passed, 1: failed, 2: cannot be judged."""
+    """Print the verdict on a session."""
     asked = alongside(alongside_stored, store, max_age, leave_out_marked)
     if again and asked is not None:
         raise typer.BadParameter("--again and --alongside-stored do not go together")
+    session, system = session_and_system(arguments, store)
+    if session is None:
+        insist_on_newest()
     from netproof.diagnosis import diagnosis
-    from netproof.present import documents, tables
+    from netproof.present import documents, terminal
     from netproof.present.power import of_case, print_power
     from netproof.present.verdict import print_brief, print_verdict
     from netproof.verdict import judging
     from netproof.verdict.exit_status import PASSED
 
-    with tables.working("judging the session"):
+    as_json = form is Form.JSON
+    with terminal.working("judging the session"):
         judged = judging.judge_session(
-            judging.find(session, store, lazily=not (as_json or power)),
+            judging.find(session, store, lazily=not (as_json or power or everything)),
             system=system,
             full=full,
             asked=asked,
@@ -82,7 +93,7 @@ def verdict(
         )
     powers = []
     if power:
-        with tables.working("changing each case until it fails"):
+        with terminal.working("changing each case until it fails"):
             powers = judging.power_of(judged)
     if as_json:
         document = documents.of_judged(judged)
@@ -91,8 +102,11 @@ def verdict(
             document = {**document, "power": several}
         documents.write(document, sys.stdout)
         return judged.verdict.status
-    out = tables.console()
-    if whole:
+    out = terminal.console()
+    if everything:
+        from netproof.commands.show import print_session
+
+        print_session(judged, out)
         print_verdict(
             judged.verdict,
             out,
@@ -100,7 +114,7 @@ def verdict(
             differences=judged.beyond_nodes,
             unread=judged.unread,
         )
-        tables.say(out, f"session {judged.session.path}")
+        terminal.say(out, f"session {judged.session.path}")
     else:
         unsettled = judged.verdict.status != PASSED and diagnosis.partitions_of(judged)
         print_brief(judged, diagnosis.diagnose(judged) if unsettled else (), out)
@@ -113,7 +127,7 @@ def verdict(
 
 def _print_changed(judged: JudgedSession, out: Console) -> None:
     """Print the differences from the stored verdict, case by case."""
-    from netproof.present.tables import say
+    from netproof.present.terminal import say
 
     changed = judged.changed
     if changed is None:
@@ -139,44 +153,19 @@ def _print_changed(judged: JudgedSession, out: Console) -> None:
         say(out, f"CHANGED {sentence}", "yellow")
 
 
-@verb("cannot show")
-def show(
-    session: SessionArgument = None,
-    store: SessionStoreOption = None,
-    system: SystemOption = None,
-    full: FullOption = False,
-    alongside_stored: AlongsideOption = False,
-    max_age: MaxAgeOption = MAX_AGE_DAYS,
-    leave_out_marked: LeaveOutOption = False,
-    as_json: JsonOption = False,
-) -> int:
-    """Show verdict, scores, landmarks and curves. Exit 0: shown, 2: cannot be shown."""
-    asked = alongside(alongside_stored, store, max_age, leave_out_marked)
-    from netproof.commands.show import print_session
-    from netproof.present import documents, tables
-    from netproof.verdict import judging
-
-    with tables.working("judging the session"):
-        judged = judging.judge_session(
-            judging.find(session, store), system=system, full=full, asked=asked, store=store
-        )
-    if as_json:
-        documents.write(documents.of_judged(judged), sys.stdout)
-    else:
-        print_session(judged, tables.console())
-    return 0
-
-
-@verb("no report")
+@verb(
+    "no report",
+    "report",
+    "report newest --store store --to pages --format html,pdf,csv",
+)
 def report(
-    session: SessionArgument = None,
+    arguments: SessionArguments = None,
     store: SessionStoreOption = None,
-    system: SystemOption = None,
     full: FullOption = False,
     alongside_stored: AlongsideOption = False,
     max_age: MaxAgeOption = MAX_AGE_DAYS,
     leave_out_marked: LeaveOutOption = False,
-    folder: OutOption = None,
+    folder: ToOption = None,
     formats: Annotated[
         str, typer.Option("--format", help="Any of html,png,svg,pdf,csv, with commas.")
     ] = "html",
@@ -190,14 +179,17 @@ def report(
     ] = None,
     power: PowerOption = False,
 ) -> int:
-    """Write pages and charts on a session. Exit 0: written, 2: cannot be written."""
+    """Write pages and charts on a session."""
     asked = alongside(alongside_stored, store, max_age, leave_out_marked)
+    session, system = session_and_system(arguments, store)
+    if session is None:
+        insist_on_newest()
     from netproof.commands import report as pages
-    from netproof.present import tables
+    from netproof.present import terminal
     from netproof.verdict import judging
 
     wanted = _formats(formats, pages.FORMATS)
-    with tables.working("judging the session"):
+    with terminal.working("judging the session"):
         judged = judging.judge_session(
             judging.find(session, store), system=system, full=full, asked=asked, store=store
         )
@@ -205,14 +197,14 @@ def report(
     again = _command(
         session or judged.session.path, store, system, full, formats, asked, switch, power
     )
-    with tables.working("gathering what the report shows"):
+    with terminal.working("gathering what the report shows"):
         gathered = pages.assemble(judged, wanted, again, switch, power=power)
     try:
         pages.write(gathered, target, wanted)
     except OSError as error:
         raise NetproofError(f"{error.filename}: cannot be written: {error.strerror}") from error
     shown = target / (pages.MAIN if pages.HTML in wanted else "charts")
-    tables.say(tables.console(), f"report {shown}")
+    terminal.say(terminal.console(), f"report {shown}")
     return 0
 
 
@@ -238,9 +230,8 @@ def _command(
     power: bool,
 ) -> str:
     """Return the command that writes the report again, which the page shows."""
-    parts = ["netproof", "report", str(name)]
+    parts = ["netproof", "report", str(name), *([system] if system else [])]
     parts += ["--store", str(store)] if store and (asked or not name.is_file()) else []
-    parts += ["--system", system] if system else []
     parts += ["--full"] if full else []
     if asked:
         parts += ["--alongside-stored", "--max-age", f"{asked.max_age_days:g}"]
@@ -251,18 +242,20 @@ def _command(
     return shlex.join(parts)
 
 
-@verb("cannot diagnose")
+@verb(
+    "cannot diagnose",
+    "diagnose",
+    "diagnose reports/run-3.json mycluster:gige",
+    "diagnose mycluster:gige --measure",
+)
 def diagnose(
-    partition: Annotated[
-        str | None, typer.Argument(help="Only this partition; all that were measured if left out.")
-    ] = None,
-    session: Annotated[
-        Path | None,
-        typer.Option(
-            "--session",
-            metavar="NAME|PATH",
-            help="Session report, or a session's name in the store; else the newest report.",
-            readable=False,
+    arguments: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="SESSION|SYSTEM[:PARTITION]",
+            help="Session report, or a session's name in the store; the newest report if left out."
+            " SYSTEM:PARTITION: only this partition; all that were measured if left out.",
+            show_default=False,
         ),
     ] = None,
     store: Annotated[
@@ -283,59 +276,63 @@ def diagnose(
     measure: Annotated[
         bool, typer.Option("--measure", help="First measure all nodes of the partition in pairs.")
     ] = False,
-    system: SystemOption = None,
-    as_json: JsonOption = False,
+    form: FormatOption = Form.TEXT,
 ) -> int:
-    """Say what is wrong, where, since when. Exit 0: nothing, 1: something, 2: unknown."""
+    """Say what is wrong, where, since when."""
+    session, system = session_and_system(arguments, store)
+    name, _, partition = (system or "").partition(":")
     if measure and session is not None:
-        raise typer.BadParameter("--measure makes a session of its own: leave --session out")
-    if measure and partition is None:
-        raise typer.BadParameter("--measure takes a PARTITION")
+        raise typer.BadParameter("--measure makes a session of its own: leave SESSION out")
+    if measure and not partition:
+        raise typer.BadParameter("--measure takes SYSTEM:PARTITION")
+    if session is None and not measure:
+        insist_on_newest()
     from netproof.diagnosis import diagnosis
     from netproof.present import diagnosis as shown
-    from netproof.present import documents, tables
+    from netproof.present import documents, terminal
     from netproof.verdict import judging
 
     if measure:
-        session = _measured_pairs(partition, system)
+        session = _measured_pairs(name, partition)
     # ci/activate names the folder of a store that only the first session makes.
     by_default = store is not None and os.environ.get("NETPROOF_STORE") == str(store)
     known = None if by_default and not store.exists() else store
-    with tables.working("judging the session"):
-        judged = judging.judge_session(judging.find(session, store), system=system, fold=0)
+    with terminal.working("judging the session"):
+        found = judging.find(session, store)
+        measured = {one.case.partition for one in found.results if one.case is not None}
+        # What else the session measured is compared with the partition.
+        expected = system if measured <= {partition} else name or None
+        judged = judging.judge_session(found, system=expected, fold=0)
         earlier = diagnosis.sessions_before(judged, known, back)
-        found = diagnosis.diagnose(judged, partition, earlier)
-    if as_json:
-        documents.write(shown.document(judged, found), sys.stdout)
+        diagnoses = diagnosis.diagnose(judged, partition or None, earlier)
+    if form is Form.JSON:
+        documents.write(shown.document(judged, diagnoses), sys.stdout)
     else:
-        out = tables.console()
-        for one in found:
+        out = terminal.console()
+        for one in diagnoses:
             shown.print_diagnosis(one, out)
-        tables.say(out, f"session {judged.session.path}")
-    return diagnosis.status(found)
+        terminal.say(out, f"session {judged.session.path}")
+    return diagnosis.status(diagnoses)
 
 
-def _measured_pairs(partition: str, system: str | None) -> Path:
+def _measured_pairs(system: str, partition: str) -> Path:
     """Measure rounds of pairs on a partition with ReFrame, and return the report's path.
 
     Raise NetproofError without ReFrame, configuration or report.
     """
-    from netproof.commands.experiments import run_reframe
+    from netproof.commands.measure import run_reframe
     from netproof.session import session as sessions
     from netproof.site import shipped, site
     from netproof.site.matrix import matrix
     from netproof.verdict import judging
 
-    name = (system or os.environ.get("RFM_SYSTEM") or "").partition(":")[0]
-    if not name:
-        raise NetproofError("--measure takes a system: name it with --system or in RFM_SYSTEM")
     # An unknown partition is refused before anything is measured.
-    matrix(site.gather(judging.site_folder()), name, [partition])
+    matrix(site.gather(judging.site_folder()), system, [partition])
     folder = judging.reports_folder()
     folder.mkdir(parents=True, exist_ok=True)
     there = set(sessions.reports(folder))
     checks = shipped.folder("checks") / PAIRS
-    ended = run_reframe(["--system", f"{name}:{partition}", "-c", str(checks)], "measuring")
+    ended = run_reframe(["--system", f"{system}:{partition}", "-c", str(checks)], "measuring")
     new = [path for path in sessions.reports(folder) if path not in there]
     if not new:
         raise NetproofError(

@@ -95,7 +95,7 @@ def _print_outcome(verdict: Verdict, recurring: Recurring, out: Console) -> None
     if warned:
         say(
             out,
-            "netproof verdict reports in full what was flagged, --json and the report everything",
+            "netproof verdict reports in full what was flagged, --format json and the report all",
         )
     for one in inconclusive:
         for reason in one.said(Level.INCONCLUSIVE):

@@ -25,8 +25,7 @@ from netproof.errors import NetproofError
 from netproof.measurement import twin
 from netproof.measurement.case import Case
 from netproof.measurement.landmark_table import LANDMARKS, RATES
-from netproof.present import documents
-from netproof.present.tables import say
+from netproof.present.terminal import say
 from netproof.session import plan
 from netproof.session.measured import line_rate_of_case
 from netproof.site import module_path, site, slurm
@@ -75,6 +74,8 @@ def print_checked(checked: CheckedSite, out: Console) -> None:
 
 def document(checked: CheckedSite) -> dict[str, Any]:
     """Return plain values for ``json``."""
+    from netproof.present import documents
+
     return {
         "format": documents.FORMAT,
         "system": checked.system,

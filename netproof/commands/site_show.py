@@ -15,7 +15,8 @@ from rich.console import Console
 from netproof.errors import NetproofError
 from netproof.measurement.case import Case
 from netproof.present import documents, tables
-from netproof.present.tables import TableColumn, say
+from netproof.present.tables import TableColumn
+from netproof.present.terminal import say
 from netproof.present.wording import not_available
 from netproof.site import site
 from netproof.site.matrix import (

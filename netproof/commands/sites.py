@@ -1,4 +1,4 @@
-"""The verbs on a site's files: ``init``, ``site check`` and ``site show``."""
+"""The verbs on a site's files: ``site init``, ``site check`` and ``site show``."""
 
 from __future__ import annotations
 
@@ -10,13 +10,21 @@ from typing import Annotated
 
 import typer
 
-from netproof.commands.options import FullOption, JsonOption, SessionStoreOption, verb
+from netproof.commands.options import (
+    Form,
+    FormatOption,
+    FullOption,
+    SessionStoreOption,
+    insist_on_site,
+    verb,
+)
 from netproof.errors import NetproofError
+from netproof.verdict.exit_status import FAILED, PASSED
 
 SiteArgument = Annotated[
     str | None,
     typer.Argument(
-        metavar="[SYSTEM[:PARTITION]]",
+        metavar="SYSTEM[:PARTITION]",
         help="As for reframe --system; left out, the one this is a login node of.",
     ),
 ]
@@ -52,19 +60,19 @@ unset netproof_programs netproof_program netproof_site
 """`ci/activate` for a folder without a checkout; PROGRAMS is where its programs are."""
 
 
-@verb("")
+@verb("", "site init mycluster mycluster")
 def init(
-    system: Annotated[str, typer.Option("--system", help="Name of your system.")],
+    system: Annotated[str, typer.Argument(help="Name of your system.")],
     folder: Annotated[
         Path, typer.Argument(help="Folder to write to; made if need be.", readable=False)
     ] = Path("."),
 ) -> int:
-    """Write the first files of a new site. Exit 0: written, 2: cannot be written."""
-    from netproof.present import tables
+    """Write the first files of a new site."""
+    from netproof.present import terminal
 
     if not _SYSTEM.fullmatch(system) or system == "settings":
         raise NetproofError(
-            f"--system {system}: give the name that ReFrame will have: letters, digits, _ and -"
+            f"{system}: give the name that ReFrame will have: letters, digits, _ and -"
         )
     files = first_files(system)
     there = [name for name in files if (folder / name).exists()]
@@ -80,16 +88,16 @@ def init(
             path.write_text(text)
     except OSError as error:
         raise NetproofError(str(error)) from error
-    out = tables.console()
+    out = terminal.console()
     for name in files:
-        tables.say(out, f"wrote {folder / name}")
-    tables.say(out, "next:", "bold")
+        terminal.say(out, f"wrote {folder / name}")
+    terminal.say(out, "next:", "bold")
     for step in (
         f"put your cluster into {folder / 'site-config' / system}.py",
         f"cd {shlex.quote(str(folder))} && . ./activate && netproof site check {system}",
         f"reframe --system {system} -c checks -r && netproof verdict",
     ):
-        tables.say(out, f"  {step}")
+        terminal.say(out, f"  {step}")
     return 0
 
 
@@ -118,38 +126,48 @@ def first_files(system: str) -> dict[str, str]:
     return files
 
 
-@verb("cannot check")
+@verb(
+    "cannot check",
+    "site check mycluster",
+)
 def check(
-    system: SiteArgument = None, full: FullOption = False, as_json: JsonOption = False
+    system: SiteArgument = None, full: FullOption = False, form: FormatOption = Form.TEXT
 ) -> int:
-    """Check the site configuration. Exit 0: no problems, 2: problems, or it cannot be checked."""
+    """Check the site configuration."""
+    insist_on_site()
     from netproof.commands import site_check
-    from netproof.present import documents, tables
+    from netproof.present import terminal
 
-    with tables.working("checking"):
+    with terminal.working("checking"):
         checked = site_check.check(system, full=full)
-    if as_json:
+    if form is Form.JSON:
+        from netproof.present import documents
+
         documents.write(site_check.document(checked), sys.stdout)
     else:
-        site_check.print_checked(checked, tables.console())
-    return 2 if checked.faults else 0
+        site_check.print_checked(checked, terminal.console())
+    return FAILED if checked.faults else PASSED
 
 
-@verb("cannot show")
+@verb(
+    "cannot show",
+    "site show mycluster:gige --store store",
+)
 def show(
     system: SiteArgument = None,
     store: SessionStoreOption = None,
     full: FullOption = False,
-    as_json: JsonOption = False,
+    form: FormatOption = Form.TEXT,
 ) -> int:
-    """Show what will run and how long it should take. Exit 0: shown, 2: cannot be shown."""
+    """Show what will run and how long it should take."""
+    insist_on_site()
     from netproof.commands import site_show
-    from netproof.present import documents, tables
+    from netproof.present import documents, terminal
 
-    with tables.working("looking at past sessions"):
+    with terminal.working("looking at past sessions"):
         found = site_show.shown(system, store, full=full)
-    if as_json:
+    if form is Form.JSON:
         documents.write(site_show.document(found), sys.stdout)
     else:
-        site_show.print_matrix(found, tables.console())
+        site_show.print_matrix(found, terminal.console())
     return 0

@@ -1,4 +1,4 @@
-"""The verbs on a store as a whole: ``ingest``, ``export`` and ``store check``."""
+"""The verbs on a store: ``store add``, ``store export`` and ``store check``."""
 
 from __future__ import annotations
 
@@ -7,51 +7,60 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from netproof.commands.options import FullOption, StoreOption, SystemOption, verb
+from netproof.commands.options import FullOption, StoreOption, subjects, verb
 from netproof.errors import NetproofError
 from netproof.present.formats import Format
+from netproof.verdict.exit_status import CANNOT, FAILED, PASSED
 
 if TYPE_CHECKING:
-    from rich.console import Console
-
     from netproof.store import Store, StoredSession
     from netproof.store.ingest import Ingested
 
 
-@verb("")
-def ingest(
-    reports: Annotated[list[Path], typer.Argument(help="Session reports.", readable=False)],
+@verb("", "store add reports/run-*.json --store store")
+def add(
+    arguments: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="SESSION|SYSTEM[:PARTITION]",
+            help="Session reports; what of the system is expected of them.",
+        ),
+    ],
     store: StoreOption,
-    system: SystemOption = None,
     full: FullOption = False,
 ) -> int:
-    """Judge and store reports. Exit 0: all are stored, 2: some are refused, or no store exists."""
-    from netproof.present import tables
+    """Judge and store reports."""
+    reports, system = subjects(arguments, most=None)
+    if not reports:
+        raise typer.BadParameter("name a session's report")
+    from netproof.present import terminal
     from netproof.store import Store
     from netproof.verdict import judging
 
-    out, err = tables.console(), tables.console(stderr=True)
+    err = terminal.console(stderr=True)
     opened = Store.create(store)
     refused = 0
     for number, report in enumerate(reports, 1):
         try:
-            with tables.working(f"ingesting {report}, {number} of {len(reports)}"):
+            with terminal.working(f"storing {report}, {number} of {len(reports)}"):
                 done = judging.ingest(opened, report, system=system, full=full)
-            _print_ingested(done, out)
+            print_stored(done)
         except NetproofError as error:
             refused += 1
-            tables.say(err, f"refused {error}", "red")
+            terminal.say(err, f"refused {error}", "red")
     if refused:
-        tables.say(err, f"{refused} of {len(reports)} reports refused", "red")
-    return 2 if refused else 0
+        terminal.say(err, f"{refused} of {len(reports)} reports refused", "red")
+    return CANNOT if refused else PASSED
 
 
-def _print_ingested(done: Ingested, out: Console) -> None:
-    from netproof.present import tables
+def print_stored(done: Ingested) -> None:
+    """Print which session was stored, and what is not known of it."""
+    from netproof.present import terminal
     from netproof.present.verdict import print_differences
 
-    came = "ingested" if done.new else "there already"
-    tables.say(
+    out = terminal.console()
+    came = "stored" if done.new else "there already"
+    terminal.say(
         out,
         f"{came}: session {done.stored.name} of {done.stored.system}, {done.measured} of"
         f" {done.cases} cases measured",
@@ -60,12 +69,12 @@ def _print_ingested(done: Ingested, out: Console) -> None:
         return
     print_differences(done.differences, out)
     if "nodes" in done.unknown:
-        tables.say(out, f"nodes not known: {done.unknown['nodes']}", "yellow")
+        terminal.say(out, f"nodes not known: {done.unknown['nodes']}", "yellow")
     if done.not_judged:
-        tables.say(out, f"stored without a verdict: {done.not_judged}", "yellow")
+        terminal.say(out, f"stored without a verdict: {done.not_judged}", "yellow")
 
 
-@verb("")
+@verb("", "store export newest --store store --format csv --to exported")
 def export(
     store: StoreOption,
     form: Annotated[Format, typer.Option("--format", help="What to write.")],
@@ -74,37 +83,33 @@ def export(
         str, typer.Argument(help="Name of the session, how it begins, or newest.")
     ] = "newest",
 ) -> int:
-    """Write a stored session as CSV, JSON or NetPIPE files. Exit 0: written, 2: cannot be."""
+    """Write a stored session as CSV, JSON or NetPIPE files."""
+    from netproof.store import Store
+
+    Store(store)
     from netproof.present.export import run
 
     return run(store, session, form, folder)
 
 
-@verb("")
-def check(
-    store: Annotated[
-        Path,
-        typer.Argument(
-            envvar="NETPROOF_STORE", help="Folder of the store.", metavar="STORE", readable=False
-        ),
-    ],
-) -> int:
-    """Read the whole store and name what is damaged. Exit 0: nothing is, 2: something is."""
-    from netproof.present import tables
+@verb("", "store check --store store")
+def check(store: StoreOption) -> int:
+    """Read the whole store and name what is damaged."""
+    from netproof.present import terminal
     from netproof.store import Store
 
-    out, opened = tables.console(), Store(store)
+    out, opened = terminal.console(), Store(store)
     sessions = opened.sessions()
     damaged = 0
     for number, stored in enumerate(sessions, 1):
-        with tables.working(f"reading session {number} of {len(sessions)}"):
+        with terminal.working(f"reading session {number} of {len(sessions)}"):
             found = faults(opened, stored)
         damaged += bool(found)
         for fault in found:
-            tables.say(out, fault, "red")
+            terminal.say(out, fault, "red")
     count = len(sessions)
-    tables.say(out, f"{count} sessions: {count - damaged} verified, {damaged} damaged")
-    return 2 if damaged else 0
+    terminal.say(out, f"{count} sessions: {count - damaged} verified, {damaged} damaged")
+    return FAILED if damaged else PASSED
 
 
 def faults(store: Store, stored: StoredSession) -> tuple[str, ...]:

@@ -1,4 +1,4 @@
-"""The verbs on earlier studies: ``literature`` shows their figures, ``study`` redoes one."""
+"""The verb ``measure study``: list earlier studies with their figures, or redo one."""
 
 from __future__ import annotations
 
@@ -9,8 +9,15 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from netproof.commands import tuning
-from netproof.commands.experiments import new_report, run_reframe, split
-from netproof.commands.options import OutOption, SessionArgument, SessionStoreOption, verb
+from netproof.commands.measure import new_report, run_reframe, split
+from netproof.commands.options import (
+    SessionStoreOption,
+    ToOption,
+    insist_on_newest,
+    insist_on_site,
+    session_and_system,
+    verb,
+)
 from netproof.errors import NetproofError
 
 if TYPE_CHECKING:
@@ -23,35 +30,32 @@ FOLDER = "studies"
 """Folder of reports of studies in the folder of reports: no verdict reads it."""
 
 ROUNDS = 5
-"""Launches of each value of a sweep, as in `netproof tune`."""
+"""Launches of each value of a sweep, as in `netproof measure tune`."""
 
 
-@verb("")
-def literature(
-    study: Annotated[str | None, typer.Argument(help="Name of a study; all if left out.")] = None,
-    report: Annotated[
-        Path | None, typer.Option("--session", help="Session report to show alongside the studies.")
-    ] = None,
-) -> int:
-    """Show the figures of earlier studies. Exit 0: shown, 2: cannot be shown."""
-    from netproof.present import tables
-    from netproof.present.studies import TABLES_WIDTH, show
-    from netproof.session import session
-
-    out = tables.console()
-    out.width = max(out.width, TABLES_WIDTH)
-    stored = None
-    if report is not None:
-        with tables.working(f"reading {report}"):
-            stored = session.load(report)
-    show(study, out, stored=stored)
-    return 0
-
-
-@verb("no study")
+@verb(
+    "no study",
+    "measure study --list",
+    "measure study e325-opteron reports/run-9.json --to page",
+    "measure study network-adapters mycluster:gige -p openmpi",
+)
 def study(
-    name: Annotated[str, typer.Argument(help="Name of a study: see netproof literature.")],
-    session: SessionArgument = None,
+    name: Annotated[str | None, typer.Argument(help="Name of a study.", show_default=False)] = None,
+    arguments: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="SESSION|SYSTEM:PARTITION",
+            help="Session report, or a session's name in the store; the newest report if left out."
+            " SYSTEM:PARTITION: first measure there what the study did.",
+            show_default=False,
+        ),
+    ] = None,
+    listing: Annotated[
+        bool,
+        typer.Option(
+            "--list", help="Show the figures of the study, or of all, next to the session's."
+        ),
+    ] = False,
     store: SessionStoreOption = None,
     sweeps: Annotated[
         list[Path] | None,
@@ -62,24 +66,26 @@ def study(
             readable=False,
         ),
     ] = None,
-    folder: OutOption = None,
-    where: Annotated[
-        str | None,
-        typer.Option(
-            "--measure",
-            metavar="SYSTEM:PARTITION",
-            help="Measure what the study did first, on this partition.",
-        ),
-    ] = None,
     environment: Annotated[
-        str | None, typer.Option("--environment", "-p", help="With --measure: of the sweeps.")
+        str | None, typer.Option("--environment", "-p", help="Where it is measured: of the sweeps.")
     ] = None,
+    folder: ToOption = None,
 ) -> int:
-    """Write a page that redoes an earlier study. Exit 0: written, 2: cannot be written."""
+    """Write a page that redoes an earlier study, or list studies."""
+    if listing:
+        session, found = session_and_system([*([name] if name else []), *(arguments or ())])
+        return _list(found, session)
+    if name is None:
+        raise typer.BadParameter("name a study: netproof measure study --list has them")
+    session, where = session_and_system(arguments, store)
     if where is not None and (session is not None or sweeps):
-        raise typer.BadParameter("--measure takes neither a session nor --sweep")
+        raise typer.BadParameter("SYSTEM:PARTITION measures: leave SESSION and --sweep out")
     if where is None and environment is not None:
-        raise typer.BadParameter("--environment goes with --measure")
+        raise typer.BadParameter("--environment goes with SYSTEM:PARTITION")
+    if where is not None:
+        insist_on_site()
+    elif session is None:
+        insist_on_newest()
     from netproof.experiments import literature
 
     redone = literature.load(name)
@@ -87,7 +93,7 @@ def study(
         raise NetproofError(f"{name}: its file has no page, which says what to show")
     from netproof.commands.report import alongside, assemble, write_page
     from netproof.experiments import parameters
-    from netproof.present import tables
+    from netproof.present import terminal
     from netproof.present.html import study_page
     from netproof.verdict import judging
 
@@ -102,24 +108,40 @@ def study(
         title = parameters.found(one, ("value",)).title
         not_swept.setdefault(
             one,
-            f"{title}: no sweep of it was measured; `netproof tune {one} --system"
-            " SYSTEM:PARTITION -p ENVIRONMENT` measures one",
+            f"{title}: no sweep of it was measured; `netproof measure tune SYSTEM:PARTITION"
+            f" {one} -p ENVIRONMENT` measures one",
         )
-    with tables.working("judging the session"):
+    with terminal.working("judging the session"):
         gathered = assemble(judging.judge_session(found, system=where, store=store))
     page = write_page(
         folder or alongside(found.path, name),
         lambda scripts: study_page.page(gathered, redone, shown, not_swept, scripts),
     )
-    out = tables.console()
-    tables.say(out, f"session {found.path}")
+    out = terminal.console()
+    terminal.say(out, f"session {found.path}")
     for one, _ in shown:
-        tables.say(out, f"sweep of {one.title}: {one.case}")
+        terminal.say(out, f"sweep of {one.title}: {one.case}")
     swept = {one.parameter for one, _ in shown}
     for parameter, why in not_swept.items():
         if parameter not in swept:
-            tables.say(out, f"not swept: {why}")
-    tables.say(out, f"page {page}")
+            terminal.say(out, f"not swept: {why}")
+    terminal.say(out, f"page {page}")
+    return 0
+
+
+def _list(study: str | None, report: Path | None) -> int:
+    """Show the figures of one study or of all, alongside those of a session."""
+    from netproof.present import terminal
+    from netproof.present.studies import TABLES_WIDTH, show
+    from netproof.session import session
+
+    out = terminal.console()
+    out.width = max(out.width, TABLES_WIDTH)
+    stored = None
+    if report is not None:
+        with terminal.working(f"reading {report}"):
+            stored = session.load(report)
+    show(study, out, stored=stored)
     return 0
 
 

@@ -1,4 +1,4 @@
-"""The verb ``tune``: a setting is swept, or the algorithms of a collective."""
+"""The verbs ``measure tune`` and ``measure algorithms``: what is swept to find the best value."""
 
 from __future__ import annotations
 
@@ -8,13 +8,14 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from netproof.commands.experiments import Where, show
+from netproof.commands.measure import Where, WhereArgument, place_or_report, show
 from netproof.commands.options import (
     EnvironmentOption,
-    JsonOption,
+    Form,
+    FormatOption,
     PageOption,
-    WhereOption,
     refused,
+    session_and_system,
     verb,
 )
 from netproof.errors import NetproofError
@@ -24,98 +25,101 @@ if TYPE_CHECKING:
     from netproof.experiments.sweep import Sweep
 
 
-@verb("cannot tune")
+ValuesOption = Annotated[
+    str | None, typer.Option("--values", metavar="A,B,...", help="Instead of its own values.")
+]
+
+RoundsOption = Annotated[
+    int, typer.Option("--rounds", min=3, help="How often each value is launched.")
+]
+
+
+@verb(
+    "cannot tune",
+    "measure tune mycluster:ib socket-buffer -p openmpi",
+    "measure tune mycluster:ib --restore",
+)
 def tune(
+    subject: WhereArgument,
     parameter: Annotated[
         str | None,
         typer.Argument(
-            help="What to turn: socket-buffer, eager-limit, rails, mtu, coalescing, algorithm, or"
-            " an environment variable."
+            help="What to turn: socket-buffer, eager-limit, rails, mtu, coalescing, or an"
+            " environment variable."
         ),
     ] = None,
-    where: WhereOption = None,
     environment: EnvironmentOption = None,
     protocol: Annotated[
-        str | None,
-        typer.Option(
-            "--protocol", metavar="tcp|mpi", help="Over what NetPIPE measures; tcp unless given."
-        ),
-    ] = None,
+        str, typer.Option("--protocol", metavar="tcp|mpi", help="Over what NetPIPE measures.")
+    ] = "tcp",
     path: Annotated[
-        str | None,
-        typer.Option(
-            "--path",
-            metavar="between|inside",
-            help="Between two nodes, unless given, or inside one.",
-        ),
-    ] = None,
-    function: Annotated[
-        str | None,
-        typer.Option(
-            "--function", help="Of algorithm: the collective of IMB, Allreduce for instance."
-        ),
-    ] = None,
-    ranks: Annotated[
-        int | None,
-        typer.Option(
-            "--ranks", help="Of algorithm: one rank count of the partition instead of all."
-        ),
-    ] = None,
-    values: Annotated[
-        str | None, typer.Option("--values", metavar="A,B,...", help="Instead of its own values.")
-    ] = None,
-    rounds: Annotated[
-        int, typer.Option("--rounds", min=3, help="How often each value is launched.")
-    ] = 5,
-    report: Annotated[
-        Path | None,
-        typer.Option(
-            "--report",
-            help="Measure nothing, and read the report of an earlier sweep.",
-            readable=False,
-        ),
-    ] = None,
+        str,
+        typer.Option("--path", metavar="between|inside", help="Between two nodes, or inside one."),
+    ] = "between",
+    values: ValuesOption = None,
+    rounds: RoundsOption = 5,
     restore: Annotated[
         bool,
         typer.Option(
             "--restore", help="Only restore what a sweep that was killed left changed on nodes."
         ),
     ] = False,
-    html: PageOption = None,
-    as_json: JsonOption = False,
+    page: PageOption = None,
+    form: FormatOption = Form.TEXT,
 ) -> int:
     """Turn one setting, measure each value alongside the default, say which is best."""
-    if (parameter is not None) + (report is not None) + restore != 1:
-        raise typer.BadParameter("give PARAMETER to measure, --report to read, or --restore")
-    if where is None and report is None:
-        raise typer.BadParameter("say where: --system SYSTEM:PARTITION")
-    if parameter is not None and environment is None:
-        raise typer.BadParameter("say with what: --environment")
-    of_algorithm = parameter == "algorithm"
-    if of_algorithm and function is None:
-        raise typer.BadParameter("say of what: --function Allreduce, for instance")
-    if of_algorithm and (protocol is not None or path is not None):
-        raise typer.BadParameter(
-            "algorithms are swept with IMB: --protocol and --path are NetPIPE's"
-        )
-    if not of_algorithm and (function is not None or ranks is not None):
-        raise typer.BadParameter("--function and --ranks are those of the parameter algorithm")
+    report, where = session_and_system([subject])
+    if (where is None) and (parameter is not None or restore):
+        raise typer.BadParameter("a session is only read: leave PARAMETER and --restore out")
+    if where is not None and (parameter is not None) is restore:
+        raise typer.BadParameter("give SYSTEM:PARTITION and PARAMETER to measure, or --restore")
     if restore:
         return _restore(where)
+    if where is not None and environment is None:
+        raise typer.BadParameter("say with what: --environment")
+    if report is None:
+        given = () if values is None else values.split(",")
+        report = measured_setting(parameter, where, environment, protocol, path, given, rounds)
+    _show(report, page, form)
+    return 0
+
+
+@verb("cannot tune", "measure algorithms mycluster:ib Allreduce -p openmpi --ranks 16")
+def algorithms(
+    subject: WhereArgument,
+    function: Annotated[
+        str | None, typer.Argument(help="The collective of IMB, Allreduce for instance.")
+    ] = None,
+    environment: EnvironmentOption = None,
+    ranks: Annotated[
+        int | None,
+        typer.Option("--ranks", help="One rank count of the partition instead of all."),
+    ] = None,
+    values: ValuesOption = None,
+    rounds: RoundsOption = 5,
+    page: PageOption = None,
+    form: FormatOption = Form.TEXT,
+) -> int:
+    """Measure a collective with each algorithm of the MPI library, say which wins at which size."""
+    where, report = place_or_report(subject, environment)
+    if (report is None) is (function is None):
+        raise typer.BadParameter("give SYSTEM:PARTITION and FUNCTION to measure, or only SESSION")
+    if report is None:
+        given = () if values is None else values.split(",")
+        report = measured_algorithms(function, where, environment, ranks, given, rounds)
+    _show(report, page, form)
+    return 0
+
+
+def _show(report: Path, page: Path | None, form: Form) -> None:
+    """Print the sweeps of a report, of a setting or of algorithms."""
     from netproof.present import algorithms, tuning
 
-    given = () if values is None else values.split(",")
-    if of_algorithm:
-        report = measured_algorithms(function, where, environment, ranks, given, rounds)
-    elif report is None:
-        report = measured_setting(
-            parameter, where, environment, protocol or "tcp", path or "between", given, rounds
-        )
     results = results_in(report)
     if results[0][0].library:
-        show(results, report, algorithms, algorithms.print_winners, html, as_json)
+        show(results, report, algorithms, algorithms.print_winners, page, form)
     else:
-        show(results, report, tuning, tuning.print_sweep, html, as_json)
+        show(results, report, tuning, tuning.print_sweep, page, form)
     return 0
 
 
@@ -135,21 +139,21 @@ def results_in(report: Path) -> list[tuple[Sweep, SweepTable]]:
 
 def _restore(option: str) -> int:
     """Restore settings that a sweep left changed on a partition's nodes; return the exit status."""
-    from netproof.present import tables
+    from netproof.present import terminal
 
     try:
         restored = _restored(Where.of(option))
     except NetproofError as error:
         return refused("cannot restore", error)
     if not restored:
-        tables.say(tables.console(), f"{option}: nothing is left to restore")
+        terminal.say(terminal.console(), f"{option}: nothing is left to restore")
     return 0
 
 
 def _restored(where: Where) -> tuple[tuple[str, str, str], ...]:
     """Restore what an earlier sweep left changed on a partition; NetproofError if not possible."""
     from netproof.experiments import restoring
-    from netproof.present import tables
+    from netproof.present import terminal
     from netproof.site.matrix import partitions_in
     from netproof.verdict import judging
 
@@ -158,7 +162,7 @@ def _restored(where: Where) -> tuple[tuple[str, str, str], ...]:
     restored = restoring.restore(record, where.settings.tuning_hook, access)
     for node, name, value in restored:
         said = f"{node}: {name} is {value} again, as before a sweep that did not end"
-        tables.say(tables.console(stderr=True), said)
+        terminal.say(terminal.console(stderr=True), said)
     return restored
 
 
@@ -176,6 +180,7 @@ def measured_setting(
     Raise NetproofError for what the site or a library lacks, before anything is measured, and
     where ReFrame leaves no report.
     """
+    where = Where.of(option, environment)
     from netproof.benchmarks import netpipe, registry
     from netproof.experiments import parameters, restoring, sweep
     from netproof.site.matrix import environments_in
@@ -183,7 +188,6 @@ def measured_setting(
     for given, known in ((protocol, netpipe.PROTOCOLS), (path, netpipe.PATHS)):
         if given not in known:
             raise NetproofError(f"unknown {given!r}; choose {' or '.join(known)}")
-    where = Where.of(option, environment)
     cases = where.matrix.cases
     where.insist(
         sorted({one.environment for one in cases if registry.of(one).by_protocol}), "NetPIPE"
@@ -225,12 +229,12 @@ def measured_algorithms(
 
     Raise NetproofError as ``measured_setting``.
     """
+    where = Where.of(option, environment, full=True)
     from netproof.benchmarks import imb, registry
     from netproof.experiments import algorithms, restoring, sweep
     from netproof.site.matrix import environments_in
 
     benchmark = imb.BENCHMARK.name
-    where = Where.of(option, environment, full=True)
     named = environments_in(where.configuration, where.system)
     cases = where.matrix.cases
     there = sorted({case.environment for case in cases if case.benchmark == benchmark})

@@ -195,8 +195,8 @@ CAUSES: tuple[Cause, ...] = (
         CauseName.ENVIRONMENT,
         "{place}: only this MPI environment is red",
         rules.environment,
-        "look at what its library says of its transport ('netproof show'), its settings and its"
-        " version",
+        "look at what its library says of its transport ('netproof verdict --all'), its settings"
+        " and its version",
         "the same cases red with another environment",
         residual=True,
     ),

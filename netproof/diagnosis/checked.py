@@ -164,7 +164,7 @@ def incomplete(view: PartitionView) -> Iterator[str]:
 
 def next_steps(view: PartitionView) -> Iterator[str]:
     """Yield the steps that would make the diagnosis conclusive, a sentence each."""
-    again = f"netproof diagnose {view.name} --measure"
+    again = f"netproof diagnose {view.system}:{view.name} --measure"
     if any(one.alongside for one in view.pairs):
         yield f"when nothing else runs on the nodes, which 'top' there shows, run '{again}'"
     waited_for = {node for one in view.coverage for node in one.waited_for}

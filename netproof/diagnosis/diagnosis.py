@@ -20,7 +20,7 @@ from netproof.session import session
 from netproof.verdict import judging
 from netproof.verdict.judging import JudgedSession
 
-NOTHING_WRONG, SOMETHING_WRONG, INCONCLUSIVE = 0, 1, 2
+NOTHING_WRONG, SOMETHING_WRONG, INCONCLUSIVE = 0, 1, 3
 """Exit statuses of a diagnosis."""
 
 
@@ -115,7 +115,7 @@ def diagnose(
 
 
 def status(diagnoses: Sequence[Diagnosis]) -> int:
-    """Return the exit status of several: 1 if any found a fault, else 2 if any is inconclusive."""
+    """Return the exit status of several: 1 if any found a fault, else 3 if any is inconclusive."""
     outcomes = {one.outcome for one in diagnoses}
     if DiagnosisOutcome.FOUND in outcomes:
         return SOMETHING_WRONG

@@ -45,8 +45,8 @@ class Acceptance:
                 raise NetproofError(f"an acceptance needs a {what}: give --{what}")
         if self.covers.everything:
             raise NetproofError(
-                "an acceptance says what it covers: an expression for cases ('.' for all of them),"
-                " --partition, --environment or --quantity"
+                "an acceptance says what it covers: an expression for cases (--case . for all of"
+                " them), SYSTEM:PARTITION, --environment or --quantity"
             )
 
     @property

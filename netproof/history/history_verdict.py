@@ -21,8 +21,8 @@ from netproof.history.selection import Selection
 from netproof.history.series import Nights, Series
 from netproof.store import StoredSession
 
-NOTHING_WORSE, WORSE, NOT_READ = 0, 1, 2
-"""Exit statuses; 2, as everywhere, means that sessions cannot be judged or are incomplete."""
+NOTHING_WORSE, WORSE, NOT_READ = 0, 1, 3
+"""Exit statuses; the last: nothing is worse, and a session cannot be read."""
 
 
 NIGHTS_A_MONTH = 30
@@ -31,7 +31,7 @@ MOST_SHIFTS = 4
 """Changes of an event that a sentence names; the worst are first."""
 
 MOST_DIFFERENCES = 8
-"""Other changes that a sentence names; ``--json`` has all of them."""
+"""Other changes that a sentence names; ``--format json`` has all of them."""
 
 ACCEPT_BETTER = "accept it, so that losing it again shows"
 
@@ -290,7 +290,7 @@ class HistoryVerdict:
 
     @property
     def status(self) -> int:
-        """Return 1 for an open change for the worse, 2 for an unreadable session, else 0."""
+        """Return 1 for an open change for the worse, 3 for an unreadable session, else 0."""
         if any(event.worse for event in self.events):
             return WORSE
         return NOT_READ if self.nights.unread else NOTHING_WORSE
@@ -327,8 +327,8 @@ class HistoryVerdict:
         kept = tuple(one for one in self.nights.series if selection.covers(one))
         if not kept:
             raise NetproofError(
-                f"no series of {self.system} fits: {selection}; 'netproof history .' lists what"
-                " is followed"
+                f"no series of {self.system} fits: {selection}; 'netproof history --case .' lists"
+                " what is followed"
             )
         pools = tuple(one for one in self.nights.pools if selection.covers(one))
         cases = {one.case for one in kept}

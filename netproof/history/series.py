@@ -186,14 +186,14 @@ def chosen(
     if system is None:
         if len(systems) > 1:
             raise NetproofError(
-                f"{store.folder}: holds {len(systems)} systems, {', '.join(systems)}; name one"
-                " with --system"
+                f"{store.folder}: holds {len(systems)} systems, {', '.join(systems)}; name one:"
+                " SYSTEM"
             )
         system = systems[0] if systems else None
     if system not in systems:
         of = f" of system {system}; it has {', '.join(systems)}" if systems and system else ""
         raise NetproofError(
-            f"{store.folder}: holds no session{of}; 'netproof ingest REPORT' brings one"
+            f"{store.folder}: holds no session{of}; 'netproof store add REPORT' brings one"
         )
     found = [stored for stored in everything if stored.system == system]
     if labels:

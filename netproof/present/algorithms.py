@@ -18,7 +18,7 @@ from netproof.present.wording import counted, size_in_words
 OWN = "the library's own"
 
 MOST_AS_GOOD = 3
-"""Other algorithms of a row that a terminal and a page name; ``--json`` has all."""
+"""Other algorithms of a row that a terminal and a page name; ``--format json`` has all."""
 
 
 def name_of(swept: Sweep, value: str) -> str:

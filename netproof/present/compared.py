@@ -18,7 +18,8 @@ from netproof.errors import NetproofError
 from netproof.measurement.case import Case
 from netproof.present import documents, tables
 from netproof.present.sparkline import columns, sparkline
-from netproof.present.tables import TableColumn, benchmark_name, say
+from netproof.present.tables import TableColumn, benchmark_name
+from netproof.present.terminal import say
 
 STYLES = {Outcome.FASTER: "green", Outcome.SLOWER: "red"}
 
@@ -50,7 +51,7 @@ def node_diffs(compared: Comparison) -> list[str]:
         for what, (first, second) in list(found.items())[:_MOST_OF_NODES]
     ]
     if len(found) > _MOST_OF_NODES:
-        sentences.append(f"nodes: and {len(found) - _MOST_OF_NODES} more, which --json has")
+        sentences.append(f"nodes: and {len(found) - _MOST_OF_NODES} more, which --format json has")
     return sentences
 
 

@@ -13,8 +13,8 @@ from netproof.present.tables import (
     case_columns,
     fitting,
     print_table,
-    say,
 )
+from netproof.present.terminal import say
 from netproof.present.wording import counted
 from netproof.verdict.explain import CpuRow, CpuRows
 

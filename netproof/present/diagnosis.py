@@ -11,7 +11,7 @@ from rich.console import Console
 from netproof.diagnosis.diagnosis import Diagnosis, DiagnosisOutcome
 from netproof.diagnosis.evidence import Culprit, Sure
 from netproof.present.documents import FORMAT
-from netproof.present.tables import say
+from netproof.present.terminal import say
 from netproof.present.wording import counted
 from netproof.verdict.judging import JudgedSession
 
@@ -49,7 +49,7 @@ def lines(diagnosis: Diagnosis) -> list[tuple[str, str]]:
         if len(made) <= LINES:
             return made
     left = len(made) - LINES + 1
-    return [*made[: LINES - 1], (f"and {counted(left, 'more line')}: --json has all", "dim")]
+    return [*made[: LINES - 1], (f"and {counted(left, 'more line')}: --format json has all", "dim")]
 
 
 def headline(diagnosis: Diagnosis) -> str:

@@ -16,7 +16,7 @@ from netproof.measurement.curve import Curve
 from netproof.measurement.interval import Interval
 from netproof.measurement.landmarks import Landmarks
 from netproof.session.measured import Measured
-from netproof.verdict.exit_status import CANNOT_JUDGE, FAILED, PASSED
+from netproof.verdict.exit_status import FAILED, INCONCLUSIVE, PASSED
 from netproof.verdict.explain import Crossover, crossovers, red_criteria, red_sizes
 from netproof.verdict.judging import JudgedSession
 from netproof.verdict.verdict import Alongside, CaseVerdict, by_reason
@@ -25,7 +25,7 @@ FORMAT = 2
 """Format of all documents; raised when a key changes its meaning or goes."""
 
 
-_WORDS = {PASSED: "pass", FAILED: "fail", CANNOT_JUDGE: "cannot be judged"}
+_WORDS = {PASSED: "pass", FAILED: "fail", INCONCLUSIVE: "cannot be judged"}
 
 
 def write(document: Mapping[str, Any], out: TextIO) -> None:

@@ -1,4 +1,4 @@
-"""``netproof export``: a stored session as CSV, JSON, or NetPIPE files with gnuplot scripts."""
+"""``netproof store export``: a session as CSV, JSON, or NetPIPE files with gnuplot scripts."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from netproof.errors import NetproofError
 from netproof.measurement.case import Case
 from netproof.measurement.curve import Curve
 from netproof.measurement.units import BITS_PER_BYTE, MEBI
-from netproof.present import tables
+from netproof.present import terminal
 from netproof.present.formats import Format
 from netproof.present.wording import counted
 from netproof.store import Store, StoredSession, questions
@@ -37,17 +37,17 @@ def run(store: Path, name: str, form: Format, folder: Path) -> int:
     try:
         opened = Store(store)
         stored = opened.find(name)
-        with tables.working(f"writing session {stored.name}"):
+        with terminal.working(f"writing session {stored.name}"):
             written, left_out = export(opened, stored, form, folder)
     except NetproofError as error:
-        tables.say(tables.console(stderr=True), f"netproof: {error}", "red")
+        terminal.say(terminal.console(stderr=True), f"netproof: {error}", "red")
         return 2
-    out = tables.console()
+    out = terminal.console()
     count = counted(len(written), "file")
-    tables.say(out, f"session {stored.name} of {stored.system}: {count} in {folder}")
+    terminal.say(out, f"session {stored.name} of {stored.system}: {count} in {folder}")
     if left_out:
         have = counted(left_out, "case has", "cases have")
-        tables.say(out, f"{have} no rate as NetPIPE has one, and no file")
+        terminal.say(out, f"{have} no rate as NetPIPE has one, and no file")
     return 0
 
 

@@ -24,15 +24,16 @@ from netproof.history.series import Series
 from netproof.measurement.case import Case
 from netproof.present import documents, tables
 from netproof.present.sparkline import columns, readable, sparkline
-from netproof.present.tables import TableColumn, say
+from netproof.present.tables import TableColumn
+from netproof.present.terminal import say
 from netproof.present.wording import counted
 from netproof.store import StoredSession
 
 SERIES_OF_EVENT = 6
-"""Single series of an event in its table; ``--json`` has all of them."""
+"""Single series of an event in its table; ``--format json`` has all of them."""
 
 LISTED = 5
-"""Latest bad nights, and latest inconclusive cases, that are listed; ``--json`` has all."""
+"""Latest bad nights, and latest inconclusive cases, that are listed; ``--format json`` has all."""
 
 CASES_BY_SESSION = 4
 """Most cases that are shown session by session."""

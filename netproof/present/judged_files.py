@@ -13,7 +13,8 @@ from netproof.criteria import Finding, Level
 from netproof.criteria.findings import folded
 from netproof.criteria.registry import RELATIVE
 from netproof.present import documents
-from netproof.present.tables import TableColumn, fitting, print_table, say
+from netproof.present.tables import TableColumn, fitting, print_table
+from netproof.present.terminal import say
 from netproof.verdict.files import CurveVerdict, FilesVerdict
 
 _STYLES = {
@@ -120,6 +121,8 @@ def columns(curves: Sequence[CurveVerdict]) -> list[TableColumn]:
     ]
     score = ["-" if value is None else f"{value:.2f}" for value in scores]
     scored = any(value is not None for value in scores)
+    # With a link, its share is what was asked for: it stays on a narrow terminal.
+    linked = any(one.landmarks.line_rate_share is not None for one in curves)
     return [
         TableColumn("configuration", [one.configuration for one in curves], right=False),
         TableColumn("measured", [str(one.kind) for one in curves], right=False),
@@ -127,7 +130,7 @@ def columns(curves: Sequence[CurveVerdict]) -> list[TableColumn]:
         figures("latency µs", "latency_us", 1, digits=2),
         figures("peak MB/s", "peak_mb_s", 2),
         figures("r∞ MB/s", "asymptotic_mb_s", 3),
-        figures("of line", "line_rate_share", 3, scale=100),
+        figures("of line", "line_rate_share", 0 if linked else 3, scale=100),
         *([TableColumn("score", score, 1)] if scored else []),
         TableColumn("", [Text(*_STYLES[one.level]) for one in curves], right=False),
     ]

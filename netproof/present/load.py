@@ -22,7 +22,7 @@ from netproof.present.tables import DataTable, print_answer
 from netproof.present.wording import counted, with_time_unit
 
 MOST_REFUSED = 10
-"""Rejected rounds that are named; ``--json`` has all of them."""
+"""Rejected rounds that are named; ``--format json`` has all of them."""
 
 
 def factor_in_words(factor: Factor) -> str:

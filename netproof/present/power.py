@@ -7,7 +7,8 @@ from typing import Any
 
 from rich.console import Console
 
-from netproof.present.tables import TableColumn, case_columns, print_table, say
+from netproof.present.tables import TableColumn, case_columns, print_table
+from netproof.present.terminal import say
 from netproof.present.wording import counted
 from netproof.verdict.power import CasePower, Degradation, Smallest
 

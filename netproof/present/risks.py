@@ -9,7 +9,8 @@ from rich.console import Console
 
 from netproof.measurement.case import Case
 from netproof.measurement.interval import Side
-from netproof.present.tables import TableColumn, case_columns, print_table, say
+from netproof.present.tables import TableColumn, case_columns, print_table
+from netproof.present.terminal import say
 from netproof.present.wording import counted
 from netproof.verdict.risk import RISK, ReferenceRisk
 

@@ -25,7 +25,8 @@ from netproof.experiments.literature import (
 )
 from netproof.measurement.units import line_rate_share, mb_s, mbit_s
 from netproof.present.characters import visible
-from netproof.present.tables import EVERY, DataTable, say
+from netproof.present.tables import EVERY, DataTable
+from netproof.present.terminal import say
 from netproof.session.session import Session
 
 TABLES_WIDTH = 132

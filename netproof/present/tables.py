@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
@@ -12,35 +11,13 @@ from rich.console import Console
 from rich.segment import Segment, Segments
 from rich.text import Text
 
-from netproof.benchmarks import registry
 from netproof.measurement.case import Case
 from netproof.present.characters import visible
-from netproof.present.terminal import console, say
+from netproof.present.terminal import say
 
 _BETWEEN_COLUMNS = 2
 
 T = TypeVar("T")
-
-
-@contextmanager
-def working(what: str) -> Iterator[None]:
-    """Show on the terminal what is being done, until it is done; do nothing without a terminal."""
-    err = console(stderr=True)
-    if not err.is_terminal:
-        yield
-        return
-    with err.status(Text(what)):
-        yield
-
-
-def tracked(items: Sequence[T], what: str) -> Iterable[T]:
-    """Return the items, with a progress bar on the terminal, if there is one."""
-    from rich.progress import track
-
-    err = console(stderr=True)
-    if not err.is_terminal:
-        return items
-    return track(items, what, console=err, transient=True)
 
 
 @dataclass(frozen=True)
@@ -195,4 +172,7 @@ def case_columns(cases: Iterable[Case]) -> list[TableColumn]:
 
 def benchmark_name(case: Case) -> str:
     """Return a case without its configuration: ``NetPIPE TCP between oneway``."""
+    # The registry loads every parser.
+    from netproof.benchmarks import registry
+
     return registry.of(case).words(case)

@@ -17,7 +17,7 @@ from netproof.present.tables import EVERY, DataTable, print_answer
 from netproof.present.wording import counted, with_time_unit
 
 MOST_PAUSES = 10
-"""Pauses that are named; ``--json`` has all of them."""
+"""Pauses that are named; ``--format json`` has all of them."""
 
 
 def name_of(tail: Tail) -> str:

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import TypeVar
 
 from rich.console import Console
 from rich.text import Text
@@ -10,6 +13,8 @@ from rich.text import Text
 from netproof.present.characters import visible
 
 _WIDTH_OFF_TERMINAL = 140
+
+T = TypeVar("T")
 
 
 def console(*, stderr: bool = False) -> Console:
@@ -28,3 +33,24 @@ def say(out: Console, sentence: str, style: str = "") -> None:
     Output of a job may be part of it, so control characters are shown by their code.
     """
     out.print(Text(visible(sentence), style), soft_wrap=True)
+
+
+@contextmanager
+def working(what: str) -> Iterator[None]:
+    """Show on the terminal what is being done, until it is done; do nothing without a terminal."""
+    err = console(stderr=True)
+    if not err.is_terminal:
+        yield
+        return
+    with err.status(Text(what)):
+        yield
+
+
+def tracked(items: Sequence[T], what: str) -> Iterable[T]:
+    """Return the items, with a progress bar on the terminal, if there is one."""
+    from rich.progress import track
+
+    err = console(stderr=True)
+    if not err.is_terminal:
+        return items
+    return track(items, what, console=err, transient=True)

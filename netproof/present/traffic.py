@@ -7,7 +7,8 @@ from collections.abc import Sequence
 
 from rich.console import Console
 
-from netproof.present.tables import EVERY, DataTable, print_table, say
+from netproof.present.tables import EVERY, DataTable, print_table
+from netproof.present.terminal import say
 from netproof.session import transport
 from netproof.session.session import CheckResult
 from netproof.verdict.traffic import InterfaceTotals

@@ -32,7 +32,7 @@ from netproof.present.wording import (
     size_in_words,
 )
 from netproof.session.slurm_nodes import labelled
-from netproof.verdict.exit_status import CANNOT_JUDGE, FAILED, PASSED
+from netproof.verdict.exit_status import FAILED, INCONCLUSIVE, PASSED
 from netproof.verdict.explain import Failure, counts, excess, failures, listed
 from netproof.verdict.judging import JudgedSession
 from netproof.verdict.stored import NOTHING, Recurring
@@ -44,7 +44,7 @@ MOST_DIFFERENCES = 10
 STATES = {
     PASSED: ("PASSED", "bold green"),
     FAILED: ("FAILED", "bold red"),
-    CANNOT_JUDGE: ("NOT JUDGED WHOLE", "bold yellow"),
+    INCONCLUSIVE: ("NOT JUDGED WHOLE", "bold yellow"),
 }
 """Word and style of a verdict, by its exit status, unless it is inconclusive."""
 

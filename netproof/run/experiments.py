@@ -400,7 +400,7 @@ class TuningLaunches(SweepJob, Turned):
         if unrestored:
             raise ReframeError(
                 f"{record}: an earlier sweep ended before everything was restored: run 'netproof"
-                f" tune --restore --system {self.current_partition.fullname}'"
+                f" measure tune {self.current_partition.fullname} --restore'"
             )
         if self.by_hook and not self.site_partition().tuning_hook:
             self.skip(f"{self.turned} takes root: the partition has no tuning_hook")

@@ -189,7 +189,7 @@ def newest(folder: Path) -> Path:
         return begun
     if not found:
         raise NetproofError(
-            f"{folder}: there is no report of a session; name one, or run 'reframe -c checks -r'"
+            f"{folder}: there is no report of a session; name one, or run 'netproof run'"
         )
     return found[0]
 

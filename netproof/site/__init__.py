@@ -3,6 +3,15 @@
 A site's ``settings.py`` has ``gather`` from here.
 """
 
-from netproof.site.site import gather
+from typing import Any
 
 __all__ = ["gather"]
+
+
+def __getattr__(name: str) -> Any:
+    """Load what reads a site's files only where it is asked for: ``shipped`` needs none of it."""
+    if name == "gather":
+        from netproof.site.site import gather
+
+        return gather
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

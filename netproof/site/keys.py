@@ -265,7 +265,7 @@ class PartitionExtras(_OfBenchmarks):
     tuning_hook: _Words = Field(
         (),
         description="command, word by word, that reads and sets what takes root on the node where"
-        " it runs, for `netproof tune`: followed by `get NAME`, or by `set NAME VALUE`",
+        " it runs, for `netproof measure tune`: followed by `get NAME`, or by `set NAME VALUE`",
     )
     rails: _Rails = Field(
         (),
@@ -324,7 +324,8 @@ class PartitionExtras(_OfBenchmarks):
         {}, description="what differs from the defaults of rounds of pairs: setting to value"
     )
     load: Annotated[dict, _obeying(_of_site(LoadSettings.of_site))] = Field(
-        {}, description="what differs from the defaults of `netproof load`: setting to value"
+        {},
+        description="what differs from the defaults of `netproof measure load`: setting to value",
     )
     baseline: str = Field(
         "",

@@ -28,12 +28,12 @@ class LoadSettings(Written):
     most_999th: _Factor | None = Field(
         None,
         description="how many times the median the 99.9th percentile of single calls may be"
-        " (`netproof tails`)",
+        " (`netproof measure tails`)",
     )
     pause_us: Annotated[float, Field(gt=0)] = Field(
         1000.0,
         description="from how many µs on a single call is a pause, if it also takes ten times the"
-        " median (`netproof tails`)",
+        " median (`netproof measure tails`)",
     )
     repetitions: Annotated[int, Field(ge=LEAST_REPETITIONS)] = Field(
         128,

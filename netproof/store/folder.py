@@ -23,13 +23,16 @@ from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 from types import MappingProxyType
-
-import pyarrow as pa
-import pyarrow.parquet as pq
+from typing import TYPE_CHECKING
 
 from netproof.errors import NetproofError
 from netproof.intake import json_reading, loading, trust, writing
-from netproof.store.tables import FORMAT, TABLES
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+FORMAT = 2
+"""Format of the store; raised when a table's columns change."""
 
 CHECKSUMS = "checksums"
 PARQUET = ".parquet"
@@ -111,6 +114,10 @@ def faults(folder: Path, names: Sequence[str]) -> list[Damaged]:
 
     ``names``: of the files that a session has.
     """
+    # What opens a store loads no Arrow.
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
     there = {path.name for path in folder.iterdir()}
     found = [
         Damaged(folder / name, "it is no file of a session's")
@@ -192,7 +199,7 @@ class Store:
             found = json_reading.json_file(marker)["format"]
         except FileNotFoundError:
             raise NetproofError(
-                f"{self.folder}: is no store, it has no {MARKER}; 'netproof ingest' makes one"
+                f"{self.folder}: is no store, it has no {MARKER}; 'netproof store add' makes one"
             ) from None
         except NotADirectoryError:
             raise _a_file(self.folder) from None
@@ -253,6 +260,9 @@ class Store:
         ``VERDICT``. When it returns, the session is on disk. Raises NetproofError where the file
         system refuses, with the store as it was.
         """
+        # What opens a store loads no Arrow.
+        from netproof.store.tables import TABLES
+
         target = self.path(stored)
         if target.exists():
             return False
@@ -275,6 +285,8 @@ class Store:
 
     def files(self, stored: StoredSession) -> tuple[str, ...]:
         """Return the names of a session's files, without its checksums; raises Damaged."""
+        from netproof.store.tables import TABLES
+
         tables = (f"{name}{PARQUET}" for name in TABLES)
         return (*tables, SESSION, *((VERDICT,) if self.has_verdict(stored) else ()))
 
@@ -338,7 +350,7 @@ class Store:
         if not found:
             of = f" of system {system}" if system else ""
             raise NetproofError(
-                f"{self.folder}: holds no session{of}; 'netproof ingest REPORT' brings one"
+                f"{self.folder}: holds no session{of}; 'netproof store add REPORT' brings one"
             )
         return max(found)
 
@@ -407,6 +419,9 @@ def _incoming(folder: Path) -> Path:
 def _parquet(table: pa.Table, schema: pa.Schema) -> bytes:
     if table.schema != schema:
         raise NetproofError(f"a table of columns {table.schema.names} is not of the store")
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
     sink = pa.BufferOutputStream()
     pq.write_table(table, sink, compression="zstd", row_group_size=ROW_GROUP)
     return sink.getvalue().to_pybytes()
@@ -423,7 +438,7 @@ def _rename(incoming: Path, target: Path) -> bool:
     return True
 
 
-def _failure(folder: Path, error: OSError, command: str = "ingest") -> NetproofError:
+def _failure(folder: Path, error: OSError, command: str = "add") -> NetproofError:
     if error.errno in _FULL:
         return NetproofError(
             f"{folder}: the file system is full ({error.strerror}); what the store had is"

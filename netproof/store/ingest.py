@@ -77,7 +77,7 @@ def ingest(
         others = {SESSION: packed.of_document(document)}
         read = session.of_document(report, document)
         if _sha256(report) != sha256:
-            raise NetproofError(f"{report}: changes while it is read; ingest it again")
+            raise NetproofError(f"{report}: changes while it is read; add it again")
         stored = place(read)
         tables = tables_of(read, document, sha256, left_open(read))
     except NetproofError as error:

@@ -58,7 +58,9 @@ def connect(
         folder = glob.escape(str(store.folder))
         places = sorted(glob.glob(f"{folder}/system=*/month=*/session=*"))
         if not places:
-            raise NetproofError(f"{store.folder}: holds no session; 'netproof ingest' brings one")
+            raise NetproofError(
+                f"{store.folder}: holds no session; 'netproof store add' brings one"
+            )
     else:
         places = [str(store.path(stored)) for stored in sessions]
     connection = duckdb.connect(
@@ -171,7 +173,7 @@ def load(store: Store, stored: StoredSession, key: str = "") -> Session:
         raise
     except NetproofError as error:
         raise NetproofError(
-            f"{error}; move {folder} out of the store and ingest the session's report again"
+            f"{error}; move {folder} out of the store and add the session's report again"
         ) from error
     return found
 
@@ -393,7 +395,7 @@ def answered(ask: Callable[..., Any], *arguments: object) -> Any:
         # What follows is the question.
         found = str(error).partition("\n\nLINE ")[0]
         remedy = (
-            "; move the session's folder that it names out of the store and ingest the session's"
+            "; move the session's folder that it names out of the store and add the session's"
             " report again"
             if ".parquet" in found
             else ""

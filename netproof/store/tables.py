@@ -26,9 +26,6 @@ from netproof.measurement.pace import Pace
 from netproof.measurement.payload import Payload
 from netproof.session.measured import Crash, Peer, RankUse
 
-FORMAT = 2
-"""Format of the store; raised when a table's columns change."""
-
 PATH_COLUMNS = {
     "system": "ReFrame's system",
     "month": "month in which the session began, `2026-11`, UTC",
@@ -267,7 +264,7 @@ TABLES: dict[str, StoreTable] = {
                 MAP_TYPE, "provenance that could not be had, each with the reason"
             ),
             **_SLURM,
-            "report": StoreColumn(TEXT_TYPE, "path of the report when it was ingested"),
+            "report": StoreColumn(TEXT_TYPE, "path of the report when it was stored"),
             "report_sha256": StoreColumn(TEXT_TYPE, "SHA-256 of the report"),
         },
     ),

@@ -127,7 +127,7 @@ def system_of(sessions: Sequence[Session]) -> str:
     if len(systems) != 1:
         found = ", ".join(sorted(systems)) or "none"
         raise NetproofError(
-            f"the sessions hold results of {len(systems)} systems ({found}); name one with --system"
+            f"the sessions hold results of {len(systems)} systems ({found}); name one: SYSTEM"
         )
     return systems.pop()
 
@@ -147,7 +147,7 @@ BOUND_DECIMALS = 4
 WIDEST = 2.0
 """Bounds beyond half of the value or twice it are too wide for references."""
 
-DERIVED, NOT_ALL_DERIVED = 0, 2
+DERIVED, NOT_ALL_DERIVED = 0, 3
 """Exit statuses of ``netproof references derive``, which judges no network."""
 
 

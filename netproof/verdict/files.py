@@ -22,7 +22,7 @@ from netproof.measurement.launches import median_curve
 from netproof.measurement.links import Link
 from netproof.measurement.transports import Transport
 from netproof.verdict import engine
-from netproof.verdict.exit_status import CANNOT_JUDGE, FAILED, PASSED
+from netproof.verdict.exit_status import CANNOT, FAILED, INCONCLUSIVE, PASSED
 
 BENCHMARK, LAUNCH = "benchmark", "launch"
 NO_CONFIGURATION = (BENCHMARK, LAUNCH)
@@ -32,7 +32,7 @@ FILE_COLUMN = "file"
 """Column of a list that names files."""
 
 _NAME = re.compile(r"\{([^{}]*)\}|(\*)")
-_RATE = re.compile(r"([0-9]+(?:\.[0-9]+)?) ?([MG])?(?:bit/s|bps)?", re.IGNORECASE)
+_RATE = re.compile(r"([0-9]+(?:\.[0-9]+)?) ?([MG])(?:bit/s|bps)?", re.IGNORECASE)
 
 
 @dataclass(frozen=True)
@@ -94,12 +94,14 @@ class FilesVerdict:
 
     @property
     def status(self) -> int:
-        """Exit status: 1 if a curve fails, else 2 if something could not be judged, else 0."""
+        """Exit status: 1 if a curve fails, 2 if none was read, 3 if some is undecided, else 0."""
         levels = {one.level for one in self.curves}
         if Level.FAIL in levels:
             return FAILED
-        if self.faults or not self.curves or levels & {Level.INCONCLUSIVE, Level.UNDEFINED}:
-            return CANNOT_JUDGE
+        if not self.curves:
+            return CANNOT
+        if self.faults or levels & {Level.INCONCLUSIVE, Level.UNDEFINED}:
+            return INCONCLUSIVE
         return PASSED
 
 
@@ -111,8 +113,10 @@ def link(rate: str, mtu: int | None, transport: Transport) -> Link:
     """
     found = _RATE.fullmatch(rate.strip())
     if not found or float(found[1]) <= 0:
-        raise NetproofError(f"--link {rate}: give a rate in bit/s with its unit, 100G or 1000M")
-    mbit_s = float(found[1]) * (1 if (found[2] or "M").upper() == "M" else 1000)
+        stated = rate.strip()
+        example = f"{stated}G or {stated}M" if stated.isdecimal() else "100G or 1000M"
+        raise NetproofError(f"--link {rate}: give a rate in bit/s with its unit, {example}")
+    mbit_s = float(found[1]) * (1 if found[2].upper() == "M" else 1000)
     bytes_ = transport.usual_mtu if mtu is None else mtu
     of_nodes = Link(mbit_s, bytes_, transport)
     try:

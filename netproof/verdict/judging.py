@@ -423,12 +423,12 @@ def _system_of(read: session.Session) -> str:
     systems = {result.system for result in read.results}
     if not systems:
         raise NetproofError(
-            f"{read.path}: holds no test case, so nothing ran; name with --system what was to run"
+            f"{read.path}: holds no test case, so nothing ran; name what was to run:"
+            " SYSTEM[:PARTITION]"
         )
     if len(systems) != 1:
         found = ", ".join(sorted(systems))
         raise NetproofError(
-            f"{read.path}: holds results of {len(systems)} systems ({found}); name one with"
-            " --system"
+            f"{read.path}: holds results of {len(systems)} systems ({found}); name one: SYSTEM"
         )
     return systems.pop()

@@ -398,7 +398,7 @@ def _naming(store: Store, stored: StoredSession) -> Iterator[None]:
         path = store.path(stored) / VERDICT
         raise NetproofError(
             f"{path}: the stored verdict cannot be used: {error}; move {path.parent} out of the"
-            " store and ingest the session's report again"
+            " store and add the session's report again"
         ) from error
 
 

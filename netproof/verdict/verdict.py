@@ -21,7 +21,7 @@ from netproof.site.matrix import Absence
 from netproof.verdict.confirmations import LaunchCount
 from netproof.verdict.coverage import Coverage
 from netproof.verdict.engine import Subject
-from netproof.verdict.exit_status import CANNOT_JUDGE, FAILED, PASSED
+from netproof.verdict.exit_status import FAILED, INCONCLUSIVE, PASSED
 from netproof.verdict.nodes import NodeFinding
 from netproof.verdict.traffic import InterfaceTotals
 
@@ -274,16 +274,16 @@ class Verdict:
 
     @property
     def status(self) -> int:
-        """Exit status: 0 passed, 1 failed, 2 nothing failed and some could not be judged."""
+        """Exit status: 0 passed, 1 failed, 3 nothing failed and some is not decided."""
         if self.faults or any(judged.failed for judged in self.cases):
             return FAILED
         passed = self._whole and all(judged.passed for judged in self.cases)
-        return PASSED if passed and not self.undecided else CANNOT_JUDGE
+        return PASSED if passed and not self.undecided else INCONCLUSIVE
 
     @property
     def inconclusive(self) -> bool:
         """Whether it was judged whole, nothing failed, and some of it is inconclusive."""
-        return self.status == CANNOT_JUDGE and self._whole
+        return self.status == INCONCLUSIVE and self._whole
 
     @property
     def _whole(self) -> bool:

@@ -108,7 +108,7 @@ def test_each_check_is_eligible_where_the_golden_list_says(run, tmp_path):
 
 def test_of_500_nodes_every_one_is_measured_in_no_more_jobs_than_of_few(run, tmp_path):
     """A job takes all nodes at once, whatever their number: jobs are per test, not per node."""
-    assert run(tmp_path, "netproof", "init", "--system", "wide", ".").returncode == 0
+    assert run(tmp_path, "netproof", "site", "init", "wide", ".").returncode == 0
     described = tmp_path / "site-config" / "wide.py"
     text = described.read_text()
     assert text.count('"nodes": 64') == 1

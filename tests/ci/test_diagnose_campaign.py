@@ -88,7 +88,7 @@ def accused(cause: CauseName, place: Place, detail: str = "", *, alike: str = ""
 
 
 def said(*culprits: Culprit, switch: str = "gige", incomplete: tuple[str, ...] = ()) -> str:
-    """Output of ``netproof diagnose --json`` on them."""
+    """Output of ``netproof diagnose --format json`` on them."""
     found = Diagnosis(switch, culprits, 4, 4, 0, frozenset(), (), incomplete, incomplete)
     document = {"format": documents.FORMAT, "session": "run-0.json"}
     document["partitions"] = [of_diagnosis(found)]
@@ -216,7 +216,7 @@ def test_on_a_healthy_testbed_whatever_is_named_is_false():
     run = run_of(HEALTHY)
     assert judged(run) is Found.RIGHT
     assert judged(run, accused(CauseName.UNEXPLAINED, UNKNOWN, "1 red case")) is Found.FALSE
-    unknown = judging.judge(run, 2, said(incomplete=("1 case inconclusive",)), "")
+    unknown = judging.judge(run, 3, said(incomplete=("1 case inconclusive",)), "")
     assert unknown == Judged(Found.RIGHT, ("inconclusive: 1 case inconclusive",), "inconclusive")
 
 
@@ -511,12 +511,12 @@ def test_reports_are_judged_again_and_what_was_found_stays(fake, tmp_path, monke
     asked = []
 
     def answered(command, folder, name, **_):
-        asked.append((command[1], folder.name, name))
+        asked.append((command[2], folder.name, name))
         return subprocess.CompletedProcess(command, 0, "", "no diagnosis")
 
     monkeypatch.setattr(making, "answered", answered)
     _, again = making.read_judged_again(tmp_path)
-    assert asked == [(MTU.switch, MTU.folder, "diagnosis-again")]
+    assert asked == [(f"testbed:{MTU.switch}", MTU.folder, "diagnosis-again")]
     assert [one.judged.found for one in again] == [
         *(Found.NOT_JUDGED, Found.MISSED, Found.NOT_JUDGED)
     ]

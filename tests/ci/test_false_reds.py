@@ -75,7 +75,7 @@ def test_a_passed_verdict_with_warnings_is_green():
 
 @pytest.mark.parametrize("word", ["inconclusive", "cannot be judged"])
 def test_inconclusive_cases_and_no_failed_one_are_inconclusive(word):
-    found = judged(2, {**inconclusive(), "verdict": word})
+    found = judged(3, {**inconclusive(), "verdict": word})
     assert found.outcome is Outcome.INCONCLUSIVE
     assert [case.level for case in found.cases] == [Level.INCONCLUSIVE] * 2
     assert found.by_criterion == ()
@@ -99,7 +99,7 @@ UNDECIDED = "testbed:gige mpich: gige-[1-4] undecided: in each launch something 
 
 
 def test_what_is_undecided_beyond_a_case_is_inconclusive():
-    found = judged(2, {**green(), "verdict": "inconclusive", "undecided": [UNDECIDED]})
+    found = judged(3, {**green(), "verdict": "inconclusive", "undecided": [UNDECIDED]})
     assert (found.outcome, found.cases) == (Outcome.INCONCLUSIVE, ())
     assert "gige-[1-4] undecided" in table.said(found)
 
@@ -147,7 +147,7 @@ def with_case(**values: object) -> dict:
         (2, {**inconclusive(), "faults": ["a job left no record"]}),
         (2, {**inconclusive(), "skipped": [{"planned": False}]}),
         (2, {**inconclusive(), "verdict": "pass"}),
-        (3, green()),
+        (4, green()),
         (-9, green()),
     ],
 )
@@ -168,7 +168,7 @@ def test_a_verdict_that_is_no_json_is_not_judged_and_its_errors_are_reported(sta
 def result(condition: Condition, number: int = 1, outcome: Outcome = Outcome.GREEN) -> Result:
     found = {
         Outcome.GREEN: Judged(Outcome.GREEN),
-        Outcome.INCONCLUSIVE: judged(2, inconclusive()),
+        Outcome.INCONCLUSIVE: judged(3, inconclusive()),
         Outcome.RED: judged(1, RED),
         Outcome.NOT_JUDGED: Judged(Outcome.NOT_JUDGED, "ReFrame left no report"),
     }[outcome]
@@ -226,7 +226,7 @@ def test_a_sick_switch_is_not_found_by_a_job_that_did_not_start():
 def test_a_second_inconclusive_quiet_run_misses_the_aim():
     planned, results = as_aimed(quiet=Outcome.INCONCLUSIVE)
     last = max(n for n, one in enumerate(results) if one.run.condition is Condition.QUIET)
-    results[last] = dataclasses.replace(results[last], judged=judged(2, inconclusive()))
+    results[last] = dataclasses.replace(results[last], judged=judged(3, inconclusive()))
     assert table.missed(planned, results) == ["2 of 10 quiet runs were inconclusive"]
 
 

@@ -61,7 +61,7 @@ def document(*failed: tuple[str, str, str, int], level: str = "fail") -> dict:
 
 
 def judged(run: Run, made: dict) -> Judged:
-    status = 2 if made["verdict"] == "inconclusive" else 1
+    status = 3 if made["verdict"] == "inconclusive" else 1
     return judging.judge(run, status, json.dumps(made), "")
 
 

@@ -26,7 +26,7 @@ def run_of(kind: str, number: int = 1, environment: str = "") -> Run:
 
 
 def document(kind: str, **values: object) -> str:
-    """A document of ``netproof tune --json``, as far as it is judged."""
+    """A document of ``netproof measure tune --format json``, as far as it is judged."""
     sweep = {"parameter": KINDS[kind].parameter, "recommended": None, "eager_steps": None}
     return json.dumps({"sweeps": [sweep | values]})
 

@@ -66,15 +66,15 @@ def netproof(installed, tmp_path):
 
 def test_help_parse_and_judge_need_nothing_else(netproof):
     assert netproof("--help").returncode == 0
-    parsed = netproof("parse", str(IMB))
+    parsed = netproof("judge", "--parse", str(IMB))
     assert parsed.returncode == 0, parsed.stderr
     judged = netproof("judge", str(IMB))
     assert "of line" in judged.stdout, judged.stderr
-    assert netproof("literature").returncode == 0
+    assert netproof("measure", "study", "--list").returncode == 0
 
 
 def test_a_new_site_is_written_and_a_session_of_the_testbed_judged_and_reported(netproof, tmp_path):
-    ran = netproof("init", "--system", "mine", ".")
+    ran = netproof("site", "init", "mine", ".")
     assert ran.returncode == 0, ran.stderr
     assert (tmp_path / "checks" / "netpipe.py").exists()
     settings = {
@@ -86,7 +86,7 @@ def test_a_new_site_is_written_and_a_session_of_the_testbed_judged_and_reported(
     verdict = netproof("verdict", str(SESSION), **settings)
     assert verdict.returncode in (0, 1), verdict.stderr
     assert "cases" in verdict.stdout
-    report = netproof("report", str(SESSION), "--out", "pages", **settings)
+    report = netproof("report", str(SESSION), "--to", "pages", **settings)
     assert report.returncode == 0, report.stderr
     assert (tmp_path / "pages" / "index.html").exists()
     assert list((tmp_path / "pages" / "assets").glob("*.css"))

@@ -25,7 +25,7 @@ TOPOLOGY = """switches:
 """Two leaves of four nodes, whose uplink carries what one node can send."""
 
 COMMAND = (
-    *("netproof", "load", "--system", "testbed:tree", "--environment", "mpich"),
+    *("netproof", "measure", "load", "testbed:tree", "--environment", "mpich"),
     *("--victims", "bandwidth", "--aggressors", "one-to-one", "--rounds", "3"),
 )
 
@@ -46,7 +46,7 @@ def settings(shared_uplink, tmp_path) -> dict[str, str]:
 def test_crossing_a_shared_uplink_costs_far_more_than_staying_within_a_leaf(
     run, settings, tmp_path
 ):
-    ran = run(tmp_path, *COMMAND, "--json", **settings)
+    ran = run(tmp_path, *COMMAND, "--format=json", **settings)
     # Crossing the uplink is beyond a bound that a sound network keeps.
     assert ran.returncode == 1, ran.stdout + ran.stderr
     (session,) = json.loads(ran.stdout)["load"]
@@ -63,7 +63,7 @@ def test_crossing_a_shared_uplink_costs_far_more_than_staying_within_a_leaf(
     (kept,) = (tmp_path / "load").glob("run-tree-*.json")
     # No verdict takes it for an acceptance run.
     assert not list(tmp_path.glob("run-*.json"))
-    again = run(tmp_path, "netproof", "load", "--report", str(kept), "--json", **settings)
+    again = run(tmp_path, "netproof", "measure", "load", str(kept), "--format=json", **settings)
     assert (again.returncode, again.stdout) == (1, ran.stdout)
 
 

@@ -71,7 +71,7 @@ def folder(run, three_switches, tmp_path_factory) -> Path:
 
     old = settings | {"RFM_REPORT_FILE": str(folder / "old.json")}
     run(folder, "reframe", "--system", "testbed", *common, **old)
-    kept = run(folder, "netproof", "ingest", "old.json", **old)
+    kept = run(folder, "netproof", "store", "add", "old.json", **old)
     assert kept.returncode == 0, kept.stderr
 
     shorter = block(
@@ -90,7 +90,7 @@ def netproof(run, folder, three_switches):
     def command(name: str, *arguments: str) -> subprocess.CompletedProcess[str]:
         return run(
             folder,
-            *("netproof", name, "new.json", "--system", f"testbed:{NEW}", *arguments),
+            *("netproof", name, "new.json", f"testbed:{NEW}", *arguments),
             RFM_CONFIG_PATH=str(folder / "site-config"),
             NETPROOF_STORE=str(folder / "store"),
             NETPROOF_TOPOLOGY=str(three_switches),
@@ -129,7 +129,7 @@ def test_alongside_the_store_it_comes_out_red_in_alltoall_by_the_envelope(netpro
 
 def test_both_old_switches_stand_alongside_it_with_their_session(netproof, folder):
     (stored,) = Store(folder / "store").sessions()
-    said = netproof("show", "--alongside-stored").stdout
+    said = netproof("verdict", "--all", "--alongside-stored").stdout
     for old in ("gige", "fast-ethernet"):
         assert re.search(
             rf"compared with: {old} mpich, of \d{{4}}-\d\d-\d\d \([\w ]+\): \d+ cases? of"
@@ -140,7 +140,7 @@ def test_both_old_switches_stand_alongside_it_with_their_session(netproof, folde
 
 
 def test_the_report_answers_where_it_breaks_down_with_plots_of_only_that(netproof, folder):
-    made = netproof("report", "--alongside-stored", "--out", "report")
+    made = netproof("report", "--alongside-stored", "--to", "report")
     assert made.returncode == 0, made.stderr
     page = (folder / "report" / f"switch-{NEW}.html").read_text()
     assert f"{NEW} compared with the other switches" in page

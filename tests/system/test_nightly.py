@@ -63,8 +63,8 @@ class Place:
 
     def command(self, *options: str, store: Path | None = None) -> list[str]:
         return [
-            *(NIGHTLY, "--system", "testbed", "--store", str(store or self.store)),
-            *("--report", str(self.folder / "pages"), "--junit", str(self.folder / "junit.xml")),
+            *(NIGHTLY, "testbed", "--store", str(store or self.store)),
+            *("--to", str(self.folder / "pages"), "--junit", str(self.folder / "junit.xml")),
             *(
                 "--hook",
                 f"cat > {shlex.quote(str(self.folder))}/told",
@@ -195,7 +195,7 @@ class TestWithoutACluster:
         options = {"store": public / "store"} if where == "store" else {}
         command = place.command(**{"store": tmp_path / "store", **options})
         if where == "pages":
-            command[command.index("--report") + 1] = str(public / "pages")
+            command[command.index("--to") + 1] = str(public / "pages")
         ran = place.run(tmp_path, *command, **place.settings)
         assert ran.returncode == 2
         assert f"{public} (mode 0777, root's) can be written by everybody" in ran.stdout
@@ -268,7 +268,7 @@ class TestWithoutACluster:
 
     def test_a_system_that_the_site_does_not_have(self, place):
         command = place.command()
-        command[command.index("--system") + 1] = "nowhere"
+        command[1] = "nowhere"
         ran = place.run(place.folder, *command, **place.settings)
         assert ran.returncode == 2
         assert re.search("NOT JUDGED: .*the configuration has no system 'nowhere'", place.told)
@@ -278,7 +278,7 @@ def not_red(ran: subprocess.CompletedProcess[str], told: str) -> str:
     """How a night on the healthy testbed ended: what disturbs it may stay inconclusive, no more."""
     found = re.search(r": (PASSED|INCONCLUSIVE), ", told)
     assert found, ran.stdout + ran.stderr
-    assert ran.returncode == {"PASSED": 0, "INCONCLUSIVE": 2}[found[1]]
+    assert ran.returncode == {"PASSED": 0, "INCONCLUSIVE": 3}[found[1]]
     return found[1]
 
 
@@ -308,7 +308,14 @@ class TestOnTheTestbed:
         assert "What did not run: 16 cases" in page
         judged = place.run(
             place.folder,
-            *("netproof", "verdict", sessions[-1].name, "--store", str(place.store), "--json"),
+            *(
+                "netproof",
+                "verdict",
+                sessions[-1].name,
+                "--store",
+                str(place.store),
+                "--format=json",
+            ),
             **place.settings,
         )
         document = json.loads(judged.stdout)
@@ -336,7 +343,7 @@ class TestOnTheTestbed:
         assert name in html.unescape((folder / "pages" / "latest" / "index.html").read_text())
         judged = run(
             folder,
-            *("netproof", "verdict", "newest", "--store", str(hostile.store), "--json"),
+            *("netproof", "verdict", "newest", "--store", str(hostile.store), "--format=json"),
             **hostile.settings,
         )
         assert json.loads(judged.stdout)["labels"] == {"kernel": name}
@@ -372,7 +379,7 @@ class TestOnTheTestbed:
             ran = place.night()
         finally:
             set_state("UP")
-        assert ran.returncode == 2, ran.stdout
+        assert ran.returncode == 3, ran.stdout
         # A case may have a warning, and be inconclusive on a machine that something else uses.
         passed = r"[78] of 8 cases passed(, 1 of them with a warning)?(, 1 inconclusive)?"
         assert re.search(f"NOT JUDGED, {passed}, 16 more could not be measured", place.told)

@@ -46,7 +46,7 @@ def judged(run, folder: Path, **environment: str) -> dict[str, Any]:
         *("-S", "launches=1", *SENDRECV, "-r"),
         **environment,
     )
-    verdict = ("netproof", "verdict", "run-0.json", "--system", "testbed:gige", "--json")
+    verdict = ("netproof", "verdict", "run-0.json", "testbed:gige", "--format=json")
     return json.loads(run(folder, *verdict).stdout)
 
 
@@ -104,11 +104,13 @@ def held(run, tmp_path: Path) -> Iterator[None]:
 def test_a_busy_node_is_deferred_and_named_and_the_others_are_measured(
     run, tmp_path, impatient, held
 ):
-    where = ("--system", "testbed:fast-ethernet")
+    switch = "testbed:fast-ethernet"
     selected = ("-p", "mpich", "-S", "launches=1", "-n", f"Pair|{SENDRECV[1]}", *SENDRECV[2:], "-r")
     checks = ("-c", str(ROOT / "checks"))
-    ran = run(tmp_path, "reframe", *where, *checks, *selected, RFM_CONFIG_PATH=impatient)
-    verdict = ("netproof", "verdict", "run-0.json", *where, "--json")
+    ran = run(
+        tmp_path, "reframe", "--system", switch, *checks, *selected, RFM_CONFIG_PATH=impatient
+    )
+    verdict = ("netproof", "verdict", "run-0.json", switch, "--format=json")
     said = json.loads(run(tmp_path, *verdict, RFM_CONFIG_PATH=impatient).stdout)
     (covered,) = said["coverage"]
     assert covered["waited_for"] == ["fast-ethernet-3"], ran.stdout
@@ -137,7 +139,7 @@ def test_a_firewall_on_a_node_is_named_and_what_waits_for_it_ends(
     assert said["verdict"] == "fail"
     (named,) = (one for one in said["faults"] if "TCP" in one)
     assert named.startswith("gige: gige-2: answers no TCP connection of gige-1 and gige-3")
-    diagnosed = run(tmp_path, "netproof", "diagnose", "--session", "run-0.json")
+    diagnosed = run(tmp_path, "netproof", "diagnose", "run-0.json")
     assert "gige-2 (eth1): does not answer TCP connections" in diagnosed.stdout, diagnosed.stdout
     (job,) = (path.parent for path in tmp_path.rglob("ImbJob_*/launches.tsv"))
     errors = [path.read_text() for path in job.glob("*.err")]

@@ -66,7 +66,7 @@ site_configuration = site.gather(Path(__file__).parent)
 
 
 def reframe(*options: str, checks: Path = ROOT / "checks") -> tuple[str, ...]:
-    gige = ("--system", "testbed:gige", "-S", "launches=1")
+    gige = ("testbed:gige", "-S", "launches=1")
     return ("reframe", *gige, "-c", str(checks), *options, "-r")
 
 
@@ -246,7 +246,7 @@ def test_a_job_is_believed_and_not_a_sacct_that_does_not_know_all_of_its_nodes(r
 
 
 def test_what_did_not_run_fails_the_verdict(run, small):
-    judged = run(small, "netproof", "verdict", "--all", "run-0.json", "--system", "testbed:gige")
+    judged = run(small, "netproof", "verdict", "--all", "run-0.json", "testbed:gige")
     assert judged.returncode == 1
     assert ": did not run: the session does not have it" in judged.stdout
     assert "no scores for 23 functions: the baseline gige mpich did not run them" in judged.stdout
@@ -295,9 +295,7 @@ def test_a_launch_that_crashes_once_is_launched_again_and_its_case_is_complete(
 
 
 def test_the_verdict_warns_of_a_crash_and_counts_them(run, crashing_once):
-    judged = run(
-        crashing_once, "netproof", "verdict", "--all", "run-0.json", "--system", "testbed:gige"
-    )
+    judged = run(crashing_once, "netproof", "verdict", "--all", "run-0.json", "testbed:gige")
     case = "testbed:gige intelmpi IMB PingPong 2 ranks"
     assert re.search(f"WARN {case}.*: launch 1 crashed on gige-2 before its first", judged.stdout)
     assert re.search(r"launches: \d+, crashed: 3\n", judged.stdout)
@@ -469,7 +467,7 @@ def test_a_class_without_references_fails(run, tmp_path):
         RFM_REFERENCE_PREFIX=str(tmp_path),
     )
     assert ran.returncode != 0
-    judged = run(tmp_path, "netproof", "verdict", "--all", "run-0.json", "--system", "testbed:gige")
+    judged = run(tmp_path, "netproof", "verdict", "--all", "run-0.json", "testbed:gige")
     assert judged.returncode == 1
     flat = " ".join(judged.stdout.split())
     assert "testbed.yaml has no ImbPingPong for testbed:gige, intelmpi" in flat
@@ -490,7 +488,7 @@ def test_a_value_that_raises_fails_its_check(run, tmp_path):
     (tmp_path / "checks" / "imb.py").write_text(hooks + text.replace(leaf, leaf + broken))
     ran = run(tmp_path, *reframe("-p", "intelmpi", *PINGPONG, checks=tmp_path / "checks"))
     assert ran.returncode != 0
-    judged = run(tmp_path, "netproof", "verdict", "--all", "run-0.json", "--system", "testbed:gige")
+    judged = run(tmp_path, "netproof", "verdict", "--all", "run-0.json", "testbed:gige")
     assert judged.returncode == 1
     assert "intelmpi IMB PingPong 2 ranks: fail in performance: attribute error" in judged.stdout
 
@@ -509,6 +507,6 @@ def test_a_partition_that_is_down_fails_the_verdict(run, tmp_path):
     finally:
         set_state("UP")
     assert ran.returncode != 0
-    judged = run(tmp_path, "netproof", "verdict", "--all", "run-0.json", "--system", "testbed:gige")
+    judged = run(tmp_path, "netproof", "verdict", "--all", "run-0.json", "testbed:gige")
     assert judged.returncode == 1
     assert re.search(r"the job left no \S+, and Slurm has it as CANCELLED", judged.stdout)

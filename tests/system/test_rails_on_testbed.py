@@ -21,8 +21,18 @@ def settings(other_testbed, tmp_path) -> dict[str, str]:
 
 
 def test_each_rail_alone_carries_half_of_what_both_do(run, tmp_path, settings):
-    where = ("--system", "testbed:rails", "--environment", "openmpi5")
-    asked = ("netproof", "tune", "rails", *where, "--protocol", "mpi", "--rounds", "3", "--json")
+    where = ("testbed:rails", "rails", "--environment", "openmpi5")
+    asked = (
+        "netproof",
+        "measure",
+        "tune",
+        *where,
+        "--protocol",
+        "mpi",
+        "--rounds",
+        "3",
+        "--format=json",
+    )
     ran = run(tmp_path, *asked, **settings)
     assert ran.returncode == 0, ran.stdout + ran.stderr
     (swept,) = json.loads(ran.stdout)["sweeps"]

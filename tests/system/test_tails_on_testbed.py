@@ -15,7 +15,7 @@ pytestmark = [pytest.mark.testbed]
 
 ROOT = Path(__file__).resolve().parents[2]
 TESTBED = ROOT / "ci" / "testbed" / "testbed"
-COMMAND = ("netproof", "tails", "--system", "testbed:gige", "--environment", "mpich")
+COMMAND = ("netproof", "measure", "tails", "testbed:gige", "--environment", "mpich")
 DOWN_S = 1.0
 
 
@@ -42,7 +42,7 @@ def test_a_link_that_went_down_is_a_pause_at_its_time(testbed, run, tmp_path):
     planting = threading.Thread(target=take_down_later, args=(tmp_path, moments, said))
     planting.start()
     try:
-        ran = run(tmp_path, *COMMAND, "--seconds", "12", "--json", **settings)
+        ran = run(tmp_path, *COMMAND, "--seconds", "12", "--format=json", **settings)
     finally:
         planting.join()
         subprocess.run([TESTBED, "lift"], capture_output=True, check=True)
@@ -60,5 +60,5 @@ def test_a_link_that_went_down_is_a_pause_at_its_time(testbed, run, tmp_path):
     changes = {(one["node"], one["interface"]) for one in told["carrier_changes"]}
     assert ("gige-2", "eth1") in changes
     (kept,) = (tmp_path / "tails").glob("run-gige-*.json")
-    again = run(tmp_path, "netproof", "tails", "--report", str(kept), "--json", **settings)
+    again = run(tmp_path, "netproof", "measure", "tails", str(kept), "--format=json", **settings)
     assert (again.returncode, again.stdout) == (0, ran.stdout)

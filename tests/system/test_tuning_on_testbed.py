@@ -17,7 +17,7 @@ import pytest
 from made_site import SMALL, settings_of
 
 ROOT = Path(__file__).resolve().parents[2]
-WHERE = ("--system", "testbed:gige", "--environment", "mpich")
+WHERE = ("testbed:gige", "--environment", "mpich")
 
 
 @contextlib.contextmanager
@@ -36,7 +36,17 @@ def test_a_socket_buffer_that_is_far_too_small_is_seen_to_cost_rate(testbed, run
     # So small a buffer waits for the peer's delayed acknowledgements, so its rate differs many
     # times between launches, and the interval may contain 1: the factor itself is tested.
     values = ("--values", "2048", "--rounds", "7")
-    ran = run(tmp_path, "netproof", "tune", "socket-buffer", *WHERE, *values, "--json", **report)
+    ran = run(
+        tmp_path,
+        "netproof",
+        "measure",
+        "tune",
+        *WHERE,
+        "socket-buffer",
+        *values,
+        "--format=json",
+        **report,
+    )
     assert ran.returncode == 0, ran.stdout + ran.stderr
     (swept,) = json.loads(ran.stdout)["sweeps"]
     assert swept["rounds"] == 7
@@ -46,19 +56,19 @@ def test_a_socket_buffer_that_is_far_too_small_is_seen_to_cost_rate(testbed, run
     (kept,) = (tmp_path / "tuning").glob("run-socket-buffer-*.json")
     # No verdict takes it for an acceptance run.
     assert not list(tmp_path.glob("run-*.json"))
-    again = run(tmp_path, "netproof", "tune", "--report", str(kept), "--json", **report)
+    again = run(tmp_path, "netproof", "measure", "tune", str(kept), "--format=json", **report)
     assert again.stdout == ran.stdout
-    read = run(tmp_path, "netproof", "tune", "--report", str(kept), **report)
+    read = run(tmp_path, "netproof", "measure", "tune", str(kept), **report)
     assert "socket buffer" in read.stdout
     assert "7 rounds of 1 value, each alongside the default" in read.stdout
 
 
 @pytest.mark.testbed
 def test_what_a_library_cannot_be_told_measures_nothing(testbed, run, tmp_path):
-    ran = run(tmp_path, "netproof", "tune", "eager-limit", *WHERE)
+    ran = run(tmp_path, "netproof", "measure", "tune", *WHERE, "eager-limit")
     assert ran.returncode == 2
     assert "TCP has no eager limit: sweep it over MPI" in ran.stdout + ran.stderr
-    ran = run(tmp_path, "netproof", "tune", "socket-buffer", *WHERE, "--protocol", "mpi")
+    ran = run(tmp_path, "netproof", "measure", "tune", *WHERE, "socket-buffer", "--protocol", "mpi")
     assert ran.returncode == 2
     assert "not known for MPICH" in ran.stdout + ran.stderr
 
@@ -67,7 +77,7 @@ def test_what_a_library_cannot_be_told_measures_nothing(testbed, run, tmp_path):
 def test_a_variable_reaches_the_ranks_and_what_fails_by_it_is_named(testbed, run, tmp_path):
     values = ("--values", "nonsense", "--protocol", "mpi", "--rounds", "3")
     settings = settings_of(tmp_path, others=1, **SMALL)
-    ran = run(tmp_path, "netproof", "tune", "FI_PROVIDER", *WHERE, *values, **settings)
+    ran = run(tmp_path, "netproof", "measure", "tune", *WHERE, "FI_PROVIDER", *values, **settings)
     assert ran.returncode == 2
     last = ran.stderr.splitlines()[-1]
     assert "nonsense: 3 of 3 launches failed, the first so: " in last
@@ -80,7 +90,9 @@ def test_what_disturbed_every_launch_is_said_and_nothing_is_recommended(testbed,
     settings = settings_of(tmp_path, others=0, **SMALL)
     # On a quiet machine nothing else runs alongside a launch.
     with other_program():
-        ran = run(tmp_path, "netproof", "tune", "socket-buffer", *WHERE, *values, **settings)
+        ran = run(
+            tmp_path, "netproof", "measure", "tune", *WHERE, "socket-buffer", *values, **settings
+        )
     assert ran.returncode == 2, ran.stdout + ran.stderr
     last = ran.stderr.splitlines()[-1]
     assert "launches were disturbed, the first so: gige-1, gige-2: others used" in last
@@ -124,7 +136,7 @@ class Killed:
         """Start it in the background, its processes in a session of their own."""
         values = ("--values", self.values, "--rounds", "3")
         own = ("setsid", "--wait", "bash", "-c", 'echo $$ >pid; exec "$@"', "-")
-        command = (*own, "netproof", "tune", self.name, *WHERE, *values)
+        command = (*own, "netproof", "measure", "tune", *WHERE, self.name, *values)
 
         def sweep() -> None:
             self.ended = self.run(self.folder, *command, **self.settings)
@@ -162,7 +174,9 @@ def test_a_sweep_that_is_killed_is_restored_by_whoever_comes_next(testbed, run, 
     killed.kill_job()
     began.join(60)
     assert killed.record.exists()
-    restored = run(tmp_path, "netproof", "tune", "--restore", *WHERE[:2], **killed.settings)
+    restored = run(
+        tmp_path, "netproof", "measure", "tune", "--restore", WHERE[0], **killed.settings
+    )
     assert restored.returncode == 0, restored.stdout + restored.stderr
     assert killed.mtus() == {"1500"}
     assert not killed.record.exists()
@@ -185,8 +199,8 @@ def test_of_a_job_that_is_killed_the_command_restores_the_nodes(testbed, run, tm
 @pytest.mark.testbed
 def test_a_sweep_by_the_hook_that_ends_leaves_the_nodes_as_they_were(testbed, run, tmp_path):
     killed = Killed(tmp_path, run)
-    values = ("--values", "576", "--rounds", "3", "--json")
-    ran = run(tmp_path, "netproof", "tune", "mtu", *WHERE, *values, **killed.settings)
+    values = ("--values", "576", "--rounds", "3", "--format=json")
+    ran = run(tmp_path, "netproof", "measure", "tune", *WHERE, "mtu", *values, **killed.settings)
     assert ran.returncode == 0, ran.stdout + ran.stderr
     (swept,) = json.loads(ran.stdout)["sweeps"]
     (value,) = swept["values"]
@@ -199,8 +213,8 @@ def test_a_sweep_by_the_hook_that_ends_leaves_the_nodes_as_they_were(testbed, ru
 @pytest.mark.testbed
 def test_packets_that_are_gathered_cost_latency_and_are_so_no_more_afterwards(lines, run, tmp_path):
     settings = settings_of(tmp_path, others=1, **SMALL)
-    values = ("--values", "0,400", "--rounds", "3", "--json")
-    ran = run(tmp_path, "netproof", "tune", "coalescing", *WHERE, *values, **settings)
+    values = ("--values", "0,400", "--rounds", "3", "--format=json")
+    ran = run(tmp_path, "netproof", "measure", "tune", *WHERE, "coalescing", *values, **settings)
     assert ran.returncode == 0, ran.stdout + ran.stderr
     (swept,) = json.loads(ran.stdout)["sweeps"]
     # A sweep in 20 errs by design; but 0 is what the nodes have already.
@@ -222,7 +236,9 @@ def test_gathering_that_is_killed_is_restored_too(lines, run, tmp_path, after_s)
     killed.kill_programs()
     killed.kill_job()
     began.join(60)
-    restored = run(tmp_path, "netproof", "tune", "--restore", *WHERE[:2], **killed.settings)
+    restored = run(
+        tmp_path, "netproof", "measure", "tune", "--restore", WHERE[0], **killed.settings
+    )
     assert restored.returncode == 0, restored.stdout + restored.stderr
     assert planted() == ["FAULT gige delay=0"]
     assert not killed.record.exists()
@@ -233,10 +249,10 @@ def test_algorithms_have_a_table_and_what_the_library_refuses_spoils_no_other(
     testbed, run, tmp_path
 ):
     settings = settings_of(tmp_path, others=1)
-    function = ("--function", "Allreduce", "--ranks", "4")
+    function = ("Allreduce", "--ranks", "4")
     values = ("--values", "ring,reduce_scatter_allgather,nonsense", "--rounds", "3")
-    asked = ("netproof", "tune", "algorithm", *function, *WHERE, *values)
-    ran = run(tmp_path, *asked, "--json", **settings)
+    asked = ("netproof", "measure", "algorithms", *WHERE, *function, *values)
+    ran = run(tmp_path, *asked, "--format=json", **settings)
     assert ran.returncode == 0, ran.stdout + ran.stderr
     (swept,) = json.loads(ran.stdout)["sweeps"]
     assert (swept["ranks"], swept["rounds"]) == (4, 3)
@@ -250,14 +266,14 @@ def test_algorithms_have_a_table_and_what_the_library_refuses_spoils_no_other(
     assert "not usable for the provided arguments" in fell_back["said"]
     assert len(swept["sizes"]) > 10
     (kept,) = (tmp_path / "tuning").glob("run-algorithm-Allreduce-*.json")
-    again = run(tmp_path, "netproof", "tune", "--report", str(kept), "--json", **settings)
+    again = run(tmp_path, "netproof", "measure", "tune", str(kept), "--format=json", **settings)
     assert again.stdout == ran.stdout
 
 
 @pytest.mark.testbed
 def test_without_imb_algorithms_are_refused_before_anything_is_measured(testbed, run, tmp_path):
-    where = ("--system", "testbed:gige", "--environment", "openmpi4")
-    ran = run(tmp_path, "netproof", "tune", "algorithm", "--function", "Bcast", *where)
+    where = ("testbed:gige", "Bcast", "--environment", "openmpi4")
+    ran = run(tmp_path, "netproof", "measure", "algorithms", *where)
     assert ran.returncode == 2
     said = " ".join((ran.stdout + ran.stderr).split())
     assert "no environment 'openmpi4' with IMB, whose site says: Open MPI has no IMB here" in said

@@ -84,7 +84,7 @@ def test_a_run_from_within_a_step_survives_all_of_it_and_names_the_dead_node(
         ran = beside.submit(run, tmp_path, *within, dirty + shlex.join(reframe), **settings)
         dead = lose_a_node(run, tmp_path)
         ran.result()
-    said = run(tmp_path, "netproof", "verdict", "--system", "testbed:gige", "--json", **settings)
+    said = run(tmp_path, "netproof", "verdict", "testbed:gige", "--format=json", **settings)
     verdict = json.loads(said.stdout)
     assert not [one for one in verdict["faults"] if "header" in one or "was to run on" in one]
     (covered,) = verdict["coverage"]
@@ -92,18 +92,19 @@ def test_a_run_from_within_a_step_survives_all_of_it_and_names_the_dead_node(
     assert not covered["failed"]
     measured = [one for one in verdict["cases"] if one["benchmark"] == "netpipe"]
     assert len([one for one in measured if one["measured"]]) == 4
-    found = run(tmp_path, "netproof", "diagnose", "--system", "testbed:gige", "--json", **settings)
+    found = run(tmp_path, "netproof", "diagnose", "testbed:gige", "--format=json", **settings)
     (gige,) = json.loads(found.stdout)["partitions"]
     assert gige["culprits"][0]["cause"] == "node died"
     assert gige["culprits"][0]["place"]["nodes"] == [dead]
 
 
 def test_two_nodes_are_not_compared_and_make_no_run_inconclusive(run, tmp_path, settings):
-    where = ("--system", "testbed:pair")
     checks = ("-c", str(ROOT / "checks"), "-n", "Pair.*", "-p", "mpich", "-r")
-    ran = run(tmp_path, "reframe", *where, *checks, **settings)
+    ran = run(tmp_path, "reframe", "--system", "testbed:pair", *checks, **settings)
     assert ran.returncode == 0, ran.stdout
-    verdict = json.loads(run(tmp_path, "netproof", "verdict", *where, "--json", **settings).stdout)
+    verdict = json.loads(
+        run(tmp_path, "netproof", "verdict", "testbed:pair", "--format=json", **settings).stdout
+    )
     (pairs,) = verdict["pairs"]
     assert {one["state"] for one in pairs["nodes"].values()} == {"not compared"}
     assert pairs["faults"] == []

@@ -13,13 +13,13 @@ from netproof.present.html.curves import LOOKS
 from netproof.present.html.html import file_name, render
 from netproof.present.judged_files import columns, summary
 from netproof.present.tables import DataTable
-from netproof.verdict.exit_status import CANNOT_JUDGE, FAILED, PASSED
+from netproof.verdict.exit_status import FAILED, INCONCLUSIVE, PASSED
 from netproof.verdict.files import CurveKind, CurveVerdict, FilesVerdict
 
 _WORDS = {
     PASSED: ("passed", "✓", "passed"),
     FAILED: ("failed", "✗", "failed"),
-    CANNOT_JUDGE: ("inconclusive", "?", "not judged whole"),
+    INCONCLUSIVE: ("inconclusive", "?", "not judged whole"),
 }
 _ORDER = (*LOOKS, Level.PASS)
 

@@ -16,7 +16,7 @@ from netproof.present.html.material import Report
 from netproof.present.power import said
 from netproof.present.verdict import MOST_DIFFERENCES
 from netproof.present.wording import not_available, outcome
-from netproof.verdict.exit_status import CANNOT_JUDGE, FAILED, PASSED
+from netproof.verdict.exit_status import FAILED, INCONCLUSIVE, PASSED
 from netproof.verdict.explain import counts
 from netproof.verdict.power import Degradation
 from netproof.verdict.verdict import CaseVerdict, SkippedCase, Verdict
@@ -93,7 +93,7 @@ def state_of(verdict: Verdict) -> tuple[CaseState, str]:
     return {
         PASSED: (CaseState.PASSED, "Passed"),
         FAILED: (CaseState.FAILED, "Failed"),
-        CANNOT_JUDGE: (CaseState.ABSENT, "Not judged whole"),
+        INCONCLUSIVE: (CaseState.ABSENT, "Not judged whole"),
     }[verdict.status]
 
 

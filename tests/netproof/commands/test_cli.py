@@ -7,9 +7,6 @@ import sys
 from pathlib import Path
 
 import pytest
-import typer
-
-from netproof.commands.cli import app
 
 ROOT = Path(__file__).resolve().parents[3]
 HEAVY = {
@@ -51,7 +48,7 @@ def called(*arguments: str) -> tuple[int, set[str]]:
         (["history", "show", "--help"], 0),
         (["nonsense"], 2),
         (["verdict", "--nonsense"], 2),
-        (["export", "--store", ".", "--format", "nonsense", "--to", "."], 2),
+        (["store", "export", "--store", ".", "--format", "nonsense", "--to", "."], 2),
         (["verdict", "--leave-out-marked"], 2),
         (["compare", "--by", "partition", "one", "another"], 2),
     ],
@@ -67,12 +64,12 @@ def test_help_and_wrong_arguments_import_nothing_heavy(arguments, status):
 @pytest.mark.parametrize(
     "arguments",
     [
-        ["verdict", "nosuch"],
-        ["show", "nosuch"],
-        ["diagnose", "nosuch"],
+        ["verdict", "nosuch.json"],
+        ["verdict", "--all", "nosuch.json"],
+        ["diagnose", "nosuch.json"],
         ["judge", "nosuch"],
         ["compare", "nosuch", "another"],
-        ["references", "derive", "nosuch"],
+        ["references", "derive", "nosuch.json"],
         ["site", "check", "nosuch"],
     ],
 )
@@ -83,9 +80,3 @@ def test_what_only_some_sessions_need_is_not_imported_before(arguments, monkeypa
     ended, imported = called(*arguments)
     assert ended == 2
     assert imported & OF_STORES_AND_PAGES == set()
-
-
-def test_the_verbs_of_a_group_are_in_one_file():
-    for name, verb in typer.main.get_command(app).commands.items():
-        places = {one.callback.__module__ for one in getattr(verb, "commands", {}).values()}
-        assert len(places) <= 1, name

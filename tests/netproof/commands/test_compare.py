@@ -51,7 +51,7 @@ def test_two_environments_of_one_partition_can_be_chosen():
 
 @pytest.mark.slow
 def test_json_has_the_figures_that_are_shown():
-    status, text, _ = compared(HEALTHY, SICK, "--json")
+    status, text, _ = compared(HEALTHY, SICK, "--format=json")
     assert status == 0
     document = json.loads(text)
     _, said, _ = compared(HEALTHY, SICK)
@@ -68,7 +68,7 @@ def test_json_has_the_figures_that_are_shown():
 def test_a_stored_session_is_compared_by_its_name(tmp_path):
     # The cut report has not all that a store wants; sick.json is whole.
     store = str(tmp_path / "store")
-    assert CliRunner().invoke(app, ["ingest", SICK, "--store", store]).exit_code == 0
+    assert CliRunner().invoke(app, ["store", "add", SICK, "--store", store]).exit_code == 0
     status, said, _ = compared(HEALTHY, "newest", "--store", store)
     assert status == 0
     assert "20261121T012240-34933804 against healthy, 4 cases" in said
@@ -89,7 +89,7 @@ def labelled(tmp_path_factory):
         report = folder / f"run-{number}.json"
         report.write_text(json.dumps(document))
         ingested = CliRunner().invoke(
-            app, ["ingest", str(report), "--store", str(folder / "store")]
+            app, ["store", "add", str(report), "--store", str(folder / "store")]
         )
         assert ingested.exit_code == 0
     return str(folder / "store")
@@ -102,13 +102,13 @@ def test_the_newest_sessions_of_two_labels_are_compared_by_their_labels(labelled
     assert status == 0
     assert "kernel=6.6 against kernel=6.1, 4 cases: no difference overall in 4" in said
     assert "session=20261121T042240-00000001, 20261121T012240+0000, kernel=6.1" in said
-    first = json.loads(compared(*arguments, "--json")[1])["first"]
+    first = json.loads(compared(*arguments, "--format=json")[1])["first"]
     assert (first["name"], first["labels"]) == ("kernel=6.1", {"kernel": "6.1"})
 
 
 @pytest.mark.slow
 def test_all_values_of_a_label_are_compared_with_the_oldest(labelled):
-    status, text, _ = compared("--store", labelled, "--by", "label=kernel", "--json")
+    status, text, _ = compared("--store", labelled, "--by", "label=kernel", "--format=json")
     assert status == 0
     document = json.loads(text)
     assert document["values"] == ["kernel=6.6", "kernel=6.1"]
@@ -155,20 +155,20 @@ def test_in_what_nodes_differ_is_told_and_that_it_is_not_known(tmp_path):
     _, said, _ = compared(*arguments)
     assert "\nnodes: kernel 6.1 and 6.6\n" in said
     assert said.count("\nnodes: ") == 1
-    document = json.loads(compared(*arguments, "--json")[1])
+    document = json.loads(compared(*arguments, "--format=json")[1])
     assert document["nodes"] == [{"what": "kernel", "first": ["6.1"], "second": ["6.6"]}]
     _, said, _ = compared(arguments[0], HEALTHY)
     assert "\nnodes: what the nodes of healthy were is not known: no job of the report " in said
-    assert json.loads(compared(arguments[0], HEALTHY, "--json")[1])["nodes"] is None
+    assert json.loads(compared(arguments[0], HEALTHY, "--format=json")[1])["nodes"] is None
 
 
 @pytest.mark.slow
 def test_a_page_has_what_the_terminal_says_and_where_it_comes_from(tmp_path):
     folder = tmp_path / "page"
-    status, said, _ = compared(HEALTHY, SICK, "--out", str(folder))
+    status, said, _ = compared(HEALTHY, SICK, "--to", str(folder))
     assert (status, said.splitlines()[-1]) == (0, f"page {folder}/index.html")
     page = (folder / "index.html").read_text()
-    document = json.loads(compared(HEALTHY, SICK, "--json")[1])
+    document = json.loads(compared(HEALTHY, SICK, "--format=json")[1])
     assert f"{document['summary']}." in page
     assert f"sick: testbed of {SICK}, 20261121T012240+0000" in page
     for case in document["cases"]:
@@ -188,7 +188,7 @@ def test_a_page_has_what_the_terminal_says_and_where_it_comes_from(tmp_path):
 def test_a_page_along_a_dimension_draws_every_value_and_what_is_held_fixed_apart(
     tmp_path, by, held, drawn
 ):
-    status, _, _ = compared(HEALTHY, "--by", by, *held, "--out", str(tmp_path))
+    status, _, _ = compared(HEALTHY, "--by", by, *held, "--to", str(tmp_path))
     assert status == 0
     page = (tmp_path / "index.html").read_text()
     assert f"By {by}: " in page
@@ -202,7 +202,7 @@ def test_a_page_along_a_dimension_draws_every_value_and_what_is_held_fixed_apart
 @pytest.mark.slow
 def test_a_page_goes_into_no_folder_of_other_things(tmp_path):
     (tmp_path / "thesis.tex").write_text("")
-    status, said, why = compared(HEALTHY, SICK, "--out", str(tmp_path))
+    status, said, why = compared(HEALTHY, SICK, "--to", str(tmp_path))
     assert (status, said) == (2, "")
     assert "is not empty and no report" in why
 
@@ -215,10 +215,12 @@ def test_along_a_dimension_every_value_has_a_column_and_everything_else_is_fixed
     heading = next(number for number, line in enumerate(lines) if line.split() == ["intelmpi"])
     assert lines[heading + 1].startswith("gige IMB PingPong 2 ranks ")
     assert "intelmpi against mpich, 8 cases" in said
-    document = json.loads(compared(HEALTHY, "--by", "environment", "--json")[1])
+    document = json.loads(compared(HEALTHY, "--by", "environment", "--format=json")[1])
     assert (document["by"], document["values"]) == ("environment", ["mpich", "intelmpi"])
     (one,) = document["comparisons"]
-    assert one == json.loads(compared(HEALTHY, "--environment", "mpich", "intelmpi", "--json")[1])
+    assert one == json.loads(
+        compared(HEALTHY, "--environment", "mpich", "intelmpi", "--format=json")[1]
+    )
 
 
 @pytest.mark.parametrize(
@@ -239,15 +241,15 @@ def test_a_dimension_that_there_is_not_is_told(arguments, reason):
 
 @pytest.mark.slow
 def test_between_partitions_the_summary_says_what_the_second_adds_to_the_latency():
-    summary = json.loads(compared(HEALTHY, "--partition", "gige", "fast-ethernet", "--json")[1])[
-        "summary"
-    ]
+    summary = json.loads(
+        compared(HEALTHY, "--partition", "gige", "fast-ethernet", "--format=json")[1]
+    )["summary"]
     assert re.search(
         r"Latency of NetPIPE MPI between oneway: mpich: fast-ethernet adds 1.49 µs \([\d.]+ to"
         r" [\d.]+\) to the 5.9 µs of gige; intelmpi: fast-ethernet is no different from the 5.64",
         summary,
     )
-    assert "Latency" not in json.loads(compared(HEALTHY, SICK, "--json")[1])["summary"]
+    assert "Latency" not in json.loads(compared(HEALTHY, SICK, "--format=json")[1])["summary"]
 
 
 @pytest.mark.slow
@@ -260,7 +262,7 @@ def test_between_partitions_the_summary_says_what_the_second_adds_to_the_latency
     ],
 )
 def test_what_cannot_be_compared_exits_2_with_the_reason_and_no_json(arguments, reason):
-    for more in ((), ("--json",)):
+    for more in ((), ("--format=json",)):
         status, said, why = compared(*arguments, *more)
         assert (status, said) == (2, "")
         assert "netproof: cannot compare: " in why

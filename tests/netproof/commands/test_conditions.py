@@ -143,7 +143,7 @@ def test_of_folders_on_one_file_system_the_first_is_named_though_others_write_to
 
 
 def new_site(folder: Path) -> None:
-    ran = CliRunner().invoke(app, ["init", "--system", "mycluster", str(folder)])
+    ran = CliRunner().invoke(app, ["site", "init", "mycluster", str(folder)])
     assert ran.exit_code == 0
 
 
@@ -160,7 +160,7 @@ class TestTheShell:
         monkeypatch.setenv("RFM_REPORT_FILE", str(tmp_path / "reports" / "run-0.json"))
 
         def run(system: str) -> tuple[int, str]:
-            arguments = ["nightly", "--system", system, "--store", str(tmp_path / "store")]
+            arguments = ["nightly", system, "--store", str(tmp_path / "store")]
             ended = CliRunner().invoke(app, arguments)
             return ended.exit_code, ended.output
 
@@ -196,6 +196,6 @@ class TestTheShell:
 
 def test_a_site_s_own_checks_run_and_else_those_of_netproof(tmp_path, monkeypatch):
     monkeypatch.setenv("RFM_CONFIG_PATH", str(tmp_path / "site-config"))
-    assert night._checks() == ROOT / "checks"
+    assert night.checks_folder() == ROOT / "checks"
     new_site(tmp_path)
-    assert night._checks() == tmp_path / "checks"
+    assert night.checks_folder() == tmp_path / "checks"

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from netproof.commands import experiments
+from netproof.commands import measure
 from netproof.commands.cli import app
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -34,7 +34,7 @@ def call(tmp_path, monkeypatch):
 
 @pytest.mark.slow
 def test_what_is_wrong_is_1_and_fits_on_a_screen(call):
-    status, out, _ = call("--session", str(SESSIONS / "sick.json"))
+    status, out, _ = call(str(SESSIONS / "sick.json"))
     assert status == 1
     lines = out.splitlines()
     assert lines[0] == "gige: something is wrong at 1 place; 0 of 4 cases passed, 4 failed"
@@ -45,7 +45,7 @@ def test_what_is_wrong_is_1_and_fits_on_a_screen(call):
 
 @pytest.mark.slow
 def test_what_cannot_be_told_is_2_with_what_is_missing(call):
-    status, out, _ = call("gige", "--session", str(SESSIONS / "healthy.json"))
+    status, out, _ = call("testbed:gige", str(SESSIONS / "healthy.json"))
     assert status == 2
     assert "gige: inconclusive" in out
     assert "no rounds of pairs were measured" in out
@@ -54,7 +54,7 @@ def test_what_cannot_be_told_is_2_with_what_is_missing(call):
 
 @pytest.mark.slow
 def test_the_same_as_json(call):
-    status, out, _ = call("--session", str(SESSIONS / "sick.json"), "--json")
+    status, out, _ = call(str(SESSIONS / "sick.json"), "--format=json")
     assert status == 1
     (partition,) = json.loads(out)["partitions"]
     assert partition["outcome"] == "something found"
@@ -71,19 +71,19 @@ def test_the_sessions_alongside_it_tell_since_when(call, tmp_path):
     folder.mkdir()
     for name in ("run-1.json", "run-2.json", "run-3.json"):
         (folder / name).write_bytes((SESSIONS / "sick.json").read_bytes())
-    status, out, _ = call("--json")
+    status, out, _ = call("--format=json")
     (culprit,) = json.loads(out)["partitions"][0]["culprits"]
     assert status == 1
     assert (culprit["since"]["began"], culprit["since"]["sessions"]) == ("at least", 3)
-    _, out, _ = call("--json", "--back", "1")
+    _, out, _ = call("--format=json", "--back", "1")
     (culprit,) = json.loads(out)["partitions"][0]["culprits"]
     assert culprit["since"]["sessions"] == 2
 
 
 @pytest.mark.slow
 def test_a_store_that_is_not_there_leaves_since_when_unknown(call, tmp_path):
-    arguments = ("--session", str(SESSIONS / "sick.json"), "--store", str(tmp_path / "none"))
-    status, out, _ = call(*arguments, "--json")
+    arguments = (str(SESSIONS / "sick.json"), "--store", str(tmp_path / "none"))
+    status, out, _ = call(*arguments, "--format=json")
     (culprit,) = json.loads(out)["partitions"][0]["culprits"]
     assert status == 1
     assert "is no store" in culprit["since"]["why"]
@@ -93,12 +93,12 @@ def test_a_store_that_is_not_there_leaves_since_when_unknown(call, tmp_path):
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (["other", "--session", str(SESSIONS / "sick.json")], "there is no partition 'other'"),
+        (["testbed:other", str(SESSIONS / "sick.json")], "there is no partition 'other'"),
         ([], "there is no report of a session"),
-        (["gige", "--measure"], "name it with --system or in RFM_SYSTEM"),
-        (["other", "--measure", "--system", "testbed"], "has no partition 'other'"),
-        (["--measure"], "takes a PARTITION"),
-        (["gige", "--measure", "--session", "x"], "leave --session out"),
+        (["testbed", "--measure"], "takes SYSTEM:PARTITION"),
+        (["testbed:other", "--measure"], "has no partition 'other'"),
+        (["--measure"], "takes SYSTEM:PARTITION"),
+        (["testbed:gige", "--measure", str(SESSIONS / "sick.json")], "leave SESSION out"),
     ],
 )
 def test_what_cannot_be_done_is_2_with_the_remedy(call, arguments, said):
@@ -117,7 +117,7 @@ def reframe(tmp_path, monkeypatch):
         if script is not None:
             program.write_text(f"#!/bin/sh\n{script}\n")
             program.chmod(program.stat().st_mode | stat.S_IXUSR)
-        monkeypatch.setattr(experiments.sys, "executable", str(program.parent / "python"))
+        monkeypatch.setattr(measure.sys, "executable", str(program.parent / "python"))
 
     return made
 
@@ -126,7 +126,7 @@ def reframe(tmp_path, monkeypatch):
 def test_measure_runs_the_rounds_of_pairs_and_diagnoses_their_report(call, tmp_path, reframe):
     report = tmp_path / "reports" / "run-7.json"
     reframe(f'echo "$@" >{tmp_path}/asked; cp {SESSIONS / "sick.json"} {report}; exit 1')
-    status, out, _ = call("gige", "--measure", "--system", "testbed", "--json")
+    status, out, _ = call("testbed:gige", "--measure", "--format=json")
     assert status == 1
     assert json.loads(out)["session"] == str(report)
     asked = (tmp_path / "asked").read_text().split()
@@ -137,14 +137,14 @@ def test_measure_runs_the_rounds_of_pairs_and_diagnoses_their_report(call, tmp_p
 @pytest.mark.slow
 def test_measure_without_reframe_or_its_report_says_so(call, tmp_path, reframe):
     reframe(None)
-    status, _, error = call("gige", "--measure", "--system", "testbed")
+    status, _, error = call("testbed:gige", "--measure")
     assert (status, "reframe: is not there" in error) == (2, True)
 
 
 @pytest.mark.slow
 def test_measure_that_leaves_no_report_says_so(call, reframe):
     reframe("exit 3")
-    status, _, error = call("gige", "--measure", "--system", "testbed")
+    status, _, error = call("testbed:gige", "--measure")
     assert (status, "left no new report" in error) == (2, True)
 
 
@@ -155,6 +155,6 @@ def test_where_nothing_was_stored_yet_the_sessions_alongside_it_tell(call, tmp_p
     folder.mkdir()
     for name in ("run-1.json", "run-2.json"):
         (folder / name).write_bytes((SESSIONS / "sick.json").read_bytes())
-    _, out, _ = call("--json")
+    _, out, _ = call("--format=json")
     (culprit,) = json.loads(out)["partitions"][0]["culprits"]
     assert (culprit["since"]["began"], culprit["since"]["sessions"]) == ("at least", 2)

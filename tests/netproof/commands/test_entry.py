@@ -11,8 +11,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+import typer
 
-from netproof.commands.cli import main
+from netproof.commands.cli import app, main
 from netproof.present import documents
 from netproof.verdict import judging
 
@@ -78,7 +79,10 @@ def called(capsys, monkeypatch):
         ("raise GeneratorExit", "GeneratorExit; this is"),
         ("raise ValueError('a\\n\\x1b[1mb' + 'c' * 10**8)", "characters more)"),
         ("open('/nonexistent/x')", "/nonexistent/x: No such file or directory"),
-        ("from netproof.errors import NetproofError; raise NetproofError('no')", "cannot show: no"),
+        (
+            "from netproof.errors import NetproofError; raise NetproofError('no')",
+            "cannot judge: no",
+        ),
     ],
 )
 def test_whatever_nobody_foresaw_is_2_and_one_sentence(called, monkeypatch, raised, said):
@@ -86,7 +90,7 @@ def test_whatever_nobody_foresaw_is_2_and_one_sentence(called, monkeypatch, rais
     # Python 3.13 before 3.13.8 counts no call by default or * arguments against its limit of depth.
     exec(f"def deeper(): deeper()\ndef stop(*arguments, **named): {raised}", made)
     monkeypatch.setattr(judging, "find", made["stop"])
-    ran = called("show", PASSED)
+    ran = called("verdict", "--all", PASSED)
     assert (ran.returncode, ran.stdout) == (2, "")
     assert ran.stderr.startswith("netproof: ")
     assert ran.stderr.count("\n") == 1
@@ -94,30 +98,31 @@ def test_whatever_nobody_foresaw_is_2_and_one_sentence(called, monkeypatch, rais
     assert len(ran.stderr) < 600
     assert "Traceback" not in ran.stderr
     assert "\x1b" not in ran.stderr
-    shown = called("show", PASSED, "--debug")
+    shown = called("verdict", "--all", PASSED, "--debug")
     assert shown.returncode == 2
     assert "Traceback" in shown.stderr
 
 
 @pytest.mark.slow
 def test_an_interrupt_is_130():
-    ran = netproof("show", PASSED, program=INTERRUPTED)
+    ran = netproof("verdict", "--all", PASSED, program=INTERRUPTED)
     assert ran.returncode == 128 + signal.SIGINT
     assert ran.stdout == ""
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("arguments", [["verdict"], ["verdict", "--json"], ["show"]])
-def test_where_nobody_reads_any_more_there_is_no_verdict(arguments):
+@pytest.mark.parametrize(
+    "arguments", [["verdict"], ["verdict", "--format=json"], ["verdict", "--all"]]
+)
+def test_where_nobody_reads_any_more_it_ends_silently(arguments):
     reading, writing = os.pipe()
     os.close(reading)
     with open(writing, "w") as broken:
         ran = netproof(*arguments, PASSED, stdout=broken)
-    assert ran.returncode == 2
-    assert ran.stderr == "netproof: the output cannot be written: Broken pipe\n"
+    assert (ran.returncode, ran.stderr) == (128 + signal.SIGPIPE, "")
 
 
-@pytest.mark.parametrize("arguments", ["verdict", "verdict --json", "parse", "nope"])
+@pytest.mark.parametrize("arguments", ["verdict", "verdict --format=json", "judge --parse", "nope"])
 def test_with_closed_standard_output_there_is_no_verdict(arguments):
     ran = subprocess.run(
         ["/bin/sh", "-c", f'exec "$0" -c "$1" {arguments} "$2" >&-', sys.executable, MAIN, PASSED],
@@ -133,10 +138,10 @@ def test_with_closed_standard_output_there_is_no_verdict(arguments):
 @pytest.mark.parametrize("encoding", ["latin-1", "ascii", "cp437"])
 def test_a_terminal_without_a_character_shows_what_it_is(called, encoding):
     environment = {**os.environ, "PYTHONIOENCODING": encoding}
-    ran = netproof("show", PASSED, env=environment, text=False)
-    assert ran.returncode == 0, ran.stderr
-    document = called("show", PASSED, "--json")
-    ran = netproof("show", PASSED, "--json", env=environment, text=False)
+    ran = netproof("verdict", "--all", PASSED, env=environment, text=False)
+    assert ran.returncode == 1, ran.stderr
+    document = called("verdict", "--all", PASSED, "--format=json")
+    ran = netproof("verdict", "--all", PASSED, "--format=json", env=environment, text=False)
     assert json.loads(ran.stdout.decode(encoding)) == json.loads(document.stdout)
 
 
@@ -145,7 +150,7 @@ def test_json_is_printed_whole_or_not_at_all(called, monkeypatch):
     of_judged = documents.of_judged
     endless = {"z": float("nan")}
     monkeypatch.setattr(documents, "of_judged", lambda judged: of_judged(judged) | endless)
-    ran = called("show", PASSED, "--json")
+    ran = called("verdict", "--all", PASSED, "--format=json")
     assert (ran.returncode, ran.stdout) == (2, "")
     assert "not JSON compliant" in ran.stderr
 
@@ -186,8 +191,8 @@ def test_a_value_of_the_wrong_kind_in_a_report_is_named_with_its_place(
     place[where[-1]] = value
     path = tmp_path / "run-1.json"
     path.write_text(json.dumps(document))
-    for command in ("verdict", "show"):
-        ran = called(command, str(path))
+    for arguments in ((), ("--all",)):
+        ran = called("verdict", *arguments, str(path))
         assert (ran.returncode, ran.stdout) == (2, ""), ran.stderr
         assert "found" in ran.stderr
         assert "expected" in ran.stderr
@@ -202,7 +207,29 @@ def test_the_nightly_ends_alike():
         "def stop(plan): raise RuntimeError('odd')\n"
         "night.run = stop\n" + MAIN
     )
-    where = ("--store", "/nonexistent", "--report", "/nonexistent")
-    ran = netproof("nightly", "--system", "testbed", *where, program=program)
+    where = ("--store", "/nonexistent", "--to", "/nonexistent")
+    ran = netproof("nightly", "testbed", *where, program=program)
     assert ran.returncode == 2
     assert ran.stderr.startswith("netproof: RuntimeError: odd; this is a defect in netproof")
+
+
+@pytest.mark.slow
+def test_version_and_completion_are_there():
+    ran = netproof("--version")
+    assert (ran.returncode, ran.stdout) == (0, "netproof 0.1.0\n")
+    asked = {"_NETPROOF_COMPLETE": "complete_bash", "COMP_WORDS": "netproof ver", "COMP_CWORD": "1"}
+    ran = netproof(env={**os.environ, **asked})
+    assert (ran.returncode, ran.stdout.split()) == (0, ["verdict"])
+
+
+def test_every_help_has_examples_and_exit_statuses(called):
+    def helps(command, *before):
+        for name, below in getattr(command, "commands", {}).items():
+            yield from helps(below, *before, name)
+        if before and not hasattr(command, "commands"):
+            yield before
+
+    for words in helps(typer.main.get_command(app)):
+        said = called(*words, "--help").stdout
+        assert f"Examples:\n    netproof {words[0]}" in said, words
+        assert "Exit status: 0 passed, 1 failed, 2 usage or environment, 3" in said, words

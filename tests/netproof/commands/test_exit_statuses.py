@@ -22,9 +22,7 @@ STORE = "{store}"
 """A file of no known kind, and a folder that is no store."""
 
 FAULTY = {
-    "parse": [[BAD], ["/nowhere"], ["{pipe}"], []],
     "verdict": [[BAD], ["/nowhere.json"], ["{pipe}"], ["{deep}"], ["x", "--store", STORE]],
-    "show": [[BAD], ["/nowhere.json"], ["{pipe}"], ["{deep}"], ["x", "--store", STORE]],
     "compare": [
         [BAD, BAD],
         ["/nowhere.json", PASSED],
@@ -42,91 +40,125 @@ FAULTY = {
         [BAD, "--floor", "7"],
     ],
     "references risk": [[BAD], [PASSED], ["{deep}"] * 3],
-    "init": [["--system", "two words", "{new}"], ["--system", "settings", "{new}"], [BAD]],
-    "judge": [[BAD], ["{deep}", BAD], [BAD, "--as", "{{}}"], [BAD, "--link", "x"], ["/nowhere"]],
-    "ingest": [[BAD, "--store", "{new}"], ["{deep}", "--store", "{new}"], [PASSED, "--store", BAD]],
-    "store check": [[STORE], [BAD], ["/nowhere"]],
-    "export": [
+    "site init": [["two words", "{new}"], ["settings", "{new}"], [BAD]],
+    "judge": [
+        *(
+            [*parse, *one]
+            for parse in ([], ["--parse"])
+            for one in ([BAD], ["/nowhere"], ["{pipe}"], [])
+        ),
+        [BAD, "--parse", "--link", "1G"],
+        ["{deep}", BAD],
+        [BAD, "--as", "{{}}"],
+        [BAD, "--link", "x"],
+    ],
+    "store add": [
+        [BAD, "--store", "{new}"],
+        ["{deep}", "--store", "{new}"],
+        [PASSED, "--store", BAD],
+    ],
+    "store check": [["--store", one] for one in (STORE, BAD, "/nowhere")],
+    "store export": [
         ["--store", STORE, "--format", "csv", "--to", "{new}"],
         ["--store", BAD, "--format", "nothing", "--to", "{new}"],
     ],
-    "study": [["none"], ["e325-opteron", BAD], ["e325-opteron", "{deep}"]],
-    "literature": [["none"], ["--session", BAD], ["--session", "{deep}"]],
-    "report": [[BAD, "--out", "{new}"], ["{deep}", "--out", "{new}"], [PASSED, "--format", "x"]],
-    "tune": [
-        ["--report", BAD],
-        ["--report", "{deep}"],
-        ["--report", "/nowhere.json"],
-        ["--report", PASSED],
-        ["mtu", "--system", "none:none", "--environment", "none"],
-        ["--restore", "--system", "none"],
+    "measure study": [
+        ["none"],
+        ["e325-opteron", BAD],
+        ["e325-opteron", "{deep}"],
+        *(["--list", one] for one in ("none", BAD, "{deep}")),
         [],
     ],
-    "load": [
-        ["--report", BAD],
-        ["--report", "{deep}"],
-        ["--report", "/nowhere.json"],
-        ["--report", PASSED],
-        ["--system", "none:none", "--environment", "none"],
-        ["--system", "testbed", "--environment", "mpich"],
-        ["--system", "testbed:gige", "--environment", "openmpi4"],
-        ["--system", "testbed:gige", "--environment", "mpich", "--victims", "none"],
-        ["--system", "testbed:gige", "--environment", "mpich", "--nodes", "3"],
+    "report": [[BAD, "--to", "{new}"], ["{deep}", "--to", "{new}"], [PASSED, "--format", "x"]],
+    "measure tune": [
+        [BAD],
+        ["{deep}"],
+        ["/nowhere.json"],
+        [PASSED],
+        ["none:none", "mtu", "--environment", "none"],
+        ["none", "--restore"],
+        ["testbed:gige"],
+        [BAD, "mtu"],
         [],
     ],
-    "tails": [
-        ["--report", BAD],
-        ["--report", "{deep}"],
-        ["--report", "/nowhere.json"],
-        ["--report", PASSED],
-        ["--system", "none:none", "--environment", "none"],
-        ["--system", "testbed", "--environment", "mpich"],
-        ["--system", "testbed:gige", "--environment", "openmpi4"],
-        ["--system", "testbed:gige", "--environment", "mpich", "--bytes", "99999999"],
-        ["--system", "testbed:gige", "--environment", "mpich", "--seconds", "0"],
+    "measure load": [
+        [BAD],
+        ["{deep}"],
+        ["/nowhere.json"],
+        [PASSED],
+        ["none:none", "--environment", "none"],
+        ["testbed", "--environment", "mpich"],
+        ["testbed:gige", "--environment", "openmpi4"],
+        ["testbed:gige", "--environment", "mpich", "--victims", "none"],
+        ["testbed:gige", "--environment", "mpich", "--nodes", "3"],
         [],
     ],
-    "gpcnet": [
-        ["--report", BAD],
-        ["--report", "{deep}"],
-        ["--report", "/nowhere.json"],
-        ["--report", PASSED],
-        ["--system", "none:none", "--environment", "none"],
-        ["--system", "testbed", "--environment", "mpich"],
-        ["--system", "testbed:gige", "--environment", "mpich"],
-        ["--system", "testbed:gige", "--environment", "mpich", "--nodes", "9"],
-        ["--system", "testbed:gige", "--environment", "mpich", "--rounds", "2"],
+    "measure tails": [
+        [BAD],
+        ["{deep}"],
+        ["/nowhere.json"],
+        [PASSED],
+        ["none:none", "--environment", "none"],
+        ["testbed", "--environment", "mpich"],
+        ["testbed:gige", "--environment", "openmpi4"],
+        ["testbed:gige", "--environment", "mpich", "--bytes", "99999999"],
+        ["testbed:gige", "--environment", "mpich", "--seconds", "0"],
         [],
     ],
+    "measure gpcnet": [
+        [BAD],
+        ["{deep}"],
+        ["/nowhere.json"],
+        [PASSED],
+        ["none:none", "--environment", "none"],
+        ["testbed", "--environment", "mpich"],
+        ["testbed:gige", "--environment", "mpich"],
+        ["testbed:gige", "--environment", "mpich", "--nodes", "9"],
+        ["testbed:gige", "--environment", "mpich", "--rounds", "2"],
+        [],
+    ],
+    "measure algorithms": [
+        [BAD],
+        ["none:none", "Allreduce", "--environment", "none"],
+        ["testbed:gige", "Allreduce"],
+        ["testbed:gige", "--environment", "mpich"],
+        [],
+    ],
+    "run": [["none"]],
     "nightly": [
-        ["--system", "testbed", "--store", "{new}"],
-        ["--system", "none", "--store", "{new}", "--report", "{new}"],
-        ["--system", "testbed", "--store", "{new}", "--report", "{new}", "--label", "x"],
+        ["testbed", "--store", "{new}"],
+        ["none", "--store", "{new}", "--to", "{new}"],
+        ["testbed", "--store", "{new}", "--to", "{new}", "--label", "x"],
         [],
     ],
     "diagnose": [
-        ["--session", BAD],
-        ["--session", "{deep}"],
-        ["none", "--session", PASSED],
-        ["gige", "--measure", "--system", "none"],
+        [BAD],
+        ["{deep}"],
+        ["none", PASSED],
+        ["none:gige", "--measure"],
+        ["one", "two"],
+        ["1.json", "2.json"],
     ],
-    "history show": [["--store", STORE], ["--store", BAD], ["((a+)+)+!", "--store", STORE]],
+    "history show": [
+        ["--store", STORE],
+        ["--store", BAD],
+        ["--case", "((a+)+)+!", "--store", STORE],
+    ],
     "history accept": [
-        ["--store", STORE, "--session", "x", "--reason", "x", "--name", "x"],
+        ["--store", STORE, "x", "--reason", "x", "--name", "x"],
         ["--store", STORE],
     ],
 }
 
 
-def verbs(group=None, before: str = "") -> dict[str, list[str]]:
-    """Return all commands, those of groups with the group's name, and their options."""
+def verbs(group=None, before: str = "") -> dict[str, bool]:
+    """Return all commands, those of groups with the group's name; whether each prints JSON."""
     found = {}
     for name, command in (group or typer.main.get_command(app)).commands.items():
         if hasattr(command, "commands"):
             found |= verbs(command, f"{before}{name} ")
         else:
-            options = [option for one in command.params for option in one.opts]
-            found[f"{before}{name}"] = options
+            found[f"{before}{name}"] = any(one.default == "text" for one in command.params)
     return found
 
 
@@ -163,8 +195,8 @@ def place(tmp_path, monkeypatch):
         (verb, [*one, *more])
         for verb, several in FAULTY.items()
         for one in several
-        for more in ([], ["--json"])
-        if not more or "--json" in VERBS[verb]
+        for more in ([], ["--format=json"])
+        if not more or VERBS[verb]
     ],
 )
 def test_faulty_input_is_2_and_said(place, tmp_path, monkeypatch, verb, arguments):
@@ -182,6 +214,6 @@ def test_faulty_input_is_2_and_said(place, tmp_path, monkeypatch, verb, argument
     assert (2 if isinstance(ran.exception, NetproofError) else ran.exit_code) == 2, ran.output
     assert ran.output.strip() or isinstance(ran.exception, NetproofError)
     assert "Traceback" not in ran.output
-    if "--json" in arguments:
+    if "--format=json" in arguments:
         # Whole or not at all.
         assert not ran.stdout or json.loads(ran.stdout)

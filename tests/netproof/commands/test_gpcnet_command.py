@@ -1,4 +1,4 @@
-"""``netproof gpcnet``: its statuses by the bounds of a partition, and what it prints."""
+"""``netproof measure gpcnet``: its statuses by the bounds of a partition, and what it prints."""
 
 from __future__ import annotations
 
@@ -36,18 +36,18 @@ def report(folder: Path, rounds: int = 3, **settings: float) -> Path:
         ({}, 0, "at worst RR Two-sided Lat (8 B) is 2.15 times worse alongside the congestors"),
         ({"most": 3.0}, 0, "at worst RR Two-sided Lat (8 B) is 2.15 times worse"),
         ({"most": 1.5}, 1, "above the bound: RR Two-sided Lat (8 B) is 2.15 times worse"),
-        ({"most_99th": 9.0}, 2, "undecided: RR Two-sided Lat (8 B)"),
+        ({"most_99th": 9.0}, 3, "undecided: RR Two-sided Lat (8 B)"),
     ],
 )
 def test_the_status_says_what_came_of_the_bounds(tmp_path, settings, status, said):
     path = report(tmp_path, **settings)
-    ended = CliRunner().invoke(app, ["gpcnet", "--report", str(path)])
+    ended = CliRunner().invoke(app, ["measure", "gpcnet", str(path)])
     assert ended.exit_code == status, ended.output
     words = " ".join(ended.output.split())
     assert said in words
     assert "GPCNeT 1.3 on 10 nodes, 2 of them for its tests; 3 rounds, 3 of them usable." in words
     assert "Multiple Allreduce (8 B): a 99th percentile is better than the mean" in words
-    ran = CliRunner().invoke(app, ["gpcnet", "--report", str(path), "--json"])
+    ran = CliRunner().invoke(app, ["measure", "gpcnet", str(path), "--format=json"])
     assert ran.exit_code == status
     (one,) = json.loads(ran.stdout)["gpcnet"]
     assert one["beyond"] is (status == 1)
@@ -55,26 +55,26 @@ def test_the_status_says_what_came_of_the_bounds(tmp_path, settings, status, sai
 
 
 def test_too_few_rounds_are_undecided(tmp_path):
-    ended = CliRunner().invoke(app, ["gpcnet", "--report", str(report(tmp_path, 2))])
-    assert ended.exit_code == 2
+    ended = CliRunner().invoke(app, ["measure", "gpcnet", str(report(tmp_path, 2))])
+    assert ended.exit_code == 3
     assert "nothing is known: too few rounds count" in ended.output
 
 
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        ((), "give --system SYSTEM:PARTITION"),
-        (("--system", "testbed:gige"), "--environment"),
-        (("--system", "testbed:gige", "--environment", "mpich", "--nodes", "9"), "10 at least"),
-        (("--report", "/nowhere.json"), "is not there"),
+        ((), "SYSTEM:PARTITION"),
+        (("testbed:gige",), "--environment"),
+        (("testbed:gige", "--environment", "mpich", "--nodes", "9"), "10 at least"),
+        (("/nowhere.json",), "is not there"),
         (
-            ("--system", "testbed:gige", "--environment", "mpich"),
+            ("testbed:gige", "--environment", "mpich"),
             "no environment 'mpich' with the feature 'gpcnet'; it has none",
         ),
     ],
 )
 def test_what_cannot_be_done_is_said_with_the_remedy(arguments, said, monkeypatch):
     monkeypatch.setenv("RFM_CONFIG_PATH", str(DATA.parents[1] / "site-config"))
-    ended = CliRunner().invoke(app, ["gpcnet", *arguments])
+    ended = CliRunner().invoke(app, ["measure", "gpcnet", *arguments])
     assert ended.exit_code == 2
     assert said in " ".join(ended.output.replace("│", " ").split())

@@ -1,4 +1,4 @@
-"""``netproof init``: a new site's files, ready for ReFrame; existing files are not touched."""
+"""``netproof site init``: a new site's files, ready for ReFrame; existing files are not touched."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ ROOT = Path(__file__).resolve().parents[3]
 
 
 def init(folder: Path, system: str = "mycluster") -> tuple[int, str]:
-    ran = CliRunner().invoke(app, ["init", "--system", system, str(folder)])
+    ran = CliRunner().invoke(app, ["site", "init", system, str(folder)])
     return ran.exit_code, " ".join(ran.output.split())
 
 

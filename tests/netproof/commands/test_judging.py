@@ -34,7 +34,7 @@ def verdict(tmp_path, monkeypatch):
 
 @pytest.mark.slow
 def test_what_the_session_lacks_fails_case_by_case(verdict):
-    status, said = verdict(str(RECORDED / "passed.json"), "--system", "testbed:gige")
+    status, said = verdict(str(RECORDED / "passed.json"), "testbed:gige")
     assert status == 1
     assert (
         "FAIL 59 cases (8 of gige openmpi4, 8 of gige openmpi5, 23 of gige mpich, 20 of gige"
@@ -45,7 +45,7 @@ def test_what_the_session_lacks_fails_case_by_case(verdict):
 
 @pytest.mark.slow
 def test_a_partition_that_was_not_asked_for_is_not_expected(verdict):
-    _, said = verdict(str(RECORDED / "passed.json"), "--system", "testbed:gige")
+    _, said = verdict(str(RECORDED / "passed.json"), "testbed:gige")
     assert "fast-ethernet" not in said
     _, said = verdict(str(RECORDED / "passed.json"))
     assert "8 of fast-ethernet openmpi4" in said
@@ -60,7 +60,7 @@ def test_in_full_every_function_is_expected(verdict):
 
 @pytest.mark.slow
 def test_a_failed_case_says_what_failed(verdict):
-    status, said = verdict(str(RECORDED / "faulty.json"), "--system", "testbed:gige")
+    status, said = verdict(str(RECORDED / "faulty.json"), "testbed:gige")
     assert status == 1
     assert "IMB Barrier 2 ranks: fail in sanity: " in said
     assert "Barrier.1 was ended at its limit of 6 s" in said
@@ -89,9 +89,9 @@ def test_an_absent_benchmark_is_said_with_its_reason(verdict):
     [
         ((), "there is no report of a session"),
         (("nowhere.json",), "nowhere.json: is not there"),
-        ((str(RECORDED / "passed.json"), "--system", "example"), "holds results of testbed"),
-        ((str(RECORDED / "passed.json"), "--system", "nowhere"), "has no system 'nowhere'"),
-        ((str(RECORDED / "passed.json"), "--system", "testbed:ib"), "has no partition 'ib'"),
+        ((str(RECORDED / "passed.json"), "example"), "holds results of testbed"),
+        ((str(RECORDED / "passed.json"), "nowhere"), "has no system 'nowhere'"),
+        ((str(RECORDED / "passed.json"), "testbed:ib"), "has no partition 'ib'"),
     ],
 )
 def test_what_cannot_be_judged_says_why(verdict, arguments, reason):
@@ -111,7 +111,9 @@ def test_a_report_cut_short_cannot_be_judged(verdict, tmp_path):
 
 @pytest.mark.slow
 @pytest.mark.usefixtures("verdict")
-@pytest.mark.parametrize("arguments", [["verdict"], ["verdict", "--json"], ["show"]])
+@pytest.mark.parametrize(
+    "arguments", [["verdict"], ["verdict", "--format=json"], ["verdict", "--all"]]
+)
 def test_what_cannot_be_printed_on_a_full_disk_is_no_verdict(arguments):
     begin = "from netproof.commands.cli import main; main()"
     with open("/dev/full", "w") as full:
@@ -134,7 +136,7 @@ def test_a_report_without_a_test_case_says_that_nothing_ran(verdict, tmp_path):
     status, said = verdict()
     assert status == 2
     assert "holds no test case, so nothing ran" in said
-    assert verdict("--system", "testbed:gige")[0] == 1
+    assert verdict("testbed:gige")[0] == 1
 
 
 def test_a_report_of_several_systems_needs_one_named(verdict, tmp_path):
@@ -143,7 +145,7 @@ def test_a_report_of_several_systems_needs_one_named(verdict, tmp_path):
     (tmp_path / "run-0.json").write_text(json.dumps(document))
     status, said = verdict()
     assert status == 2
-    assert "holds results of 2 systems (elsewhere, testbed); name one with --system" in said
+    assert "holds results of 2 systems (elsewhere, testbed); name one: SYSTEM" in said
 
 
 def test_an_environment_that_is_not_activated_is_named(verdict, monkeypatch):
@@ -155,7 +157,7 @@ def test_an_environment_that_is_not_activated_is_named(verdict, monkeypatch):
 
 @pytest.mark.slow
 def test_both_curves_of_what_was_measured_again_are_shown(verdict):
-    status, said = verdict(str(RECORDED / "sick.json"), "--system", "testbed:gige")
+    status, said = verdict(str(RECORDED / "sick.json"), "testbed:gige")
     assert status == 1
     assert "bytes first µs again 1 µs again 2 µs again 3 µs" in said
     assert re.search(r"\* 49152 [\d.]+ [\d.]+ [\d.]+ [\d.]+ 49153 - ", said)

@@ -1,4 +1,4 @@
-"""``netproof load``: its statuses by the bounds of a partition, and what it refuses at once."""
+"""``netproof measure load``: its statuses by a partition's bounds, and what it refuses at once."""
 
 from __future__ import annotations
 
@@ -30,19 +30,19 @@ def report(folder: Path, **settings: float) -> Path:
 
 
 @pytest.mark.parametrize(
-    ("settings", "status"), [({}, 0), ({"most": 5.0}, 0), ({"most": 1.5}, 1), ({"most": 3.0}, 2)]
+    ("settings", "status"), [({}, 0), ({"most": 5.0}, 0), ({"most": 1.5}, 1), ({"most": 3.0}, 3)]
 )
 def test_the_status_says_what_came_of_the_bounds(tmp_path, settings, status):
     path = report(tmp_path, **settings)
-    for arguments in ([], ["--json"]):
-        ended = CliRunner().invoke(app, ["load", "--report", str(path), *arguments])
+    for arguments in ([], ["--format=json"]):
+        ended = CliRunner().invoke(app, ["measure", "load", str(path), *arguments])
         assert ended.exit_code == status, ended.output
     assert json.loads(ended.stdout)["load"][0]["partition"] == "tree"
 
 
 @pytest.mark.slow
 def test_a_page_is_written_on_demand(tmp_path):
-    made = ["load", "--report", str(report(tmp_path)), "--html", str(tmp_path / "page")]
+    made = ["measure", "load", str(report(tmp_path)), "--to", str(tmp_path / "page")]
     assert CliRunner().invoke(app, made).exit_code == 0
     assert "one-to-one" in (tmp_path / "page" / "index.html").read_text()
 
@@ -63,7 +63,7 @@ def test_three_nodes_are_refused_before_anything_is_measured(tmp_path, monkeypat
     monkeypatch.setenv("RFM_CONFIG_PATH", str(tmp_path))
     monkeypatch.setenv("RFM_REPORT_FILE", str(tmp_path / "reports" / "run.json"))
     monkeypatch.delenv("NETPROOF_TOPOLOGY", raising=False)
-    ended = CliRunner().invoke(app, ["load", "--system", "testbed:gige", "-p", "mpich"])
+    ended = CliRunner().invoke(app, ["measure", "load", "testbed:gige", "-p", "mpich"])
     assert ended.exit_code == 2
     said = " ".join(ended.output.split())
     assert "testbed:gige has 3 nodes, and load takes 4: two for what is measured" in said
@@ -73,7 +73,7 @@ def test_three_nodes_are_refused_before_anything_is_measured(tmp_path, monkeypat
 @pytest.mark.slow
 def test_an_environment_without_the_benchmark_is_refused(tmp_path, monkeypatch):
     monkeypatch.setenv("RFM_CONFIG_PATH", str(ROOT / "site-config"))
-    ended = CliRunner().invoke(app, ["load", "--system", "testbed:gige", "-p", "openmpi5"])
+    ended = CliRunner().invoke(app, ["measure", "load", "testbed:gige", "-p", "openmpi5"])
     assert ended.exit_code == 2
     said = " ".join(ended.output.split())
     assert "has no environment 'openmpi5' with IMB; it has intelmpi, mpich" in said

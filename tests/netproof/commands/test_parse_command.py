@@ -1,4 +1,4 @@
-"""`netproof parse` prints the curves as JSON, or the fault with its place and exit 2."""
+"""`netproof judge --parse` prints the curves as JSON, or the fault with its place and exit 2."""
 
 from __future__ import annotations
 
@@ -26,7 +26,8 @@ def run(*arguments: str | Path) -> tuple[int, list[dict[str, Any]], str]:
             sys.executable,
             "-c",
             "from netproof.commands.cli import main; main()",
-            "parse",
+            "judge",
+            "--parse",
             *arguments,
         ],
         capture_output=True,

@@ -19,13 +19,13 @@ PASSED = SESSIONS / "passed.json"
 REPEATED = [str(SESSIONS / f"repeated-{number}.json") for number in (1, 2, 3)]
 
 SAID = [
-    (["ingest", str(PASSED), "--store", "{new}"], f"ingesting {PASSED}, 1 of 1"),
+    (["store", "add", str(PASSED), "--store", "{new}"], f"storing {PASSED}, 1 of 1"),
     (
-        ["export", "--store", "{store}", "--format", "csv", "--to", "{new}"],
+        ["store", "export", "--store", "{store}", "--format", "csv", "--to", "{new}"],
         "writing session 20261120T233238-d1f0d2ad",
     ),
     (["references", "derive", *REPEATED], "deriving references of 3 sessions"),
-    (["literature", "--session", str(PASSED)], f"reading {PASSED}"),
+    (["measure", "study", "--list", str(PASSED)], f"reading {PASSED}"),
 ]
 
 

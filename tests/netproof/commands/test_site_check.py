@@ -81,8 +81,8 @@ def checked(*arguments: str) -> tuple[int, str, str]:
 
 
 def faults(*arguments: str) -> list[dict[str, str]]:
-    status, said, why = checked(*arguments, "--json")
-    assert status == 2, said + why
+    status, said, why = checked(*arguments, "--format=json")
+    assert status == 1, said + why
     return json.loads(said)["faults"]
 
 
@@ -129,7 +129,7 @@ def third_of_testbed(folders: Path, monkeypatch) -> None:
 def test_another_switch_is_one_more_dictionary_and_nothing_else(
     folders, with_reframe, system, monkeypatch
 ):
-    before = json.loads(checked(system, "--json")[1])["right"][0]
+    before = json.loads(checked(system, "--format=json")[1])["right"][0]
     if system == "example":
         changed(folders / "site-config" / "example.py", END_OF_PARTITIONS, THIRD_OF_EXAMPLE)
     else:
@@ -149,7 +149,7 @@ def test_all_that_is_wrong_with_the_dictionary_is_told_at_once(folders):
     changed(path, END_OF_PARTITIONS, third)
     status, said, _ = checked("example")
     place = f"WRONG {path}: partition example:nexus-fc: "
-    assert status == 2
+    assert status == 1
     assert f"{place}extras['swich']: unknown here; did you mean 'switch'? the keys are " in said
     assert f"{place}extras['switch']: missing, expected the switch's name on site (text" in said
     assert f"{place}extras['mtu']: found 100, expected MTU in bytes (576 to 65535)" in said

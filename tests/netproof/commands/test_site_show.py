@@ -33,7 +33,7 @@ def shown(*arguments: str) -> tuple[int, str, str]:
 
 @pytest.mark.slow
 def test_every_case_that_is_expected_is_in_a_job_and_every_absence_is_told():
-    document = json.loads(shown("testbed", "--json")[1])
+    document = json.loads(shown("testbed", "--format=json")[1])
     expected = matrix(site.gather(ROOT / "site-config"), "testbed")
     assert document["cases"] == len(expected.cases)
     assert sum(len(job["cases"]) for job in document["jobs"]) == len(expected.cases)
@@ -59,8 +59,8 @@ def test_a_partition_says_switch_card_link_and_ranks():
 
 @pytest.mark.slow
 def test_all_functions_take_jobs_of_their_own():
-    plain = json.loads(shown("testbed", "--json")[1])
-    full = json.loads(shown("testbed", "--full", "--json")[1])
+    plain = json.loads(shown("testbed", "--format=json")[1])
+    full = json.loads(shown("testbed", "--full", "--format=json")[1])
     assert full["cases"] > plain["cases"]
     assert len(full["jobs"]) > len(plain["jobs"])
 
@@ -75,7 +75,7 @@ def test_without_past_sessions_the_time_is_not_known_and_why_is_said(arguments, 
     assert status == 0
     assert "\nhow long it should take is not known: " in said
     assert reason in said
-    document = json.loads(shown("testbed", "--json", *arguments)[1])
+    document = json.loads(shown("testbed", "--format=json", *arguments)[1])
     assert document["expected_seconds"] is None
     assert reason in document["not_known"]
 
@@ -84,7 +84,9 @@ def test_without_past_sessions_the_time_is_not_known_and_why_is_said(arguments, 
 def store(tmp_path_factory) -> str:
     """A store with a session of all NetPIPE on gige with mpich."""
     folder = str(tmp_path_factory.mktemp("site") / "store")
-    assert CliRunner().invoke(app, ["ingest", str(RECORDED), "--store", folder]).exit_code == 0
+    assert (
+        CliRunner().invoke(app, ["store", "add", str(RECORDED), "--store", folder]).exit_code == 0
+    )
     return folder
 
 
@@ -107,7 +109,7 @@ def test_what_was_never_measured_is_expected_to_take_what_the_like_takes_and_sai
 
 @pytest.mark.slow
 def test_jobs_of_one_contention_domain_take_their_times_in_turn(store):
-    document = json.loads(shown("testbed", "--store", store, "--json")[1])
+    document = json.loads(shown("testbed", "--store", store, "--format=json")[1])
     known = [job for job in document["jobs"] if job["benchmark"] == "netpipe"]
     assert {job["contention_domain"] for job in known} == {"testbed"}
     assert all(job["expected_seconds"] > 0 for job in known)
@@ -146,7 +148,7 @@ def test_what_is_not_there_cannot_be_shown(arguments, reason):
 
 @pytest.mark.slow
 def test_where_nodes_are_measured_in_pairs_is_told():
-    document = json.loads(shown("testbed", "--json")[1])
+    document = json.loads(shown("testbed", "--format=json")[1])
     assert {one["partition"]: one["pairs_in"] for one in document["partitions"]} == {
         "gige": ["mpich"],
         "fast-ethernet": ["mpich"],

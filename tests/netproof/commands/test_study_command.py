@@ -1,4 +1,4 @@
-"""``netproof study``: the page is written, and missing parts name their remedy."""
+"""``netproof measure study``: the page is written, and missing parts name their remedy."""
 
 from __future__ import annotations
 
@@ -18,30 +18,30 @@ CHECKS = Path(__file__).resolve().parents[3] / "checks"
 
 
 def ran(*arguments):
-    return CliRunner().invoke(app, ["study", *map(str, arguments)])
+    return CliRunner().invoke(app, ["measure", "study", *map(str, arguments)])
 
 
 @pytest.mark.slow
 def test_the_page_is_written_and_says_what_was_not_swept(tmp_path, monkeypatch):
     monkeypatch.setattr(judging, "reports_folder", lambda: tmp_path / "reports")
-    found = ran("e325-opteron", SESSIONS / "healthy.json", "--out", tmp_path / "page")
+    found = ran("e325-opteron", SESSIONS / "healthy.json", "--to", tmp_path / "page")
     assert found.exit_code == 0, found.stderr
-    assert "socket buffer: no sweep of it was measured; `netproof tune" in found.stdout
+    assert "socket buffer: no sweep of it was measured; `netproof measure tune" in found.stdout
     assert "MPI over TCP" in (tmp_path / "page" / "index.html").read_text()
 
 
 def test_a_study_that_is_none_is_named_with_those_there_are(tmp_path):
-    found = ran("e326", SESSIONS / "healthy.json", "--out", tmp_path / "page")
+    found = ran("e326", SESSIONS / "healthy.json", "--to", tmp_path / "page")
     assert found.exit_code == 2
     assert "'e326' is no study: there are e325-opteron" in found.stderr
 
 
 def test_what_goes_together_is_said():
     assert (
-        "--measure takes neither"
-        in ran("e325-opteron", SESSIONS / "healthy.json", "--measure", "testbed:gige").stderr
+        "leave SESSION and --sweep out"
+        in ran("e325-opteron", SESSIONS / "healthy.json", "testbed:gige").stderr
     )
-    assert "goes with --measure" in ran("e325-opteron", "-p", "mpich").stderr
+    assert "goes with SYSTEM:PARTITION" in ran("e325-opteron", "-p", "mpich").stderr
 
 
 @pytest.mark.parametrize("name", literature.names())
@@ -60,7 +60,7 @@ def test_a_study_is_measured_and_its_sweeps_are_or_say_why_not(tmp_path, monkeyp
 
     monkeypatch.setattr(studies, "run_reframe", reframe)
     monkeypatch.setattr(judging, "reports_folder", lambda: tmp_path)
-    found = ran("gige-mpi-tests", "--measure", "testbed:gige")
+    found = ran("gige-mpi-tests", "testbed:gige")
     assert (found.exit_code, found.stderr.strip()) == (2, "netproof: no study: far enough")
     ((*_, pattern, extras),) = asked
     assert extras == "--session-extras=study=gige-mpi-tests"

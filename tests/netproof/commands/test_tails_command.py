@@ -1,4 +1,4 @@
-"""``netproof tails``: its statuses by the bound of a partition, what it prints, and its page."""
+"""``netproof measure tails``: its statuses by a bound, what it prints, and its page."""
 
 from __future__ import annotations
 
@@ -47,10 +47,10 @@ TIMES = [30.0] * 49_800 + [90.0] * 199 + [2_400_000.0]
 )
 def test_the_status_says_what_came_of_the_bound(tmp_path, settings, status, said):
     path = report(tmp_path, TIMES, **settings)
-    ended = CliRunner().invoke(app, ["tails", "--report", str(path)])
+    ended = CliRunner().invoke(app, ["measure", "tails", str(path)])
     assert ended.exit_code == status, ended.output
     assert said in " ".join(ended.output.split())
-    ran = CliRunner().invoke(app, ["tails", "--report", str(path), "--json"])
+    ran = CliRunner().invoke(app, ["measure", "tails", str(path), "--format=json"])
     assert ran.exit_code == status
     (one,) = json.loads(ran.stdout)["tails"]
     assert one["beyond"] is (status == 1)
@@ -59,13 +59,13 @@ def test_the_status_says_what_came_of_the_bound(tmp_path, settings, status, said
 
 def test_too_few_calls_for_the_bound_are_undecided(tmp_path):
     path = report(tmp_path, [30.0] * 500, most_999th=2.0)
-    ended = CliRunner().invoke(app, ["tails", "--report", str(path)])
-    assert ended.exit_code == 2
+    ended = CliRunner().invoke(app, ["measure", "tails", str(path)])
+    assert ended.exit_code == 3
     assert "too few calls for percentiles: 500" in ended.output
 
 
 def test_a_pause_is_named_with_its_time(tmp_path):
-    ended = CliRunner().invoke(app, ["tails", "--report", str(report(tmp_path, TIMES))])
+    ended = CliRunner().invoke(app, ["measure", "tails", str(report(tmp_path, TIMES))])
     said = " ".join(ended.output.split())
     assert "1 pause, " in said
     assert "UTC: 4.8 s there and back" in said
@@ -73,7 +73,7 @@ def test_a_pause_is_named_with_its_time(tmp_path):
 
 @pytest.mark.slow
 def test_a_page_has_the_percentiles_and_both_charts(tmp_path):
-    made = ["tails", "--report", str(report(tmp_path, TIMES)), "--html", str(tmp_path / "page")]
+    made = ["measure", "tails", str(report(tmp_path, TIMES)), "--to", str(tmp_path / "page")]
     ended = CliRunner().invoke(app, made)
     assert ended.exit_code == 0, ended.output
     text = (tmp_path / "page" / "index.html").read_text()
@@ -85,7 +85,7 @@ def test_a_page_has_the_percentiles_and_both_charts(tmp_path):
 def test_an_environment_without_the_benchmark_and_too_long_messages_are_refused(monkeypatch):
     monkeypatch.setenv("RFM_CONFIG_PATH", str(ROOT / "site-config"))
     monkeypatch.delenv("NETPROOF_TOPOLOGY", raising=False)
-    where = ["tails", "--system", "testbed:gige", "-p"]
+    where = ["measure", "tails", "testbed:gige", "-p"]
     ended = CliRunner().invoke(app, [*where, "openmpi5"])
     assert ended.exit_code == 2
     said = " ".join(ended.output.split())

@@ -27,7 +27,7 @@ from netproof.site.matrix import matrix
 from netproof.site.partition import Partition
 from netproof.verdict import judging
 from netproof.verdict.coverage import Coverage
-from netproof.verdict.exit_status import CANNOT_JUDGE, FAILED, PASSED
+from netproof.verdict.exit_status import CANNOT, FAILED, INCONCLUSIVE, PASSED
 from netproof.verdict.judge import judge
 from netproof.verdict.nodes import NodeFinding, NodeFindingKind
 
@@ -175,11 +175,11 @@ def test_the_headline_says_what_came_of_the_night(passed, faulty):
 @pytest.mark.slow
 def test_a_failure_counts_before_what_could_not_be_judged(passed, faulty):
     assert night_of(passed).status == PASSED
-    assert night_of(passed, faults=["/store: is full"]).status == CANNOT_JUDGE
+    assert night_of(passed, faults=["/store: is full"]).status == CANNOT
     assert night_of(faulty, faults=["/store: is full"]).status == FAILED
     assert night_of(passed, worse=("slower",)).status == FAILED
     left = changed(passed, "tcp", result="skip", measured=None, skipped=DOWN)
-    assert night_of(left).status == CANNOT_JUDGE
+    assert night_of(left).status == INCONCLUSIVE
     left = changed(passed, "tcp", result="skip", measured=None, skipped=TURN)
     assert night_of(left).status == PASSED
 
@@ -310,7 +310,7 @@ def test_what_is_inconclusive_is_an_error_and_is_told(passed):
     cases = (dataclasses.replace(first, findings=(unsure,)), *others)
     with_it = dataclasses.replace(of, verdict=dataclasses.replace(of.verdict, cases=cases))
     night = Night("testbed", STARTED, ENDED, judged=with_it)
-    assert night.status == CANNOT_JUDGE
+    assert night.status == INCONCLUSIVE
     headline = night_results.headline(night)
     assert headline.startswith(
         "netproof testbed: INCONCLUSIVE, 2 of 3 cases passed, 1 inconclusive ("

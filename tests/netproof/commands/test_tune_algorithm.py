@@ -1,4 +1,4 @@
-"""``netproof tune algorithm``: what it refuses before anything is measured."""
+"""``netproof measure algorithms``: what it refuses before anything is measured."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typer.testing import CliRunner
 from netproof.commands.cli import app
 
 ROOT = Path(__file__).resolve().parents[3]
-WHERE = ("--system", "testbed:gige")
+WHERE = ("testbed:gige",)
 
 
 @pytest.fixture(autouse=True)
@@ -21,13 +21,13 @@ def on_the_testbed(monkeypatch, tmp_path):
 
 def refused(*arguments: str) -> str:
     """Return the output of the command, which measures nothing."""
-    ran = CliRunner().invoke(app, ["tune", "algorithm", *WHERE, *arguments])
+    ran = CliRunner().invoke(app, ["measure", "algorithms", *WHERE, *arguments])
     assert ran.exit_code == 2
     return " ".join(ran.output.split())
 
 
 def test_an_environment_without_imb_is_refused_with_the_reason_of_its_site():
-    said = refused("--environment", "openmpi4", "--function", "Allreduce")
+    said = refused("Allreduce", "--environment", "openmpi4")
     assert "testbed:gige has no environment 'openmpi4' with IMB, whose site says: " in said
     assert "intelmpi, mpich" in said
 
@@ -35,27 +35,16 @@ def test_an_environment_without_imb_is_refused_with_the_reason_of_its_site():
 @pytest.mark.slow
 def test_functions_and_rank_counts_are_those_that_there_are():
     mpich = ("--environment", "mpich")
-    said = refused(*mpich, "--function", "PingPong")
+    said = refused("PingPong", *mpich)
     assert "'PingPong' is no function whose algorithms are swept" in said
-    said = refused(*mpich, "--function", "Reduce", "--ranks", "3")
+    said = refused("Reduce", *mpich, "--ranks", "3")
     assert "testbed:gige measures Reduce on 2, 4 ranks, and not on 3" in said
 
 
-@pytest.mark.parametrize(
-    ("arguments", "said"),
-    [
-        (("algorithm", *WHERE, "-p", "mpich"), "--function Allreduce, for instance"),
-        (
-            ("algorithm", *WHERE, "-p", "mpich", "--function", "Bcast", "--path", "inside"),
-            "are NetPIPE's",
-        ),
-        (
-            ("eager-limit", *WHERE, "-p", "mpich", "--ranks", "2"),
-            "those of the parameter algorithm",
-        ),
-    ],
-)
-def test_options_of_the_other_kind_of_sweep_are_refused(arguments, said):
-    ran = CliRunner().invoke(app, ["tune", *arguments], env={"COLUMNS": "400"})
-    assert ran.exit_code == 2
-    assert said in " ".join(ran.output.split())
+def test_a_place_takes_a_function_and_a_session_none():
+    for arguments in ((*WHERE, "-p", "mpich"), (__file__, "Allreduce")):
+        ran = CliRunner().invoke(app, ["measure", "algorithms", *arguments])
+        assert ran.exit_code == 2
+        assert "give SYSTEM:PARTITION and FUNCTION to measure, or only SESSION" in " ".join(
+            ran.output.split()
+        )

@@ -461,10 +461,12 @@ def test_where_it_cannot_be_told_the_next_step_is():
     )
     (busy,) = diagnose(session_of(of_pairs=[alongside], described=in_job()))
     assert busy.next_steps == (
-        "when nothing else runs on the nodes, which 'top' there shows, run 'netproof diagnose gige"
-        " --measure'",
+        "when nothing else runs on the nodes, which 'top' there shows, run 'netproof diagnose"
+        " testbed:gige --measure'",
     )
-    assert of(**healthy(of_pairs=[])).next_steps == ("run 'netproof diagnose gige --measure'",)
+    assert of(**healthy(of_pairs=[])).next_steps == (
+        "run 'netproof diagnose testbed:gige --measure'",
+    )
     assert of(**healthy(of_pairs=[rounds()])).next_steps == ()
 
 
@@ -481,8 +483,8 @@ def test_nodes_that_other_jobs_held_are_told_from_those_that_were_missed():
         "gige-4: not measured, other jobs held it for 600 s",
     )
     assert found.next_steps == (
-        "when other jobs have left gige-4, which 'squeue' shows, run 'netproof diagnose gige"
-        " --measure'",
+        "when other jobs have left gige-4, which 'squeue' shows, run 'netproof diagnose"
+        " testbed:gige --measure'",
     )
 
 

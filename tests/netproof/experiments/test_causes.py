@@ -1,8 +1,8 @@
 """Causes of figures under load: in recorded runs with a known fault, and in altered ones.
 
-``tests/data/load/causes.json`` has what five runs of ``netproof load`` on the testbed's 16 nodes
-below four leaves measured: healthy, uplinks at a half and at a quarter of what the leaves send,
-small buffers on all switches, and one port at half rate.
+``tests/data/load/causes.json`` has what five runs of ``netproof measure load`` on the testbed's 16
+nodes below four leaves measured: healthy, uplinks at a half and at a quarter of what the leaves
+send, small buffers on all switches, and one port at half rate.
 """
 
 from __future__ import annotations

@@ -45,7 +45,7 @@ class TestShow:
 class TestCommand:
     def test_shows_a_session_that_is_named(self):
         report = RECORDED / "repeated-1.json"
-        ran = CliRunner().invoke(app, ["literature", "gige-mpi-tests", "--session", str(report)])
+        ran = CliRunner().invoke(app, ["measure", "study", "--list", "gige-mpi-tests", str(report)])
         assert ran.exit_code == 0
         assert f"alongside it, {report}" in ran.stdout
         assert "gige mpich, IMB PingPong: latency" in ran.stdout
@@ -54,22 +54,22 @@ class TestCommand:
     @pytest.mark.slow
     def test_a_table_says_which_mbps_it_has(self):
         report = RECORDED / "healthy.json"
-        ran = CliRunner().invoke(app, ["literature", "--session", str(report)])
+        ran = CliRunner().invoke(app, ["measure", "study", "--list", str(report)])
         assert "one way; Mbps of 10⁶ bit/s" in ran.stdout
         assert "Mbps of 1048576 bit/s; over a link" in ran.stdout
 
     def test_a_session_that_is_none_is_an_error(self, tmp_path):
-        ran = CliRunner().invoke(app, ["literature", "--session", str(tmp_path / "run-9.json")])
+        ran = CliRunner().invoke(app, ["measure", "study", "--list", str(tmp_path / "run-9.json")])
         assert (ran.exit_code, ran.stdout) == (2, "")
         assert "run-9.json: is not there" in ran.stderr
 
     def test_prints_a_study_and_exits_0(self):
-        ran = CliRunner().invoke(app, ["literature", "gige-mpi-tests"])
+        ran = CliRunner().invoke(app, ["measure", "study", "--list", "gige-mpi-tests"])
         assert ran.exit_code == 0
         assert "23.6 µs" in ran.stdout
 
     def test_an_unknown_study_is_an_error_on_stderr_and_exit_2(self):
-        ran = CliRunner().invoke(app, ["literature", "e326"])
+        ran = CliRunner().invoke(app, ["measure", "study", "--list", "e326"])
         assert (ran.exit_code, ran.stdout) == (2, "")
         assert "'e326' is no study" in ran.stderr
 

@@ -195,7 +195,7 @@ def test_sessions_are_chosen_by_count_day_label_and_last_one(nights):
 def test_of_several_systems_one_has_to_be_named(nights):
     nights.add(0)
     other = nights.add(1, system="another")
-    with pytest.raises(NetproofError, match="2 systems, another, testbed; name one with --system"):
+    with pytest.raises(NetproofError, match="2 systems, another, testbed; name one: SYSTEM"):
         series.chosen(nights.store)
     assert series.chosen(nights.store, "another") == ("another", (other,))
     assert series.chosen(nights.store, session=other.name) == ("another", (other,))
@@ -219,7 +219,7 @@ def test_what_fits_no_session_is_said(nights, asked, said):
 
 
 def test_an_empty_store_is_said(nights):
-    with pytest.raises(NetproofError, match="holds no session; 'netproof ingest REPORT' brings"):
+    with pytest.raises(NetproofError, match="holds no session; 'netproof store add REPORT' brings"):
         series.chosen(nights.store)
 
 

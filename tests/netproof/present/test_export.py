@@ -129,11 +129,14 @@ def test_gnuplot_plots_every_script(stored, tmp_path):
 @pytest.mark.slow
 def test_the_commands_find_the_store_by_the_environment(tmp_path):
     command = CliRunner(env={"NETPROOF_STORE": str(tmp_path / "store")})
-    assert command.invoke(app, ["ingest", str(PASSED)]).exit_code == 0
+    assert command.invoke(app, ["store", "add", str(PASSED)]).exit_code == 0
     out = tmp_path / "out"
-    assert command.invoke(app, ["export", "--format", "json", "--to", str(out)]).exit_code == 0
+    assert (
+        command.invoke(app, ["store", "export", "--format", "json", "--to", str(out)]).exit_code
+        == 0
+    )
     assert len(list(out.iterdir())) == 1
-    nowhere = CliRunner(env={"NETPROOF_STORE": None}).invoke(app, ["ingest", str(PASSED)])
+    nowhere = CliRunner(env={"NETPROOF_STORE": None}).invoke(app, ["store", "add", str(PASSED)])
     assert nowhere.exit_code == 2
     assert "NETPROOF_STORE" in nowhere.output
 

@@ -60,7 +60,7 @@ def test_however_much_is_wrong_it_is_one_screen(count, words, sentences):
     assert max(map(len, lines)) <= shown.WIDTH
     assert not count or lines[1].startswith("1 node0 (eth1): slower than the others")
     if count == 40:
-        assert lines[-1].endswith("--json has all")
+        assert lines[-1].endswith("--format json has all")
 
 
 def test_what_cannot_be_told_has_a_next_step_where_nothing_else_was_found():

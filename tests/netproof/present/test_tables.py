@@ -10,7 +10,7 @@ from rich.console import Console
 from rich.table import Table
 
 from netproof.measurement.case import Case
-from netproof.present import tables
+from netproof.present import terminal
 from netproof.present.tables import TableColumn, fitting, print_table, say, width_of
 from netproof.present.verdict import print_verdict
 from netproof.verdict.verdict import CaseVerdict, Verdict
@@ -69,15 +69,15 @@ def test_text_of_a_job_cannot_turn_what_follows_round():
 def test_brackets_and_colons_are_text():
     table = Table("card")
     table.add_row("MT28908 [ConnectX-6] :on: [/bold]")
-    out = tables.console()
+    out = terminal.console()
     with out.capture() as printed_text:
         out.print(table)
     assert "MT28908 [ConnectX-6] :on: [/bold]" in printed_text.get()
 
 
 def test_nothing_of_the_progress_is_written_off_a_terminal(capsys):
-    with tables.working("judging"):
-        assert list(tables.tracked([1, 2], "comparing")) == [1, 2]
+    with terminal.working("judging"):
+        assert list(terminal.tracked([1, 2], "comparing")) == [1, 2]
     said = capsys.readouterr()
     assert (said.out, said.err) == ("", "")
 
@@ -85,9 +85,9 @@ def test_nothing_of_the_progress_is_written_off_a_terminal(capsys):
 def test_on_a_terminal_what_is_being_done_is_said_on_standard_error(capsys, monkeypatch):
     monkeypatch.setattr("sys.stderr.isatty", lambda: True, raising=False)
     monkeypatch.setenv("TERM", "xterm")
-    with tables.working("judging the session"):
+    with terminal.working("judging the session"):
         pass
-    assert list(tables.tracked([1, 2], "comparing")) == [1, 2]
+    assert list(terminal.tracked([1, 2], "comparing")) == [1, 2]
     said = capsys.readouterr()
     assert said.out == ""
     assert "judging the session" in said.err

@@ -25,8 +25,8 @@ from netproof.errors import NetproofError
 from netproof.session import again, session
 from netproof.session.measured import Measured
 from netproof.store import Store, StoredSession, questions
-from netproof.store.folder import INCOMING, MARKER
-from netproof.store.tables import FORMAT, KEY, PATH_COLUMNS, TABLES
+from netproof.store.folder import FORMAT, INCOMING, MARKER
+from netproof.store.tables import KEY, PATH_COLUMNS, TABLES
 from netproof.verdict import confirmations, judging
 from netproof.verdict.engine import Subject
 from netproof.verdict.judging import ingest
@@ -42,7 +42,7 @@ PASSED_NAME = "20261120T233238-d1f0d2ad"
 def run(reports: list[Path], folder: Path) -> int:
     """Ingest reports, and return the exit status."""
     with pytest.raises(typer.Exit) as ended:
-        stores.ingest(reports, folder)
+        stores.add([str(report) for report in reports], folder)
     return ended.value.exit_code
 
 
@@ -578,10 +578,12 @@ def test_a_report_that_may_not_be_read_is_refused_and_the_others_go_in(tmp_path,
     # Root may read every file: that these may not be read is all that is made up.
     monkeypatch.setattr(os, "access", lambda *_, **__: False)
     store = tmp_path / "store"
-    ran = CliRunner().invoke(app, ["ingest", str(tmp_path), str(PASSED), "--store", str(store)])
+    ran = CliRunner().invoke(
+        app, ["store", "add", str(tmp_path), str(PASSED), "--store", str(store)]
+    )
     assert ran.exit_code == 2
     assert "cannot be read" in ran.stderr
-    assert f"ingested: session {PASSED_NAME}" in ran.stdout
+    assert f"stored: session {PASSED_NAME}" in ran.stdout
 
 
 def test_a_report_without_a_test_case_is_refused(store, tmp_path):
@@ -657,7 +659,7 @@ def test_a_damaged_file_of_the_store_is_named(store):
     done = ingest(store, PASSED)
     path = store.path(done.stored) / "curves.parquet"
     path.write_bytes(path.read_bytes()[:-100])
-    with pytest.raises(NetproofError, match=r"curves\.parquet: is damaged: .*; move .* ingest"):
+    with pytest.raises(NetproofError, match=r"curves\.parquet: is damaged: .*; move .* add"):
         questions.tables(store, done.stored)
     with pytest.raises(NetproofError, match=r"curves\.parquet: is damaged: it has \d+ bytes"):
         questions.nightly(store, [done.stored], None)

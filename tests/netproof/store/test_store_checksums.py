@@ -36,7 +36,7 @@ def stored(tmp_path) -> tuple[Store, StoredSession]:
 
 
 def checked(store: Store) -> tuple[int, str]:
-    ran = CliRunner().invoke(app, ["store", "check", str(store.folder)])
+    ran = CliRunner().invoke(app, ["store", "check", "--store", str(store.folder)])
     return ran.exit_code, " ".join(ran.stdout.split())
 
 

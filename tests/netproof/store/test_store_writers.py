@@ -34,7 +34,7 @@ SERVER = """
 import os, signal, sys
 from pathlib import Path
 import typer
-from netproof.commands.stores import ingest
+from netproof.commands.stores import add
 from netproof.present import tables
 from netproof.store import folder
 from netproof.verdict import judging, stored
@@ -55,7 +55,7 @@ while line := sys.stdin.readline():
             return called
         os.fsync, Path.rename = counted(os.fsync), counted(Path.rename)
         try:
-            ingest([Path(report) for report in reports], Path(where))
+            add(reports, Path(where))
         except typer.Exit as ended:
             os._exit(ended.exit_code)
     print(child, flush=True)
@@ -69,7 +69,7 @@ while line := sys.stdin.readline():
 def run(reports: list[Path], folder: Path) -> int:
     """Ingest reports, and return the exit status."""
     with pytest.raises(typer.Exit) as ended:
-        stores.ingest(reports, folder)
+        stores.add([str(report) for report in reports], folder)
     return ended.value.exit_code
 
 

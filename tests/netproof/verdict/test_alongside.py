@@ -368,9 +368,9 @@ def test_a_session_is_never_alongside_itself(tmp_path):
 def test_the_commands_say_what_is_compared_with(tmp_path):
     store = store_of(tmp_path, report(tmp_path, "old", "gige", -41))
     new = str(report(tmp_path, "new", "fast-ethernet"))
-    arguments = ["--system", "testbed:fast-ethernet", "--store", str(store), "--alongside-stored"]
+    arguments = ["testbed:fast-ethernet", "--store", str(store), "--alongside-stored"]
     (stored,) = Store(store).sessions()
-    for command in (["verdict"], ["verdict", "--all"], ["show"]):
+    for command in (["verdict"], ["verdict", "--all"]):
         said = CliRunner().invoke(app, [*command, new, *arguments]).stdout
         assert re.search(
             rf"compared with: gige mpich, of \d{{4}}-\d\d-\d\d \(41 days before\): \d+ cases of"
@@ -381,7 +381,9 @@ def test_the_commands_say_what_is_compared_with(tmp_path):
     assert re.search(r"fast-ethernet against gige, of \d{4}-\d\d-\d\d, \d+ cases: slower in", said)
     left = CliRunner().invoke(app, ["verdict", new, *arguments, "--leave-out-marked"]).stdout
     assert "left out: gige mpich, of " in left
-    document = json.loads(CliRunner().invoke(app, ["verdict", new, *arguments, "--json"]).stdout)
+    document = json.loads(
+        CliRunner().invoke(app, ["verdict", new, *arguments, "--format=json"]).stdout
+    )
     of_gige = {one["environment"]: one for one in document["alongside"]["sessions"]}
     assert of_gige["mpich"]["session"] == stored.name
     assert of_gige["mpich"]["marks"] == ["41 days older, and 30 are allowed"]

@@ -75,7 +75,7 @@ def test_a_contradiction_fails_its_case_for_all_and_is_not_ingested(tmp_path, ch
     (judged,) = (one for one in verdict.cases if str(one.case) == NAME)
     assert judged.level is Level.FAIL
     assert judged.faults == (case.contradiction,)
-    ran = CliRunner().invoke(app, ["verdict", str(report), "--system", "testbed:gige"])
+    ran = CliRunner().invoke(app, ["verdict", str(report), "testbed:gige"])
     assert ran.exit_code == 1
     with pytest.raises(NetproofError) as refused:
         ingest(Store.create(tmp_path / "store"), report)
@@ -103,19 +103,19 @@ def test_a_stored_session_that_contradicts_itself_is_refused(tmp_path, change, r
     bad = another(good)
     document = json.loads(altered(tmp_path, change).read_text())
     store.put(bad, questions.tables(store, good), {SESSION: packed.of_document(document)})
-    named = ["--store", str(store.folder), "--system", "testbed:gige"]
+    named = ["--store", str(store.folder), "testbed:gige"]
     for asked in (
         ["verdict", bad.name, *named],
-        ["show", bad.name, *named],
-        ["report", bad.name, "--out", str(tmp_path / "pages"), *named],
+        ["verdict", "--all", bad.name, *named],
+        ["report", bad.name, "--to", str(tmp_path / "pages"), *named],
         ["compare", good.name, bad.name, "--store", str(store.folder)],
-        ["store", "check", str(store.folder)],
+        ["store", "check", "--store", str(store.folder)],
     ):
         ran = CliRunner().invoke(app, asked)
         assert ran.exit_code == 2, (asked, ran.output)
         printed = " ".join(ran.output.split())
         assert reason in printed, (asked, printed)
-        assert "ingest the session's report again" in printed
+        assert "add the session's report again" in printed
     # The other one stands.
     assert CliRunner().invoke(app, ["verdict", good.name, *named]).exit_code != 2
 
@@ -130,7 +130,7 @@ def test_a_table_that_contradicts_its_session_is_found_by_the_check(tmp_path, ta
     session_file = (store.path(good) / SESSION).read_bytes()
     bad = another(good)
     store.put(bad, tables, {SESSION: session_file})
-    ran = CliRunner().invoke(app, ["store", "check", str(store.folder)])
+    ran = CliRunner().invoke(app, ["store", "check", "--store", str(store.folder)])
     assert ran.exit_code == 2
     printed = " ".join(ran.output.split())
     assert f"session={bad.name}/{table}.parquet: is damaged: it does not have what the" in printed

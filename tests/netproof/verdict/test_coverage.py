@@ -18,7 +18,7 @@ from netproof.site import site
 from netproof.site.matrix import matrix
 from netproof.site.slurm import SlurmNode
 from netproof.verdict import coverage
-from netproof.verdict.exit_status import CANNOT_JUDGE
+from netproof.verdict.exit_status import INCONCLUSIVE
 from netproof.verdict.explain import counts
 from netproof.verdict.verdict import Verdict
 
@@ -211,7 +211,7 @@ def test_a_verdict_that_lacks_deferred_nodes_is_inconclusive_and_counts_them(pas
     found = covered(session, STATES, coverage_percent=100)
     verdict = Verdict((), (), (), (), coverage=(found,))
     assert verdict.undecided == (f"coverage: {found}",)
-    assert verdict.status == CANNOT_JUDGE
+    assert verdict.status == INCONCLUSIVE
     assert counts(verdict).waited_for == 2
     enough = dataclasses.replace(found, needed_percent=50)
     assert Verdict((), (), (), (), coverage=(enough,)).undecided == ()

@@ -277,7 +277,7 @@ class TestCommand:
         assert "time_us_65536: [" in baseline(*RECORDED, "--per-size")[1]
 
     def test_a_partition_can_be_named(self, here):
-        _, out, _ = baseline(*RECORDED, "--system", "testbed:gige")
+        _, out, _ = baseline(*RECORDED, "testbed:gige")
         assert "testbed:gige:" in out
         assert "fast-ethernet" not in out
 
@@ -317,7 +317,7 @@ class TestBoundsThatStand:
     @pytest.mark.slow
     def test_a_tighter_one_is_kept_and_said(self, standing):
         file = standing("[115, -0.05, null, MB/s]")
-        status, _, err = baseline(*RECORDED, "--write", "--system", "testbed:gige")
+        status, _, err = baseline(*RECORDED, "--write", "testbed:gige")
         assert status == 0
         assert "peak_mb_s: at least 109.25 MB/s stands, tighter than the sessions'" in err
         value, lower, upper, _ = found(file)["peak_mb_s"]
@@ -328,7 +328,7 @@ class TestBoundsThatStand:
     @pytest.mark.slow
     def test_it_gets_looser_only_if_allowed(self, standing):
         file = standing("[115, -0.05, null, MB/s]")
-        baseline(*RECORDED, "--write", "--system", "testbed:gige", "--allow-looser")
+        baseline(*RECORDED, "--write", "testbed:gige", "--allow-looser")
         value, lower, _, _ = found(file)["peak_mb_s"]
         assert value == 115.13
         assert lower < -0.1
@@ -336,7 +336,7 @@ class TestBoundsThatStand:
     @pytest.mark.slow
     def test_a_median_outside_leaves_it_and_ends_with_2(self, standing):
         file = standing("[200, -0.05, null, MB/s]")
-        status, _, err = baseline(*RECORDED, "--write", "--system", "testbed:gige")
+        status, _, err = baseline(*RECORDED, "--write", "testbed:gige")
         assert status == 2
         assert (
             "peak_mb_s: left as it is: the sessions' median 115.13 MB/s lies outside what stands,"
@@ -348,7 +348,7 @@ class TestBoundsThatStand:
     @pytest.mark.slow
     def test_a_median_outside_is_taken_if_looser_is_allowed(self, standing):
         file = standing("[200, -0.05, null, MB/s]")
-        assert baseline(*RECORDED, "--write", "--system", "testbed:gige", "--allow-looser")[0] == 0
+        assert baseline(*RECORDED, "--write", "testbed:gige", "--allow-looser")[0] == 0
         value, lower, _, _ = found(file)["peak_mb_s"]
         assert value == 115.13
         assert lower < -0.1
@@ -356,7 +356,7 @@ class TestBoundsThatStand:
     @pytest.mark.slow
     def test_an_expected_failure_stays_whatever_is_allowed(self, standing):
         file = standing("[$xfail, ticket 4711, [200, -0.05, null, MB/s]]")
-        arguments = ("--write", "--system", "testbed:gige", "--allow-looser")
+        arguments = ("--write", "testbed:gige", "--allow-looser")
         status, _, err = baseline(*RECORDED, *arguments)
         assert status == 0
         assert "peak_mb_s: left as it is: $xfail, ticket 4711" in err
@@ -460,11 +460,11 @@ class TestWhatCannotBeDerived:
 
         sessions = changed(here, move)
         assert "results of 2 systems (elsewhere, testbed); name one" in self.refused(*sessions)
-        said = self.refused(*sessions, "--system", "testbed")
+        said = self.refused(*sessions, "testbed")
         assert "run-2.json: has no case of testbed" in said
 
     def test_a_partition_that_no_session_has(self, here):
-        said = self.refused(*RECORDED, "--system", "testbed:ib")
+        said = self.refused(*RECORDED, "testbed:ib")
         assert "repeated-1.json: has no case of testbed:ib" in said
 
     def test_a_missing_file_of_references(self, here):

@@ -21,7 +21,7 @@ from netproof.session.session import Session
 from netproof.site.matrix import Matrix
 from netproof.store import Store, questions
 from netproof.verdict import judging
-from netproof.verdict.exit_status import CANNOT_JUDGE, FAILED
+from netproof.verdict.exit_status import FAILED, INCONCLUSIVE
 from netproof.verdict.explain import (
     CpuRow,
     CpuRows,
@@ -228,7 +228,7 @@ class TestOrder:
         unsure = self.ruled("Bcast", 5, 5, Level.INCONCLUSIVE)
         assert (unsure.passed, unsure.failed) == (False, False)
         assert unsure.level is Level.INCONCLUSIVE
-        assert Verdict((unsure,), (), (), ()).status == CANNOT_JUDGE
+        assert Verdict((unsure,), (), (), ()).status == INCONCLUSIVE
         failed = self.ruled("Sendrecv", 20, 10)
         assert Verdict((unsure, failed), (), (), ()).status == FAILED
         row = next(line for line in printed(Verdict((unsure,), (), (), ())) if "IMB Bcast" in line)

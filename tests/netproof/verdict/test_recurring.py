@@ -174,12 +174,12 @@ class TestCommand:
     @pytest.mark.slow
     def test_one_line_stands_for_what_the_sessions_before_had(self, written):
         *_, newest = [written(number) for number in range(4)]
-        for command in ("verdict", "show"):
-            said = self.said(command, newest)
+        for everything in ([], ["--all"]):
+            said = self.said("verdict", newest, *everything)
             assert FOLDED in said
             assert "(2.23, the bound is 2)" in said
             assert WARNED not in said
-        document = json.loads(self.said("verdict", newest, "--json"))
+        document = json.loads(self.said("verdict", newest, "--format=json"))
         assert document["recurring"]["sessions"] == 3
         one, other = document["recurring"]["warnings"]
         assert (one["criterion"], one["size_bytes"], one["function"]) == ("inversion", 8, "mpi")

@@ -443,7 +443,7 @@ def test_again_tells_case_by_case_what_differs(store, site):
     assert ", now fail; now: " in named
     document = json.loads(
         runner.invoke(
-            app, ["verdict", place.name, "--store", str(store.folder), "--again", "--json"]
+            app, ["verdict", place.name, "--store", str(store.folder), "--again", "--format=json"]
         ).stdout
     )
     assert document["stored"] is None

@@ -23,7 +23,7 @@ from netproof.session.session import Session
 from netproof.site.matrix import Absence, Matrix
 from netproof.site.partition import ScoreBaseline
 from netproof.store import Store, questions
-from netproof.verdict.exit_status import CANNOT_JUDGE, FAILED, PASSED
+from netproof.verdict.exit_status import FAILED, INCONCLUSIVE, PASSED
 from netproof.verdict.judge import judge, unsettled_of
 from netproof.verdict.judging import ingest
 from netproof.verdict.verdict import sentences_of_skipped
@@ -275,7 +275,7 @@ class TestLeft:
 
     def test_what_could_not_be_measured_never_passes(self, expected, passed):
         verdict = judge(expected, self.leaving(passed, DOWN, "PingPong"))
-        assert verdict.status == CANNOT_JUDGE
+        assert verdict.status == INCONCLUSIVE
         assert sentences_of_skipped(verdict.left) == [
             "1 case of gige intelmpi NOT MEASURED: partition gige is DOWN"
         ]
@@ -286,7 +286,7 @@ class TestLeft:
 
     def test_a_session_that_left_all_of_it_cannot_be_judged(self, expected, passed):
         functions = [case.function for case in expected.cases]
-        assert judge(expected, self.leaving(passed, TURN, *functions)).status == CANNOT_JUDGE
+        assert judge(expected, self.leaving(passed, TURN, *functions)).status == INCONCLUSIVE
 
     def test_a_skip_that_nobody_planned_fails(self, expected, passed):
         assert judge(expected, self.leaving(passed, None, "PingPong")).status == FAILED

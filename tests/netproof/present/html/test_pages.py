@@ -352,7 +352,7 @@ def netproof(monkeypatch, tmp_path):
 @pytest.mark.slow
 def test_a_failed_verdict_is_a_report_that_was_written(netproof, tmp_path):
     session = DATA / "sessions" / "two-switches.json"
-    status, said = netproof(session, "--out", tmp_path / "out", "--format", "csv,svg")
+    status, said = netproof(session, "--to", tmp_path / "out", "--format", "csv,svg")
     assert (status, said) == (0, f"report {tmp_path}/out/charts")
     charts = {path.name for path in (tmp_path / "out" / "charts").iterdir()}
     assert {"imb-sendrecv-4-ranks.csv", "imb-sendrecv-4-ranks.svg"} <= charts
@@ -366,7 +366,7 @@ def test_charts_of_names_with_control_characters_are_xml(netproof, tmp_path):
     odd = text.replace('"gige-1', '"gige-1\\u001b[31m\\u0000').replace("fast-1", "fast-1\\ufffe")
     assert odd != text
     (tmp_path / "run-1.json").write_text(odd)
-    status, _ = netproof(tmp_path / "run-1.json", "--out", tmp_path / "out", "--format", "svg")
+    status, _ = netproof(tmp_path / "run-1.json", "--to", tmp_path / "out", "--format", "svg")
     assert status == 0
     charts = list((tmp_path / "out" / "charts").glob("*.svg"))
     assert len(charts) == 8
@@ -381,7 +381,7 @@ def test_what_xml_cannot_hold_is_shown_as_what_it_is():
 
 @pytest.mark.slow
 def test_csv_has_every_point_of_its_chart(netproof, tmp_path, judge):
-    netproof(DATA / "sessions" / "two-switches.json", "--out", tmp_path, "--format", "csv")
+    netproof(DATA / "sessions" / "two-switches.json", "--to", tmp_path, "--format", "csv")
     with (tmp_path / "charts" / "imb-sendrecv-4-ranks.csv").open(newline="") as stream:
         rows = list(csv.DictReader(stream))
     made = command.assemble(judge("two-switches.json"))
@@ -434,10 +434,13 @@ def test_a_stored_session_has_the_same_pages_but_for_where_it_lies(netproof, tmp
     document["runs"][0]["testcases"][0]["netproof_provenance"] = recorded_provenance("4f5a0c")
     session, store = tmp_path / "run-1.json", tmp_path / "store"
     session.write_text(json.dumps(document))
-    assert CliRunner().invoke(app, ["ingest", str(session), "--store", str(store)]).exit_code == 0
-    said = netproof("newest", "--store", store, "--out", tmp_path / "stored")
+    assert (
+        CliRunner().invoke(app, ["store", "add", str(session), "--store", str(store)]).exit_code
+        == 0
+    )
+    said = netproof("newest", "--store", store, "--to", tmp_path / "stored")
     assert said == (0, f"report {tmp_path}/stored/index.html")
-    assert netproof(session, "--out", tmp_path / "reported")[0] == 0
+    assert netproof(session, "--to", tmp_path / "reported")[0] == 0
     (place,) = store.glob("system=*/month=*/session=*")
     names = {path.name for path in (tmp_path / "reported").glob("*.html")}
     assert names == {path.name for path in (tmp_path / "stored").glob("*.html")}
@@ -453,10 +456,13 @@ def test_a_stored_session_has_the_same_pages_but_for_where_it_lies(netproof, tmp
 @pytest.mark.slow
 def test_a_stored_session_that_is_damaged_has_no_report(netproof, tmp_path):
     session, store = DATA / "sessions" / "two-switches.json", tmp_path / "store"
-    assert CliRunner().invoke(app, ["ingest", str(session), "--store", str(store)]).exit_code == 0
+    assert (
+        CliRunner().invoke(app, ["store", "add", str(session), "--store", str(store)]).exit_code
+        == 0
+    )
     (stored,) = store.glob("system=*/month=*/session=*/session.jsonl.zst")
     stored.write_bytes(stored.read_bytes()[:-1])
-    status, said = netproof("newest", "--store", store, "--out", tmp_path / "out")
+    status, said = netproof("newest", "--store", store, "--to", tmp_path / "out")
     assert status == 2
     assert "session.jsonl.zst: is damaged" in said
 
@@ -474,14 +480,14 @@ def test_the_fastest_rank_and_the_mean_stand_with_the_data(report):
 
 def test_an_unknown_format_is_refused(netproof, tmp_path):
     status, said = netproof(
-        DATA / "sessions" / "passed.json", "--out", tmp_path, "--format", "html,gif"
+        DATA / "sessions" / "passed.json", "--to", tmp_path, "--format", "html,gif"
     )
     assert status == 2
     assert "unknown format 'gif'; choose html, png, svg, pdf, csv" in said
 
 
 def test_a_session_that_cannot_be_judged_has_no_report(netproof, tmp_path):
-    status, said = netproof(tmp_path / "absent.json", "--out", tmp_path / "out")
+    status, said = netproof(tmp_path / "absent.json", "--to", tmp_path / "out")
     assert status == 2
     assert "absent.json: is not there" in said
     assert not (tmp_path / "out").exists()
@@ -491,7 +497,7 @@ def test_a_session_that_cannot_be_judged_has_no_report(netproof, tmp_path):
 def test_a_folder_that_cannot_be_written_is_named(netproof, tmp_path):
     (tmp_path / "file").write_text("")
     status, said = netproof(
-        DATA / "sessions" / "passed.json", "--system", "testbed:gige", "--out", tmp_path / "file"
+        DATA / "sessions" / "passed.json", "testbed:gige", "--to", tmp_path / "file"
     )
     assert status == 2
     assert "file: cannot be written" in said

@@ -48,7 +48,7 @@ def stored(tmp_path) -> tuple[Path, Path]:
 
 def written(tmp_path: Path, *arguments: str) -> dict[str, str]:
     folder = tmp_path / "report"
-    ran = CliRunner().invoke(app, ["report", *arguments, "--out", str(folder)])
+    ran = CliRunner().invoke(app, ["report", *arguments, "--to", str(folder)])
     assert ran.exit_code == 0, ran.output
     return {path.name: path.read_text() for path in folder.glob("*.html")}
 
@@ -64,7 +64,6 @@ def test_a_switch_measured_alone_has_a_page_against_those_of_the_store(tmp_path,
         tmp_path,
         *(
             str(new),
-            "--system",
             "testbed:fast-ethernet",
             "--store",
             str(store),
@@ -86,7 +85,7 @@ def test_what_speaks_against_comparing_stands_on_the_page(tmp_path, stored):
     document = json.loads(new.read_text())
     document["session_info"]["time_start_unix"] += 3 * 86400
     new.write_text(json.dumps(document))
-    pages = written(tmp_path, str(new), "--system", "testbed:fast-ethernet", *alongside)
+    pages = written(tmp_path, str(new), "testbed:fast-ethernet", *alongside)
     assert "(3 days before): 5 cases of session" in pages["switch-fast-ethernet.html"]
     for name in ("switch-fast-ethernet.html", "index.html"):
         assert "3 days older, and 0 are allowed" in pages[name]
@@ -99,7 +98,6 @@ def test_what_is_stored_stands_greyed_with_its_day_in_matrix_and_charts(tmp_path
         tmp_path,
         *(
             str(new),
-            "--system",
             "testbed:fast-ethernet",
             "--store",
             str(store),
@@ -118,20 +116,20 @@ def test_what_is_stored_stands_greyed_with_its_day_in_matrix_and_charts(tmp_path
 
 @pytest.mark.slow
 def test_only_what_is_red_or_slower_is_plotted(tmp_path):
-    pages = written(tmp_path, str(BOTH), "--system", "testbed", "--switch", "fast-ethernet")
+    pages = written(tmp_path, str(BOTH), "testbed", "--switch", "fast-ethernet")
     slower = charts(pages["switch-fast-ethernet.html"])
     assert "IMB Sendrecv, 2 ranks" in slower
     assert not any("Barrier" in title for title in slower)
-    pages = written(tmp_path, str(BOTH), "--system", "testbed", "--switch", "gige")
+    pages = written(tmp_path, str(BOTH), "testbed", "--switch", "gige")
     assert "IMB Sendrecv, 2 ranks" not in charts(pages["switch-gige.html"])
 
 
 @pytest.mark.slow
 def test_without_others_there_is_no_page_and_one_that_was_asked_for_is_refused(tmp_path, stored):
     new, _ = stored
-    arguments = [str(new), "--system", "testbed:fast-ethernet"]
+    arguments = [str(new), "testbed:fast-ethernet"]
     assert not [name for name in written(tmp_path, *arguments) if name.startswith("switch")]
-    out = ["--out", str(tmp_path / "other")]
+    out = ["--to", str(tmp_path / "other")]
     for switch, reason in (
         ("fast-ethernet", "is the only partition, so there is no other to compare it with"),
         ("nexus", "has no case of partition 'nexus'; it has fast-ethernet"),

@@ -1,4 +1,6 @@
-"""The verbs that measure something of their own, or read the report of it: load, tails, gpcnet.
+"""The verbs ``measure load``, ``tails`` and ``gpcnet``, and what those of tuning share with them.
+
+Each measures something of its own, or reads the report of an earlier session.
 
 They are no acceptance: their reports are in folders that no verdict reads.
 """
@@ -18,11 +20,12 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 import typer
 
 from netproof.commands.options import (
-    EarlierReportOption,
     EnvironmentOption,
-    JsonOption,
+    Form,
+    FormatOption,
     PageOption,
-    WhereOption,
+    insist_on_site,
+    session_and_system,
     verb,
 )
 from netproof.errors import NetproofError
@@ -33,9 +36,17 @@ if TYPE_CHECKING:
     from netproof.site.matrix import Matrix
     from netproof.site.partition import Partition
 
+WhereArgument = Annotated[
+    str,
+    typer.Argument(
+        metavar="SYSTEM:PARTITION|SESSION",
+        help="Where to measure; or the report of an earlier session, which is read.",
+    ),
+]
+
 REFRAME = "reframe"
 STDERR = 2
-SHOWN, BEYOND, UNDECIDED = 0, 1, 2
+SHOWN, BEYOND, UNDECIDED = 0, 1, 3
 """Exit statuses: a result within its bounds, one beyond a bound, none or an inconclusive one."""
 
 
@@ -46,7 +57,7 @@ def run_reframe(arguments: Sequence[str], said: str, report: Path | None = None)
     None for the folder that RFM_REPORT_FILE names. Raise NetproofError where it is not installed,
     and where it leaves no ``report``.
     """
-    from netproof.present import tables
+    from netproof.present import terminal
 
     program = Path(sys.executable).with_name(REFRAME)
     if not program.is_file():
@@ -58,7 +69,7 @@ def run_reframe(arguments: Sequence[str], said: str, report: Path | None = None)
     if report is not None:
         report.parent.mkdir(parents=True, exist_ok=True)
         environment = {"RFM_REPORT_FILE": str(report)}
-    tables.say(tables.console(stderr=True), f"{said}: {shlex.join(command)}")
+    terminal.say(terminal.console(stderr=True), f"{said}: {shlex.join(command)}")
     ended = subprocess.run(
         command,
         stdout=STDERR,
@@ -87,11 +98,12 @@ class Where(NamedTuple):
     @classmethod
     def of(cls, option: str, environment: str | None = None, *, full: bool = False) -> Where:
         """Return it by ``SYSTEM:PARTITION``. Raise NetproofError where the site has none such."""
+        system, partition = split(option)
+        insist_on_site()
         from netproof.site import site
         from netproof.site.matrix import matrix
         from netproof.verdict import judging
 
-        system, partition = split(option)
         configuration = site.gather(judging.site_folder())
         expected = matrix(configuration, system, [partition], all_functions=full)
         return cls(option, system, partition, environment, configuration, expected)
@@ -142,7 +154,7 @@ def split(where: str) -> tuple[str, str]:
     """Return system and partition of ``SYSTEM:PARTITION``. Raise NetproofError for other forms."""
     system, _, partition = where.partition(":")
     if not partition:
-        raise NetproofError(f"--system {where}: name a partition too, SYSTEM:PARTITION")
+        raise NetproofError(f"{where}: name a partition too, SYSTEM:PARTITION")
     return system, partition
 
 
@@ -161,14 +173,14 @@ def show(
     presenter: Any,
     print_one: Callable[[Any, Any, Console], None],
     folder: Path | None,
-    as_json: bool,
+    form: Form,
 ) -> None:
     """Print what was measured and its figures: each by ``print_one``, or all as a document.
 
     ``presenter``: module with the document, and the name of the module of the page that is written
     into ``folder``, None for no page.
     """
-    from netproof.present import documents, tables
+    from netproof.present import documents, terminal
 
     written = None
     if folder is not None:
@@ -178,28 +190,35 @@ def show(
         name = presenter.__name__.rpartition(".")[2]
         pages = importlib.import_module(f"netproof.present.html.{name}")
         written = write_page(folder, lambda scripts: pages.page(several, scripts))
-    if as_json:
+    if form is Form.JSON:
         documents.write(presenter.document(several), sys.stdout)
         return
-    out = tables.console()
+    out = terminal.console()
     for one, figures in several:
         print_one(one, figures, out)
-    tables.say(out, f"report {report}")
+    terminal.say(out, f"report {report}")
     if written is not None:
-        tables.say(out, f"page {written}")
+        terminal.say(out, f"page {written}")
 
 
-def _insist_on_one(where: str | None, report: Path | None, environment: str | None) -> None:
-    """Raise typer.BadParameter unless there is a place and what to measure with, or a report."""
-    if (where is None) is (report is None):
-        raise typer.BadParameter("give --system SYSTEM:PARTITION to measure, or --report to read")
+def place_or_report(subject: str, environment: str | None) -> tuple[str | None, Path | None]:
+    """Return where to measure, or the report to read instead.
+
+    Raise typer.BadParameter for a place without an environment.
+    """
+    report, where = session_and_system([subject])
     if where is not None and environment is None:
         raise typer.BadParameter("say with what: --environment")
+    return where, report
 
 
-@verb("load is inconclusive")
+@verb(
+    "load is inconclusive",
+    "measure load mycluster:ib -p openmpi",
+    "measure load reports/load/run-1.json --to page",
+)
 def load(
-    where: WhereOption = None,
+    subject: WhereArgument,
     environment: EnvironmentOption = None,
     victims: Annotated[
         str,
@@ -221,21 +240,20 @@ def load(
     rounds: Annotated[
         int, typer.Option("--rounds", min=3, help="How often each is measured alone and alongside.")
     ] = 6,
-    report: EarlierReportOption = None,
-    html: PageOption = None,
-    as_json: JsonOption = False,
+    page: PageOption = None,
+    form: FormatOption = Form.TEXT,
 ) -> int:
     """Measure two nodes alone and alongside others that congest, say what that costs."""
-    _insist_on_one(where, report, environment)
+    where, report = place_or_report(subject, environment)
     if 0 < nodes < 4:
         raise typer.BadParameter("--nodes: give 4 at least, or 0 for all")
+    if report is None:
+        report = _measured_load(Where.of(where, environment), victims, aggressors, nodes, rounds)
     from netproof.experiments.load import Loaded, findings
     from netproof.present import load as presenter
 
-    if report is None:
-        report = _measured_load(Where.of(where, environment), victims, aggressors, nodes, rounds)
     several = [(one, findings(one)) for one in Loaded.of_report(report)]
-    show(several, report, presenter, presenter.print_load, html, as_json)
+    show(several, report, presenter, presenter.print_load, page, form)
     if any(found.beyond for _, found in several):
         return BEYOND
     return UNDECIDED if any(found.undecided for _, found in several) else SHOWN
@@ -264,9 +282,12 @@ def _measured_load(where: Where, victims: str, aggressors: str, nodes: int, roun
     return where.measure("load.py", settings, FOLDER, where.partition, what)
 
 
-@verb("tails are inconclusive")
+@verb(
+    "tails are inconclusive",
+    "measure tails mycluster:ib -p openmpi --seconds 300",
+)
 def tails(
-    where: WhereOption = None,
+    subject: WhereArgument,
     environment: EnvironmentOption = None,
     seconds: Annotated[
         float, typer.Option("--seconds", min=1, help="For how long, as near as can be foreseen.")
@@ -274,17 +295,15 @@ def tails(
     size: Annotated[
         int, typer.Option("--bytes", metavar="N", min=1, help="Size of the messages.")
     ] = 8,
-    report: EarlierReportOption = None,
-    html: PageOption = None,
-    as_json: JsonOption = False,
+    page: PageOption = None,
+    form: FormatOption = Form.TEXT,
 ) -> int:
     """Time every call of a long PingPong between two nodes, name its pauses and when they were."""
-    _insist_on_one(where, report, environment)
-    from netproof.experiments.tails import FOLDER, Tail, figures
-    from netproof.present import tails as presenter
-
+    where, report = place_or_report(subject, environment)
     if report is None:
         place = Where.of(where, environment)
+        from netproof.experiments.tails import FOLDER
+
         place.insist_on_pairs()
         most = place.settings.max_message_bytes
         if size > most:
@@ -294,16 +313,22 @@ def tails(
         settings = {"tails_seconds": f"{seconds:g}", "tails_bytes": size}
         what = f"single calls of {size} bytes for {seconds:g} s"
         report = place.measure("load.py", settings, FOLDER, place.partition, what)
+    from netproof.experiments.tails import Tail, figures
+    from netproof.present import tails as presenter
+
     several = [(one, figures(one)) for one in Tail.of_report(report)]
-    show(several, report, presenter, presenter.print_tail, html, as_json)
+    show(several, report, presenter, presenter.print_tail, page, form)
     if any(found.beyond for _, found in several):
         return BEYOND
     return UNDECIDED if any(found.undecided for _, found in several) else SHOWN
 
 
-@verb("GPCNeT is inconclusive")
+@verb(
+    "GPCNeT is inconclusive",
+    "measure gpcnet mycluster:ib -p openmpi",
+)
 def gpcnet(
-    where: WhereOption = None,
+    subject: WhereArgument,
     environment: EnvironmentOption = None,
     rounds: Annotated[
         int, typer.Option("--rounds", min=3, help="How often to run it, some minutes each.")
@@ -311,20 +336,19 @@ def gpcnet(
     nodes: Annotated[
         int, typer.Option("--nodes", min=0, help="Use so many nodes, 10 at least; 0 for all.")
     ] = 0,
-    report: EarlierReportOption = None,
-    as_json: JsonOption = False,
+    form: FormatOption = Form.TEXT,
 ) -> int:
     """Run GPCNeT on all nodes of a partition, say what its congestors cost its tests."""
-    _insist_on_one(where, report, environment)
+    where, report = place_or_report(subject, environment)
     if 0 < nodes < 10:
         raise typer.BadParameter("--nodes: give 10 at least, or 0 for all")
+    if report is None:
+        report = _measured_gpcnet(Where.of(where, environment), rounds, nodes)
     from netproof.experiments.gpcnet import GpcnetRuns, findings
     from netproof.present import gpcnet as presenter
 
-    if report is None:
-        report = _measured_gpcnet(Where.of(where, environment), rounds, nodes)
     several = [(one, findings(one)) for one in GpcnetRuns.of_report(report)]
-    show(several, report, presenter, presenter.print_gpcnet, None, as_json)
+    show(several, report, presenter, presenter.print_gpcnet, None, form)
     if any(found.beyond for _, found in several):
         return BEYOND
     return UNDECIDED if any(found.undecided for _, found in several) else SHOWN
@@ -351,7 +375,7 @@ def _measured_gpcnet(where: Where, rounds: int, nodes: int) -> Path:
     if most < LEAST_NODES:
         raise NetproofError(
             f"{where.option} has {most} nodes, and GPCNeT takes {LEAST_NODES}: two for its tests,"
-            " eight for its congestors; netproof load takes 4"
+            " eight for its congestors; netproof measure load takes 4"
         )
     settings = {"gpcnet_rounds": rounds, "gpcnet_nodes": nodes}
     what = f"GPCNeT {rounds} times, some minutes each"
