@@ -166,7 +166,7 @@ class TestCommand:
 
     @staticmethod
     def said(*arguments) -> str:
-        whole = ["--all"] if arguments[0] == "verdict" and "--json" not in arguments else []
+        whole = ["--all"] if arguments[0] == "verdict" and "--format=json" not in arguments else []
         ran = CliRunner().invoke(app, [*map(str, arguments), *whole])
         assert ran.exit_code in (0, 1), ran.output
         return ran.output
