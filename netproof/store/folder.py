@@ -207,7 +207,8 @@ class Store:
             raise NetproofError(f"{marker}: cannot be read: {error!r}") from error
         if found != FORMAT:
             raise NetproofError(
-                f"{self.folder}: is a store of format {found}, and this netproof knows {FORMAT}"
+                f"{self.folder}: is a store of format {found}, and this netproof knows {FORMAT};"
+                " move it away, and add its sessions' reports to a new one: 'netproof store add'"
             )
 
     @classmethod

@@ -45,7 +45,7 @@ def test_no_check_logs_what_reframe_deprecated(dry):
     (only,) = json.loads(dry[1].path.read_text())["runs"]
     assert only["testcases"]
     for case in only["testcases"]:
-        assert "env_vars" in case
+        assert "descr" in case
         assert "variables" not in case
 
 
