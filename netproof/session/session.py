@@ -215,12 +215,13 @@ def of_document(path: Path, document: dict[str, Any]) -> Session:
     Raise NetproofError where it is none.
     """
     try:
-        results = []
+        results, counted = [], 0
         for tests, run in zip(_tests(document), document["runs"], strict=True):
             left = {t.key: t.netproof_left for t in tests if t.netproof_left and t.result == "skip"}
             failed = {t.key: t.display_name for t in tests if t.result == "fail" and t.unique_name}
             further = _further(tests)
             results += [_result(test, left, failed, further) for test in tests]
+            counted += codec.decode(int, run.get("num_cases"), "a run: num_cases")
             for values in run["testcases"]:
                 for key in _BULKY & values.keys():
                     del values[key]
@@ -228,7 +229,7 @@ def of_document(path: Path, document: dict[str, Any]) -> Session:
         raise NetproofError(f"{path}: {error}") from error
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise NetproofError(f"{path}: is no report of ReFrame's: {error!r}") from error
-    if len(results) != sum(run["num_cases"] for run in document["runs"]):
+    if len(results) != counted:
         raise NetproofError(
             f"{path}: reports {len(results)} test cases, and its header counts others"
         )

@@ -13,7 +13,7 @@ pytestmark = pytest.mark.slow
 
 ROOT = Path(__file__).resolve().parents[2]
 GIGE = ("reframe", "--system", "testbed:gige", "-c")
-VERDICT = ("netproof", "verdict", "run-0.json", "testbed:gige")
+VERDICT = ("netproof", "verdict", "run-0.json", "testbed:gige", "--all")
 
 
 def unwrapped(text: str) -> str:
@@ -163,7 +163,7 @@ def test_an_environment_that_vanished_is_missed(run, tmp_path):
         assert ran.returncode == 0, ran.stdout
     judged = run(
         tmp_path,
-        *("netproof", "verdict", "run-2.json", "testbed:gige"),
+        *("netproof", "verdict", "run-2.json", "testbed:gige", "--all"),
         RFM_CONFIG_PATH=str(site),
     )
     assert judged.returncode == 1

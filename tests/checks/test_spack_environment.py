@@ -50,7 +50,7 @@ def test_its_jobs_fail_in_setup_with_the_reason_and_its_cases_are_expected(run, 
     assert len(jobs) == 6
     assert ran.stdout.count(f"Reason: reframe error: {REASON}") == 6
     assert "Failing phase: setup" in ran.stdout
-    judged = run(tmp_path, "netproof", "verdict", "run-0.json", **settings)
+    judged = run(tmp_path, "netproof", "verdict", "run-0.json", "--all", **settings)
     assert judged.returncode == 1
     counts = re.search(r"(\d+) of (\d+) cases passed", judged.stdout)
     assert counts

@@ -44,9 +44,9 @@ def test_what_is_wrong_is_1_and_fits_on_a_screen(call):
 
 
 @pytest.mark.slow
-def test_what_cannot_be_told_is_2_with_what_is_missing(call):
+def test_what_is_inconclusive_is_3_with_what_is_missing(call):
     status, out, _ = call("testbed:gige", str(SESSIONS / "healthy.json"))
-    assert status == 2
+    assert status == 3
     assert "gige: inconclusive" in out
     assert "no rounds of pairs were measured" in out
     assert "fast-ethernet" not in out

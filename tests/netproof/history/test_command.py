@@ -185,7 +185,7 @@ def test_damaged_files_are_named(nights):
     path = nights.store.path(nights.stored(0)) / "curves.parquet"
     path.write_bytes(b"")
     status, _, err = history(nights)
-    assert status == 2
+    assert status == 3
     assert str(path) in err
     assert f"move {path.parent} out of the store and add the session's report again" in err
     assert "select" not in err
