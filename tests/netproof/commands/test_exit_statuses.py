@@ -199,9 +199,7 @@ def place(tmp_path, monkeypatch):
         if not more or VERBS[verb]
     ],
 )
-def test_faulty_input_is_2_and_said_and_a_wrong_site_1(
-    place, tmp_path, monkeypatch, verb, arguments
-):
+def test_faulty_input_is_2_and_said(place, tmp_path, monkeypatch, verb, arguments):
     expected = 1 if "{wrong site}" in arguments else 2
     if expected == 1:
         shutil.copytree(ROOT / "site-config", tmp_path / "site-config")

@@ -102,7 +102,7 @@ def test_a_measurement_of_another_format_is_refused(tmp_path, other):
 def test_no_report_is_an_error_that_says_where_reports_come_from(tmp_path):
     with pytest.raises(NetproofError, match="ReFrame leaves no report where no test ran"):
         session.load(tmp_path / "run-0.json")
-    with pytest.raises(NetproofError, match="or run .netproof run."):
+    with pytest.raises(NetproofError, match="or run 'netproof run'"):
         session.newest(tmp_path)
 
 
