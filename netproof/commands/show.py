@@ -16,20 +16,11 @@ from netproof.present.cpu import print_cpu
 from netproof.present.sparkline import columns, readable, sparkline
 from netproof.present.tables import TableColumn, benchmark_name, say
 from netproof.present.traffic import print_traffic, print_transports
-from netproof.present.verdict import (
-    print_absences,
-    print_alongside,
-    print_differences,
-    print_nodes,
-    print_recurring,
-    print_state,
-    print_unread,
-)
+from netproof.present.verdict import print_state
 from netproof.site.partition import ScoreBaseline
 from netproof.verdict.engine import group
-from netproof.verdict.explain import Crossover, cpu_rows, crossovers, failures
+from netproof.verdict.explain import Crossover, cpu_rows, crossovers
 from netproof.verdict.judging import JudgedSession
-from netproof.verdict.stored import Recurring
 from netproof.verdict.verdict import CaseVerdict, StoredResult, Verdict
 
 MARKS = {Level.FAIL: "✗", Level.INCONCLUSIVE: "?", Level.WARN: "!", Level.PASS: " "}
@@ -55,63 +46,23 @@ Group = tuple
 
 
 def print_session(judged: JudgedSession, out: Console) -> None:
-    """Print the verdict with its failures, the matrix of scores, and the landmarks with curves."""
+    """Print the state, the matrix of scores, and the landmarks with curves."""
     verdict = judged.verdict
     groups: dict[Group, list[CaseVerdict | StoredResult]] = defaultdict(list)
     for one in (*verdict.cases, *(() if verdict.alongside is None else verdict.alongside.cases)):
         groups[group(one.case)].append(one)
-    say(out, f"session {judged.session.path}")
+    print_state(verdict, out)
     labels = judged.session.labels()
     if labels:
         stated = ", ".join(f"{key}={value}" for key, value in labels.items())
         say(out, f"labels {' '.join(stated.split())}")
-    _print_outcome(verdict, judged.recurring, out)
-    print_differences(judged.beyond_nodes, out)
-    print_nodes(verdict, out)
-    print_unread(judged.unread, out)
-    print_alongside(verdict, out)
     _print_matrix(groups, judged.matrix.baseline, out)
     _print_crossovers(verdict, out)
     _print_against(judged, out)
-    print_absences(verdict, out)
     print_traffic(verdict.traffic, out)
     print_transports(judged.session.results, out)
     print_cpu(cpu_rows(verdict), out)
     _print_landmarks(groups, _legend(judged), out)
-
-
-def _print_outcome(verdict: Verdict, recurring: Recurring, out: Console) -> None:
-    inconclusive = [one for one in verdict.cases if one.level is Level.INCONCLUSIVE]
-    warned = [one for one in verdict.cases if one.level is Level.WARN]
-    print_state(verdict, out)
-    if verdict.crashes:
-        say(out, verdict.crashes)
-    out.print()
-    print_recurring(recurring, out)
-    for one in warned:
-        briefly = _briefly(one, recurring)
-        if briefly:
-            say(out, f"WARN {one.case}: {briefly}", "yellow")
-    if warned:
-        say(
-            out,
-            "netproof verdict reports in full what was flagged, --format json and the report all",
-        )
-    for one in inconclusive:
-        for reason in one.said(Level.INCONCLUSIVE):
-            say(out, f"INCONCLUSIVE {reason}", "yellow")
-    for failure in failures(verdict):
-        say(out, f"FAIL {failure}", "red")
-
-
-def _briefly(judged: CaseVerdict, recurring: Recurring) -> str:
-    flags = []
-    for finding in judged.findings:
-        if finding.level is Level.WARN and not recurring.has(finding):
-            value = "undefined" if finding.value is None else f"{finding.value:.3g}"
-            at = "" if finding.size is None else f" at {finding.size} bytes"
-            flags.append(f"{finding.criterion} {value}{at}")
-    return "; ".join(flags)
 
 
 def _print_matrix(
