@@ -211,7 +211,7 @@ def _swept(
             if environment is None:
                 raise NetproofError("say with which environment: --environment")
             report = tuning.measured_setting(
-                name, where, environment, protocol, "between", (), ROUNDS
+                name, where, environment, protocol, "inter-node", (), ROUNDS
             )
             found += tuning.results_in(report)
         except NetproofError as error:

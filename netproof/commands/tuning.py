@@ -54,8 +54,10 @@ def tune(
     ] = "tcp",
     path: Annotated[
         str,
-        typer.Option("--path", metavar="between|inside", help="Between two nodes, or inside one."),
-    ] = "between",
+        typer.Option(
+            "--path", metavar="inter-node|intra-node", help="Between two nodes, or inside one."
+        ),
+    ] = "inter-node",
     values: ValuesOption = None,
     rounds: RoundsOption = 5,
     restore: Annotated[

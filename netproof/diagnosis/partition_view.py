@@ -147,7 +147,7 @@ class PartitionView:
             self._ran_on(judged),
             measured,
             [*judged.faults, *fails][0],
-            measured and judged.case.path == "between",
+            measured and judged.case.path == "inter-node",
             _quantity(judged),
         )
 

@@ -37,7 +37,7 @@ def document(*failed: tuple[str, str, str, int], level: str = "fail") -> dict:
     functions = (("netpipe", "mpi"), ("imb", "Alltoall"), ("imb", "Bcast"))
     made["cases"] = [
         {
-            **{**made["cases"][0], "verdict": "pass", "faults": [], "path": "between"},
+            **{**made["cases"][0], "verdict": "pass", "faults": [], "path": "inter-node"},
             **{"environment": environment, "benchmark": benchmark, "function": function},
             "findings": [],
         }
@@ -49,7 +49,7 @@ def document(*failed: tuple[str, str, str, int], level: str = "fail") -> dict:
             case
             for case in made["cases"]
             if (case["environment"], case["benchmark"]) == (environment, benchmark)
-            and (case["function"], case["path"]) == (function, "between")
+            and (case["function"], case["path"]) == (function, "inter-node")
         )
         case["verdict"] = level
         finding = {**FINDING, "level": level, "size_bytes": size, "sizes_bytes": [size]}

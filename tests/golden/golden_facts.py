@@ -69,7 +69,7 @@ FIGURES = {
 }
 WORDS = {
     **FIGURES,
-    **{"between": "inter-node", "inside": "intra-node", "oneway": "one way"},
+    "oneway": "one way",
     **{"rate both ways": "bidirectional rate"},
     **{"astride": "contains the bound", "beyond": "outside the bound", "red": "failed"},
     **{"status": "exit status", "result.result": "result of ReFrame", "sure": "certainty"},
@@ -250,7 +250,9 @@ def judged_files() -> Iterator[Fact]:
             yield from (finding(section, its, its.level) for its in one.findings)
 
 
-STEP = re.compile(r"(?:(tcp|mpi)-(between|inside)-(\w+)|(?!tuning|tail|pairs|gpcnet)(\w+))\.1\.out")
+STEP = re.compile(
+    r"(?:(tcp|mpi)-(inter-node|intra-node)-(\w+)|(?!tuning|tail|pairs|gpcnet)(\w+))\.1\.out"
+)
 """The output of a step of NetPIPE, or of a function."""
 
 FOUR = {"osu-7.4", "counters-healthy/Barrier", "counters-healthy/Exchange"}
@@ -267,7 +269,7 @@ def jobs() -> Iterator[Fact]:
             ranks = 4 if {folder.name, f"{folder.name}/{function}"} & FOUR else 2
             case = Case(*GIGE, benchmark, function, ranks, 1)
             if protocol:
-                per_node = 2 if path == "inside" else 1
+                per_node = 2 if path == "intra-node" else 1
                 case = Case(*GIGE, "netpipe", protocol, 2, per_node, path, direction)
             count = len([*folder.glob(found[0].replace(".1.", ".[0-9]."))])
             try:
@@ -340,7 +342,7 @@ def diagnoses() -> Iterator[Fact]:
         "slow port": slow,
         "link down": {"described": scenes.in_job(gige_2={"state": "no carrier"})},
         "link flapped": {"cases": [case(scenes.subject("carrier"), "slow")], **slow},
-        "other network": {"cases": [case(scenes.subject("management", "mpi-between-oneway"))]},
+        "other network": {"cases": [case(scenes.subject("management", "mpi-inter-node-oneway"))]},
         "MTU": {"described": scenes.in_job("differ"), **slow},
         "firewall": {"cases": [scenes.unmeasured()], "described": scenes.in_job(**scenes.RING)},
         "setting and slow port": {"described": scenes.in_job(gige_2=sack), **slow},

@@ -42,8 +42,8 @@ def judged(run, folder: Path) -> session.CheckResult:
     run(
         folder,
         *("reframe", "--system", "testbed:gige", "-c", str(ROOT / "checks"), "-p", "mpich"),
-        *("-S", "launches=1", "-S", "NetpipeJob.variants=tcp-between-oneway"),
-        *("-n", "NetpipeTcp.*between.*oneway", "-r"),
+        *("-S", "launches=1", "-S", "NetpipeJob.variants=tcp-inter-node-oneway"),
+        *("-n", "NetpipeTcp.*inter-node.*oneway", "-r"),
     )
     (found,) = (
         result

@@ -254,7 +254,7 @@ def of_netpipe(
                 f"Below {here.line_rate_from_bytes} bytes short bursts pass above the line"
                 " rate, the site says: no peak is among them."
             )
-    elif path == "inside":
+    elif path == "intra-node":
         notes = ["Inside a node messages cross no link, so there is no line rate."]
     else:
         notes = ["No line rate is drawn: none is known for what was measured."]

@@ -53,7 +53,7 @@ def test_a_session_that_failed_is_shown_and_says_so():
     status, said, _ = shown(str(SICK), "testbed:gige")
     assert status == 1
     assert "\nFAILED: " in said
-    assert "FAIL testbed:gige mpich NetPIPE tcp between oneway (switch gige): from 32768" in said
+    assert "FAIL testbed:gige mpich NetPIPE tcp inter-node oneway (switch gige): from 32768" in said
 
 
 def test_cases_that_failed_for_one_reason_are_gathered_and_counted():
@@ -64,7 +64,7 @@ def test_cases_that_failed_for_one_reason_are_gathered_and_counted():
 
 
 def test_the_matrix_has_scores_with_marks_and_says_what_was_not_measured():
-    row = row_of(printed(140, "testbed:gige"), "NetPIPE", "TCP", "between", "oneway")
+    row = row_of(printed(140, "testbed:gige"), "NetPIPE", "TCP", "inter-node", "oneway")
     assert row[4:13] == ["2", "none", "✗", "none", "✗", "1.00", "✗", "0.97", "✗"]
 
 

@@ -800,8 +800,8 @@ class TestRounds:
         assert len(set(ports)) == len(ports)
         for one in rounds:
             labels = [label for label, step in one if "-twin." not in step.name]
-            place = labels.index("tcp-between-oneway")
-            assert "mpi-between-oneway" in (*labels[place - 1 : place], labels[place + 1])
+            place = labels.index("tcp-inter-node-oneway")
+            assert "mpi-inter-node-oneway" in (*labels[place - 1 : place], labels[place + 1])
 
     def test_imb_has_lists_of_sizes_for_whole_curves_and_for_what_is_around_flags(self, pingpong):
         one = asked(pingpong, jump={"warn": 1.01, "fail": 1.02})

@@ -117,7 +117,7 @@ def test_what_asserts_nothing_or_is_expected_to_fail_has_no_limits():
 def test_a_case_has_the_limits_of_its_file(pingpong):
     references = of_file(ROOT / "reference-values", "testbed")
     case = dataclasses.replace(
-        pingpong.case, benchmark="netpipe", function="tcp", path="between", direction="oneway"
+        pingpong.case, benchmark="netpipe", function="tcp", path="inter-node", direction="oneway"
     )
     found = limits.of_case(references, case)
     assert found.pop("twin_share") == Limits(80, 125)
@@ -276,7 +276,7 @@ def with_whole_twin() -> Measured:
     """NetPIPE over TCP, two launches with the healthy twin's next to each."""
     configuration = site.load(ROOT / "site-config" / "testbed.py")
     extras = configuration["systems"][0]["partitions"][0]["extras"]
-    case = Case("testbed", "gige", "mpich", "netpipe", "tcp", 2, 1, "between", "oneway")
+    case = Case("testbed", "gige", "mpich", "netpipe", "tcp", 2, 1, "inter-node", "oneway")
     folder = ROOT / "tests" / "data" / "jobs" / "netpipe-twin"
     partition = Partition.model_validate(extras)
     return job_files.of_job(folder, case, partition, 2, mpi_over_tcp=True)
