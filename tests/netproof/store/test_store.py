@@ -238,7 +238,7 @@ def test_what_was_counted_while_a_launch_crashed_is_kept_and_followed(store, tmp
 
     def change(document):
         for test in document["runs"][0]["testcases"]:
-            for one in (test.get("netproof_again") or {}).get("cases", ()):
+            for one in (test.get("netproof_repeated") or {}).get("cases", ()):
                 told = {**crash, "counters": counted(carrier_changes=4)}
                 one |= {"made": 4, "crashes": [crash, told]}
                 again.append(one)
@@ -270,7 +270,7 @@ def test_crashes_around_flagged_sizes_are_kept_and_counted_with_the_others(store
             if test.get("netproof_measured"):
                 test["netproof_measured"]["crashes"] = []
                 complete.append(test["netproof_measured"]["case"])
-            for one in (test.get("netproof_again") or {}).get("cases", ()):
+            for one in (test.get("netproof_repeated") or {}).get("cases", ()):
                 one |= {"made": 4, "crashes": [crash]}
                 again.append(one["case"])
 
@@ -366,7 +366,7 @@ def test_what_was_measured_again_has_rows_of_its_own(store):
 def test_a_case_that_could_not_be_measured_again_has_its_faults(store, tmp_path):
     def lose(document):
         for test in document["runs"][0]["testcases"]:
-            for entry in (test.get("netproof_again") or {}).get("cases", ()):
+            for entry in (test.get("netproof_repeated") or {}).get("cases", ()):
                 entry["launches"], entry["faults"] = [], ["tcp.1: ended with status 1"]
 
     report = altered(tmp_path, lose, SICK)
