@@ -52,7 +52,7 @@ def verdict(
         bool,
         typer.Option("--all", help="Also show scores, landmarks and curves of every case."),
     ] = False,
-    alongside_stored: AlongsideOption = False,
+    with_stored: AlongsideOption = False,
     max_age: MaxAgeOption = MAX_AGE_DAYS,
     leave_out_marked: LeaveOutOption = False,
     fold: FoldOption = SESSIONS,
@@ -67,9 +67,9 @@ def verdict(
     form: FormatOption = Form.TEXT,
 ) -> int:
     """Print the verdict on a session."""
-    asked = alongside(alongside_stored, store, max_age, leave_out_marked)
+    asked = alongside(with_stored, store, max_age, leave_out_marked)
     if again and asked is not None:
-        raise typer.BadParameter("--again and --alongside-stored do not go together")
+        raise typer.BadParameter("--again and --with-stored do not go together")
     session, system = session_and_system(arguments, store)
     if session is None:
         insist_on_newest()
@@ -162,7 +162,7 @@ def report(
     arguments: SessionArguments = None,
     store: SessionStoreOption = None,
     full: FullOption = False,
-    alongside_stored: AlongsideOption = False,
+    with_stored: AlongsideOption = False,
     max_age: MaxAgeOption = MAX_AGE_DAYS,
     leave_out_marked: LeaveOutOption = False,
     folder: ToOption = None,
@@ -180,7 +180,7 @@ def report(
     power: PowerOption = False,
 ) -> int:
     """Write pages and charts on a session."""
-    asked = alongside(alongside_stored, store, max_age, leave_out_marked)
+    asked = alongside(with_stored, store, max_age, leave_out_marked)
     session, system = session_and_system(arguments, store)
     if session is None:
         insist_on_newest()
@@ -234,7 +234,7 @@ def _command(
     parts += ["--store", str(store)] if store and (asked or not name.is_file()) else []
     parts += ["--full"] if full else []
     if asked:
-        parts += ["--alongside-stored", "--max-age", f"{asked.max_age_days:g}"]
+        parts += ["--with-stored", "--max-age", f"{asked.max_age_days:g}"]
         parts += ["--leave-out-marked"] if asked.leave_out_marked else []
     parts += ["--switch", switch] if switch else []
     parts += ["--format", formats] if formats != "html" else []

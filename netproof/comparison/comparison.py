@@ -336,7 +336,7 @@ def against(session: Session, verdict: Verdict, partition: str) -> Against:
     if len(results) == 1:
         raise NetproofError(
             f"{session.path}: {partition} is the only partition, so there is no other to compare it"
-            " with; --alongside-stored takes others from the store"
+            " with; --with-stored takes others from the store"
         )
 
     def side(name: str) -> ComparedSide:

@@ -368,7 +368,7 @@ def test_a_session_is_never_alongside_itself(tmp_path):
 def test_the_commands_say_what_is_compared_with(tmp_path):
     store = store_of(tmp_path, report(tmp_path, "old", "gige", -41))
     new = str(report(tmp_path, "new", "fast-ethernet"))
-    arguments = ["testbed:fast-ethernet", "--store", str(store), "--alongside-stored"]
+    arguments = ["testbed:fast-ethernet", "--store", str(store), "--with-stored"]
     (stored,) = Store(store).sessions()
     for command in (["verdict"], ["verdict", "--all"]):
         said = CliRunner().invoke(app, [*command, new, *arguments]).stdout
@@ -393,9 +393,9 @@ def test_the_commands_say_what_is_compared_with(tmp_path):
 @pytest.mark.parametrize(
     ("arguments", "reason"),
     [
-        (["--alongside-stored"], "takes a store"),
-        (["--leave-out-marked"], "go with --alongside-stored"),
-        (["--max-age", "3"], "go with --alongside-stored"),
+        (["--with-stored"], "takes a store"),
+        (["--leave-out-marked"], "go with --with-stored"),
+        (["--max-age", "3"], "go with --with-stored"),
     ],
 )
 def test_options_that_do_not_fit_are_refused(tmp_path, monkeypatch, arguments, reason):
