@@ -64,8 +64,8 @@ FIGURES = {
     **{"latency_us": "latency us", "peak_mb_s": "peak MB/s", "peak_size": "size of the peak"},
     **{"half_power_size": "half-power size", "asymptotic_mb_s": "asymptotic MB/s"},
     **{f"rate_{kib}_kib_mb_s": f"rate at {kib} KiB MB/s" for kib in (1, 4, 16, 64)},
-    **{"half_performance_bytes": "half-performance length", "twin_mb_s": "twin MB/s"},
-    **{"line_rate_share": "share of line rate", "twin_share": "share of twin"},
+    **{"half_performance_bytes": "half-performance length", "paired_mb_s": "twin MB/s"},
+    **{"line_rate_share": "share of line rate", "paired_share": "share of twin"},
 }
 WORDS = {
     **FIGURES,

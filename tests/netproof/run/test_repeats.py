@@ -207,7 +207,7 @@ class TestUndecided:
         (launch,) = alongside(launched_on(asked(first), 1), [0.5]).launches
         one = asked(
             first.with_launches([dataclasses.replace(launch, further=False)]),
-            {"twin_share": Limits(0, 1000)},
+            {"paired_share": Limits(0, 1000)},
         )
         assert undecided([one])
         assert undecided([alongside(launched_on(one, 2), [0.5, 0.5])])

@@ -372,15 +372,15 @@ def tcp(folder: Path, partition: Partition) -> measured.Measured:
 def test_a_busy_machine_slows_the_healthy_twin_as_much_as_the_link(twin_job, with_twin):
     found = tcp(twin_job, with_twin)
     assert found.launches[0].twin.sizes == found.curve.sizes
-    assert 0.9 < found.landmarks.twin_share < 1.2
-    assert found.landmarks.twin_mb_s == pytest.approx(97.89, abs=0.01)
+    assert 0.9 < found.landmarks.paired_share < 1.2
+    assert found.landmarks.paired_mb_s == pytest.approx(97.89, abs=0.01)
     again = measured.Measured.from_json(json.loads(json.dumps(found.as_json())))
     assert again == found
-    assert found.with_launches(found.launches[:1]).landmarks.interval("twin_share") is None
+    assert found.with_launches(found.launches[:1]).landmarks.interval("paired_share") is None
 
 
 def test_a_launch_without_the_twin_that_it_had_to_have_is_not_complete(twin_job, with_twin):
-    assert tcp(twin_job, with_twin.model_copy(update={"twin": ()})).landmarks.twin_share is None
+    assert tcp(twin_job, with_twin.model_copy(update={"twin": ()})).landmarks.paired_share is None
     without(twin_job / "launches.tsv", "tcp-inter-node-oneway-twin.2")
     with pytest.raises(Incomplete, match=r"twin\.2, over the healthy twin, did not run"):
         tcp(twin_job, with_twin)
