@@ -28,7 +28,7 @@ from netproof.present.verdict import (
 from netproof.site.partition import ScoreBaseline
 from netproof.verdict.engine import group
 from netproof.verdict.explain import Crossover, cpu_rows, crossovers, failures
-from netproof.verdict.judging import JudgedSession
+from netproof.verdict.session_verdict import JudgedSession
 from netproof.verdict.stored import Recurring
 from netproof.verdict.verdict import CaseVerdict, StoredResult, Verdict
 

@@ -47,7 +47,7 @@ from netproof.session import job_files, pair_rounds
 from netproof.site import site
 from netproof.site.partition import Partition
 from netproof.store import Store
-from netproof.verdict import derive, files, judge, judging
+from netproof.verdict import derive, files, judge, session_verdict
 from netproof.verdict.engine import Subject
 from netproof.verdict.options import AlongsideOptions
 from netproof.verdict.references import ReferenceFile
@@ -171,9 +171,9 @@ def measured(section: str, one: Any) -> Iterator[Fact]:
 
 
 @cache
-def judged(name: str) -> judging.JudgedSession:
+def judged(name: str) -> session_verdict.JudgedSession:
     """Judge a recorded session by the project's own site."""
-    return judging.judge_session(judging.find(DATA / "sessions" / f"{name}.json"))
+    return session_verdict.judge_session(session_verdict.find(DATA / "sessions" / f"{name}.json"))
 
 
 def as_if_whole(name: str) -> power.Recorded:
@@ -181,7 +181,7 @@ def as_if_whole(name: str) -> power.Recorded:
     one = judged(name)
     cases = {result.case: None for result in one.session.results if result.case is not None}
     matrix = dataclasses.replace(one.matrix, cases=tuple(cases))
-    entries = judging.references_of(matrix)
+    entries = session_verdict.references_of(matrix)
     found = judge.judge(matrix, one.session, references=entries, made=one.provenance)
     return power.Recorded(one.session, matrix, found, entries)
 
@@ -209,9 +209,9 @@ def verdicts() -> Iterator[Fact]:
     with tempfile.TemporaryDirectory() as folder:
         store = Store.create(Path(folder) / "store")
         for name in ("two-switches", "healthy"):
-            judging.ingest(store, DATA / "sessions" / f"{name}.json")
+            session_verdict.ingest(store, DATA / "sessions" / f"{name}.json")
         asked = AlongsideOptions(store.folder)
-        found = judging.judge_session(judged("sick").session, asked=asked).verdict.alongside
+        found = session_verdict.judge_session(judged("sick").session, asked=asked).verdict.alongside
     for one in (*found.cases, *found.left_out):
         yield from facts(of_case("sick, stored", one.case), one, "days")
         yield from findings(of_case("sick, stored", one.case), one.findings)
@@ -442,7 +442,7 @@ def power_of_verdicts() -> Iterator[Fact]:
         yield plant.name, "planted into", len(having), "failed", len(new), "inconclusive", unclear
         for criterion, count in power.criteria_of(new).items():
             yield plant.name, f"failed by {criterion}", count
-    for case in judging.power_of(judged("healthy")):
+    for case in session_verdict.power_of(judged("healthy")):
         names = "change factor sure size by"
         yield from facts_of_each(of_case("stated", case.case), case.smallest, names, "change")
 

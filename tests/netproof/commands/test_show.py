@@ -15,7 +15,7 @@ from netproof.commands.cli import app
 from netproof.commands.show import print_session
 from netproof.present.sparkline import BLOCKS
 from netproof.session import session
-from netproof.verdict import judging
+from netproof.verdict import session_verdict
 
 pytestmark = pytest.mark.slow
 
@@ -38,7 +38,7 @@ def shown(*arguments: str) -> tuple[int, str, str]:
 
 def printed(width: int, system: str = "testbed", path: Path = SICK) -> str:
     out = io.StringIO()
-    judged = judging.judge_session(session.load(path), system=system)
+    judged = session_verdict.judge_session(session.load(path), system=system)
     print_session(judged, Console(file=out, width=width))
     return out.getvalue()
 

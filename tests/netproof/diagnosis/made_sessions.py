@@ -33,7 +33,7 @@ from netproof.site.partition import Partition
 from netproof.verdict import confirmations, engine, nodes, traffic
 from netproof.verdict.coverage import Coverage
 from netproof.verdict.engine import Subject
-from netproof.verdict.judging import JudgedSession
+from netproof.verdict.session_verdict import JudgedSession
 from netproof.verdict.verdict import CaseVerdict, FailedTest, Verdict
 
 DATA = Path(__file__).resolve().parents[2] / "data"

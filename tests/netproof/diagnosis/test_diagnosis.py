@@ -54,8 +54,8 @@ from netproof.verdict import limits
 from netproof.verdict.confirmations import LaunchCount
 from netproof.verdict.engine import Subject
 from netproof.verdict.exit_status import PASSED
-from netproof.verdict.judging import JudgedSession
 from netproof.verdict.limits import Limits
+from netproof.verdict.session_verdict import JudgedSession
 from netproof.verdict.verdict import CaseVerdict, FailedTest
 
 

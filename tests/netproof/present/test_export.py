@@ -21,7 +21,7 @@ from netproof.session import session
 from netproof.session.session import CheckResult
 from netproof.store import Store, StoredSession
 from netproof.store.tables import PATH_COLUMNS, TABLES
-from netproof.verdict.judging import ingest
+from netproof.verdict.session_verdict import ingest
 
 PASSED = Path(__file__).resolve().parents[2] / "data" / "sessions" / "passed.json"
 

@@ -27,9 +27,9 @@ from netproof.session.measured import Measured
 from netproof.store import Store, StoredSession, questions
 from netproof.store.folder import FORMAT, INCOMING, MARKER
 from netproof.store.tables import KEY, PATH_COLUMNS, TABLES
-from netproof.verdict import confirmations, judging
+from netproof.verdict import confirmations, session_verdict
 from netproof.verdict.engine import Subject
-from netproof.verdict.judging import ingest
+from netproof.verdict.session_verdict import ingest
 
 ROOT = Path(__file__).resolve().parents[3]
 SESSIONS = ROOT / "tests" / "data" / "sessions"
@@ -570,7 +570,7 @@ def test_a_name_that_no_file_can_have_is_no_store_and_no_session(store, tmp_path
     with pytest.raises(NetproofError, match=r"cannot be written: .*File name too long"):
         Store.create(tmp_path / ("x" * 300))
     with pytest.raises(NetproofError, match=f"has no session 'x*'; its newest is {PASSED_NAME} of"):
-        judging.find(Path("x" * 300), store.folder)
+        session_verdict.find(Path("x" * 300), store.folder)
 
 
 @pytest.mark.slow

@@ -25,7 +25,7 @@ from netproof.site.partition import ScoreBaseline
 from netproof.store import Store, questions
 from netproof.verdict.exit_status import FAILED, INCONCLUSIVE, PASSED
 from netproof.verdict.judge import judge, unsettled_of
-from netproof.verdict.judging import ingest
+from netproof.verdict.session_verdict import ingest
 from netproof.verdict.verdict import sentences_of_skipped
 
 SESSIONS = Path(__file__).resolve().parents[2] / "data" / "sessions"

@@ -14,7 +14,7 @@ from netproof.comparison.comparison import compare, sides
 from netproof.present.html import sides as sides_page
 from netproof.session import session
 from netproof.store import Store
-from netproof.verdict.judging import ingest
+from netproof.verdict.session_verdict import ingest
 
 ROOT = Path(__file__).resolve().parents[4]
 BOTH = ROOT / "tests" / "data" / "sessions" / "two-switches.json"
