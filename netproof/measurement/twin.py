@@ -76,10 +76,10 @@ def compared(
 ) -> dict[str, tuple[float, Interval | None]] | None:
     """Return the landmarks of ``NAMES``, each with its 95 % interval, None for one launch.
 
-    ``launches``: of a case, each a curve paired with that of the twin. ``paired_mb_s``: bandwidth of
-    the twin, counted as the case's; ``paired_share``: what the link under test carries of it, 1 where
-    both are alike. The median over the twin's largest sizes counts, so that one disturbed size does
-    not. None unless every launch has a twin with bandwidths at sizes of the launch.
+    ``launches``: of a case, each a curve paired with that of the twin. ``paired_mb_s``: bandwidth
+    of the twin, counted as the case's; ``paired_share``: what the link under test carries of it, 1
+    where both are alike. The median over the twin's largest sizes counts, so that one disturbed
+    size does not. None unless every launch has a twin with bandwidths at sizes of the launch.
     """
     shares, rates = [], []
     for curve, alongside in launches:

@@ -28,10 +28,10 @@ from netproof.verdict.engine import Subject
 class Repeat(Steps, Reader, RecordedTest):
     """Repeat launches of a job's undecided cases on the same nodes; one test for each job.
 
-    If nothing is undecided, no Slurm job is submitted. ``netproof_repeated``: launches around flagged sizes;
-    ``netproof_repeats``: launches of whole curves; its record has both. A subclass has
-    ``rounds()``: of steps with their labels, for srun and the interleaved environments, and the
-    files that they need.
+    If nothing is undecided, no Slurm job is submitted. ``netproof_repeated``: launches around
+    flagged sizes; ``netproof_repeats``: launches of whole curves; its record has both. A subclass
+    has ``rounds()``: of steps with their labels, for srun and the interleaved environments, and
+    the files that they need.
     """
 
     netproof_kind = variable(str, value="further", loggable=True)
