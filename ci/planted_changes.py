@@ -98,7 +98,7 @@ def _imb(case: Case) -> bool:
 
 def _over(protocol: str) -> Callable[[Case], bool]:
     def concerns(case: Case) -> bool:
-        return (case.benchmark, case.function, case.path) == ("netpipe", protocol, "between")
+        return (case.benchmark, case.function, case.path) == ("netpipe", protocol, "inter-node")
 
     return concerns
 
@@ -120,7 +120,7 @@ def _below(limit: int, times: float) -> Callable[[int], float]:
 
 
 def _between(case: Case) -> bool:
-    return case.path == "between"
+    return case.path == "inter-node"
 
 
 def plants(matrix: Matrix) -> tuple[Plant, ...]:

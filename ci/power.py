@@ -28,7 +28,7 @@ from netproof.present import terminal
 from netproof.session import session as sessions
 from netproof.session.session import REFERENCE, CheckResult, Session
 from netproof.site.matrix import Matrix
-from netproof.verdict import derive, judging, power, rejudge
+from netproof.verdict import derive, power, rejudge, session_verdict
 from netproof.verdict.judge import judge
 from netproof.verdict.power import SURE, Degradation
 from netproof.verdict.references import ReferenceFile
@@ -290,8 +290,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _read(path: Path, system: str | None) -> Recorded:
-    judged = judging.judge_session(sessions.load(path), system=system, again=True, fold=0)
-    entries = judging.references_of(judged.matrix)
+    judged = session_verdict.judge_session(sessions.load(path), system=system, again=True, fold=0)
+    entries = session_verdict.references_of(judged.matrix)
     return Recorded(judged.session, judged.matrix, judged.verdict, entries)
 
 

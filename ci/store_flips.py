@@ -36,10 +36,10 @@ from netproof.session.records import HEADER  # noqa: E402
 from netproof.store import Store, questions  # noqa: E402
 from netproof.store import folder as store_folder  # noqa: E402
 from netproof.store.folder import StoredSession  # noqa: E402
-from netproof.verdict import judging  # noqa: E402
+from netproof.verdict import session_verdict  # noqa: E402
 from netproof.verdict import stored as stored_verdicts  # noqa: E402
 from netproof.verdict.exit_status import PASSED  # noqa: E402
-from netproof.verdict.judging import ingest  # noqa: E402
+from netproof.verdict.session_verdict import ingest  # noqa: E402
 
 REPORTS = tuple(
     ROOT / "tests" / "data" / "sessions" / f"{name}.json"
@@ -189,7 +189,7 @@ def _verdict(place: Path) -> str | NetproofError:
     When it began and its labels are only shown: ReFrame's report has no checksum.
     """
     try:
-        judged = judging.judge_session(session.load(place), fold=0)
+        judged = session_verdict.judge_session(session.load(place), fold=0)
         document = {**documents.of_judged(judged), **dict.fromkeys(("started", "labels"))}
         return json.dumps({"status": judged.verdict.status} | document)
     except NetproofError as error:

@@ -22,7 +22,7 @@ sys.path.insert(0, str(ROOT))
 from ci.testbed.state import CONF, DEFAULT  # noqa: E402
 
 if TYPE_CHECKING:
-    from netproof.verdict.judging import JudgedSession
+    from netproof.verdict.session_verdict import JudgedSession
 
 Run = Callable[..., subprocess.CompletedProcess[str]]
 SYSTEM = ROOT / "tests" / "system"
@@ -147,7 +147,7 @@ def testbed(testbed_as_found: None) -> None:
 @pytest.fixture(scope="session")
 def judge(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[..., JudgedSession]]:
     """``judge(session, system)``: a recorded session, or a path, judged by the project's sites."""
-    from netproof.verdict import judging
+    from netproof.verdict import session_verdict
 
     reports = tmp_path_factory.mktemp("reports") / "run-{sessionid}.json"
 
@@ -156,7 +156,7 @@ def judge(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[..., Ju
         path = (
             ROOT / "tests" / "data" / "sessions" / session if isinstance(session, str) else session
         )
-        return judging.judge_session(judging.find(path), system=system)
+        return session_verdict.judge_session(session_verdict.find(path), system=system)
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("RFM_CONFIG_PATH", str(ROOT / "site-config"))

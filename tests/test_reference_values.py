@@ -159,9 +159,9 @@ class TestReferenceFile:
     def test_no_netpipe_bound_lets_a_link_carry_more_than_its_rate(self, path):
         references = yaml.safe_load(path.read_text())
         for case in matrix(CONFIGURATION, path.stem).cases:
-            if case.benchmark == "netpipe" and case.path == "between":
+            if case.benchmark == "netpipe" and case.path == "inter-node":
                 found = found_by(case, references)
-                value, lower, upper, _ = found.get("twin_share", found["line_rate_share"])
+                value, lower, upper, _ = found.get("paired_share", found["line_rate_share"])
                 assert upper is not None, case
                 # With both ends bounded by what a healthy link carries at that moment, the line
                 # rate alone says what no link carries.

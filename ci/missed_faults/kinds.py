@@ -26,7 +26,7 @@ class Shows:
     def of(self, case: Mapping[str, object]) -> bool:
         """Check whether a case of a verdict's document is among them."""
         return (
-            (case["benchmark"], case["path"]) == (self.benchmark, "between")
+            (case["benchmark"], case["path"]) == (self.benchmark, "inter-node")
             and self.function in ("", case["function"])
         )  # fmt: skip
 
@@ -69,7 +69,7 @@ IMB, NETPIPE = "IMB-MPI1", "NPmpi"
 # Without the space that ReFrame shows.
 OF_IMB, OF_NETPIPE, OF_TWO_RANKS = "^Imb", "^Netpipe", "^Imb.*%job_ranks=2$"
 # Cases of one direction between nodes, and the checks that repeat launches.
-OF_ONE_WAY = "^Netpipe(?!.*(%path=inside|%direction=bidirectional))"
+OF_ONE_WAY = "^Netpipe(?!.*(%path=intra-node|%direction=bidirectional))"
 WITH_IMB, WITH_NETPIPE = ("mpich", "intelmpi"), ("openmpi4", "openmpi5", "mpich", "intelmpi")
 
 # On gige's link a KiB takes 8.7 µs, and a short message some 40 µs; add twice both.

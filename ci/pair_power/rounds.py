@@ -46,7 +46,7 @@ def recorded() -> Floats:
         document = json.loads((SESSIONS / name).read_text())
         for test in (test for run in document["runs"] for test in run["testcases"]):
             case, measured = test.get("netproof_case"), test.get("netproof_measured")
-            if not case or not measured or case["path"] != "between" or case["ranks"] != 2:
+            if not case or not measured or case["path"] != "inter-node" or case["ranks"] != 2:
                 continue
             curves = [launch["curve"] for launch in measured["launches"]]
             for one, other in itertools.permutations(curves, 2):

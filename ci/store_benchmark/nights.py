@@ -74,7 +74,7 @@ class Nights:
             "benchmark": ["imb"] * len(CASES),
             "function": function,
             "ranks": ranks,
-            "path": ["between"] * len(CASES),
+            "path": ["inter-node"] * len(CASES),
             "direction": ["oneway"] * len(CASES),
             "partition": switch,
             "environment": environment,

@@ -272,7 +272,7 @@ def path() -> None:
 
 def _recorded_step(folder: Path) -> CountedLaunch:
     """The launch of NetPIPE between nodes that a recorded job has."""
-    errors = folder / "mpi-between-oneway.1.err"
+    errors = folder / "mpi-inter-node-oneway.1.err"
     text, nodes = errors.read_text(), ("gige-1", "gige-2")
     case = Case("", "", "mpich", "netpipe", "mpi", 2, 1)
     payload = registry.of(case).payload(case, "", text, nodes)

@@ -362,7 +362,7 @@ def _read_file_row_5(lines: Lines, line: str, bidirectional: bool) -> tuple[int,
 
 PROTOCOLS = ("tcp", "mpi")
 
-PATHS = ("between", "inside")
+PATHS = ("inter-node", "intra-node")
 """Between two nodes, and between two ranks of one node."""
 
 DIRECTIONS = (ONE_WAY, BOTH_WAYS)
@@ -381,7 +381,7 @@ FIGURES = r"^ *[0-9]+ +[0-9]+\.[0-9]+ "
 
 
 def subject(protocol: str, path: str, direction: str) -> str:
-    """Return the stem of the names of a variant's steps, such as ``tcp-between-oneway``."""
+    """Return the stem of the names of a variant's steps, such as ``tcp-inter-node-oneway``."""
     return f"{protocol}-{path}-{direction}"
 
 
@@ -465,7 +465,7 @@ class Netpipe(Benchmark):
     ) -> list[Case]:
         """Return each protocol on each path in each direction."""
         return [
-            Case(*where, self.name, protocol, 2, 1 if path == "between" else 2, path, direction)
+            Case(*where, self.name, protocol, 2, 1 if path == "inter-node" else 2, path, direction)
             for protocol, path, direction in VARIANTS
         ]
 
@@ -478,11 +478,11 @@ class Netpipe(Benchmark):
         return f"NetPIPE {function.upper()}"
 
     def words(self, case: Case) -> str:
-        """Return ``NetPIPE TCP between oneway``."""
+        """Return ``NetPIPE TCP inter-node oneway``."""
         return f"{self.title(case.function)} {case.path} {case.direction}"
 
     def what(self, case: Case) -> str:
-        """Return ``NetPIPE tcp between oneway``."""
+        """Return ``NetPIPE tcp inter-node oneway``."""
         return f"NetPIPE {case.function} {case.path} {case.direction}"
 
     def variant(self, case: Case) -> str:
@@ -499,7 +499,7 @@ class Netpipe(Benchmark):
         return f"NP{function}"
 
     def subject(self, case: Case) -> str:
-        """Return ``tcp-between-oneway``."""
+        """Return ``tcp-inter-node-oneway``."""
         return subject(case.function, case.path, case.direction)
 
     def asked(

@@ -118,7 +118,7 @@ def _page(
 def _sessions(
     first: Path | None, second: Path | None, store: Path | None, labels: Pair | None
 ) -> tuple[Session, Session | None]:
-    from netproof.verdict import judging
+    from netproof.verdict import session_verdict
 
     if labels:
         if first is not None:
@@ -133,7 +133,9 @@ def _sessions(
         )
     if first is None:
         raise NetproofError("name a session, or two with --label")
-    return judging.find(first, store), None if second is None else judging.find(second, store)
+    return session_verdict.find(first, store), None if second is None else session_verdict.find(
+        second, store
+    )
 
 
 def _by_dimension(
@@ -190,9 +192,9 @@ def _values(
     elif by in ("partition", "environment"):
         if name is None:
             raise NetproofError(f"by {by} one session is looked at: name it")
-        from netproof.verdict import judging
+        from netproof.verdict import session_verdict
 
-        stored = judging.find(name, store)
+        stored = session_verdict.find(name, store)
         cases = [result.case for result in stored.results if result.case is not None]
         sessions = dict.fromkeys((getattr(case, by) for case in cases), stored)
     else:

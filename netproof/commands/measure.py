@@ -102,9 +102,9 @@ class Where(NamedTuple):
         insist_on_site()
         from netproof.site import site
         from netproof.site.matrix import matrix
-        from netproof.verdict import judging
+        from netproof.verdict import session_verdict
 
-        configuration = site.gather(judging.site_folder())
+        configuration = site.gather(session_verdict.site_folder())
         expected = matrix(configuration, system, [partition], all_functions=full)
         return cls(option, system, partition, environment, configuration, expected)
 
@@ -161,9 +161,9 @@ def split(where: str) -> tuple[str, str]:
 def new_report(label: str, subject: str) -> Path:
     """Return the path of the next report of sessions with a label."""
     from netproof.session import labelled
-    from netproof.verdict import judging
+    from netproof.verdict import session_verdict
 
-    folder = labelled.folder_of(judging.reports_folder(), label)
+    folder = labelled.folder_of(session_verdict.reports_folder(), label)
     return folder / f"run-{subject}-{datetime.now(UTC):%Y%m%dT%H%M%S}.json"
 
 

@@ -47,11 +47,11 @@ from netproof.site.matrix import (
 from netproof.site.module_path import LOGIN_SHELL
 from netproof.store import Store, durations
 from netproof.store.durations import Expected, Past
-from netproof.verdict import judging
+from netproof.verdict import session_verdict
 from netproof.verdict.exit_status import CANNOT, PASSED
 from netproof.verdict.judge import reason_of
-from netproof.verdict.judging import ingest
 from netproof.verdict.options import AlongsideOptions
+from netproof.verdict.session_verdict import ingest
 
 LATEST = "latest"
 """Link to the newest night's report, beside the reports."""
@@ -172,7 +172,7 @@ def _ending() -> Iterator[None]:
 
 def _go(plan: NightPlan, night: Night) -> None:
     name, _, partition = plan.system.partition(":")
-    folder = judging.site_folder()
+    folder = session_verdict.site_folder()
     configuration = site.gather(folder)
     try:
         expected = matrix(
@@ -183,7 +183,7 @@ def _go(plan: NightPlan, night: Night) -> None:
     no_modules = module_path.missing(configuration, name, expected)
     if no_modules:
         raise NetproofError(f"nothing was measured: {no_modules}")
-    checks, reports = checks_folder(), judging.reports_folder()
+    checks, reports = checks_folder(), session_verdict.reports_folder()
     prefix = Path(os.environ.get("RFM_PREFIX") or checks.parent)
     for folder, unfit, variable in (
         (reports, EXPANDED, "RFM_REPORT_FILE"),
@@ -212,7 +212,7 @@ def _go(plan: NightPlan, night: Night) -> None:
 
 def checks_folder() -> Path:
     """Return the folder of the site's checks, or of those that came with netproof."""
-    own = judging.site_folder().absolute().parent / "checks"
+    own = session_verdict.site_folder().absolute().parent / "checks"
     return own if own.is_dir() else shipped.folder("checks")
 
 
@@ -294,7 +294,7 @@ def _judge(plan: NightPlan, night: Night, store: Store, report: Path, *, partial
         done = ingest(store, report, system=plan.system, full=plan.full)
         kept = done.stored
         night.stored = kept.name
-    night.judged = judging.judge_session(
+    night.judged = session_verdict.judge_session(
         session.load(report),
         system=plan.system,
         full=plan.full,

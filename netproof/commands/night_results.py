@@ -22,7 +22,7 @@ from netproof.present.wording import outcome
 from netproof.session.slurm_nodes import labelled
 from netproof.verdict.exit_status import CANNOT, FAILED, INCONCLUSIVE, PASSED
 from netproof.verdict.explain import counts, failures
-from netproof.verdict.judging import JudgedSession
+from netproof.verdict.session_verdict import JudgedSession
 from netproof.verdict.verdict import CaseVerdict, Verdict, sentences_of_skipped
 
 SENTENCES = 20

@@ -51,14 +51,18 @@ def run(
     from netproof.present import terminal
     from netproof.present.verdict import print_brief
     from netproof.store import Store
-    from netproof.verdict import judging
+    from netproof.verdict import session_verdict
 
-    report = judging.reports_folder() / f"run-{datetime.now(UTC):%Y%m%dT%H%M%S}.json"
+    report = session_verdict.reports_folder() / f"run-{datetime.now(UTC):%Y%m%dT%H%M%S}.json"
     options = [*(["--system", system] if system else []), *(["-R"] if full else []), *further]
     run_reframe(["-c", str(checks_folder()), *options], "measuring", report)
     if store is not None:
-        stores.print_stored(judging.ingest(Store.create(store), report, system=system, full=full))
-    judged = judging.judge_session(judging.find(report), system=system, full=full, store=store)
+        stores.print_stored(
+            session_verdict.ingest(Store.create(store), report, system=system, full=full)
+        )
+    judged = session_verdict.judge_session(
+        session_verdict.find(report), system=system, full=full, store=store
+    )
     print_brief(judged, (), terminal.console())
     return judged.verdict.status
 
@@ -118,7 +122,7 @@ def nightly(
     insist_on_site()
     from netproof.commands import night
     from netproof.session.session import label_of
-    from netproof.verdict import judging
+    from netproof.verdict import session_verdict
 
     for given in label or ():
         try:
@@ -133,7 +137,7 @@ def nightly(
         night.NightPlan(
             system=system,
             store=store.resolve(),
-            reports=(pages or judging.reports_folder() / "nightly").resolve(),
+            reports=(pages or session_verdict.reports_folder() / "nightly").resolve(),
             junit=junit.resolve() if junit else None,
             hook=hook,
             budget_min=budget,

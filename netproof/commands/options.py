@@ -68,7 +68,7 @@ SessionStoreOption = Annotated[
 AlongsideOption = Annotated[
     bool,
     typer.Option(
-        "--alongside-stored",
+        "--with-stored",
         help="Compare with what the store has of the configurations that were not measured.",
     ),
 ]
@@ -79,7 +79,7 @@ MaxAgeOption = Annotated[
         "--max-age",
         min=0,
         metavar="DAYS",
-        help="With --alongside-stored: age from which a stored session is marked.",
+        help="With --with-stored: age from which a stored session is marked.",
     ),
 ]
 
@@ -87,7 +87,7 @@ LeaveOutOption = Annotated[
     bool,
     typer.Option(
         "--leave-out-marked",
-        help="With --alongside-stored: leave out what is too old, or was made with other versions.",
+        help="With --with-stored: leave out what is too old, or was made with other versions.",
     ),
 ]
 
@@ -227,13 +227,13 @@ def refused(cannot: str, error: object) -> int:
 
 
 def alongside(
-    alongside_stored: bool, store: Path | None, max_age: float, leave_out_marked: bool
+    with_stored: bool, store: Path | None, max_age: float, leave_out_marked: bool
 ) -> AlongsideOptions | None:
     """Return which stored results to show; typer.BadParameter where options do not fit."""
-    if alongside_stored:
+    if with_stored:
         if store is None:
-            raise typer.BadParameter("--alongside-stored takes a store: --store or NETPROOF_STORE")
+            raise typer.BadParameter("--with-stored takes a store: --store or NETPROOF_STORE")
         return AlongsideOptions(store, max_age, leave_out_marked)
     if leave_out_marked or max_age != MAX_AGE_DAYS:
-        raise typer.BadParameter("--max-age and --leave-out-marked go with --alongside-stored")
+        raise typer.BadParameter("--max-age and --leave-out-marked go with --with-stored")
     return None

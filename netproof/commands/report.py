@@ -25,8 +25,8 @@ from netproof.present.html.html import file_name, script_json
 from netproof.present.html.material import MAIN, Report
 from netproof.present.html.page import pages
 from netproof.session.provenance import OfSession
-from netproof.verdict import judging
-from netproof.verdict.judging import JudgedSession
+from netproof.verdict import session_verdict
+from netproof.verdict.session_verdict import JudgedSession
 
 HTML, CSV = "html", "csv"
 FORMATS = (HTML, "png", "svg", "pdf", CSV)
@@ -63,7 +63,7 @@ def assemble(
     except NetproofError as error:
         not_there["studies"] = str(error)
     try:
-        found = judging.provenance_of(judged.session)
+        found = session_verdict.provenance_of(judged.session)
     except NetproofError as error:
         not_there["provenance"] = str(error)
     maps: dict[str, tuple[ChartFigure, ...]] = {}
@@ -87,7 +87,7 @@ def assemble(
         against=alone(judged.session, judged.verdict, switch),
         diagnoses=diagnosis.diagnose(judged) if diagnosis.partitions_of(judged) else (),
         maps=maps,
-        powers=tuple(judging.power_of(judged)) if power else (),
+        powers=tuple(session_verdict.power_of(judged)) if power else (),
     )
 
 

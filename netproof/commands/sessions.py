@@ -33,7 +33,7 @@ from netproof.verdict.options import EARLIER_SESSIONS, MAX_AGE_DAYS, SESSIONS, A
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from netproof.verdict.judging import JudgedSession
+    from netproof.verdict.session_verdict import JudgedSession
 
 PAIRS = "pairs.py"
 
@@ -52,7 +52,7 @@ def verdict(
         bool,
         typer.Option("--all", help="Also show scores, landmarks and curves of every case."),
     ] = False,
-    alongside_stored: AlongsideOption = False,
+    with_stored: AlongsideOption = False,
     max_age: MaxAgeOption = MAX_AGE_DAYS,
     leave_out_marked: LeaveOutOption = False,
     fold: FoldOption = SESSIONS,
@@ -67,9 +67,9 @@ def verdict(
     form: FormatOption = Form.TEXT,
 ) -> int:
     """Print the verdict on a session."""
-    asked = alongside(alongside_stored, store, max_age, leave_out_marked)
+    asked = alongside(with_stored, store, max_age, leave_out_marked)
     if again and asked is not None:
-        raise typer.BadParameter("--again and --alongside-stored do not go together")
+        raise typer.BadParameter("--again and --with-stored do not go together")
     session, system = session_and_system(arguments, store)
     if session is None:
         insist_on_newest()
@@ -77,13 +77,13 @@ def verdict(
     from netproof.present import documents, terminal
     from netproof.present.power import of_case, print_power
     from netproof.present.verdict import print_brief, print_verdict
-    from netproof.verdict import judging
+    from netproof.verdict import session_verdict
     from netproof.verdict.exit_status import PASSED
 
     as_json = form is Form.JSON
     with terminal.working("judging the session"):
-        judged = judging.judge_session(
-            judging.find(session, store, lazily=not (as_json or power or everything)),
+        judged = session_verdict.judge_session(
+            session_verdict.find(session, store, lazily=not (as_json or power or everything)),
             system=system,
             full=full,
             asked=asked,
@@ -94,7 +94,7 @@ def verdict(
     powers = []
     if power:
         with terminal.working("changing each case until it fails"):
-            powers = judging.power_of(judged)
+            powers = session_verdict.power_of(judged)
     if as_json:
         document = documents.of_judged(judged)
         if power:
@@ -162,7 +162,7 @@ def report(
     arguments: SessionArguments = None,
     store: SessionStoreOption = None,
     full: FullOption = False,
-    alongside_stored: AlongsideOption = False,
+    with_stored: AlongsideOption = False,
     max_age: MaxAgeOption = MAX_AGE_DAYS,
     leave_out_marked: LeaveOutOption = False,
     folder: ToOption = None,
@@ -180,18 +180,18 @@ def report(
     power: PowerOption = False,
 ) -> int:
     """Write pages and charts on a session."""
-    asked = alongside(alongside_stored, store, max_age, leave_out_marked)
+    asked = alongside(with_stored, store, max_age, leave_out_marked)
     session, system = session_and_system(arguments, store)
     if session is None:
         insist_on_newest()
     from netproof.commands import report as pages
     from netproof.present import terminal
-    from netproof.verdict import judging
+    from netproof.verdict import session_verdict
 
     wanted = _formats(formats, pages.FORMATS)
     with terminal.working("judging the session"):
-        judged = judging.judge_session(
-            judging.find(session, store), system=system, full=full, asked=asked, store=store
+        judged = session_verdict.judge_session(
+            session_verdict.find(session, store), system=system, full=full, asked=asked, store=store
         )
     target = folder or pages.alongside(judged.session.path, "report")
     again = _command(
@@ -234,7 +234,7 @@ def _command(
     parts += ["--store", str(store)] if store and (asked or not name.is_file()) else []
     parts += ["--full"] if full else []
     if asked:
-        parts += ["--alongside-stored", "--max-age", f"{asked.max_age_days:g}"]
+        parts += ["--with-stored", "--max-age", f"{asked.max_age_days:g}"]
         parts += ["--leave-out-marked"] if asked.leave_out_marked else []
     parts += ["--switch", switch] if switch else []
     parts += ["--format", formats] if formats != "html" else []
@@ -290,7 +290,7 @@ def diagnose(
     from netproof.diagnosis import diagnosis
     from netproof.present import diagnosis as shown
     from netproof.present import documents, terminal
-    from netproof.verdict import judging
+    from netproof.verdict import session_verdict
 
     if measure:
         session = _measured_pairs(name, partition)
@@ -298,11 +298,11 @@ def diagnose(
     by_default = store is not None and os.environ.get("NETPROOF_STORE") == str(store)
     known = None if by_default and not store.exists() else store
     with terminal.working("judging the session"):
-        found = judging.find(session, store)
+        found = session_verdict.find(session, store)
         measured = {one.case.partition for one in found.results if one.case is not None}
         # What else the session measured is compared with the partition.
         expected = system if measured <= {partition} else name or None
-        judged = judging.judge_session(found, system=expected, fold=0)
+        judged = session_verdict.judge_session(found, system=expected, fold=0)
         earlier = diagnosis.sessions_before(judged, known, back)
         diagnoses = diagnosis.diagnose(judged, partition or None, earlier)
     if form is Form.JSON:
@@ -324,11 +324,11 @@ def _measured_pairs(system: str, partition: str) -> Path:
     from netproof.session import session as sessions
     from netproof.site import shipped, site
     from netproof.site.matrix import matrix
-    from netproof.verdict import judging
+    from netproof.verdict import session_verdict
 
     # An unknown partition is refused before anything is measured.
-    matrix(site.gather(judging.site_folder()), system, [partition])
-    folder = judging.reports_folder()
+    matrix(site.gather(session_verdict.site_folder()), system, [partition])
+    folder = session_verdict.reports_folder()
     folder.mkdir(parents=True, exist_ok=True)
     there = set(sessions.reports(folder))
     checks = shipped.folder("checks") / PAIRS

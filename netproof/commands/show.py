@@ -20,7 +20,7 @@ from netproof.present.verdict import print_state
 from netproof.site.partition import ScoreBaseline
 from netproof.verdict.engine import group
 from netproof.verdict.explain import Crossover, cpu_rows, crossovers
-from netproof.verdict.judging import JudgedSession
+from netproof.verdict.session_verdict import JudgedSession
 from netproof.verdict.verdict import CaseVerdict, StoredResult, Verdict
 
 MARKS = {Level.FAIL: "✗", Level.INCONCLUSIVE: "?", Level.WARN: "!", Level.PASS: " "}
@@ -216,8 +216,8 @@ def _landmark_columns(cases: Sequence[CaseVerdict | StoredResult]) -> list[Table
 
     limits = [None if one is None else one.eager_limit for one in found]
     twins = []
-    if any(one is not None and one.twin_share is not None for one in found):
-        twins = [TableColumn("twin", of("twin_share", ".0%"), rank=3)]
+    if any(one is not None and one.paired_share is not None for one in found):
+        twins = [TableColumn("twin", of("paired_share", ".0%"), rank=3)]
     return [
         TableColumn("", [_mark(one) for one in cases], right=False),
         TableColumn("partition", [one.case.partition for one in cases], right=False),

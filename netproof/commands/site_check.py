@@ -32,7 +32,7 @@ from netproof.site import module_path, site, slurm
 from netproof.site.matrix import Matrix, environments_in, jobs, matrix, nodes_of, partitions_in
 from netproof.site.partition import Partition, time_limit_s
 from netproof.site.site_file import SiteError
-from netproof.verdict import derive, judging
+from netproof.verdict import derive, session_verdict
 from netproof.verdict.references import NotThere, ReferenceFile
 
 _ALIKE = ("access", "env_vars", "modules", "prepare_cmds", "resources", "sched_options")
@@ -95,7 +95,7 @@ def check(asked: str | None, *, full: bool = False) -> CheckedSite:
     Raises NetproofError where the system, the folder of configuration or that of references is not
     known.
     """
-    folder = judging.site_folder()
+    folder = session_verdict.site_folder()
     found = site.survey(folder)
     name, _, partition = (asked or site.here(found)).partition(":")
     checked = CheckedSite(name, list(found.faults))

@@ -31,7 +31,7 @@ from netproof.site.matrix import (
 from netproof.site.partition import pair_environments, time_limit_s
 from netproof.store import Store
 from netproof.store.durations import Expected, Past, expected_seconds, past, session_seconds
-from netproof.verdict import judging
+from netproof.verdict import session_verdict
 
 
 @dataclass(frozen=True)
@@ -73,7 +73,7 @@ def shown(asked: str | None, store: Path | None, *, full: bool) -> ShownMatrix:
 
     A store that is missing or cannot be read leaves times unknown, with the reason.
     """
-    folder = judging.site_folder()
+    folder = session_verdict.site_folder()
     name, _, partition = (asked or site.here(site.survey(folder))).partition(":")
     configuration = site.gather(folder)
     expected = matrix(configuration, name, [partition] if partition else [], all_functions=full)

@@ -35,7 +35,7 @@ def add(
         raise typer.BadParameter("name a session's report")
     from netproof.present import terminal
     from netproof.store import Store
-    from netproof.verdict import judging
+    from netproof.verdict import session_verdict
 
     err = terminal.console(stderr=True)
     opened = Store.create(store)
@@ -43,7 +43,7 @@ def add(
     for number, report in enumerate(reports, 1):
         try:
             with terminal.working(f"storing {report}, {number} of {len(reports)}"):
-                done = judging.ingest(opened, report, system=system, full=full)
+                done = session_verdict.ingest(opened, report, system=system, full=full)
             print_stored(done)
         except NetproofError as error:
             refused += 1

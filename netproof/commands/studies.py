@@ -95,13 +95,13 @@ def study(
     from netproof.experiments import parameters
     from netproof.present import terminal
     from netproof.present.html import study_page
-    from netproof.verdict import judging
+    from netproof.verdict import session_verdict
 
     not_swept: dict[str, str] = {}
     if where is not None:
         session = _measured(redone, where)
         shown = _swept(redone, where, environment, not_swept)
-    found = judging.find(session, store)
+    found = session_verdict.find(session, store)
     if where is None:
         shown = _results(redone, found, sweeps or (), not_swept)
     for one in redone.sweeps:
@@ -112,7 +112,7 @@ def study(
             f" {one} -p ENVIRONMENT` measures one",
         )
     with terminal.working("judging the session"):
-        gathered = assemble(judging.judge_session(found, system=where, store=store))
+        gathered = assemble(session_verdict.judge_session(found, system=where, store=store))
     page = write_page(
         folder or alongside(found.path, name),
         lambda scripts: study_page.page(gathered, redone, shown, not_swept, scripts),
@@ -154,11 +154,11 @@ def _results(
     """
     from netproof.experiments import restoring, sweep
     from netproof.session.labelled import folder_of
-    from netproof.verdict import judging
+    from netproof.verdict import session_verdict
 
     if reports:
         return [one for path in reports for one in tuning.results_in(path)]
-    folder = folder_of(judging.reports_folder(), restoring.FOLDER)
+    folder = folder_of(session_verdict.reports_folder(), restoring.FOLDER)
     results: list[tuple[Sweep, SweepTable]] = []
     for system in sorted({result.system for result in found.results}):
         several, faults = sweep.newest(folder, system, study.sweeps)
@@ -211,7 +211,7 @@ def _swept(
             if environment is None:
                 raise NetproofError("say with which environment: --environment")
             report = tuning.measured_setting(
-                name, where, environment, protocol, "between", (), ROUNDS
+                name, where, environment, protocol, "inter-node", (), ROUNDS
             )
             found += tuning.results_in(report)
         except NetproofError as error:

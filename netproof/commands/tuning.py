@@ -54,8 +54,10 @@ def tune(
     ] = "tcp",
     path: Annotated[
         str,
-        typer.Option("--path", metavar="between|inside", help="Between two nodes, or inside one."),
-    ] = "between",
+        typer.Option(
+            "--path", metavar="inter-node|intra-node", help="Between two nodes, or inside one."
+        ),
+    ] = "inter-node",
     values: ValuesOption = None,
     rounds: RoundsOption = 5,
     restore: Annotated[
@@ -155,10 +157,10 @@ def _restored(where: Where) -> tuple[tuple[str, str, str], ...]:
     from netproof.experiments import restoring
     from netproof.present import terminal
     from netproof.site.matrix import partitions_in
-    from netproof.verdict import judging
+    from netproof.verdict import session_verdict
 
     access = partitions_in(where.configuration, where.system)[where.partition]["access"]
-    record = restoring.record_of(judging.reports_folder(), where.system, where.partition)
+    record = restoring.record_of(session_verdict.reports_folder(), where.system, where.partition)
     restored = restoring.restore(record, where.settings.tuning_hook, access)
     for node, name, value in restored:
         said = f"{node}: {name} is {value} again, as before a sweep that did not end"

@@ -388,5 +388,5 @@ def envelope_of_cases(
             rdma = one.case.environment in matrix.not_over_tcp
             over_tcp = one.case.function == "tcp" or not rdma
             links.add(matrix.partitions[one.case.partition].link(over_tcp=over_tcp))
-    unlike = first.path != "inside" and len(links - {None}) > 1
+    unlike = first.path != "intra-node" and len(links - {None}) > 1
     return criteria.envelope(curves, settings), unlike

@@ -22,7 +22,7 @@ from netproof.errors import NetproofError
 from netproof.measurement.case import Case
 from netproof.session import node_differences
 from netproof.session.session import CheckResult, Session
-from netproof.verdict import judging
+from netproof.verdict import session_verdict
 from netproof.verdict.engine import group
 from netproof.verdict.judge import faults_of
 from netproof.verdict.verdict import Verdict
@@ -336,7 +336,7 @@ def against(session: Session, verdict: Verdict, partition: str) -> Against:
     if len(results) == 1:
         raise NetproofError(
             f"{session.path}: {partition} is the only partition, so there is no other to compare it"
-            " with; --alongside-stored takes others from the store"
+            " with; --with-stored takes others from the store"
         )
 
     def side(name: str) -> ComparedSide:
@@ -364,7 +364,7 @@ def differing(compared: Comparison) -> dict[str, tuple[tuple[str, ...], tuple[st
     """
     found = []
     for side in (compared.first, compared.second):
-        of_sessions = [judging.provenance_of(one) for one in (side.session, *side.also)]
+        of_sessions = [session_verdict.provenance_of(one) for one in (side.session, *side.also)]
         here = [
             one
             for of_session in of_sessions

@@ -575,7 +575,7 @@ CRITERIA = (
         compare=_agreements,
         group=lambda case: (
             case.configuration
-            if case.ping_pong and case.function[3:] == ("between", "oneway")
+            if case.ping_pong and case.function[3:] == ("inter-node", "oneway")
             else None
         ),
     ),

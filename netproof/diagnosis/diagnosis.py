@@ -17,8 +17,8 @@ from netproof.diagnosis.gathering import gather
 from netproof.diagnosis.partition_view import PartitionView
 from netproof.errors import NetproofError
 from netproof.session import session
-from netproof.verdict import judging
-from netproof.verdict.judging import JudgedSession
+from netproof.verdict import session_verdict
+from netproof.verdict.session_verdict import JudgedSession
 
 NOTHING_WRONG, SOMETHING_WRONG, INCONCLUSIVE = 0, 1, 3
 """Exit statuses of a diagnosis."""
@@ -249,7 +249,7 @@ def _of_folder(judged: JudgedSession) -> Iterator[Earlier]:
 
 def _judging(read: Callable[[], session.Session], system: str) -> Callable[[], JudgedSession]:
     """Return a function that judges a session without the warnings of earlier ones."""
-    return lambda: judging.judge_session(read(), system=system, fold=0)
+    return lambda: session_verdict.judge_session(read(), system=system, fold=0)
 
 
 def _refuse(why: str) -> JudgedSession:

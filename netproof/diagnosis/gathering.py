@@ -380,7 +380,7 @@ def _streams(view: PartitionView, node: str) -> Iterator[tuple[bool, float]]:
     """Yield whether the node sends, and the share of the line rate, per stream of two nodes."""
     settings = view.settings.disturbance
     for one in view.ran:
-        if one.measured is None or one.case.path != "between" or one.case.ranks != 2:
+        if one.measured is None or one.case.path != "inter-node" or one.case.ranks != 2:
             continue
         rate, line = one.measured.landmarks.asymptotic_mb_s, one.measured.line_rate_mb_s
         if not registry.function_of(one.case).streams or not rate or not line:

@@ -13,8 +13,8 @@ from netproof.session.measured import RankUse
 from netproof.session.node_facts import Node
 from netproof.site.hostlist import fold
 from netproof.site.pair_settings import PairQuantity
-from netproof.verdict.judging import JudgedSession
 from netproof.verdict.limits import size_of
+from netproof.verdict.session_verdict import JudgedSession
 from netproof.verdict.traffic import ALL_LOSE, LOSES, LOSES_TO, LOST_ONCE
 from netproof.verdict.verdict import CaseVerdict
 
@@ -147,7 +147,7 @@ class PartitionView:
             self._ran_on(judged),
             measured,
             [*judged.faults, *fails][0],
-            measured and judged.case.path == "between",
+            measured and judged.case.path == "inter-node",
             _quantity(judged),
         )
 

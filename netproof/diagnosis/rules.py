@@ -218,7 +218,7 @@ def environment(seen: PartitionView) -> Iterator[Culprit]:
     elif (
         not others
         and all(one.case.ranks == TCP_RANKS for one in red)
-        and any(_of_tcp(case) and case.path == "between" for case in seen.passed)
+        and any(_of_tcp(case) and case.path == "inter-node" for case in seen.passed)
     ):
         why = "TCP between the same nodes passes, and no other environment was measured"
         alternatives = ("the switch under the traffic of all nodes",)

@@ -240,7 +240,7 @@ class StudyFigure(Written):
 class NetpipeCharts(Written):
     """NetPIPE curves that a part of a page draws, over TCP and MPI together."""
 
-    path: Literal["between", "inside"] = Field(title="between or inside")
+    path: Literal["inter-node", "intra-node"] = Field(title="inter-node or intra-node")
     direction: Literal["oneway", "bidirectional"] = Field(title="oneway or bidirectional")
 
 

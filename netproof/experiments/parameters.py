@@ -16,7 +16,7 @@ TCP, MPI = "tcp", "mpi"
 EAGER_LIMIT = "eager-limit"
 EAGER_VARIABLES = ("UCX_RNDV_THRESH", "FI_OFI_RXM_BUFFER_SIZE")
 """Eager limits of the layer below MPI, in bytes: of UCX, and of libfabric's ``ofi_rxm``."""
-BETWEEN = "between"
+INTER_NODE = "inter-node"
 
 VALUE = "{value}"
 """Placeholder of the value."""
@@ -83,13 +83,13 @@ class Parameter:
         """Check whether only messages between nodes have it: a card's, or MPI's for the network."""
         return self.by_hook or (protocol == MPI and self.name in BY_NAME)
 
-    def told(self, protocol: str, library: str, path: str = BETWEEN) -> Told:
+    def told(self, protocol: str, library: str, path: str = INTER_NODE) -> Told:
         """Return its variables and arguments; NetproofError, with the choices, if not available.
 
         ``protocol``: ``tcp`` or ``mpi``; ``library``: the MPI library as its site names it;
-        ``path``: ``between`` nodes or ``inside`` one.
+        ``path``: ``inter-node`` or ``intra-node``.
         """
-        if path != BETWEEN and self.of_the_network(protocol):
+        if path != INTER_NODE and self.of_the_network(protocol):
             raise NetproofError(
                 f"{self.title} is of the network: inside a node it changes nothing, sweep it"
                 " between two"

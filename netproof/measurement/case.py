@@ -17,7 +17,7 @@ class Case:
 
     ``partition`` is ReFrame's, without the system; ``benchmark`` is the name of one of
     ``netproof.benchmarks``; ``function`` one of its functions, for NetPIPE the protocols ``tcp``
-    and ``mpi``; ``path`` is ``between`` nodes or ``inside`` one; ``direction`` is ``oneway`` or
+    and ``mpi``; ``path`` is ``inter-node`` or ``intra-node``; ``direction`` is ``oneway`` or
     ``bidirectional`` for NetPIPE, and ``oneway`` where functions define theirs.
     """
 
@@ -28,7 +28,7 @@ class Case:
     function: str
     ranks: int
     ranks_per_node: int
-    path: str = "between"
+    path: str = "inter-node"
     direction: str = "oneway"
 
     def __str__(self) -> str:

@@ -95,14 +95,14 @@ LANDMARKS = {
             "r∞ over the line rate, 1 is all of it",
         ),
         Landmark(
-            "twin_mb_s",
+            "paired_mb_s",
             "MB/s",
             Better.LARGER,
             "bandwidth of the twin",
             "bandwidth of the link's healthy twin",
         ),
         Landmark(
-            "twin_share",
+            "paired_share",
             "%",
             Better.LARGER,
             "share of the twin",

@@ -40,7 +40,7 @@ class Landmarks:
     """The result of ``landmarks``; None is an undefined landmark, see ``why``.
 
     ``intervals``: (name, low, high) of those with a 95 % interval, in the landmark's unit; high is
-    None where it has no upper end. ``twin_mb_s``, ``twin_share``: of a case whose launches are
+    None where it has no upper end. ``paired_mb_s``, ``paired_share``: of a case whose launches are
     paired with a healthy twin of its link, see ``netproof.measurement.twin``; ``landmarks`` does
     not set them.
     """
@@ -59,8 +59,8 @@ class Landmarks:
     eager_limit: EagerLimit | None
     undefined: tuple[tuple[str, str], ...]
     intervals: tuple[tuple[str, float, float | None], ...] = ()
-    twin_mb_s: float | None = None
-    twin_share: float | None = None
+    paired_mb_s: float | None = None
+    paired_share: float | None = None
 
     def why(self, landmark: str, *, figures: bool = True) -> str | None:
         """Return why the landmark of this name is None; None where it has a value.

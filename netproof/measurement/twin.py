@@ -15,13 +15,13 @@ from netproof.measurement import interval
 from netproof.measurement.curve import Curve
 from netproof.measurement.interval import Interval
 
-NAMES = ("twin_mb_s", "twin_share")
+NAMES = ("paired_mb_s", "paired_share")
 """Landmarks from the twin."""
 
 VARIABLES = {
-    "twin_latency": "latency_us",
-    "twin_peak": "peak_mb_s",
-    **{f"twin_rate_{kib}_kib": f"rate_{kib}_kib_mb_s" for kib in (1, 4, 16, 64)},
+    "paired_latency": "latency_us",
+    "paired_peak": "peak_mb_s",
+    **{f"paired_rate_{kib}_kib": f"rate_{kib}_kib_mb_s" for kib in (1, 4, 16, 64)},
 }
 """Performance variables from the twin: the case's landmark over the twin's, launch by launch."""
 
@@ -76,10 +76,10 @@ def compared(
 ) -> dict[str, tuple[float, Interval | None]] | None:
     """Return the landmarks of ``NAMES``, each with its 95 % interval, None for one launch.
 
-    ``launches``: of a case, each a curve paired with that of the twin. ``twin_mb_s``: bandwidth of
-    the twin, counted as the case's; ``twin_share``: what the link under test carries of it, 1 where
-    both are alike. The median over the twin's largest sizes counts, so that one disturbed size does
-    not. None unless every launch has a twin with bandwidths at sizes of the launch.
+    ``launches``: of a case, each a curve paired with that of the twin. ``paired_mb_s``: bandwidth
+    of the twin, counted as the case's; ``paired_share``: what the link under test carries of it, 1
+    where both are alike. The median over the twin's largest sizes counts, so that one disturbed
+    size does not. None unless every launch has a twin with bandwidths at sizes of the launch.
     """
     shares, rates = [], []
     for curve, alongside in launches:

@@ -102,7 +102,7 @@ def _latencies(compared: Comparison) -> str:
     for one in compared.cases:
         case = one.first.case
         by_protocol = registry.of(case).by_protocol
-        if not by_protocol or (case.path, case.direction) != ("between", "oneway"):
+        if not by_protocol or (case.path, case.direction) != ("inter-node", "oneway"):
             continue
         sentence = one.latency(first.name, second.name)
         if sentence is not None:

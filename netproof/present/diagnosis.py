@@ -13,7 +13,7 @@ from netproof.diagnosis.evidence import Culprit, Sure
 from netproof.present.documents import FORMAT
 from netproof.present.terminal import say
 from netproof.present.wording import counted
-from netproof.verdict.judging import JudgedSession
+from netproof.verdict.session_verdict import JudgedSession
 
 LINES = 24
 """Most lines of a partition."""

@@ -18,7 +18,7 @@ from netproof.measurement.landmarks import Landmarks
 from netproof.session.measured import Measured
 from netproof.verdict.exit_status import FAILED, INCONCLUSIVE, PASSED
 from netproof.verdict.explain import Crossover, crossovers, red_criteria, red_sizes
-from netproof.verdict.judging import JudgedSession
+from netproof.verdict.session_verdict import JudgedSession
 from netproof.verdict.verdict import Alongside, CaseVerdict, by_reason
 
 FORMAT = 2

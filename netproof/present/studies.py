@@ -164,7 +164,7 @@ def _peaks_table(study: Study) -> DataTable:
 def _peaks_alongside(alongside: SessionAlongsideStudy) -> DataTable:
     """Return each configuration as the e325 table has its networks: NetPIPE, one way."""
     rows = []
-    for path, where in (("between", "between nodes"), ("inside", "in a node")):
+    for path, where in (("inter-node", "between nodes"), ("intra-node", "in a node")):
         for one in alongside.configurations:
             mpi, tcp = (
                 {
@@ -177,7 +177,7 @@ def _peaks_alongside(alongside: SessionAlongsideStudy) -> DataTable:
             if mpi["peak_mb_s"] is not None and tcp["peak_mb_s"] is not None:
                 lost = loss(mpi["peak_mb_s"], tcp["peak_mb_s"])
             shares = ["-", "-"]
-            if path == "between":
+            if path == "inter-node":
                 shares = [
                     _cell(alongside.peak_share(one, "netpipe", protocol, path, "oneway"), ".1%")
                     for protocol in ("mpi", "tcp")
@@ -199,7 +199,7 @@ def _adapters_alongside(alongside: SessionAlongsideStudy, partition: str) -> Dat
     NetPIPE over MPI, bidirectional.
     """
     several = [one for one in alongside.configurations if one[0] == partition]
-    what = ("netpipe", "mpi", "between", "bidirectional")
+    what = ("netpipe", "mpi", "inter-node", "bidirectional")
 
     def row(title: str, name: str, form: str) -> tuple[str, ...]:
         return title, *(_cell(alongside.landmark(name, one, *what), form) for one in several)
@@ -227,8 +227,11 @@ def _figures_alongside(study: Study, alongside: SessionAlongsideStudy) -> DataTa
 
     A study that prints NetPIPE's own Mbps measured TCP, one in MB/s measured MPI.
     """
-    over_tcp = [("netpipe", "tcp", "between", "oneway")]
-    over_mpi = [("imb", "PingPong", "between", "oneway"), ("netpipe", "mpi", "between", "oneway")]
+    over_tcp = [("netpipe", "tcp", "inter-node", "oneway")]
+    over_mpi = [
+        ("imb", "PingPong", "inter-node", "oneway"),
+        ("netpipe", "mpi", "inter-node", "oneway"),
+    ]
     rows = []
     for one in alongside.configurations:
         for what in over_tcp if study.run else over_mpi:

@@ -171,7 +171,7 @@ def case_columns(cases: Iterable[Case]) -> list[TableColumn]:
 
 
 def benchmark_name(case: Case) -> str:
-    """Return a case without its configuration: ``NetPIPE TCP between oneway``."""
+    """Return a case without its configuration: ``NetPIPE TCP inter-node oneway``."""
     # The registry loads every parser.
     from netproof.benchmarks import registry
 

@@ -34,7 +34,7 @@ from netproof.present.wording import (
 from netproof.session.slurm_nodes import labelled
 from netproof.verdict.exit_status import FAILED, INCONCLUSIVE, PASSED
 from netproof.verdict.explain import Failure, counts, excess, failures, listed
-from netproof.verdict.judging import JudgedSession
+from netproof.verdict.session_verdict import JudgedSession
 from netproof.verdict.stored import NOTHING, Recurring
 from netproof.verdict.verdict import CaseVerdict, StoredResult, Verdict, sentences_of_skipped
 

@@ -221,7 +221,7 @@ class MpiCheck(OfRanks, Check):
             "benchmark": benchmark,
             "function": self.function,
             "ranks": self.ranks,
-            "path": "between",
+            "path": "inter-node",
             "direction": "oneway",
         }
 

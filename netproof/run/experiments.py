@@ -349,14 +349,14 @@ class Turned(OnDemand):
 
     ``turned``: name of a parameter or an environment variable; ``turned_values``: values in place
     of the parameter's own, separated by commas (ReFrame would turn a list's only one into a
-    number); ``turned_protocol``: ``tcp`` or ``mpi``; ``turned_path``: ``between`` nodes or
-    ``inside`` one.
+    number); ``turned_protocol``: ``tcp`` or ``mpi``; ``turned_path``: ``inter-node`` or
+    ``intra-node``.
     """
 
     turned = variable(str, value="")
     turned_values = variable(str, value="")
     turned_protocol = variable(str, value=parameters.TCP)
-    turned_path = variable(str, value="between")
+    turned_path = variable(str, value="inter-node")
     rounds = variable(int, value=ROUNDS)
 
     @run_after("init")

@@ -383,7 +383,7 @@ def name_of(kind: type[rfm.RegressionTest], **parameters: int | str) -> str:
 
 def netpipe_case(job: Job, protocol: str, path: str, direction: str) -> Case:
     """Return the case of a NetPIPE variant where ``job`` runs."""
-    per_node = 1 if path == "between" else 2
+    per_node = 1 if path == "inter-node" else 2
     return Case(*job.place(), "netpipe", protocol, 2, per_node, path, direction)
 
 

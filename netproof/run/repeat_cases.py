@@ -214,7 +214,7 @@ def undecided(asked: Sequence[RepeatCase]) -> list[RepeatCase]:
                 continue
             sides = (subject, *engine.rests_on(subject, finding, subjects))
             in_vain = any(side.always_disturbed() for side in sides) or (
-                name == "twin_share" and limits.twin_too_slow(subject.measured)
+                name == "paired_share" and limits.twin_too_slow(subject.measured)
             )
             keys = {side.case.key() for side in sides}
             if not (enough and in_vain) and keys.isdisjoint(red):

@@ -78,7 +78,7 @@ def netpipe_rounds(
             step = plan.netpipe_step(subject, number, variant, sweep, order, partition, srun)
             own = [(label, step)]
             order += 1
-            ranks_per_node = 1 if variant[1] == "between" else 2
+            ranks_per_node = 1 if variant[1] == "inter-node" else 2
             if not label.endswith(DENSE) and plan.has_twin(partition, ranks_per_node):
                 own.append((label, plan.twin_step(step, variant[2], partition)))
             others = []

@@ -28,15 +28,15 @@ from netproof.verdict.engine import Subject
 class Repeat(Steps, Reader, RecordedTest):
     """Repeat launches of a job's undecided cases on the same nodes; one test for each job.
 
-    If nothing is undecided, no Slurm job is submitted. ``netproof_again``: launches around flagged
-    sizes; ``netproof_further``: launches of whole curves; its record has both. A subclass has
-    ``rounds()``: of steps with their labels, for srun and the interleaved environments, and the
-    files that they need.
+    If nothing is undecided, no Slurm job is submitted. ``netproof_repeated``: launches around
+    flagged sizes; ``netproof_repeats``: launches of whole curves; its record has both. A subclass
+    has ``rounds()``: of steps with their labels, for srun and the interleaved environments, and
+    the files that they need.
     """
 
     netproof_kind = variable(str, value="further", loggable=True)
-    netproof_again = variable(dict, value={}, loggable=False)
-    netproof_further = variable(dict, value={}, loggable=False)
+    netproof_repeated = variable(dict, value={}, loggable=False)
+    netproof_repeats = variable(dict, value={}, loggable=False)
 
     def parameters(self) -> dict[str, int]:
         """Return the parameters of the job to repeat."""
@@ -116,16 +116,16 @@ class Repeat(Steps, Reader, RecordedTest):
             for one in self.asked
             if self.is_open()
         ]
-        self.netproof_further = {
+        self.netproof_repeats = {
             "format": session.MEASURED_FORMAT,
             "cases": [one.results() for one in done if one.launches or one.faults],
         }
-        self.netproof_again = {
+        self.netproof_repeated = {
             "format": session.MEASURED_FORMAT,
             "cases": [codec.encode(one.again) for one in done if one.again is not None],
         }
         self.write_record(
-            netproof_further=self.netproof_further, netproof_again=self.netproof_again
+            netproof_repeats=self.netproof_repeats, netproof_repeated=self.netproof_repeated
         )
         self.insist_on_launches()
         return True
@@ -135,7 +135,7 @@ class Repeat(Steps, Reader, RecordedTest):
 
     def extend(self, case: measured.Measured) -> measured.Measured:
         """Return a case with its repeat launches; raise Incomplete if one is not complete."""
-        for values in self.netproof_further.get("cases", ()):
+        for values in self.netproof_repeats.get("cases", ()):
             if Case(**values["case"]) == case.case:
                 more = codec.decode(measured.RepeatedCase, values, "repeat launches")
                 if more.faults:
@@ -147,7 +147,7 @@ class Repeat(Steps, Reader, RecordedTest):
         """Return the launches around flagged sizes, by case key."""
         return again.by_case(
             codec.decode(again.MeasuredAgain, values, "repeats")
-            for values in self.netproof_again.get("cases", ())
+            for values in self.netproof_repeated.get("cases", ())
         )
 
 
@@ -238,7 +238,7 @@ class ComparedRepeat(rfm.RegressionTestPlugin):
     def insist_on_launches(self) -> None:
         """Fail if a launch is not complete, since the checks of the cases are done by now."""
         faults = [
-            fault for values in self.netproof_further["cases"] for fault in values.get("faults", ())
+            fault for values in self.netproof_repeats["cases"] for fault in values.get("faults", ())
         ]
         if faults:
             raise SanityError("\n".join(faults))

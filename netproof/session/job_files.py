@@ -123,7 +123,7 @@ def with_twin(
     if not registry.of(case).by_protocol:
         direction = registry.function_of(case).direction
         where = (case.system, case.partition, case.environment)
-        over_tcp = Case(*where, netpipe.BENCHMARK.name, "tcp", 2, 1, "between", direction)
+        over_tcp = Case(*where, netpipe.BENCHMARK.name, "tcp", 2, 1, "inter-node", direction)
     curve = reader(folder, over_tcp)(name)
     faults = _faults(name, curve, sweep.sizes())
     if faults:

@@ -319,7 +319,7 @@ def line_rate_of_case(links: RailLinks, case: Case, *, mpi_over_tcp: bool) -> fl
     one of them.
     """
     link = links.link(over_tcp=mpi_over_tcp or case.function == "tcp")
-    if case.path == "inside" or link is None:
+    if case.path == "intra-node" or link is None:
         return None
     factor = registry.function_of(case).over_link(case.ranks, case.ranks_per_node)
     rails = 1 if case.function == "tcp" else max(1, links.rails)

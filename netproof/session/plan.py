@@ -172,7 +172,7 @@ def netpipe_start_steps(
         for path in netpipe.PATHS:
             if (protocol, path) not in {variant[:2] for variant in variants}:
                 continue
-            subject = start_subject("netpipe", protocol, 2, 1 if path == "between" else 2)
+            subject = start_subject("netpipe", protocol, 2, 1 if path == "inter-node" else 2)
             for launch in range(1, launches + 1):
                 place = order + len(steps)
                 steps.append(
@@ -186,7 +186,7 @@ def netpipe_arguments(
 ) -> tuple[str, ...]:
     """NetPIPE's options: sizes and round trips; the same at both ends."""
     arguments = ["-l", str(sweep.lower), "-u", str(sweep.upper), "-p", str(sweep.perturbation)]
-    through_memory = (protocol, path) == ("mpi", "inside")
+    through_memory = (protocol, path) == ("mpi", "intra-node")
     repeats = partition.netpipe_mpi_inside_repeats if through_memory else partition.netpipe_repeats
     if repeats:
         arguments += ["-n", str(repeats)]
@@ -224,7 +224,7 @@ def netpipe_steps(
                 subject = netpipe.subject(*variant)
                 step = netpipe_step(subject, launch, variant, whole, len(steps), partition, srun)
                 steps.append(step)
-                if has_twin(partition, 1 if path == "between" else 2):
+                if has_twin(partition, 1 if path == "inter-node" else 2):
                     steps.append(twin_step(step, direction, partition))
     return tuple(steps)
 
@@ -286,7 +286,7 @@ def twin_step(step: Step, direction: str, partition: Partition, share: int = 1) 
         fewer = max(1, partition.netpipe_repeats // share)
         partition = partition.model_copy(update={"netpipe_repeats": fewer})
     sweep = twin_sweep(partition)
-    arguments = [*netpipe_arguments(partition, "tcp", "between", sweep), "-o", f"{name}.np"]
+    arguments = [*netpipe_arguments(partition, "tcp", "inter-node", sweep), "-o", f"{name}.np"]
     arguments = [*_tcp_mode(direction, partition), *arguments]
     return Step(name.rpartition(".")[0], step.launch, shlex.join([*partition.twin, *arguments]))
 
@@ -362,7 +362,7 @@ def _netpipe_start(
     protocol: str, path: str, arguments: Sequence[str], order: int, srun: Sequence[str]
 ) -> str:
     """Shell text of a launch of NetPIPE with these arguments."""
-    placement = [*_placement(2, 1 if path == "between" else 2)]
+    placement = [*_placement(2, 1 if path == "inter-node" else 2)]
     if protocol == "mpi":
         return _on_nodes(path, [*srun, *placement], [*RANK, "NPmpi", *arguments])
     command = _on_nodes(path, [srun[0], "--mpi=none", *placement], [*RANK, *NPTCP, "run"])
@@ -379,7 +379,7 @@ def _tcp_mode(direction: str, partition: Partition) -> list[str]:
 
 
 def _on_nodes(path: str, srun: Sequence[str], command: Sequence[str]) -> str:
-    nodes = "${nodes[0]},${nodes[1]}" if path == "between" else "${nodes[0]}"
+    nodes = "${nodes[0]},${nodes[1]}" if path == "inter-node" else "${nodes[0]}"
     return f'{shlex.join(srun)} --nodelist="{nodes}" {shlex.join(command)}'
 
 

@@ -57,8 +57,8 @@ ASKED = "netproof_asked"
 
 PARTS = {
     CASES: "cases",
-    "netproof_again": "cases",
-    "netproof_further": "cases",
+    "netproof_repeated": "cases",
+    "netproof_repeats": "cases",
     "netproof_pairs": "launches",
 }
 """Keys of a record, and the list below each whose entries have files of their own."""

@@ -109,8 +109,8 @@ class _Test:
     netproof_kind: str | None = None
     netproof_case: dict[str, Any] | None = None
     netproof_measured: dict[str, Any] | None = None
-    netproof_again: dict[str, Any] | None = None
-    netproof_further: dict[str, Any] | None = None
+    netproof_repeated: dict[str, Any] | None = None
+    netproof_repeats: dict[str, Any] | None = None
     netproof_left: Left | None = None
     netproof_transport: ReportedTransport | None = None
     netproof_references: tuple[Finding, ...] = ()
@@ -285,7 +285,7 @@ def _tests(document: Mapping[str, Any]) -> list[list[_Test]]:
     return [[_test(one) for one in several] for several in tests]
 
 
-_BULKY = {"netproof_measured", "netproof_again", "netproof_further", "netproof_pairs"}
+_BULKY = {"netproof_measured", "netproof_repeated", "netproof_repeats", "netproof_pairs"}
 """What a document no longer has once its results are made: most of its memory."""
 
 _OWN_KEYS = {one.name for one in fields(_Test) if one.name.startswith("netproof_")}
@@ -353,8 +353,8 @@ Further = Mapping[tuple[Any, ...], Sequence[RepeatedCase]]
 
 def _further(tests: Sequence[_Test]) -> Further:
     found: dict[tuple[Any, ...], list[RepeatedCase]] = {}
-    for test in (test for test in tests if test.netproof_further):
-        for one in _repeats(RepeatedCase, test, "netproof_further"):
+    for test in (test for test in tests if test.netproof_repeats):
+        for one in _repeats(RepeatedCase, test, "netproof_repeats"):
             found.setdefault(one.case.key(), []).append(one)
     return found
 
@@ -367,7 +367,7 @@ def _result(
     ``left``: why jobs were skipped, ``failed``: names of jobs that failed, both by the test's key.
     """
     values, name = test.netproof_measured, test.display_name
-    again = _repeats(MeasuredAgain, test, "netproof_again") if test.netproof_again else None
+    again = _repeats(MeasuredAgain, test, "netproof_repeated") if test.netproof_repeated else None
     case, found, contradiction, extras = None, None, None, {}
     if values is not None:
         _insist_on_format(test, values.get("format"))

@@ -55,7 +55,7 @@ KEY = {
     "benchmark": StoreColumn(TEXT_TYPE, "the benchmark: `netpipe`, `imb`, …"),
     "function": StoreColumn(TEXT_TYPE, "function of the benchmark; of NetPIPE `tcp` or `mpi`"),
     "ranks": StoreColumn(COUNT_TYPE, "ranks"),
-    "path": StoreColumn(TEXT_TYPE, "`between` nodes or `inside` one"),
+    "path": StoreColumn(TEXT_TYPE, "`inter-node` or `intra-node`"),
     "direction": StoreColumn(TEXT_TYPE, "`oneway` or `bidirectional`"),
     "partition": StoreColumn(TEXT_TYPE, "ReFrame's partition: the switch"),
     "environment": StoreColumn(TEXT_TYPE, "ReFrame's environment: the MPI library"),

@@ -213,7 +213,7 @@ def launches_between(results: Iterable[CheckResult]) -> list[tuple[Case, Launch]
     return [
         (one.case, launch)
         for one in results
-        if one.measured and one.case is not None and one.case.path == "between"
+        if one.measured and one.case is not None and one.case.path == "inter-node"
         for launch in one.measured.launches
     ]
 

@@ -31,7 +31,7 @@ from netproof.verdict.references import XFAIL, Entry, NotThere, ReferenceFile
 LEAST_SESSIONS = 3
 """Fewest values for a median absolute deviation."""
 
-TWIN_ITSELF = "twin_mb_s"
+TWIN_ITSELF = "paired_mb_s"
 """Bandwidth of the healthy twin, which belongs to the machine and gets no reference."""
 
 

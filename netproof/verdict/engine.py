@@ -107,7 +107,7 @@ class Subject:
     def crossing(self) -> Crossing | None:
         """Return the link and messages on it: None intra-node, and where the link is not known."""
         case = self.case
-        if self.link is None or case.path == "inside":
+        if self.link is None or case.path == "intra-node":
             return None
         function = registry.function_of(case)
         least, most = function.messages_on_link(case.ranks, case.ranks_per_node)
@@ -166,7 +166,7 @@ class Subject:
             tuple(launch.curve for launch in measured.launches),
             measured.landmarks,
             measured.line_rate_mb_s,
-            inside=case.path == "inside",
+            inside=case.path == "intra-node",
             over_tcp=self.over_tcp,
             cpu_seconds=used,
             seconds=seconds,
@@ -501,7 +501,7 @@ def _rule(subject: Subject, finding: Finding, confirmation: Confirmation | None)
         if finding.criterion == CRITERION:
             return finding.ruled(Level.FAIL)
         bounds = bounds_of(
-            finding.criterion, subject.settings, inside=subject.case.path == "inside"
+            finding.criterion, subject.settings, inside=subject.case.path == "intra-node"
         )
         asserted = bounds.warn is not None or bounds.fail is not None
         if _of_measurement(finding):

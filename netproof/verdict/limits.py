@@ -161,7 +161,7 @@ def _compared(
         Side.ASTRIDE: Level.INCONCLUSIVE,
     }[interval.side(ends or (value, value), limit.low, limit.high)]
     more = ""
-    if name == "twin_share":
+    if name == "paired_share":
         more, enough = _of_the_twin(measured, level, ends)
         level = level if enough else Level.INCONCLUSIVE
     elif name in twin.VARIABLES:
@@ -220,7 +220,7 @@ def _of_sizes(measured: Measured, name: str) -> str:
 
 def twin_too_slow(measured: Measured) -> bool:
     """Check whether the whole interval of the healthy twin's bandwidth is too low to compare."""
-    ends = measured.landmarks.interval("twin_mb_s")
+    ends = measured.landmarks.interval("paired_mb_s")
     if ends is None or measured.line_rate_mb_s is None:
         return False
     return ends[1] < twin.HALF_RATE_SEEN * measured.line_rate_mb_s
@@ -232,7 +232,7 @@ def _of_the_twin(measured: Measured, level: Level, share: Interval | None) -> tu
     A link that itself certainly carries half of its rate is not at half rate, however slow its
     twin. ``share``: the interval of its bandwidth over its twin's, in %.
     """
-    carried, rate = measured.landmarks.twin_mb_s, measured.line_rate_mb_s
+    carried, rate = measured.landmarks.paired_mb_s, measured.line_rate_mb_s
     text = f"; at the same time the healthy twin of this link carried {carried:.4g} MB/s"
     if rate is None:
         return text, True

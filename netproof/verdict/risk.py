@@ -284,7 +284,7 @@ def risks_of_sessions(
         confirm = extras.settings().confirm
         fewest = min(len(one.first().launches) for one in measured)
         for name, one in LANDMARKS.items():
-            if one.better is Better.NEITHER or name == "twin_mb_s":
+            if one.better is Better.NEITHER or name == "paired_mb_s":
                 continue
             values = [_landmark_by_launch(session, name) for session in measured]
             if not all(values):
@@ -329,7 +329,7 @@ def _landmark_by_launch(measured: Measured, variable: str) -> list[float]:
     scale = 100 if LANDMARKS[variable].per_cent else 1
     values = []
     for launch in measured.launches:
-        if variable == "twin_share":
+        if variable == "paired_share":
             found = measured.with_launches([launch]).landmarks
         else:
             most, least = measured.line_rate_mb_s, measured.peak_from

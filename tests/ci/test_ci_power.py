@@ -36,7 +36,7 @@ def measured_of(recorded: power.Recorded) -> Measured:
     (found, *_) = [
         one.measured
         for one in recorded.session.results
-        if one.case.function == "tcp" and one.case.path == "between"
+        if one.case.function == "tcp" and one.case.path == "inter-node"
     ]
     return Measured.from_json(found)
 
@@ -153,7 +153,7 @@ def test_references_of_the_other_sessions_find_what_is_beyond_their_tolerance(se
     first = first.by_derived(others, 0.1)
     assert not any("reference" in power.criteria_of([one]) for one in first.verdict.cases)
     less = planted_changes.Plant(
-        "x", lambda case: case.path == "between", planted_changes.less_bandwidth(0.2), 0.1
+        "x", lambda case: case.path == "inter-node", planted_changes.less_bandwidth(0.2), 0.1
     )
     verdict, having = first.judged_with(less)
     new = [

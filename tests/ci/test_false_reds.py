@@ -61,8 +61,8 @@ def test_a_recorded_red_verdict_is_red_with_its_cases_and_their_criteria():
     found = judged(1, RED)
     assert found.outcome is Outcome.RED
     assert [case.name for case in found.cases] == [
-        "gige openmpi4 NetPIPE mpi inside oneway",
-        "gige mpich NetPIPE mpi inside oneway",
+        "gige openmpi4 NetPIPE mpi intra-node oneway",
+        "gige mpich NetPIPE mpi intra-node oneway",
     ]
     assert found.by_criterion == ("envelope",)
     assert found.cases[0].sentences[0].startswith("96.33 µs at 393216 bytes is 14.3 times the 6.72")
@@ -254,7 +254,7 @@ def test_the_table_has_a_row_for_each_condition_and_tells_of_what_is_not_green()
     assert "| all healthy | 30 | 28 | 1 | 0 | 1 |" in text
     assert "| sick switch, quiet | 20 | 0 | 0 | 20 | 0 | 14 % |" in text
     assert "**not judged**: ReFrame left no report" in text
-    assert "**inconclusive**: gige openmpi4 NetPIPE mpi inside oneway: 96.33 µs" in text
+    assert "**inconclusive**: gige openmpi4 NetPIPE mpi intra-node oneway: 96.33 µs" in text
     assert "The sick switch was red by: envelope in 20." in text
     assert text.endswith("- MISSED: 1 of 30 healthy runs were red or not judged.")
     assert table.table(*as_aimed()).endswith("Aims met.")

@@ -67,7 +67,7 @@ def test_each_step_alone_keeps_its_command_its_preamble_and_its_jobs_environment
 def test_steps_other_than_planned_are_refused(tmp_path):
     folder = Path(shutil.copytree(JOBS / "netpipe", tmp_path / "job"))
     script = folder / "launches.sh"
-    script.write_text(script.read_text().replace("step tcp-between-oneway.1 ", ": "))
+    script.write_text(script.read_text().replace("step tcp-inter-node-oneway.1 ", ": "))
     with pytest.raises(NetproofError, match=r"has other steps than plan\.json"):
         share.single_scripts(folder)
 

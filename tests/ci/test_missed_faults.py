@@ -37,7 +37,7 @@ def document(*failed: tuple[str, str, str, int], level: str = "fail") -> dict:
     functions = (("netpipe", "mpi"), ("imb", "Alltoall"), ("imb", "Bcast"))
     made["cases"] = [
         {
-            **{**made["cases"][0], "verdict": "pass", "faults": [], "path": "between"},
+            **{**made["cases"][0], "verdict": "pass", "faults": [], "path": "inter-node"},
             **{"environment": environment, "benchmark": benchmark, "function": function},
             "findings": [],
         }
@@ -49,7 +49,7 @@ def document(*failed: tuple[str, str, str, int], level: str = "fail") -> dict:
             case
             for case in made["cases"]
             if (case["environment"], case["benchmark"]) == (environment, benchmark)
-            and (case["function"], case["path"]) == (function, "between")
+            and (case["function"], case["path"]) == (function, "inter-node")
         )
         case["verdict"] = level
         finding = {**FINDING, "level": level, "size_bytes": size, "sizes_bytes": [size]}
@@ -97,21 +97,21 @@ def test_a_missed_reference_alone_names_no_size():
     made = document()
     for case in made["cases"]:
         if (case["environment"], case["function"]) == ("mpich", "Alltoall"):
-            case |= {"verdict": "fail", "faults": ["twin_latency is 3 and the reference 1"]}
+            case |= {"verdict": "fail", "faults": ["paired_latency is 3 and the reference 1"]}
     found = judged(run_of("alltoall"), made)
     assert (found.found, found.said) == (
         Found.OTHERWISE,
-        ("twin_latency is 3 and the reference 1",),
+        ("paired_latency is 3 and the reference 1",),
     )
 
 
 @pytest.mark.parametrize(
     ("variable", "found"),
     [
-        ("twin_rate_64_kib", Found.NAMED),
+        ("paired_rate_64_kib", Found.NAMED),
         ("rate_64_kib_mb_s", Found.NAMED),
-        ("twin_rate_16_kib", Found.OTHERWISE),
-        ("twin_share", Found.OTHERWISE),
+        ("paired_rate_16_kib", Found.OTHERWISE),
+        ("paired_share", Found.OTHERWISE),
     ],
 )
 def test_a_missed_reference_of_a_rate_names_its_size(variable, found):
@@ -308,11 +308,15 @@ def test_too_few_good_runs_make_no_references(fake, tmp_path):
     ("kind", "said", "found"),
     [
         ("bandwidth-5", "rate_64_kib_mb_s is 95.3 MB/s", Found.NAMED),
-        ("bandwidth-5", "twin_peak is 95.39 % at 131072 bytes", Found.NAMED),
-        ("bandwidth-5", "twin_share is 95 % over messages of 262144 to 524288 bytes", Found.NAMED),
+        ("bandwidth-5", "paired_peak is 95.39 % at 131072 bytes", Found.NAMED),
+        (
+            "bandwidth-5",
+            "paired_share is 95 % over messages of 262144 to 524288 bytes",
+            Found.NAMED,
+        ),
         ("bandwidth-5", "latency_us is 20.5 us over messages of 1 to 48 bytes", Found.OTHERWISE),
         ("latency", "latency_us is 20.5 us over messages of 1 to 48 bytes", Found.NAMED),
-        ("latency", "twin_latency is 457.21 % over messages of 4 to 48 bytes", Found.NAMED),
+        ("latency", "paired_latency is 457.21 % over messages of 4 to 48 bytes", Found.NAMED),
         ("latency", "peak_mb_s is 111.15 MB/s at 131072 bytes", Found.OTHERWISE),
         ("latency", "latency_us is 20.5 us", Found.OTHERWISE),
     ],

@@ -11,7 +11,7 @@ from ci.evaluation import scale_sessions
 from ci.evaluation.scale_sessions import ROOT, Recorded
 from netproof.errors import NetproofError
 from netproof.session import records, session
-from netproof.verdict import judging
+from netproof.verdict import session_verdict
 
 REFERENCES = ROOT / "reference-values" / "testbed.yaml"
 
@@ -25,7 +25,7 @@ def made(tmp_path, monkeypatch):
 
 
 def test_a_session_of_copies_is_measured_as_its_site_expects_it(made):
-    judged = judging.judge_session(session.load(made.report))
+    judged = session_verdict.judge_session(session.load(made.report))
     assert made.cases == 24
     assert len(judged.matrix.cases) == 24
     assert {one.case.partition for one in judged.verdict.cases} == {"gige", "gigec1", "gigec2"}

@@ -47,7 +47,7 @@ from netproof.session import job_files, pair_rounds
 from netproof.site import site
 from netproof.site.partition import Partition
 from netproof.store import Store
-from netproof.verdict import derive, files, judge, judging
+from netproof.verdict import derive, files, judge, session_verdict
 from netproof.verdict.engine import Subject
 from netproof.verdict.options import AlongsideOptions
 from netproof.verdict.references import ReferenceFile
@@ -64,12 +64,12 @@ FIGURES = {
     **{"latency_us": "latency us", "peak_mb_s": "peak MB/s", "peak_size": "size of the peak"},
     **{"half_power_size": "half-power size", "asymptotic_mb_s": "asymptotic MB/s"},
     **{f"rate_{kib}_kib_mb_s": f"rate at {kib} KiB MB/s" for kib in (1, 4, 16, 64)},
-    **{"half_performance_bytes": "half-performance length", "twin_mb_s": "twin MB/s"},
-    **{"line_rate_share": "share of line rate", "twin_share": "share of twin"},
+    **{"half_performance_bytes": "half-performance length", "paired_mb_s": "twin MB/s"},
+    **{"line_rate_share": "share of line rate", "paired_share": "share of twin"},
 }
 WORDS = {
     **FIGURES,
-    **{"between": "inter-node", "inside": "intra-node", "oneway": "one way"},
+    "oneway": "one way",
     **{"rate both ways": "bidirectional rate"},
     **{"astride": "contains the bound", "beyond": "outside the bound", "red": "failed"},
     **{"status": "exit status", "result.result": "result of ReFrame", "sure": "certainty"},
@@ -171,9 +171,9 @@ def measured(section: str, one: Any) -> Iterator[Fact]:
 
 
 @cache
-def judged(name: str) -> judging.JudgedSession:
+def judged(name: str) -> session_verdict.JudgedSession:
     """Judge a recorded session by the project's own site."""
-    return judging.judge_session(judging.find(DATA / "sessions" / f"{name}.json"))
+    return session_verdict.judge_session(session_verdict.find(DATA / "sessions" / f"{name}.json"))
 
 
 def as_if_whole(name: str) -> power.Recorded:
@@ -181,7 +181,7 @@ def as_if_whole(name: str) -> power.Recorded:
     one = judged(name)
     cases = {result.case: None for result in one.session.results if result.case is not None}
     matrix = dataclasses.replace(one.matrix, cases=tuple(cases))
-    entries = judging.references_of(matrix)
+    entries = session_verdict.references_of(matrix)
     found = judge.judge(matrix, one.session, references=entries, made=one.provenance)
     return power.Recorded(one.session, matrix, found, entries)
 
@@ -209,9 +209,9 @@ def verdicts() -> Iterator[Fact]:
     with tempfile.TemporaryDirectory() as folder:
         store = Store.create(Path(folder) / "store")
         for name in ("two-switches", "healthy"):
-            judging.ingest(store, DATA / "sessions" / f"{name}.json")
+            session_verdict.ingest(store, DATA / "sessions" / f"{name}.json")
         asked = AlongsideOptions(store.folder)
-        found = judging.judge_session(judged("sick").session, asked=asked).verdict.alongside
+        found = session_verdict.judge_session(judged("sick").session, asked=asked).verdict.alongside
     for one in (*found.cases, *found.left_out):
         yield from facts(of_case("sick, stored", one.case), one, "days")
         yield from findings(of_case("sick, stored", one.case), one.findings)
@@ -250,7 +250,9 @@ def judged_files() -> Iterator[Fact]:
             yield from (finding(section, its, its.level) for its in one.findings)
 
 
-STEP = re.compile(r"(?:(tcp|mpi)-(between|inside)-(\w+)|(?!tuning|tail|pairs|gpcnet)(\w+))\.1\.out")
+STEP = re.compile(
+    r"(?:(tcp|mpi)-(inter-node|intra-node)-(\w+)|(?!tuning|tail|pairs|gpcnet)(\w+))\.1\.out"
+)
 """The output of a step of NetPIPE, or of a function."""
 
 FOUR = {"osu-7.4", "counters-healthy/Barrier", "counters-healthy/Exchange"}
@@ -267,7 +269,7 @@ def jobs() -> Iterator[Fact]:
             ranks = 4 if {folder.name, f"{folder.name}/{function}"} & FOUR else 2
             case = Case(*GIGE, benchmark, function, ranks, 1)
             if protocol:
-                per_node = 2 if path == "inside" else 1
+                per_node = 2 if path == "intra-node" else 1
                 case = Case(*GIGE, "netpipe", protocol, 2, per_node, path, direction)
             count = len([*folder.glob(found[0].replace(".1.", ".[0-9]."))])
             try:
@@ -340,7 +342,7 @@ def diagnoses() -> Iterator[Fact]:
         "slow port": slow,
         "link down": {"described": scenes.in_job(gige_2={"state": "no carrier"})},
         "link flapped": {"cases": [case(scenes.subject("carrier"), "slow")], **slow},
-        "other network": {"cases": [case(scenes.subject("management", "mpi-between-oneway"))]},
+        "other network": {"cases": [case(scenes.subject("management", "mpi-inter-node-oneway"))]},
         "MTU": {"described": scenes.in_job("differ"), **slow},
         "firewall": {"cases": [scenes.unmeasured()], "described": scenes.in_job(**scenes.RING)},
         "setting and slow port": {"described": scenes.in_job(gige_2=sack), **slow},
@@ -440,7 +442,7 @@ def power_of_verdicts() -> Iterator[Fact]:
         yield plant.name, "planted into", len(having), "failed", len(new), "inconclusive", unclear
         for criterion, count in power.criteria_of(new).items():
             yield plant.name, f"failed by {criterion}", count
-    for case in judging.power_of(judged("healthy")):
+    for case in session_verdict.power_of(judged("healthy")):
         names = "change factor sure size by"
         yield from facts_of_each(of_case("stated", case.case), case.smallest, names, "change")
 

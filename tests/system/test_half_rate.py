@@ -42,8 +42,8 @@ def judged(run, folder: Path) -> session.CheckResult:
     run(
         folder,
         *("reframe", "--system", "testbed:gige", "-c", str(ROOT / "checks"), "-p", "mpich"),
-        *("-S", "launches=1", "-S", "NetpipeJob.variants=tcp-between-oneway"),
-        *("-n", "NetpipeTcp.*between.*oneway", "-r"),
+        *("-S", "launches=1", "-S", "NetpipeJob.variants=tcp-inter-node-oneway"),
+        *("-n", "NetpipeTcp.*inter-node.*oneway", "-r"),
     )
     (found,) = (
         result
@@ -63,7 +63,7 @@ def test_a_healthy_link_carries_what_its_twin_does(run, tmp_path):
 def test_a_link_at_half_rate_is_red_by_its_twin(run, tmp_path, half_rate):
     found = judged(run, tmp_path)
     assert (found.result, found.phase) == ("fail", "performance")
-    assert "twin_share" in found.reason
+    assert "paired_share" in found.reason
     measured = found.measured
     assert len(measured.launches) > 1, "it was not measured again before it counted"
-    assert 0.4 < measured.landmarks.twin_share < 0.7
+    assert 0.4 < measured.landmarks.paired_share < 0.7

@@ -109,7 +109,7 @@ def test_links_of_the_main_page_resolve(page, folder):
     for link in links:
         file = link.partition("#")[0]
         assert (folder / (file or "index.html")).is_file(), link
-    page.open(folder / "netpipe.html", "#netpipe-tcp-between-one-way")
+    page.open(folder / "netpipe.html", "#netpipe-tcp-inter-node-one-way")
     assert page.value("document.querySelector(':target').tagName") == "SECTION"
     charts = page.value(
         "[...document.querySelectorAll('a[href^=charts]')].map((a) => a.getAttribute('href'))"

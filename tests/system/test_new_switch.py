@@ -115,7 +115,7 @@ def test_alone_it_has_no_envelope(netproof):
 
 
 def test_alongside_the_store_it_comes_out_red_in_alltoall_by_the_envelope(netproof):
-    judged = netproof("verdict", "--all", "--alongside-stored")
+    judged = netproof("verdict", "--all", "--with-stored")
     assert judged.returncode == 1
     assert re.search(
         rf"FAIL testbed:{NEW} mpich IMB Alltoall 4 ranks \(switch {NEW}\): [\d.e+]+ µs at \d+ bytes"
@@ -129,7 +129,7 @@ def test_alongside_the_store_it_comes_out_red_in_alltoall_by_the_envelope(netpro
 
 def test_both_old_switches_stand_alongside_it_with_their_session(netproof, folder):
     (stored,) = Store(folder / "store").sessions()
-    said = netproof("verdict", "--all", "--alongside-stored").stdout
+    said = netproof("verdict", "--all", "--with-stored").stdout
     for old in ("gige", "fast-ethernet"):
         assert re.search(
             rf"compared with: {old} mpich, of \d{{4}}-\d\d-\d\d \([\w ]+\): \d+ cases? of"
@@ -140,7 +140,7 @@ def test_both_old_switches_stand_alongside_it_with_their_session(netproof, folde
 
 
 def test_the_report_answers_where_it_breaks_down_with_plots_of_only_that(netproof, folder):
-    made = netproof("report", "--alongside-stored", "--to", "report")
+    made = netproof("report", "--with-stored", "--to", "report")
     assert made.returncode == 0, made.stderr
     page = (folder / "report" / f"switch-{NEW}.html").read_text()
     assert f"{NEW} compared with the other switches" in page

@@ -44,7 +44,7 @@ exec IMB "$@"
 CRASHING_ONCE = """#!/bin/bash
 # Rank 1 crashes when it is started first, for each of these.
 case "${!#} ${0##*/} $SLURM_PROCID" in
-"PingPong IMB-MPI1 1" | "Sendrecv IMB-MPI1 1" | "tcp-between-oneway.1.np NPtcp 1")
+"PingPong IMB-MPI1 1" | "Sendrecv IMB-MPI1 1" | "tcp-inter-node-oneway.1.np NPtcp 1")
     mkdir "MARKS/${!#}" 2>/dev/null && kill -SEGV $$
     ;;
 esac
@@ -131,12 +131,12 @@ def crashing_once(run, tmp_path_factory) -> Path:
     program(folder / "bin" / "IMB-MPI1", text.replace("PROGRAM", str(imb)))
     program(folder / "bin" / "NPtcp", text.replace("PROGRAM", "/usr/bin/NPtcp"))
     (folder / "bin" / "NPmpi").symlink_to(imb.with_name("NPmpi"))
-    names = "ImbPingPong|ImbSendrecv.*ranks=2|ImbSmoothness.*ranks=2|NetpipeTcp.*between.*oneway"
+    names = "ImbPingPong|ImbSendrecv.*ranks=2|ImbSmoothness.*ranks=2|NetpipeTcp.*inter-node.*oneway"
     few = (
         "-S",
         "ImbJob.functions=PingPong,Sendrecv",
         "-S",
-        "NetpipeJob.variants=tcp-between-oneway",
+        "NetpipeJob.variants=tcp-inter-node-oneway",
     )
     run(folder, *reframe("-p", "intelmpi", "-n", names, *few), RFM_CONFIG_PATH=site_with(folder))
     return folder
@@ -183,7 +183,7 @@ def test_a_run_keeps_what_how_where_and_in_which_order_it_measured(small):
         assert kept["launches"]
         for launch in kept["launches"]:
             nodes = {rank["node"] for rank in launch["ranks"]}
-            assert nodes == ({"gige-1"} if "inside" in name else {"gige-1", "gige-2"})
+            assert nodes == ({"gige-1"} if "intra-node" in name else {"gige-1", "gige-2"})
             assert launch["order"] >= 1
             assert all(0 < rank["cpu_s"] < 4 * rank["wall_s"] for rank in launch["ranks"])
         assert kept["partition_extras"]["switch"] == "gige"
@@ -266,7 +266,7 @@ def test_a_crash_or_a_hang_leaves_the_other_functions_standing(faulty):
     ],
 )
 def test_the_reason_names_the_file_and_what_happened(faulty, function, reason):
-    check = results(faulty)[f"{function} between oneway"]
+    check = results(faulty)[f"{function} inter-node oneway"]
     assert check.result == "fail"
     assert f"{function}.1.err: {function}.1 " in check.reason
     assert check.reason.count(reason) == 1
@@ -275,9 +275,9 @@ def test_the_reason_names_the_file_and_what_happened(faulty, function, reason):
 @pytest.mark.parametrize(
     ("check", "launch"),
     [
-        ("PingPong between oneway", "PingPong.1"),
-        ("Sendrecv between oneway", "Sendrecv.1"),
-        ("tcp between oneway", "tcp-between-oneway.1"),
+        ("PingPong inter-node oneway", "PingPong.1"),
+        ("Sendrecv inter-node oneway", "Sendrecv.1"),
+        ("tcp inter-node oneway", "tcp-inter-node-oneway.1"),
     ],
 )
 def test_a_launch_that_crashes_once_is_launched_again_and_its_case_is_complete(
@@ -321,7 +321,7 @@ def test_a_job_of_which_too_many_launches_crashed_is_red_in_the_run_too(crashing
 
 
 def test_a_launch_that_always_crashes_is_told_with_its_attempts(faulty):
-    reason = results(faulty)["Bcast between oneway"].reason
+    reason = results(faulty)["Bcast inter-node oneway"].reason
     assert "in the last of 4 attempts of which each crashed" in reason
     assert not list(faulty.glob("stage/**/Barrier.1~1.err")), "a launch that hangs has one attempt"
 
@@ -350,7 +350,7 @@ def nptcp_job(folder: Path, partition: Partition) -> list[str]:
     lines = [
         line
         for line in script.splitlines()
-        if not line.startswith("step ") or line.startswith("step tcp-between-oneway.1 ")
+        if not line.startswith("step ") or line.startswith("step tcp-inter-node-oneway.1 ")
     ]
     for source in plan.SHELL_FILES:
         (folder / source.name).write_bytes(source.read_bytes())
@@ -376,7 +376,7 @@ def test_a_receiver_ends_when_its_sender_dies(run, tmp_path, gige, sender):
     submitted = run(tmp_path, command[0], "--wait", *command[1:], PATH=path)
     jobid = submitted.stdout.strip()
     assert jobid, submitted.stderr
-    step = job_files.records(tmp_path)["tcp-between-oneway.1"]
+    step = job_files.records(tmp_path)["tcp-inter-node-oneway.1"]
     assert step.status not in (0, *job_files.TIMED_OUT_STATUS)
     assert left_of(jobid) == []
 
@@ -417,7 +417,7 @@ def loads_of_a_launch(run, folder: Path, gige: Partition) -> tuple[NodeLoad, ...
     command = nptcp_job(folder, gige.model_copy(update={"netpipe_repeats": 3}))
     submitted = run(folder, command[0], "--wait", *command[1:])
     assert submitted.returncode == 0, submitted.stderr
-    errors = folder / "tcp-between-oneway.1.err"
+    errors = folder / "tcp-inter-node-oneway.1.err"
     text = errors.read_text()
     assert sorted(disturbance.scheduled(errors, text)) == [0, 1]
     loads = disturbance.loads(errors, text, step_output.cpu_by_node(text))

@@ -28,8 +28,8 @@ def folder(run, tmp_path_factory) -> Path:
     run(
         folder,
         *("reframe", "--system", "testbed:gige", "-c", str(ROOT / "checks"), "-p", "mpich"),
-        *("-n", "NetpipeTcp.*between.*oneway|NetpipeSmoothness", "-S", "launches=1"),
-        *("-S", "NetpipeJob.variants=tcp-between-oneway", "-r"),
+        *("-n", "NetpipeTcp.*inter-node.*oneway|NetpipeSmoothness", "-S", "launches=1"),
+        *("-S", "NetpipeJob.variants=tcp-inter-node-oneway", "-r"),
     )
     return folder
 
@@ -45,7 +45,7 @@ def test_the_run_itself_ends_red_with_the_place(folder):
     result = of_kind(folder, "curves")
     assert (result.result, result.phase) == ("fail", "sanity")
     assert re.search(
-        r"testbed:gige mpich NetPIPE \w+ between \w+ \(switch gige\): from \d+ to 49152 bytes",
+        r"testbed:gige mpich NetPIPE \w+ inter-node \w+ \(switch gige\): from \d+ to 49152 bytes",
         result.reason,
     )
     assert " confirmed: " in result.reason

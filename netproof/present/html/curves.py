@@ -16,7 +16,7 @@ from netproof.present.html.material import MAIN, Report
 from netproof.present.tables import EVERY, DataTable
 from netproof.verdict.verdict import CaseVerdict
 
-MAIN_NETPIPE = ("between", "oneway")
+MAIN_NETPIPE = ("inter-node", "oneway")
 """Path and direction whose charts are on the main page; the others are on NetPIPE's."""
 MAIN_FAILED = 2
 """Charts of failed functions on the main page."""

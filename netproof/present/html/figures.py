@@ -254,7 +254,7 @@ def of_netpipe(
                 f"Below {here.line_rate_from_bytes} bytes short bursts pass above the line"
                 " rate, the site says: no peak is among them."
             )
-    elif path == "inside":
+    elif path == "intra-node":
         notes = ["Inside a node messages cross no link, so there is no line rate."]
     else:
         notes = ["No line rate is drawn: none is known for what was measured."]
@@ -311,9 +311,9 @@ def _share(judged: CaseVerdict) -> str:
         interval = found.interval("line_rate_share")
         if interval is not None:
             text += f" (95 % interval {interval[0]:.1%} to {interval[1]:.1%})"
-    if found.twin_share is not None:
+    if found.paired_share is not None:
         text += (
-            f"; {found.twin_share:.1%} of what the link's healthy twin carried at the same time"
-            f" ({found.twin_mb_s:.4g} MB/s)"
+            f"; {found.paired_share:.1%} of what the link's healthy twin carried at the same time"
+            f" ({found.paired_mb_s:.4g} MB/s)"
         )
     return f"{text}."

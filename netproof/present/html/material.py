@@ -18,8 +18,8 @@ from netproof.present.html.content import Group
 from netproof.present.html.html import file_name
 from netproof.session.provenance import OfSession
 from netproof.verdict import engine
-from netproof.verdict.judging import JudgedSession
 from netproof.verdict.power import CasePower
+from netproof.verdict.session_verdict import JudgedSession
 from netproof.verdict.verdict import CaseVerdict
 
 MAIN = "index.html"

@@ -10,7 +10,7 @@ from recorded_runs import RECORDED
 from ci.progress.past import past_tests
 from netproof.session import session
 from netproof.store import Store
-from netproof.verdict.judging import ingest
+from netproof.verdict.session_verdict import ingest
 
 
 @pytest.mark.slow

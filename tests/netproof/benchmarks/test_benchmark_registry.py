@@ -62,11 +62,11 @@ def test_every_function_knows_whose_it_is_and_which_program_measures_it():
 
 def test_labels_are_as_sessions_have_them():
     imb = Case("s", "p", "e", "imb", "Alltoall", 16, 2)
-    tcp = Case("s", "p", "e", "netpipe", "tcp", 2, 1, "between", "oneway")
+    tcp = Case("s", "p", "e", "netpipe", "tcp", 2, 1, "inter-node", "oneway")
     assert imb.what() == "IMB Alltoall 16 ranks"
-    assert tcp.what() == "NetPIPE tcp between oneway"
+    assert tcp.what() == "NetPIPE tcp inter-node oneway"
     assert registry.of(imb).words(imb) == "IMB Alltoall"
-    assert registry.of(tcp).words(tcp) == "NetPIPE TCP between oneway"
+    assert registry.of(tcp).words(tcp) == "NetPIPE TCP inter-node oneway"
 
 
 @pytest.mark.parametrize(

@@ -15,7 +15,7 @@ from netproof.benchmarks.osu import BENCHMARK as OSU
 from netproof.errors import NetproofError
 from netproof.measurement.case import Case
 
-TCP = Case("s", "p", "e", "netpipe", "tcp", 2, 1, "between", "oneway")
+TCP = Case("s", "p", "e", "netpipe", "tcp", 2, 1, "inter-node", "oneway")
 
 
 def test_without_a_word_of_the_site_sizes_double():

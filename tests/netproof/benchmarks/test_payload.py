@@ -50,9 +50,9 @@ class OneRow:
 
 def test_netpipe_sends_each_size_there_and_back_in_three_trials():
     nodes = ["gige-1", "gige-2"]
-    found = payload("tcp", nodes, benchmark="netpipe", as_="tcp-between-oneway")
+    found = payload("tcp", nodes, benchmark="netpipe", as_="tcp-inter-node-oneway")
     assert found == Payload(110100240)
-    text = (HEALTHY / "tcp-between-oneway.1.err").read_text()
+    text = (HEALTHY / "tcp-inter-node-oneway.1.err").read_text()
     read = counters(HEALTHY, text, nodes)
     sent = sum(read.value(node, "interface", "eth1", "tx_bytes") for node in nodes)
     assert 1 < sent / found.bytes < 1.1, "the interfaces sent it, with headers and nothing else"
@@ -128,8 +128,8 @@ def test_what_omb_does_not_print_is_not_known():
 
 
 def test_ranks_exchange_messages_on_whatever_nodes_they_are():
-    case = Case("testbed", "gige", "mpich", "netpipe", "tcp", 2, 2, "inside", "oneway")
-    said = (HEALTHY / "tcp-between-oneway.1.err").read_text()
+    case = Case("testbed", "gige", "mpich", "netpipe", "tcp", 2, 2, "intra-node", "oneway")
+    said = (HEALTHY / "tcp-inter-node-oneway.1.err").read_text()
     found = registry.of(case).exchanged(case, "", said)
     assert registry.of(case).payload(case, "", said, ["n1", "n1"]) == Payload(0)
     rows = said.count(" times --> ")

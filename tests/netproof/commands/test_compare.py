@@ -37,7 +37,7 @@ def test_two_partitions_of_a_session_have_a_table_for_each_environment():
     lines = said.splitlines()
     assert {"mpich", "intelmpi"} < set(lines)
     assert "configuration: link_mbit_s 1000 and 100" in lines
-    assert any(line.startswith("▼  NetPIPE MPI between oneway") for line in lines)
+    assert any(line.startswith("▼  NetPIPE MPI inter-node oneway") for line in lines)
 
 
 @pytest.mark.slow
@@ -245,7 +245,7 @@ def test_between_partitions_the_summary_says_what_the_second_adds_to_the_latency
         compared(HEALTHY, "--partition", "gige", "fast-ethernet", "--format=json")[1]
     )["summary"]
     assert re.search(
-        r"Latency of NetPIPE MPI between oneway: mpich: fast-ethernet adds 1.49 µs \([\d.]+ to"
+        r"Latency of NetPIPE MPI inter-node oneway: mpich: fast-ethernet adds 1.49 µs \([\d.]+ to"
         r" [\d.]+\) to the 5.9 µs of gige; intelmpi: fast-ethernet is no different from the 5.64",
         summary,
     )

@@ -15,16 +15,16 @@ import typer
 
 from netproof.commands.cli import app, main
 from netproof.present import documents
-from netproof.verdict import judging
+from netproof.verdict import session_verdict
 
 ROOT = Path(__file__).resolve().parents[3]
 RECORDED = ROOT / "tests" / "data" / "sessions"
 PASSED = str(RECORDED / "passed.json")
 MAIN = "from netproof.commands.cli import main; main()"
 INTERRUPTED = (
-    "import netproof.verdict.judging\n"
+    "import netproof.verdict.session_verdict\n"
     "def stop(*arguments, **named): raise KeyboardInterrupt\n"
-    "netproof.verdict.judging.find = stop\n" + MAIN
+    "netproof.verdict.session_verdict.find = stop\n" + MAIN
 )
 
 LAUNCH = ("runs", 0, "testcases", -1, "netproof_measured", "launches", 0)
@@ -89,7 +89,7 @@ def test_whatever_nobody_foresaw_is_2_and_one_sentence(called, monkeypatch, rais
     made = {}
     # Python 3.13 before 3.13.8 counts no call by default or * arguments against its limit of depth.
     exec(f"def deeper(): deeper()\ndef stop(*arguments, **named): {raised}", made)
-    monkeypatch.setattr(judging, "find", made["stop"])
+    monkeypatch.setattr(session_verdict, "find", made["stop"])
     ran = called("verdict", "--all", PASSED)
     assert (ran.returncode, ran.stdout) == (2, "")
     assert ran.stderr.startswith("netproof: ")

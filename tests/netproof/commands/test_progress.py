@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from netproof.store import Store
-from netproof.verdict.judging import ingest
+from netproof.verdict.session_verdict import ingest
 
 ROOT = Path(__file__).resolve().parents[3]
 SESSIONS = ROOT / "tests" / "data" / "sessions"

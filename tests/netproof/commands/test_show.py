@@ -15,7 +15,7 @@ from netproof.commands.cli import app
 from netproof.commands.show import print_session
 from netproof.present.sparkline import BLOCKS
 from netproof.session import session
-from netproof.verdict import judging
+from netproof.verdict import session_verdict
 
 pytestmark = pytest.mark.slow
 
@@ -38,7 +38,7 @@ def shown(*arguments: str) -> tuple[int, str, str]:
 
 def printed(width: int, system: str = "testbed", path: Path = SICK) -> str:
     out = io.StringIO()
-    judged = judging.judge_session(session.load(path), system=system)
+    judged = session_verdict.judge_session(session.load(path), system=system)
     print_session(judged, Console(file=out, width=width))
     return out.getvalue()
 
@@ -53,8 +53,10 @@ def test_a_session_that_failed_is_shown_and_says_so():
     status, said, _ = shown(str(SICK), "testbed:gige")
     assert status == 1
     assert said.startswith("FAILED: ")
-    assert said.count("FAIL testbed:gige mpich NetPIPE tcp between oneway (switch gige): from") == 1
-    assert "FAIL testbed:gige mpich NetPIPE tcp between oneway (switch gige): from 32768" in said
+    assert (
+        said.count("FAIL testbed:gige mpich NetPIPE tcp inter-node oneway (switch gige): from") == 1
+    )
+    assert "FAIL testbed:gige mpich NetPIPE tcp inter-node oneway (switch gige): from 32768" in said
 
 
 def test_cases_that_failed_for_one_reason_are_gathered_and_counted():
@@ -65,7 +67,7 @@ def test_cases_that_failed_for_one_reason_are_gathered_and_counted():
 
 
 def test_the_matrix_has_scores_with_marks_and_says_what_was_not_measured():
-    row = row_of(printed(140, "testbed:gige"), "NetPIPE", "TCP", "between", "oneway")
+    row = row_of(printed(140, "testbed:gige"), "NetPIPE", "TCP", "inter-node", "oneway")
     assert row[4:13] == ["2", "none", "✗", "none", "✗", "1.00", "✗", "0.97", "✗"]
 
 

@@ -15,7 +15,7 @@ HEAVY = {
     *("altair", "jinja2", "vl_convert"),
     *("duckdb", "pyarrow", "pandas"),
     *("scipy.special", "scipy.stats", "scipy.optimize", "ruptures"),
-    *("reframe", "netproof.verdict.judging"),
+    *("reframe", "netproof.verdict.session_verdict"),
 }
 """What takes a tenth of a second or more to load, and leads to it."""
 

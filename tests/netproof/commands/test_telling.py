@@ -25,7 +25,7 @@ from netproof.session.session import Session
 from netproof.site import site
 from netproof.site.matrix import matrix
 from netproof.site.partition import Partition
-from netproof.verdict import judging
+from netproof.verdict import session_verdict
 from netproof.verdict.coverage import Coverage
 from netproof.verdict.exit_status import CANNOT, FAILED, INCONCLUSIVE, PASSED
 from netproof.verdict.judge import judge
@@ -39,14 +39,14 @@ DOWN = Left("partition gige is DOWN", planned=False)
 TURN = Left("NetPIPE, never measured; takes about 60 s, and 0 s were left", planned=True)
 
 
-def judged(stored: Session) -> judging.JudgedSession:
+def judged(stored: Session) -> session_verdict.JudgedSession:
     """Return the session, judged against exactly its own cases."""
     whole = matrix(site.gather(ROOT / "site-config"), "testbed", ["gige"])
     there = {result.case.key() for result in stored.results if result.case}
     expected = dataclasses.replace(
         whole, cases=tuple(case for case in whole.cases if case.key() in there)
     )
-    return judging.JudgedSession(stored, expected, judge(expected, stored), ())
+    return session_verdict.JudgedSession(stored, expected, judge(expected, stored), ())
 
 
 def changed(stored: Session, function: str, **changes) -> Session:

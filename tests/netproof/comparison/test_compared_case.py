@@ -31,7 +31,7 @@ def test_a_curve_that_crosses_is_faster_in_one_range_and_slower_in_the_other(hea
     crossing = with_results(
         healthy, lambda result: with_times(result, lambda size: 0.2 if size < 1024 else 5)
     )
-    case = of(compare(*sides(healthy, crossing)), "NetPIPE mpi between oneway")
+    case = of(compare(*sides(healthy, crossing)), "NetPIPE mpi inter-node oneway")
     assert [(one.least, one.largest, one.faster) for one in case.ranges] == [
         (4, 768, True),
         (1024, 524288, False),
@@ -46,7 +46,7 @@ def test_one_size_alone_is_told_if_it_is_twice_as_slow_and_not_if_it_is_a_little
         changed = with_results(
             healthy, lambda result: with_times(result, lambda size: factor if size == 8192 else 1)
         )
-        return of(compare(*sides(healthy, changed)), "NetPIPE mpi between oneway").ranges
+        return of(compare(*sides(healthy, changed)), "NetPIPE mpi inter-node oneway").ranges
 
     assert at_8192(4.0) == (Range(8192, 8192, False, 8192, pytest.approx(0.25)),)
     assert at_8192(1.5) == ()
@@ -88,7 +88,7 @@ def test_two_launches_are_not_enough_to_say_where(healthy):
         return dataclasses.replace(result, measured=result.measured.with_launches(two))
 
     slower = with_results(healthy, lambda result: of_two(with_times(result, lambda size: 3)))
-    case = of(compare(*sides(healthy, slower)), "NetPIPE mpi between oneway")
+    case = of(compare(*sides(healthy, slower)), "NetPIPE mpi inter-node oneway")
     assert case.outcome is Outcome.SLOWER
     assert case.ranges == ()
 
@@ -125,7 +125,7 @@ def test_an_interval_of_a_landmark_takes_two_launches_of_both_sides(healthy):
 def test_the_interval_of_a_landmark_is_that_of_the_median_curves_of_drawn_launches(healthy):
     case = of(
         compare(*sides(healthy, partitions=("gige", "fast-ethernet"))),
-        "NetPIPE tcp between oneway",
+        "NetPIPE tcp inter-node oneway",
     )
     ratios = [
         landmarks(median_curve(one), 1.0).latency_us
@@ -144,7 +144,7 @@ def test_the_interval_of_a_landmark_is_that_of_the_median_curves_of_drawn_launch
 @pytest.mark.slow
 def test_landmarks_are_better_above_1_whichever_way_they_go(healthy):
     compared = compare(*sides(healthy, partitions=("fast-ethernet", "gige")))
-    case = of(compared, "NetPIPE tcp between oneway", "fast-ethernet")
+    case = of(compared, "NetPIPE tcp inter-node oneway", "fast-ethernet")
     peak, latency = case.landmarks["peak_mb_s"], case.landmarks["latency_us"]
     assert 9 < peak.ratio == pytest.approx(peak.second / peak.first)
     assert latency.ratio == pytest.approx(latency.first / latency.second)
@@ -156,7 +156,7 @@ def cases(judge):
     """``cases(function, path)``: those of two switches, by configuration."""
     verdict = judge("two-switches.json").verdict
 
-    def of(function: str, ranks: int = 2, path: str = "between"):
+    def of(function: str, ranks: int = 2, path: str = "inter-node"):
         return {
             f"{one.case.partition} {one.case.environment}": one
             for one in verdict.cases
@@ -186,7 +186,7 @@ def test_links_of_two_switches_differ_and_those_inside_a_node_are_none(cases, ju
     assert compared_case.envelope_of_cases(both, matrix)[1]
     one_switch = {label: one for label, one in both.items() if label.startswith("gige")}
     assert not compared_case.envelope_of_cases(one_switch, matrix)[1]
-    assert not compared_case.envelope_of_cases(cases("tcp", path="inside"), matrix)[1]
+    assert not compared_case.envelope_of_cases(cases("tcp", path="intra-node"), matrix)[1]
 
 
 def test_a_case_alone_has_none(cases, judge):

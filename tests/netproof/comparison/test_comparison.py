@@ -23,7 +23,7 @@ RECORDED = Path(__file__).resolve().parents[2] / "data" / "sessions"
 def test_a_session_that_is_twice_as_fast_everywhere_has_that_ratio_at_every_size(healthy):
     faster = with_results(healthy, lambda result: with_times(result, lambda size: 0.5))
     compared = compare(*sides(healthy, faster))
-    case = of(compared, "NetPIPE mpi between oneway")
+    case = of(compared, "NetPIPE mpi inter-node oneway")
     assert case.score.value == pytest.approx(2)
     assert list(case.ratios.values()) == pytest.approx([2] * len(case.ratios))
     assert min(case.ratios) == 4
@@ -59,7 +59,9 @@ def test_one_launch_has_no_interval_and_no_outcome(healthy):
         one = result.measured.launches[:1]
         return dataclasses.replace(result, measured=result.measured.with_launches(one))
 
-    case = of(compare(*sides(healthy, with_results(healthy, of_one))), "NetPIPE mpi between oneway")
+    case = of(
+        compare(*sides(healthy, with_results(healthy, of_one))), "NetPIPE mpi inter-node oneway"
+    )
     assert case.outcome is Outcome.UNDECIDED
     assert "no interval" in case.sentence()
 
@@ -78,7 +80,7 @@ def test_barrier_has_no_sizes_and_is_told_by_its_time(healthy):
 def test_what_a_side_adds_to_the_latency_is_told_in_microseconds(healthy):
     def difference(factor):
         slower = with_results(healthy, lambda result: with_times(result, lambda size: factor))
-        case = of(compare(*sides(healthy, slower)), "NetPIPE tcp between oneway")
+        case = of(compare(*sides(healthy, slower)), "NetPIPE tcp inter-node oneway")
         return case.latency("monday", "tuesday")
 
     before = r"the 29\.6 µs of monday"
@@ -211,7 +213,7 @@ def with_cost(result, seconds):
 def test_a_side_that_takes_half_of_the_cpu_time_a_gb_has_twice_the_ratio(healthy):
     first = with_results(healthy, lambda result: with_cost(result, 2.0), "first.json")
     second = with_results(healthy, lambda result: with_cost(result, 1.0))
-    case = of(compare(*sides(first, second)), "NetPIPE mpi between oneway")
+    case = of(compare(*sides(first, second)), "NetPIPE mpi inter-node oneway")
     assert case.cpu_s_per_gb.first == pytest.approx(20)
     assert case.cpu_s_per_gb.ratio == pytest.approx(2)
     assert case.cpu_s_per_gb.difference == pytest.approx(-10)
@@ -225,7 +227,7 @@ def test_a_side_that_takes_half_of_the_cpu_time_a_gb_has_twice_the_ratio(healthy
 def test_a_side_of_which_the_cpu_cost_is_not_known_has_no_ratio_of_it(healthy):
     second = with_results(healthy, lambda result: with_cost(result, 1.0))
     compared = compare(*sides(healthy, second))
-    case = of(compared, "NetPIPE mpi between oneway")
+    case = of(compared, "NetPIPE mpi inter-node oneway")
     assert (case.cpu_s_per_gb.first, case.cpu_s_per_gb.ratio) == (None, None)
     assert case.cpu_s_per_gb.second == pytest.approx(10)
     out = io.StringIO()

@@ -80,13 +80,13 @@ def recorded(job: str, step: str, payload: int) -> CountedLaunch:
 
 
 def test_a_healthy_recorded_step_passes_everything():
-    findings = found(recorded("healthy", "tcp-between-oneway", 110100240))
+    findings = found(recorded("healthy", "tcp-inter-node-oneway", 110100240))
     assert {finding.level for finding in findings} == {Level.PASS}
     assert len(findings) == 6
 
 
 def test_a_carrier_change_names_node_and_interface_and_fails():
-    finding = one(found(recorded("carrier", "tcp-between-oneway", 0)), "carrier changes")
+    finding = one(found(recorded("carrier", "tcp-inter-node-oneway", 0)), "carrier changes")
     assert (finding.level, finding.node, finding.interface) == (Level.FAIL, "gige-2", "eth1")
     assert "gige-2 eth1: its carrier came or went 2 times" in finding.why
 
@@ -197,7 +197,7 @@ def path(*launches: CountedLaunch, **more):
 
 
 def test_what_went_over_the_management_network_fails_and_names_it():
-    finding = path(recorded("management", "mpi-between-oneway", 110100240))
+    finding = path(recorded("management", "mpi-inter-node-oneway", 110100240))
     assert (finding.level, finding.interface) == (Level.FAIL, "eth0")
     assert "launch 1: 100 % went over eth0; eth1 carried 0 MB of the 110 MB or more" in finding.why
 

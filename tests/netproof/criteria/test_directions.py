@@ -117,6 +117,6 @@ def test_what_was_not_counted_is_undefined_with_the_reason():
 
 
 def test_a_healthy_recorded_step_loses_alike():
-    text = (JOBS / "counters-healthy" / "tcp-between-oneway.1.err").read_text()
+    text = (JOBS / "counters-healthy" / "tcp-inter-node-oneway.1.err").read_text()
     read = counters(Path("x.err"), text, ["gige-1", "gige-2"])
     assert judged(CountedLaunch(1, read, Payload(0))).level is Level.PASS

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 from pathlib import Path
@@ -32,7 +33,7 @@ from netproof.site.partition import Partition
 from netproof.verdict import confirmations, engine, nodes, traffic
 from netproof.verdict.coverage import Coverage
 from netproof.verdict.engine import Subject
-from netproof.verdict.judging import JudgedSession
+from netproof.verdict.session_verdict import JudgedSession
 from netproof.verdict.verdict import CaseVerdict, FailedTest, Verdict
 
 DATA = Path(__file__).resolve().parents[2] / "data"
@@ -174,13 +175,13 @@ def accusing(
 
 def subject(
     job: str = "healthy",
-    step: str = "tcp-between-oneway",
+    step: str = "tcp-inter-node-oneway",
     environment: str = "mpich",
     on: Sequence[str] = NODES[:2],
     counters: Counters | None = None,
 ) -> Subject:
     """A recorded case with what its nodes counted, moved to other nodes where asked for."""
-    protocol, path, direction = step.split("-")
+    protocol, path, direction = re.split("-(?!node)", step)
     case = Case("testbed", "gige", "mpich", "netpipe", protocol, 2, 1, path, direction)
     folder = DATA / "jobs" / f"counters-{job}"
     found = job_files.of_job(folder, case, site(), 1, mpi_over_tcp=True)

@@ -54,8 +54,8 @@ from netproof.verdict import limits
 from netproof.verdict.confirmations import LaunchCount
 from netproof.verdict.engine import Subject
 from netproof.verdict.exit_status import PASSED
-from netproof.verdict.judging import JudgedSession
 from netproof.verdict.limits import Limits
+from netproof.verdict.session_verdict import JudgedSession
 from netproof.verdict.verdict import CaseVerdict, FailedTest
 
 
@@ -189,7 +189,7 @@ def test_a_link_that_flapped_explains_losses_and_slowness():
 
 
 def test_messages_over_another_network_name_its_interface():
-    cases = [judged_case(subject("management", "mpi-between-oneway"))]
+    cases = [judged_case(subject("management", "mpi-inter-node-oneway"))]
     culprit = only(**healthy(cases=cases))
     assert culprit.cause is CauseName.OTHER_NETWORK
     assert (culprit.place.kind, culprit.place.name) == (PlaceKind.ENVIRONMENT, "mpich")
@@ -198,7 +198,7 @@ def test_messages_over_another_network_name_its_interface():
 
 
 def test_rounds_of_pairs_over_another_network_name_its_interface_too():
-    counters = subject("management", "mpi-between-oneway").measured.launches[0].counters
+    counters = subject("management", "mpi-inter-node-oneway").measured.launches[0].counters
     one = rounds()
     launches = [
         dataclasses.replace(launch, counters=counters, payload=110100240)
@@ -689,9 +689,9 @@ def test_disturbed_streams_tell_no_direction():
 
 def test_one_environment_alone_is_red_where_others_pass_the_same():
     cases = [
-        judged_case(subject(step="mpi-between-oneway"), "slow at 1024"),
-        judged_case(subject(step="mpi-between-oneway", environment="openmpi4")),
-        judged_case(subject(step="mpi-between-oneway", environment="intelmpi")),
+        judged_case(subject(step="mpi-inter-node-oneway"), "slow at 1024"),
+        judged_case(subject(step="mpi-inter-node-oneway", environment="openmpi4")),
+        judged_case(subject(step="mpi-inter-node-oneway", environment="intelmpi")),
     ]
     culprit = only(**healthy(cases=cases))
     assert (culprit.cause, culprit.place.name) == (CauseName.ENVIRONMENT, "mpich")
@@ -701,7 +701,7 @@ def test_one_environment_alone_is_red_where_others_pass_the_same():
 
 def test_one_environment_that_ran_on_other_nodes_than_the_others_leaves_its_nodes_possible():
     def cases(nodes: Sequence[str]) -> list[CaseVerdict]:
-        step = "mpi-between-oneway"
+        step = "mpi-inter-node-oneway"
         return [
             judged_case(subject(step=step, on=NODES[:2]), "slow at 1024"),
             judged_case(subject(step=step, environment="openmpi4", on=nodes)),
@@ -716,7 +716,7 @@ def test_one_environment_that_ran_on_other_nodes_than_the_others_leaves_its_node
 
 def test_where_only_tcp_passes_it_may_be_the_switch_too():
     cases = [
-        judged_case(subject(step="mpi-between-oneway"), "slow at 1024"),
+        judged_case(subject(step="mpi-inter-node-oneway"), "slow at 1024"),
         judged_case(subject()),
     ]
     culprit = only(**healthy(cases=cases))
@@ -795,7 +795,7 @@ def in_batches(*on: Sequence[str]) -> list[CaseVerdict]:
     return [
         batched(subject(step=step, environment=environment, on=nodes))
         for environment, nodes in zip(("mpich", "openmpi4"), on, strict=True)
-        for step in ("tcp-between-oneway", "mpi-between-oneway")
+        for step in ("tcp-inter-node-oneway", "mpi-inter-node-oneway")
     ]
 
 

@@ -131,7 +131,12 @@ class TestStrictness:
             ("network-adapters", "mtu: 1500", "mtu:", "key 'mtu': found nothing; give a value"),
             ("netpipe-howto", "sweeps: [mtu]", "sweeps: [mut]", "'mut' is no parameter; those are"),
             ("netpipe-howto", "    sweeps: [mtu]\n", "", "the part shows nothing: give tables"),
-            ("netpipe-howto", "path: between", "path: around", "found 'around', expected between"),
+            (
+                "netpipe-howto",
+                "path: inter-node",
+                "path: around",
+                "found 'around', expected inter-node",
+            ),
             ("netpipe-howto", "bytes: 2,", "bytes: 1,", "expected increasing ones"),
             ("netpipe-howto", "bytes: 2,", "bytes: 2.5,", "expected a positive whole number"),
             ("netpipe-howto", "is: equal", "is: near", "key 'is': found 'near', expected one of"),

@@ -92,13 +92,15 @@ def test_a_library_without_it_is_named():
 def test_what_only_the_network_has_is_not_swept_inside_a_node(name, protocol):
     turned = parameters.found(name, ())
     with pytest.raises(NetproofError, match="is of the network: inside a node it changes nothing"):
-        turned.told(protocol, "Open MPI 4.1.4", "inside")
-    turned.told(protocol, "Open MPI 4.1.4", "between")
+        turned.told(protocol, "Open MPI 4.1.4", "intra-node")
+    turned.told(protocol, "Open MPI 4.1.4", "inter-node")
 
 
 def test_sockets_and_variables_are_swept_inside_a_node():
-    assert parameters.found("socket-buffer", ()).told(TCP, "MPICH", "inside").arguments
-    assert parameters.found("I_MPI_SHM_EAGER_THRESHOLD", ["1"]).told(MPI, "x", "inside").variables
+    assert parameters.found("socket-buffer", ()).told(TCP, "MPICH", "intra-node").arguments
+    assert (
+        parameters.found("I_MPI_SHM_EAGER_THRESHOLD", ["1"]).told(MPI, "x", "intra-node").variables
+    )
 
 
 @pytest.mark.parametrize(

@@ -61,8 +61,8 @@ class TestAlongsideASession:
     def test_the_e325_table_has_each_configuration_between_and_inside_nodes(self):
         peaks = self.peaks()
         assert len(peaks) == 2 * 2 * 4
-        mpi = self.landmarks("gige", "mpich", "mpi", "between", "oneway")
-        tcp = self.landmarks("gige", "mpich", "tcp", "between", "oneway")
+        mpi = self.landmarks("gige", "mpich", "mpi", "inter-node", "oneway")
+        tcp = self.landmarks("gige", "mpich", "tcp", "inter-node", "oneway")
         assert peaks["between", "gige mpich"] == [
             f"{mpi['peak_mb_s'] * 8:.0f}",
             str(mpi["peak_size"]),
@@ -82,7 +82,7 @@ class TestAlongsideASession:
         assert "fast-ethernet, each way, MB/s" in text
         alongside = text[text.index("gige, each way") : text.index("fast-ethernet, each way")]
         several = [
-            self.landmarks("gige", environment, "mpi", "between", "bidirectional")
+            self.landmarks("gige", environment, "mpi", "inter-node", "bidirectional")
             for environment in ("openmpi4", "openmpi5", "mpich", "intelmpi")
         ]
         for head, name, form in (
@@ -113,8 +113,8 @@ class TestAlongsideASession:
 
     def test_the_how_to_has_tcp_in_the_mbps_that_netpipe_prints(self):
         rows = self.rows("netpipe-howto")
-        tcp = self.landmarks("gige", "mpich", "tcp", "between", "oneway")
-        subject = "gige mpich, NetPIPE TCP between oneway"
+        tcp = self.landmarks("gige", "mpich", "tcp", "inter-node", "oneway")
+        subject = "gige mpich, NetPIPE TCP inter-node oneway"
         assert rows[f"{subject}: latency"][0] == f"{tcp['latency_us']:.2f} µs"
         assert rows[f"{subject}: largest bandwidth"] == (
             f"{tcp['peak_mb_s'] * 8e6 / 2**20:.0f} Mbps",
@@ -124,8 +124,8 @@ class TestAlongsideASession:
 
     def test_the_gige_page_has_mpi_in_mb_s(self):
         rows = self.rows("gige-mpi-tests")
-        mpi = self.landmarks("gige", "intelmpi", "mpi", "between", "oneway")
-        subject = "gige intelmpi, NetPIPE MPI between oneway"
+        mpi = self.landmarks("gige", "intelmpi", "mpi", "inter-node", "oneway")
+        subject = "gige intelmpi, NetPIPE MPI inter-node oneway"
         assert rows[f"{subject}: latency"][0] == f"{mpi['latency_us']:.2f} µs"
         assert rows[f"{subject}: largest bandwidth"][0] == f"{mpi['peak_mb_s']:.1f} MB/s"
 
@@ -146,7 +146,7 @@ class TestAlongsideASession:
         assert self.peaks(stored)["between", "gige mpich"] == ["absent"] * 9
         assert self.peaks(stored)["in", "gige mpich"][5:7] == ["-", "-"]
         text = shown("e325-opteron", stored=stored)
-        assert "absent: gige mpich NetPIPE MPI between oneway: fail in sanity\n" in text
+        assert "absent: gige mpich NetPIPE MPI inter-node oneway: fail in sanity\n" in text
         assert self.rows("network-adapters", stored)["gige mpich"] == ("absent",) * 5
 
     def test_a_landmark_that_the_curve_does_not_define_is_absent_with_the_reason(self):
@@ -164,7 +164,7 @@ class TestAlongsideASession:
         stored = dataclasses.replace(self.stored, results=tuple(results))
         text = shown("network-adapters", stored=stored)
         assert (
-            f"absent: {result.partition} {result.environment} NetPIPE MPI between bidirectional:"
+            f"absent: {result.partition} {result.environment} NetPIPE MPI inter-node bidirectional:"
             " rate_64_kib_mb_s: 65536 bytes was not measured\n" in text
         )
 

@@ -22,7 +22,7 @@ from netproof.site.partition import Partition
 
 ROOT = Path(__file__).resolve().parents[3]
 JOB = ROOT / "tests" / "data" / "jobs" / "netpipe-twin"
-CASE = Case("testbed", "gige", "mpich", "netpipe", "tcp", 2, 1, "between", "oneway")
+CASE = Case("testbed", "gige", "mpich", "netpipe", "tcp", 2, 1, "inter-node", "oneway")
 SRUN = ["srun", "--mpi=pmi2"]
 
 
@@ -78,12 +78,12 @@ def measured(partition, tmp_path) -> Sweep:
     """A sweep of one value, whose launches are two of a recorded job in turn."""
     several = turns(("65536",), 3, 1)
     for place, turn in enumerate(several):
-        recorded = f"tcp-between-oneway.{1 + place % 2}"
+        recorded = f"tcp-inter-node-oneway.{1 + place % 2}"
         for kind in ("out", "err", "np"):
             text = (JOB / f"{recorded}.{kind}").read_text()
             (tmp_path / f"{turn.step}.{kind}").write_text(text)
     head, *lines = (JOB / job_files.LAUNCHES_FILE).read_text().splitlines()
-    (fields,) = [line.split("\t") for line in lines if line.startswith("tcp-between-oneway.1\t")]
+    (fields,) = [line.split("\t") for line in lines if line.startswith("tcp-inter-node-oneway.1\t")]
     noted = ["\t".join([turn.step, *fields[1:]]) for turn in several]
     (tmp_path / job_files.LAUNCHES_FILE).write_text("\n".join([head, *noted]) + "\n")
     setting = parameters.found("socket-buffer", ()).told("tcp", "MPICH")

@@ -16,7 +16,7 @@ import pyarrow as pa
 
 from netproof.store import Store, StoredSession, questions
 from netproof.store.tables import TABLES
-from netproof.verdict.judging import ingest
+from netproof.verdict.session_verdict import ingest
 
 RECORDED = Path(__file__).resolve().parents[2] / "data" / "sessions" / "ranges.json"
 FIRST_NIGHT = datetime(2026, 9, 1, 1, 0, 0)

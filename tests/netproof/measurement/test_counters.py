@@ -28,7 +28,7 @@ def counted(said: str, nodes=TWO) -> Counters:
 
 @pytest.fixture
 def healthy() -> Counters:
-    return counted(text("healthy", "tcp-between-oneway"))
+    return counted(text("healthy", "tcp-inter-node-oneway"))
 
 
 def test_what_one_node_sent_the_other_received(healthy):
@@ -56,7 +56,7 @@ def test_what_is_not_there_is_not_known(healthy):
 
 
 def test_a_carrier_that_went_and_came_is_two_changes():
-    found = counted(text("carrier", "tcp-between-oneway"))
+    found = counted(text("carrier", "tcp-inter-node-oneway"))
     assert found.value("gige-2", "interface", "eth1", "carrier_changes") == 2
     assert found.value("gige-1", "interface", "eth1", "carrier_changes") == 0
 
@@ -67,7 +67,7 @@ def test_nodes_of_a_launch_share_the_names_that_were_read(healthy):
 
 
 def test_of_a_crash_the_nodes_that_still_told_are_known(tmp_path):
-    errors, said = tmp_path / "x.err", text("carrier", "tcp-between-oneway")
+    errors, said = tmp_path / "x.err", text("carrier", "tcp-inter-node-oneway")
     lines = said.splitlines(keepends=True)
     of_first = [line for line in lines if "counters on gige-1\t" in line]
     errors.write_text("".join(line for line in lines if line != of_first[-1]))
@@ -90,7 +90,7 @@ def test_a_step_that_recorded_none_has_none():
 
 
 def test_a_counter_that_went_back_is_not_known():
-    lines = text("healthy", "tcp-between-oneway").splitlines()
+    lines = text("healthy", "tcp-inter-node-oneway").splitlines()
     (number,) = [n for n, one in enumerate(lines) if "on gige-1" in one and "after softnet" in one]
     lines[number] = "\t".join([*lines[number].split("\t")[:3], "1 9999 0", "end"])
     found = counted("\n".join(lines) + "\n")
@@ -101,7 +101,7 @@ def test_a_counter_that_went_back_is_not_known():
 
 
 def test_another_namespaces_sysfs_tells_nothing_of_carriers():
-    said = text("healthy", "tcp-between-oneway")
+    said = text("healthy", "tcp-inter-node-oneway")
     lines = [
         line.replace("eth1 ", "eth1 9") if "carriers\t" in line else line
         for line in said.splitlines()
@@ -177,7 +177,7 @@ def test_a_port_counts_words_and_a_counter_at_its_end_is_not_known():
     ],
 )
 def test_damaged_lines_are_refused(old, new, fault):
-    said = text("healthy", "tcp-between-oneway")
+    said = text("healthy", "tcp-inter-node-oneway")
     assert old in said
     with pytest.raises(ParseError, match=fault):
         counters(Path("x.err"), said.replace(old, new), TWO)

@@ -16,7 +16,7 @@ from netproof.measurement.pace import Pace, paces, unlike
 from netproof.session import job_files
 
 SHELL = Path(__file__).resolve().parents[3] / "netproof" / "run" / "shell"
-ERRORS = Path("mpi-inside-oneway.1.err")
+ERRORS = Path("mpi-intra-node-oneway.1.err")
 
 
 def test_it_is_read_from_among_other_lines():
@@ -65,17 +65,20 @@ def test_cpus_that_were_moved_during_a_launch_are_not_as_far_apart():
 
 @pytest.mark.parametrize(("count", "whole"), [(0, False), (1, False), (2, True)])
 def test_a_launch_inside_a_node_has_a_pace_for_both_halves(count, whole):
-    case = Case("s", "p", "e", "netpipe", "mpi", 2, 2, path="inside")
+    case = Case("s", "p", "e", "netpipe", "mpi", 2, 2, path="intra-node")
     launch = types.SimpleNamespace(paces=(Pace("e", 25.0),) * count)
     partition = types.SimpleNamespace(pace=["pace"])
-    asked = (launch, Path("job"), "mpi-inside-oneway.1", case, partition)
+    asked = (launch, Path("job"), "mpi-intra-node-oneway.1", case, partition)
     if whole:
         job_files.insist_on_pace(*asked)
         return
     with pytest.raises(job_files.Incomplete) as caught:
         job_files.insist_on_pace(*asked)
     (why,) = caught.value.reasons
-    assert f"job/mpi-inside-oneway.1.err: mpi-inside-oneway.1 told its node's pace {count}" in why
+    assert (
+        f"job/mpi-intra-node-oneway.1.err: mpi-intra-node-oneway.1 told its node's pace {count}"
+        in why
+    )
 
 
 @pytest.mark.parametrize(
@@ -120,16 +123,16 @@ def test_a_rank_has_it_watched_while_a_launch_inside_one_node_runs(tmp_path, com
 
 def test_it_is_none_of_a_launchs_last_words(tmp_path):
     """The message of a failed launch has its own output, without the pace."""
-    errors = tmp_path / "mpi-inside-oneway.1.err"
+    errors = tmp_path / "mpi-intra-node-oneway.1.err"
     line = "netproof pace on n1\tabsent: no such file\tend\n"
     errors.write_text(f"NPmpi: Permission denied\n{line}")
     records = tmp_path / job_files.LAUNCHES_FILE
     head = "step\tstart\tend\tstatus\tlimit_s\n"
-    records.write_text(f"{head}mpi-inside-oneway.1\t1.0\t2.0\t126\t60\n")
+    records.write_text(f"{head}mpi-intra-node-oneway.1\t1.0\t2.0\t126\t60\n")
     recorded = job_files.records(tmp_path)
-    case = Case("s", "p", "e", "netpipe", "mpi", 2, 2, path="inside")
+    case = Case("s", "p", "e", "netpipe", "mpi", 2, 2, path="intra-node")
     with pytest.raises(job_files.Incomplete) as caught:
-        job_files.read_launch(tmp_path, "mpi-inside-oneway.1", 1, recorded, case, (1,), None)
+        job_files.read_launch(tmp_path, "mpi-intra-node-oneway.1", 1, recorded, case, (1,), None)
     (why,) = caught.value.reasons
     assert "NPmpi: Permission denied" in why
     assert "netproof pace" not in why

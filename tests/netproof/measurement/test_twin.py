@@ -20,20 +20,20 @@ def link(mb_s: float, sizes: tuple[int, ...] = SIZES) -> Curve:
 
 def test_a_link_at_half_rate_carries_half_of_its_twin():
     found = twin.compared([(link(50), link(100, SIZES[2:]))] * 3)
-    assert found["twin_mb_s"][0] == pytest.approx(100)
-    assert found["twin_share"] == (pytest.approx(0.5), pytest.approx((0.5, 0.5)))
+    assert found["paired_mb_s"][0] == pytest.approx(100)
+    assert found["paired_share"] == (pytest.approx(0.5), pytest.approx((0.5, 0.5)))
 
 
 @given(st.lists(factors, min_size=2, max_size=12), st.floats(0.1, 2.0))
 def test_what_slows_a_launch_and_its_twin_alike_cancels(machine, share):
     pairs = [(link(100 * share * slow), link(100 * slow, SIZES[2:])) for slow in machine]
     found = twin.compared(pairs)
-    assert found["twin_share"] == (pytest.approx(share), pytest.approx((share, share)))
+    assert found["paired_share"] == (pytest.approx(share), pytest.approx((share, share)))
 
 
 def test_one_disturbed_size_does_not_count():
     disturbed = Curve(SIZES[2:], (2621.44, 39321.6, 5242.88), (100.0, 10.0, 100.0))
-    assert twin.compared([(link(100), disturbed)])["twin_share"][0] == pytest.approx(1)
+    assert twin.compared([(link(100), disturbed)])["paired_share"][0] == pytest.approx(1)
 
 
 def test_one_launch_has_no_interval():
@@ -81,8 +81,8 @@ def test_a_launch_without_bandwidth_is_compared_by_its_times():
     alongside = twin.alike(link(131.072), collective)
     assert alongside.sizes == (65536, 131072)
     found = twin.compared([(collective, alongside)])
-    assert found["twin_share"][0] == pytest.approx(0.5)
-    assert found["twin_mb_s"][0] == pytest.approx(131.072)
+    assert found["paired_share"][0] == pytest.approx(0.5)
+    assert found["paired_mb_s"][0] == pytest.approx(131.072)
 
 
 def test_an_empty_message_is_compared_with_the_least():

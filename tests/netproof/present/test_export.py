@@ -21,7 +21,7 @@ from netproof.session import session
 from netproof.session.session import CheckResult
 from netproof.store import Store, StoredSession
 from netproof.store.tables import PATH_COLUMNS, TABLES
-from netproof.verdict.judging import ingest
+from netproof.verdict.session_verdict import ingest
 
 PASSED = Path(__file__).resolve().parents[2] / "data" / "sessions" / "passed.json"
 
@@ -84,13 +84,13 @@ def test_netpipe_files_say_what_the_session_measured(stored, tmp_path):
         f"gige-intelmpi-{case}{launch}.np"
         for case in (
             "imb-PingPong",
-            "netpipe-tcp-between-bidirectional",
-            "netpipe-tcp-between-oneway",
+            "netpipe-tcp-inter-node-bidirectional",
+            "netpipe-tcp-inter-node-oneway",
         )
         for launch in ("", ".1")
     }
     for direction in ("oneway", "bidirectional"):
-        path = tmp_path / "out" / f"gige-intelmpi-netpipe-tcp-between-{direction}.np"
+        path = tmp_path / "out" / f"gige-intelmpi-netpipe-tcp-inter-node-{direction}.np"
         read = netpipe.read_file(
             path.read_text(), str(path), bidirectional=direction == "bidirectional"
         ).curve()

@@ -14,7 +14,7 @@ from netproof.present.cpu import figures, print_cpu, view
 from netproof.present.html.html import render
 from netproof.verdict.explain import CpuRow, CpuRows, cpu_rows
 
-TCP = Case("testbed", "gige", "mpich", "netpipe", "tcp", 2, 2, "inside", "oneway")
+TCP = Case("testbed", "gige", "mpich", "netpipe", "tcp", 2, 2, "intra-node", "oneway")
 COST = NodeCost(
     "gige-1",
     ranks=2,
@@ -43,7 +43,7 @@ def test_every_figure_is_in_its_column():
     said = printed(CpuRows((CpuRow(TCP, COST, 3.5),), {}))
     assert "what it costs the CPU" in said
     (row,) = (line.split() for line in said.splitlines() if line.startswith("gige"))
-    assert row[:7] == ["gige", "mpich", "NetPIPE", "TCP", "inside", "oneway", "2"]
+    assert row[:7] == ["gige", "mpich", "NetPIPE", "TCP", "intra-node", "oneway", "2"]
     assert row[7:] == ["0.50", "25%", "0.25*", "40%", "2", "30", "3.50", "times"]
 
 
@@ -74,7 +74,9 @@ def verdict(**costs: NodeCost) -> SimpleNamespace:
     """A verdict on NetPIPE between nodes, as far as the part looks at it."""
     cases = [
         SimpleNamespace(
-            case=Case("testbed", "gige", "mpich", "netpipe", protocol, 2, 1, "between", "oneway"),
+            case=Case(
+                "testbed", "gige", "mpich", "netpipe", protocol, 2, 1, "inter-node", "oneway"
+            ),
             measured=SimpleNamespace(cpu_costs=(cost,)),
         )
         for protocol, cost in costs.items()
@@ -89,8 +91,8 @@ def text(page: str) -> str:
 def test_each_case_has_its_row_and_the_node_that_it_cost_most():
     shown = view(cpu_rows(verdict(tcp=OTHER, mpi=OTHER)))
     assert [row[:5] for row in shown["table"].rows] == [
-        ("NetPIPE TCP between oneway", "gige", "mpich", "2", "gige-1"),
-        ("NetPIPE MPI between oneway", "gige", "mpich", "2", "gige-1"),
+        ("NetPIPE TCP inter-node oneway", "gige", "mpich", "2", "gige-1"),
+        ("NetPIPE MPI inter-node oneway", "gige", "mpich", "2", "gige-1"),
     ]
     said = text(render("cpu.html", view=shown))
     assert said.startswith("Of the node that it cost most, less starting and ending")

@@ -11,7 +11,7 @@ from netproof.measurement.case import Case
 from netproof.present import power as present
 from netproof.verdict.power import CasePower, Degradation, Smallest
 
-CASE = Case("testbed", "gige", "mpich", "netpipe", "tcp", 2, 1, "between", "oneway")
+CASE = Case("testbed", "gige", "mpich", "netpipe", "tcp", 2, 1, "inter-node", "oneway")
 
 
 @pytest.mark.parametrize(
@@ -43,7 +43,7 @@ def test_each_case_that_passed_has_a_line_and_what_finds_nothing_is_counted():
         (Smallest(Degradation.LATENCY, None), Smallest(Degradation.BANDWIDTH, 1.25, "reference")),
     )
     text = printed([found, CasePower(CASE, 3, ())])
-    assert text.count("NetPIPE TCP between oneway") == 1
+    assert text.count("NetPIPE TCP inter-node oneway") == 1
     assert "about 20% less" in text
     assert "1 case has a single launch" in text
     assert "nothing fails: 1 case has no bound" in text

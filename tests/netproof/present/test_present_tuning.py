@@ -25,7 +25,7 @@ from netproof.site import site
 ROOT = Path(__file__).resolve().parents[3]
 EXTRAS = site.load(ROOT / "site-config" / "testbed.py")["systems"][0]["partitions"][0]["extras"]
 
-CASE = Case("testbed", "gige", "mpich", "netpipe", "tcp", 2, 1, "between", "oneway")
+CASE = Case("testbed", "gige", "mpich", "netpipe", "tcp", 2, 1, "inter-node", "oneway")
 SIZES = (1, 1024, 131072)
 
 
@@ -142,7 +142,7 @@ def test_the_page_has_the_recommendation_on_top_and_all_curves(sweep):
 def test_where_an_eager_limit_was_taken_the_curve_steps_there(name):
     """Latency 25 µs and 100 MB/s; from 8 KiB on rendezvous adds a round trip."""
     sizes = tuple(1 << power for power in range(18))
-    case = Case("testbed", "gige", "openmpi5", "netpipe", "mpi", 2, 1, "between", "oneway")
+    case = Case("testbed", "gige", "openmpi5", "netpipe", "mpi", 2, 1, "inter-node", "oneway")
     several = turns(("4096", "65536"), 3, 1)
     launches = tuple(
         Launch(

@@ -25,7 +25,7 @@ def test_the_state_is_first_then_the_culprit_and_each_failure_with_figure_limit_
     assert lines[1].startswith("nodes: 2 of gige; session ")
     assert lines[2].startswith("culprit: gige-1 or gige-2")
     assert lines[3] == "FAIL 58 cases: did not run: the session does not have it"
-    case, nodes = "gige mpich NetPIPE tcp between oneway", "gige-1, gige-2"
+    case, nodes = "gige mpich NetPIPE tcp inter-node oneway", "gige-1, gige-2"
     assert f"FAIL {case}: jump 16.5 at 48 KiB, limit 10, {nodes}" in lines[4:8]
     assert "6 inconclusive findings, " in lines[-3]
     assert lines[-3].startswith("besides: ")

@@ -207,7 +207,7 @@ class TestUndecided:
         (launch,) = alongside(launched_on(asked(first), 1), [0.5]).launches
         one = asked(
             first.with_launches([dataclasses.replace(launch, further=False)]),
-            {"twin_share": Limits(0, 1000)},
+            {"paired_share": Limits(0, 1000)},
         )
         assert undecided([one])
         assert undecided([alongside(launched_on(one, 2), [0.5, 0.5])])
@@ -800,8 +800,8 @@ class TestRounds:
         assert len(set(ports)) == len(ports)
         for one in rounds:
             labels = [label for label, step in one if "-twin." not in step.name]
-            place = labels.index("tcp-between-oneway")
-            assert "mpi-between-oneway" in (*labels[place - 1 : place], labels[place + 1])
+            place = labels.index("tcp-inter-node-oneway")
+            assert "mpi-inter-node-oneway" in (*labels[place - 1 : place], labels[place + 1])
 
     def test_imb_has_lists_of_sizes_for_whole_curves_and_for_what_is_around_flags(self, pingpong):
         one = asked(pingpong, jump={"warn": 1.01, "fail": 1.02})

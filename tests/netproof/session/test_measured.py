@@ -50,7 +50,7 @@ def imb(folder: Path, function: str, partition: Partition, launches: int = 1):
 
 
 def netpipe(folder: Path, protocol: str, direction: str, partition: Partition):
-    case = Case("testbed", "gige", "intelmpi", "netpipe", protocol, 2, 1, "between", direction)
+    case = Case("testbed", "gige", "intelmpi", "netpipe", protocol, 2, 1, "inter-node", direction)
     return job_files.of_job(folder, case, partition, 1, mpi_over_tcp=True)
 
 
@@ -290,9 +290,9 @@ def test_a_launch_that_never_began_is_missed(imb_job, partition):
 
 
 def test_a_truncated_output_is_an_error_with_its_file(netpipe_job, partition):
-    output = netpipe_job / "mpi-between-oneway.1.np"
+    output = netpipe_job / "mpi-inter-node-oneway.1.np"
     output.write_text(output.read_text()[:-8])
-    with pytest.raises(Incomplete, match=r"mpi-between-oneway\.1\.np"):
+    with pytest.raises(Incomplete, match=r"mpi-inter-node-oneway\.1\.np"):
         netpipe(netpipe_job, "mpi", "oneway", partition)
 
 
@@ -365,32 +365,34 @@ def with_twin() -> Partition:
 
 
 def tcp(folder: Path, partition: Partition) -> measured.Measured:
-    case = Case("testbed", "gige", "mpich", "netpipe", "tcp", 2, 1, "between", "oneway")
+    case = Case("testbed", "gige", "mpich", "netpipe", "tcp", 2, 1, "inter-node", "oneway")
     return job_files.of_job(folder, case, partition, 2, mpi_over_tcp=True)
 
 
 def test_a_busy_machine_slows_the_healthy_twin_as_much_as_the_link(twin_job, with_twin):
     found = tcp(twin_job, with_twin)
     assert found.launches[0].twin.sizes == found.curve.sizes
-    assert 0.9 < found.landmarks.twin_share < 1.2
-    assert found.landmarks.twin_mb_s == pytest.approx(97.89, abs=0.01)
+    assert 0.9 < found.landmarks.paired_share < 1.2
+    assert found.landmarks.paired_mb_s == pytest.approx(97.89, abs=0.01)
     again = measured.Measured.from_json(json.loads(json.dumps(found.as_json())))
     assert again == found
-    assert found.with_launches(found.launches[:1]).landmarks.interval("twin_share") is None
+    assert found.with_launches(found.launches[:1]).landmarks.interval("paired_share") is None
 
 
 def test_a_launch_without_the_twin_that_it_had_to_have_is_not_complete(twin_job, with_twin):
-    assert tcp(twin_job, with_twin.model_copy(update={"twin": ()})).landmarks.twin_share is None
-    without(twin_job / "launches.tsv", "tcp-between-oneway-twin.2")
+    assert tcp(twin_job, with_twin.model_copy(update={"twin": ()})).landmarks.paired_share is None
+    without(twin_job / "launches.tsv", "tcp-inter-node-oneway-twin.2")
     with pytest.raises(Incomplete, match=r"twin\.2, over the healthy twin, did not run"):
         tcp(twin_job, with_twin)
 
 
 def test_a_twin_that_failed_or_lacks_a_size_fails_the_launch(twin_job, with_twin):
-    without(twin_job / "tcp-between-oneway-twin.1.np", "393216")
+    without(twin_job / "tcp-inter-node-oneway-twin.1.np", "393216")
     record = twin_job / "launches.tsv"
     lines = record.read_text().splitlines()
-    place = next(n for n, line in enumerate(lines) if line.startswith("tcp-between-oneway-twin.2"))
+    place = next(
+        n for n, line in enumerate(lines) if line.startswith("tcp-inter-node-oneway-twin.2")
+    )
     fields = lines[place].split("\t")
     lines[place] = "\t".join([*fields[:3], "3", fields[4]])
     record.write_text("\n".join(lines) + "\n")
@@ -398,7 +400,7 @@ def test_a_twin_that_failed_or_lacks_a_size_fails_the_launch(twin_job, with_twin
         tcp(twin_job, with_twin)
     first, second = caught.value.reasons
     assert "393216" in first
-    assert "tcp-between-oneway-twin.2, over the healthy twin, ended with status 3" in second
+    assert "tcp-inter-node-oneway-twin.2, over the healthy twin, ended with status 3" in second
 
 
 def test_the_line_rate_of_mpi_is_that_of_all_rails_and_of_tcp_that_of_one(partition):

@@ -64,7 +64,7 @@ def test_tcp_and_mpi_take_turns_within_each_variant():
 
 
 def test_a_job_of_few_variants_launches_only_these_in_the_order_of_all():
-    few = netpipe.variants(["tcp-between-oneway", "mpi-inside-bidirectional"])
+    few = netpipe.variants(["tcp-inter-node-oneway", "mpi-intra-node-bidirectional"])
     whole = plan.netpipe_steps(2, PARTITION, SRUN, seed=3)
     steps = plan.netpipe_steps(2, PARTITION, SRUN, seed=3, variants=few)
     subjects = {netpipe.subject(*variant) for variant in few}
@@ -74,8 +74,10 @@ def test_a_job_of_few_variants_launches_only_these_in_the_order_of_all():
 
 
 def test_a_variant_that_there_is_not_is_named_with_those_that_there_are():
-    with pytest.raises(NetproofError, match="no variant 'tcp-oneway'; it has tcp-between-oneway"):
-        netpipe.variants(["tcp-oneway", "mpi-inside-oneway"])
+    with pytest.raises(
+        NetproofError, match="no variant 'tcp-oneway'; it has tcp-inter-node-oneway"
+    ):
+        netpipe.variants(["tcp-oneway", "mpi-intra-node-oneway"])
 
 
 def test_variants_stay_together_so_that_turns_are_close_in_time():
@@ -100,9 +102,9 @@ def test_each_tcp_launch_has_a_port_of_its_own():
 
 def test_bidirectional_tcp_raises_its_buffers_above_the_largest_message():
     steps = plan.netpipe_steps(1, PARTITION, SRUN, seed=1)
-    both = next(step for step in steps if step.subject == "tcp-between-bidirectional")
+    both = next(step for step in steps if step.subject == "tcp-inter-node-bidirectional")
     assert both.command.endswith(
-        "-2 -b 8192 -l 1 -u 4096 -p 0 -n 10 -o tcp-between-bidirectional.1.np"
+        "-2 -b 8192 -l 1 -u 4096 -p 0 -n 10 -o tcp-inter-node-bidirectional.1.np"
     )
 
 
@@ -116,17 +118,17 @@ def test_each_launch_between_nodes_has_the_healthy_twin_next_to_it():
     for protocol in ("tcp", "mpi"):
         for direction in ("oneway", "bidirectional"):
             for launch in (1, 2):
-                place = names.index(f"{protocol}-between-{direction}.{launch}")
-                assert names[place + 1] == f"{protocol}-between-{direction}-twin.{launch}"
-    assert not any("inside" in name and "twin" in name for name in names)
+                place = names.index(f"{protocol}-inter-node-{direction}.{launch}")
+                assert names[place + 1] == f"{protocol}-inter-node-{direction}-twin.{launch}"
+    assert not any("intra-node" in name and "twin" in name for name in names)
 
 
 def test_the_twin_is_measured_over_tcp_at_all_sizes_and_in_its_direction():
     commands = {step.name: step.command for step in plan.netpipe_steps(1, TWIN, SRUN, seed=1)}
-    assert commands["mpi-between-oneway-twin.1"] == (
-        "ci/testbed/twin 'a switch' -l 1 -u 4096 -p 0 -n 10 -o mpi-between-oneway-twin.1.np"
+    assert commands["mpi-inter-node-oneway-twin.1"] == (
+        "ci/testbed/twin 'a switch' -l 1 -u 4096 -p 0 -n 10 -o mpi-inter-node-oneway-twin.1.np"
     )
-    assert commands["tcp-between-bidirectional-twin.1"].startswith(
+    assert commands["tcp-inter-node-bidirectional-twin.1"].startswith(
         "ci/testbed/twin 'a switch' -2 -b 8192 -l 1 -u 4096 "
     )
 
@@ -169,10 +171,10 @@ def test_a_site_s_sizes_are_those_of_every_launch_of_a_whole_curve():
     partition = PARTITION.model_copy(update={"sizes": sizes, "twin": ["twin"]})
     steps = plan.netpipe_steps(1, partition, SRUN, seed=1)
     commands = {step.subject: step.command for step in steps}
-    assert " -l 1 -u 4096 -p 3 -n 10 " in commands["mpi-between-oneway"]
+    assert " -l 1 -u 4096 -p 3 -n 10 " in commands["mpi-inter-node-oneway"]
     # Its largest message is 3 bytes longer.
-    assert " -2 -b 8198 -l 1 -u 4096 -p 3 " in commands["tcp-between-bidirectional"]
-    assert " -2 -b 8198 -l 1 -u 4096 -p 0 " in commands["tcp-between-bidirectional-twin"]
+    assert " -2 -b 8198 -l 1 -u 4096 -p 3 " in commands["tcp-inter-node-bidirectional"]
+    assert " -2 -b 8198 -l 1 -u 4096 -p 0 " in commands["tcp-inter-node-bidirectional-twin"]
     assert plan.sizes_asked(IMB.function("Bcast"), 4, partition)[-3:] == (2048, 3000, 4096)
     assert plan.whole_sweep(PARTITION) == plan.SizeSweep(1, 4096, 0)
 

@@ -21,7 +21,7 @@ from netproof.session.provenance import OfSession, Software
 from netproof.site import slurm
 from netproof.site.slurm import SlurmNode, SlurmPartition
 from netproof.store import Store, questions
-from netproof.verdict.judging import ingest
+from netproof.verdict.session_verdict import ingest
 
 ROOT = Path(__file__).resolve().parents[3]
 NODES = ROOT / "tests" / "data" / "nodes"

@@ -32,7 +32,7 @@ def job(tmp_path) -> Path:
 
 
 def measured(folder: Path, protocol: str, partition: Partition) -> Measured:
-    case = Case("testbed", "gige", "mpich", "netpipe", protocol, 2, 2, "inside", "oneway")
+    case = Case("testbed", "gige", "mpich", "netpipe", protocol, 2, 2, "intra-node", "oneway")
     return job_files.of_job(folder, case, partition, 2, mpi_over_tcp=True)
 
 
@@ -59,7 +59,7 @@ def test_what_starting_and_ending_takes_is_that_of_the_launches_which_do_only_th
 
 def test_user_and_system_time_are_told_apart(job, partition):
     launch = measured(job, "tcp", partition).launches[0]
-    text = (job / "tcp-inside-oneway.1.err").read_text()
+    text = (job / "tcp-intra-node-oneway.1.err").read_text()
     for use in launch.ranks:
         user, system = use.cpu_s - use.system_s, use.system_s
         assert f"rank {use.rank} on vm: {use.wall_s:.3f} s wall, {user:.3f} s user," in text
@@ -93,7 +93,7 @@ def test_a_start_that_failed_is_left_out_with_its_reason(job, partition):
 
 
 def test_a_job_without_them_says_so_and_is_complete(partition):
-    case = Case("testbed", "gige", "intelmpi", "netpipe", "tcp", 2, 1, "between", "oneway")
+    case = Case("testbed", "gige", "intelmpi", "netpipe", "tcp", 2, 1, "inter-node", "oneway")
     found = job_files.of_job(DATA / "jobs" / "netpipe", case, partition, 1, mpi_over_tcp=True)
     assert found.starts == ()
     assert {cost.why("cores") for cost in found.cpu_costs} == {NO_STARTS}
@@ -101,8 +101,8 @@ def test_a_job_without_them_says_so_and_is_complete(partition):
 
 
 def test_output_that_does_not_tell_what_was_sent_is_the_reason_why_it_is_not_known(job):
-    case = Case("testbed", "gige", "mpich", "netpipe", "tcp", 2, 2, "inside", "oneway")
-    (job / "tcp-inside-oneway.1.out").unlink()
-    found = job_files._exchanged(job, "tcp-inside-oneway.1", case)
+    case = Case("testbed", "gige", "mpich", "netpipe", "tcp", 2, 2, "intra-node", "oneway")
+    (job / "tcp-intra-node-oneway.1.out").unlink()
+    found = job_files._exchanged(job, "tcp-intra-node-oneway.1", case)
     assert (found.messages, found.bytes) == (None, None)
-    assert "tcp-inside-oneway.1.out" in found.why
+    assert "tcp-intra-node-oneway.1.out" in found.why

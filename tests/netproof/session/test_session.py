@@ -162,7 +162,7 @@ def with_all(tmp_path: Path, change=lambda test: None) -> Path:
             "crashes": [copy.deepcopy(CRASH)],
             "faults": ["one failed"],
         }
-        job["netproof_further"] = {"format": session.MEASURED_FORMAT, "cases": [further]}
+        job["netproof_repeats"] = {"format": session.MEASURED_FORMAT, "cases": [further]}
         again = {
             "case": measured["case"],
             "launches": [measured["launches"][0]["curve"]],
@@ -173,7 +173,7 @@ def with_all(tmp_path: Path, change=lambda test: None) -> Path:
             "crashes": [],
             "loads": [[LOAD]],
         }
-        job["netproof_again"] = {"format": session.MEASURED_FORMAT, "cases": [again]}
+        job["netproof_repeated"] = {"format": session.MEASURED_FORMAT, "cases": [again]}
         test["netproof_references"] = [copy.deepcopy(FINDING)]
         change({"job": job, "test": test, "measured": measured})
 
@@ -209,14 +209,14 @@ def test_loads_crashes_further_launches_and_findings_are_read(tmp_path):
         (("measured", "launches", 0, "ranks", 0, "scheduled", "voluntary"), True),
         (("measured", "line_rate_mb_s"), "fast"),
         (("measured", "launches", 0, "more"), 1),
-        (("job", "netproof_further"), [1]),
-        (("job", "netproof_further", "cases"), None),
-        (("job", "netproof_further", "cases", 0), 4),
-        (("job", "netproof_further", "cases", 0, "case"), []),
-        (("job", "netproof_further", "cases", 0, "launches"), {}),
-        (("job", "netproof_further", "cases", 0, "launches", 0, "curve"), None),
-        (("job", "netproof_further", "cases", 0, "crashes", 0, "said"), 7),
-        (("job", "netproof_again", "cases", 0, "loads"), [LOAD]),
+        (("job", "netproof_repeats"), [1]),
+        (("job", "netproof_repeats", "cases"), None),
+        (("job", "netproof_repeats", "cases", 0), 4),
+        (("job", "netproof_repeats", "cases", 0, "case"), []),
+        (("job", "netproof_repeats", "cases", 0, "launches"), {}),
+        (("job", "netproof_repeats", "cases", 0, "launches", 0, "curve"), None),
+        (("job", "netproof_repeats", "cases", 0, "crashes", 0, "said"), 7),
+        (("job", "netproof_repeated", "cases", 0, "loads"), [LOAD]),
         (("test", "netproof_references", 0), 3),
         (("test", "netproof_references", 0, "value"), "1.5"),
         (("test", "netproof_references", 0, "interval"), [1.0]),

@@ -27,9 +27,9 @@ from netproof.session.measured import Measured
 from netproof.store import Store, StoredSession, questions
 from netproof.store.folder import FORMAT, INCOMING, MARKER
 from netproof.store.tables import KEY, PATH_COLUMNS, TABLES
-from netproof.verdict import confirmations, judging
+from netproof.verdict import confirmations, session_verdict
 from netproof.verdict.engine import Subject
-from netproof.verdict.judging import ingest
+from netproof.verdict.session_verdict import ingest
 
 ROOT = Path(__file__).resolve().parents[3]
 SESSIONS = ROOT / "tests" / "data" / "sessions"
@@ -238,7 +238,7 @@ def test_what_was_counted_while_a_launch_crashed_is_kept_and_followed(store, tmp
 
     def change(document):
         for test in document["runs"][0]["testcases"]:
-            for one in (test.get("netproof_again") or {}).get("cases", ()):
+            for one in (test.get("netproof_repeated") or {}).get("cases", ()):
                 told = {**crash, "counters": counted(carrier_changes=4)}
                 one |= {"made": 4, "crashes": [crash, told]}
                 again.append(one)
@@ -270,7 +270,7 @@ def test_crashes_around_flagged_sizes_are_kept_and_counted_with_the_others(store
             if test.get("netproof_measured"):
                 test["netproof_measured"]["crashes"] = []
                 complete.append(test["netproof_measured"]["case"])
-            for one in (test.get("netproof_again") or {}).get("cases", ()):
+            for one in (test.get("netproof_repeated") or {}).get("cases", ()):
                 one |= {"made": 4, "crashes": [crash]}
                 again.append(one["case"])
 
@@ -366,7 +366,7 @@ def test_what_was_measured_again_has_rows_of_its_own(store):
 def test_a_case_that_could_not_be_measured_again_has_its_faults(store, tmp_path):
     def lose(document):
         for test in document["runs"][0]["testcases"]:
-            for entry in (test.get("netproof_again") or {}).get("cases", ()):
+            for entry in (test.get("netproof_repeated") or {}).get("cases", ()):
                 entry["launches"], entry["faults"] = [], ["tcp.1: ended with status 1"]
 
     report = altered(tmp_path, lose, SICK)
@@ -570,7 +570,7 @@ def test_a_name_that_no_file_can_have_is_no_store_and_no_session(store, tmp_path
     with pytest.raises(NetproofError, match=r"cannot be written: .*File name too long"):
         Store.create(tmp_path / ("x" * 300))
     with pytest.raises(NetproofError, match=f"has no session 'x*'; its newest is {PASSED_NAME} of"):
-        judging.find(Path("x" * 300), store.folder)
+        session_verdict.find(Path("x" * 300), store.folder)
 
 
 @pytest.mark.slow

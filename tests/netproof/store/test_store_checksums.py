@@ -16,7 +16,7 @@ from netproof.store import Store, StoredSession, questions
 from netproof.store import folder as store_folder
 from netproof.store.folder import SESSION, VERDICT
 from netproof.store.tables import TABLES
-from netproof.verdict.judging import ingest
+from netproof.verdict.session_verdict import ingest
 
 pytestmark = pytest.mark.slow
 

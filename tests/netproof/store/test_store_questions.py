@@ -19,7 +19,7 @@ from netproof.session.measured import Measured
 from netproof.site.partition import ScoreBaseline
 from netproof.store import Store, StoredSession, questions
 from netproof.store.tables import KEY
-from netproof.verdict.judging import ingest
+from netproof.verdict.session_verdict import ingest
 
 PASSED = Path(__file__).resolve().parents[2] / "data" / "sessions" / "passed.json"
 BASELINE = ScoreBaseline("gige", "intelmpi")

@@ -22,7 +22,7 @@ from netproof.errors import NetproofError
 from netproof.store import Store, folder, questions
 from netproof.store.folder import INCOMING
 from netproof.verdict import stored
-from netproof.verdict.judging import ingest
+from netproof.verdict.session_verdict import ingest
 
 pytestmark = pytest.mark.slow
 

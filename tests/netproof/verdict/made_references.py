@@ -43,7 +43,7 @@ def places(system: str) -> list[tuple[str, Case]]:
             found += [
                 (check, netpipe(partition, environment, path, direction, system))
                 for check in ("NetpipeTcp", "NetpipeMpi")
-                for path in ("between", "inside")
+                for path in ("inter-node", "intra-node")
                 for direction in ("oneway", "bidirectional")
             ]
             found += [

@@ -14,8 +14,8 @@ from netproof.errors import NetproofError
 from netproof.session import packed, session
 from netproof.store import Store, StoredSession, questions
 from netproof.store.folder import SESSION
-from netproof.verdict import judging
-from netproof.verdict.judging import ingest
+from netproof.verdict import session_verdict
+from netproof.verdict.session_verdict import ingest
 
 ROOT = Path(__file__).resolve().parents[3]
 RECORDED = ROOT / "tests" / "data" / "sessions"
@@ -71,7 +71,7 @@ def test_a_contradiction_fails_its_case_for_all_and_is_not_ingested(tmp_path, ch
     assert case.measured is None
     assert case.contradiction.startswith(f"{NAME}: ")
     assert reason in case.contradiction
-    verdict = judging.judge_session(read, system="testbed:gige").verdict
+    verdict = session_verdict.judge_session(read, system="testbed:gige").verdict
     (judged,) = (one for one in verdict.cases if str(one.case) == NAME)
     assert judged.level is Level.FAIL
     assert judged.faults == (case.contradiction,)
@@ -164,7 +164,7 @@ ImbSendrecv:
 
 
 def judged(*, of: str = NAME, report: Path = BOTH):
-    verdict = judging.judge_session(session.load(report), system="testbed:gige").verdict
+    verdict = session_verdict.judge_session(session.load(report), system="testbed:gige").verdict
     return verdict, next(one for one in verdict.cases if str(one.case) == of)
 
 

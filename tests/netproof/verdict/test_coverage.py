@@ -58,7 +58,7 @@ def test_the_nodes_that_took_part_between_nodes_are_measured(passed):
     inside = dataclasses.replace(
         passed,
         results=tuple(
-            dataclasses.replace(r, case=dataclasses.replace(r.case, path="inside"))
+            dataclasses.replace(r, case=dataclasses.replace(r.case, path="intra-node"))
             for r in passed.results
             if r.case is not None
         ),
@@ -132,7 +132,7 @@ def test_a_link_that_was_measured_one_way_is_known_in_one_direction(passed):
     result = next(
         r
         for r in passed.results
-        if r.measured and (r.case.function, r.case.path) == ("PingPong", "between")
+        if r.measured and (r.case.function, r.case.path) == ("PingPong", "inter-node")
     )
     # osu_bw sends from the first rank to the second.
     case = dataclasses.replace(result.case, benchmark="osu", function="bw")

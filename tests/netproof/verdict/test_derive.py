@@ -210,7 +210,7 @@ def found(
     plugin = object.__new__(types.new_class(check, (RegressionTestPlugin,)))
     plugin.current_partition = types.SimpleNamespace(fullname=f"testbed:{partition}")
     plugin.current_environ = types.SimpleNamespace(name=environment)
-    plugin.ranks, plugin.path, plugin.direction = ranks, "between", "oneway"
+    plugin.ranks, plugin.path, plugin.direction = ranks, "inter-node", "oneway"
     return RegressionTestDict(yaml.safe_load(path.read_text())[check])[plugin]
 
 
@@ -256,7 +256,7 @@ class TestCommand:
     def test_a_spread_above_the_limit_is_said_and_its_entry_stays(self, here):
         _, _, err = baseline(*RECORDED, "--write")
         assert (
-            "testbed:gige mpich NetPIPE tcp between oneway:\n  latency_us: left as it is: the"
+            "testbed:gige mpich NetPIPE tcp inter-node oneway:\n  latency_us: left as it is: the"
             " sessions spread by 23.5 % (30.55, 37.11, 25.7 us), and the limit is 10 %" in err
         )
         entries = found(here / "testbed.yaml", check="NetpipeTcp")

@@ -90,7 +90,7 @@ class TestAlong:
 
     def test_a_sentence_names_all_that_one_needs_to_find_the_place(self, sick):
         why = found(engine.along(sick["mpich tcp"]), "jump").why
-        assert why.startswith("testbed:gige mpich NetPIPE tcp between oneway (switch gige): ")
+        assert why.startswith("testbed:gige mpich NetPIPE tcp inter-node oneway (switch gige): ")
         for named in ("49152 bytes", "16.5 times", "above 10 is flagged"):
             assert named in why
 
@@ -335,14 +335,14 @@ class TestAcross:
     def test_inside_a_node_no_link_explains_anything(self, sick):
         subject = dataclasses.replace(sick["mpich tcp"], link=Link(1000, 1500))
         assert subject.crossing() == Crossing(Link(1000, 1500), 1, 1)
-        case = dataclasses.replace(subject.case, path="inside")
+        case = dataclasses.replace(subject.case, path="intra-node")
         measured = dataclasses.replace(subject.measured, case=case)
         assert dataclasses.replace(subject, measured=measured).crossing() is None
         assert sick["mpich tcp"].crossing() is None
 
     def test_mpi_that_does_not_go_over_tcp_crosses_the_link_of_what_carries_it(self):
         stored = session.load(SESSIONS / "sick.json")
-        results = [one for one in stored.results if one.measured and one.case.path == "between"]
+        results = [one for one in stored.results if one.measured and one.case.path == "inter-node"]
         links = {}
         for one in results:
             extras = {**one.extras["partition_extras"], "rdma": "infiniband"}
@@ -419,7 +419,7 @@ class TestFloors:
     def test_inside_a_node_it_is_shown(self, sick):
         inside = []
         for one in (sick["mpich mpi"], slower(sick["mpich mpi"], 5, "openmpi4")):
-            case = dataclasses.replace(one.case, path="inside")
+            case = dataclasses.replace(one.case, path="intra-node")
             measured = dataclasses.replace(one.measured, case=case)
             inside.append(dataclasses.replace(one, measured=measured))
         findings = floors(inside)

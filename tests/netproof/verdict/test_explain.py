@@ -20,7 +20,7 @@ from netproof.session import session
 from netproof.session.session import Session
 from netproof.site.matrix import Matrix
 from netproof.store import Store, questions
-from netproof.verdict import judging
+from netproof.verdict import session_verdict
 from netproof.verdict.exit_status import FAILED, INCONCLUSIVE
 from netproof.verdict.explain import (
     CpuRow,
@@ -37,7 +37,7 @@ from netproof.verdict.explain import (
     named,
 )
 from netproof.verdict.judge import judge
-from netproof.verdict.judging import ingest
+from netproof.verdict.session_verdict import ingest
 from netproof.verdict.verdict import CaseVerdict, FailedTest, Verdict
 
 SESSIONS = Path(__file__).resolve().parents[2] / "data" / "sessions"
@@ -271,7 +271,7 @@ RECORDED = ROOT / "tests" / "data" / "sessions"
 def verdict(tmp_path, monkeypatch) -> Verdict:
     monkeypatch.setenv("RFM_CONFIG_PATH", str(ROOT / "site-config"))
     monkeypatch.setenv("RFM_REPORT_FILE", str(tmp_path / "run-{sessionid}.json"))
-    return judging.judge_session(
+    return session_verdict.judge_session(
         session.load(RECORDED / "two-switches.json"), system="testbed"
     ).verdict
 
@@ -374,7 +374,7 @@ def settings(monkeypatch):
 
 
 def judged(path: Path) -> Verdict:
-    return judging.judge_session(session.load(path), system="testbed:gige").verdict
+    return session_verdict.judge_session(session.load(path), system="testbed:gige").verdict
 
 
 def of_cpu_rows(rows: CpuRows, environment: str, function: str) -> CpuRow:

@@ -117,15 +117,15 @@ def test_what_asserts_nothing_or_is_expected_to_fail_has_no_limits():
 def test_a_case_has_the_limits_of_its_file(pingpong):
     references = of_file(ROOT / "reference-values", "testbed")
     case = dataclasses.replace(
-        pingpong.case, benchmark="netpipe", function="tcp", path="between", direction="oneway"
+        pingpong.case, benchmark="netpipe", function="tcp", path="inter-node", direction="oneway"
     )
     found = limits.of_case(references, case)
-    assert found.pop("twin_share") == Limits(80, 125)
-    assert found.pop("twin_latency") == Limits(-math.inf, 200)
+    assert found.pop("paired_share") == Limits(80, 125)
+    assert found.pop("paired_latency") == Limits(-math.inf, 200)
     assert set(found) < set(twin.VARIABLES)
-    assert limits.of_case(references, pingpong.case)["twin_share"] == Limits(50, 125)
+    assert limits.of_case(references, pingpong.case)["paired_share"] == Limits(50, 125)
     four = dataclasses.replace(pingpong.case, function="Alltoall", ranks=4)
-    assert limits.of_case(references, four)["twin_share"] == Limits(2, math.inf)
+    assert limits.of_case(references, four)["paired_share"] == Limits(2, math.inf)
 
 
 def test_a_finding_comes_back_from_a_report(pingpong):
@@ -171,7 +171,7 @@ def alongside_twin(measured: Measured, slower: float, machine: float = 1.0) -> M
 
 
 def of_twin(measured: Measured):
-    (finding,) = limits.judge(measured, {"twin_share": Limits(80, 125)}, "here").values()
+    (finding,) = limits.judge(measured, {"paired_share": Limits(80, 125)}, "here").values()
     return finding
 
 
@@ -206,7 +206,7 @@ def test_a_link_that_carries_enough_itself_is_sound_however_slow_its_twin_was(pi
 
 
 def test_a_session_that_had_no_twin_is_not_asked_for_it(pingpong):
-    assert limits.judge(pingpong, {"twin_share": Limits(80, 125)}, "here") == {}
+    assert limits.judge(pingpong, {"paired_share": Limits(80, 125)}, "here") == {}
 
 
 @pytest.fixture
@@ -236,9 +236,9 @@ def test_a_bound_on_a_share_that_is_not_defined_is_a_failure_with_the_reason(unl
 
 
 def test_a_bound_on_a_share_of_a_twin_that_is_not_there_is_a_failure(unlike_a_line):
-    assert not_defined({"twin_share": (0, None, None, "%")}, unlike_a_line) == ""
-    assert not_defined({"twin_share": (100, -0.2, 0.25, "%")}, unlike_a_line).startswith(
-        "the references ask for twin_share, which is not defined"
+    assert not_defined({"paired_share": (0, None, None, "%")}, unlike_a_line) == ""
+    assert not_defined({"paired_share": (100, -0.2, 0.25, "%")}, unlike_a_line).startswith(
+        "the references ask for paired_share, which is not defined"
     )
 
 
@@ -249,8 +249,8 @@ def test_a_bound_on_a_share_of_a_twin_that_is_not_there_is_a_failure(unlike_a_li
         ("peak_mb_s", "MB/s at {peak} bytes ("),
         ("rate_64_kib_mb_s", "MB/s ("),
         ("asymptotic_mb_s", "MB/s over messages of {eighth} to {last} bytes ("),
-        ("twin_share", "% over messages of {half} to {last} bytes ("),
-        ("twin_peak", "% at {peak} bytes ("),
+        ("paired_share", "% over messages of {half} to {last} bytes ("),
+        ("paired_peak", "% at {peak} bytes ("),
     ],
 )
 def test_a_sentence_tells_of_which_sizes_a_value_is(with_whole_twin, name, said):
@@ -276,7 +276,7 @@ def with_whole_twin() -> Measured:
     """NetPIPE over TCP, two launches with the healthy twin's next to each."""
     configuration = site.load(ROOT / "site-config" / "testbed.py")
     extras = configuration["systems"][0]["partitions"][0]["extras"]
-    case = Case("testbed", "gige", "mpich", "netpipe", "tcp", 2, 1, "between", "oneway")
+    case = Case("testbed", "gige", "mpich", "netpipe", "tcp", 2, 1, "inter-node", "oneway")
     folder = ROOT / "tests" / "data" / "jobs" / "netpipe-twin"
     partition = Partition.model_validate(extras)
     return job_files.of_job(folder, case, partition, 2, mpi_over_tcp=True)
@@ -288,12 +288,15 @@ def test_landmarks_are_compared_with_the_twin_launch_by_launch(with_whole_twin):
     first, *_ = with_whole_twin.launches
     times = dict(zip(first.curve.sizes, first.curve.time_us, strict=True))
     of_twin = dict(zip(first.twin.sizes, first.twin.time_us, strict=True))
-    assert ratios["twin_rate_4_kib"][0] == pytest.approx(of_twin[4096] / times[4096])
-    found = limits.variables(with_whole_twin)["twin_rate_4_kib"]
-    assert found == (pytest.approx(100 * geometric_mean(ratios["twin_rate_4_kib"]), abs=0.01), "%")
-    (finding,) = limits.judge(with_whole_twin, {"twin_latency": Limits(0, 1)}, "here").values()
+    assert ratios["paired_rate_4_kib"][0] == pytest.approx(of_twin[4096] / times[4096])
+    found = limits.variables(with_whole_twin)["paired_rate_4_kib"]
+    assert found == (
+        pytest.approx(100 * geometric_mean(ratios["paired_rate_4_kib"]), abs=0.01),
+        "%",
+    )
+    (finding,) = limits.judge(with_whole_twin, {"paired_latency": Limits(0, 1)}, "here").values()
     assert finding.level is Level.FAIL
-    assert "twin_latency is" in finding.why
+    assert "paired_latency is" in finding.why
     assert "relative to the healthy twin of this link" in finding.why
 
 
@@ -304,12 +307,12 @@ def test_rates_beyond_the_line_rate_are_a_buckets_and_count_up_to_it(with_whole_
     alongside = dict(zip(first.twin.sizes, first.twin.bandwidth_mb_s, strict=True))
     below, above = 0.9 * min(rates[4096], alongside[4096]), 1.1 * alongside[4096]
     of_slow_link = dataclasses.replace(with_whole_twin, line_rate_mb_s=below)
-    assert limits.of_twin(of_slow_link)["twin_rate_4_kib"][0] == 1
+    assert limits.of_twin(of_slow_link)["paired_rate_4_kib"][0] == 1
     as_they_are = dataclasses.replace(with_whole_twin, line_rate_mb_s=max(above, rates[4096]))
     ratio = rates[4096] / alongside[4096]
-    assert limits.of_twin(as_they_are)["twin_rate_4_kib"][0] == pytest.approx(ratio)
+    assert limits.of_twin(as_they_are)["paired_rate_4_kib"][0] == pytest.approx(ratio)
     unknown = dataclasses.replace(with_whole_twin, line_rate_mb_s=None)
-    assert limits.of_twin(unknown)["twin_rate_4_kib"][0] == pytest.approx(ratio)
+    assert limits.of_twin(unknown)["paired_rate_4_kib"][0] == pytest.approx(ratio)
 
 
 def test_a_twin_of_large_messages_alone_has_no_landmarks_to_compare(with_whole_twin):
@@ -319,9 +322,9 @@ def test_a_twin_of_large_messages_alone_has_no_landmarks_to_compare(with_whole_t
     ]
     large = with_whole_twin.with_launches(launches)
     assert limits.of_twin(large) == {}
-    assert "twin_latency" not in limits.variables(large)
-    assert limits.judge(large, {"twin_latency": Limits(0, 1)}, "here") == {}
-    assert large.landmarks.twin_share == with_whole_twin.landmarks.twin_share
+    assert "paired_latency" not in limits.variables(large)
+    assert limits.judge(large, {"paired_latency": Limits(0, 1)}, "here") == {}
+    assert large.landmarks.paired_share == with_whole_twin.landmarks.paired_share
 
 
 def columns(curve: Curve) -> tuple:

@@ -38,7 +38,7 @@ def one_way(of: Examined, protocol: str = "tcp"):
         case
         for case in of.cases
         if (case.benchmark, case.function, case.path, case.direction)
-        == ("netpipe", protocol, "between", "oneway")
+        == ("netpipe", protocol, "inter-node", "oneway")
     )
 
 

@@ -18,13 +18,13 @@ from netproof.session.session import Session
 from netproof.site.matrix import Matrix
 from netproof.store import Store
 from netproof.verdict.judge import judge
-from netproof.verdict.judging import ingest
+from netproof.verdict.session_verdict import ingest
 from netproof.verdict.stored import NOTHING, recurring
 
 ROOT = Path(__file__).resolve().parents[3]
 HEALTHY = ROOT / "tests" / "data" / "sessions" / "healthy.json"
 FOLDED = "2 warnings as in the last 3 sessions: inversion, fast-ethernet, mpich, NetPIPE mpi"
-WARNED = "WARN testbed:fast-ethernet mpich NetPIPE mpi between oneway (switch fast-ethernet)"
+WARNED = "WARN testbed:fast-ethernet mpich NetPIPE mpi inter-node oneway (switch fast-ethernet)"
 
 
 SPREAD_SHOWN = {"launch_spread": {"warn": None}, "dip": {"warn": None, "fail": None}}

@@ -30,10 +30,10 @@ from netproof.store import Store, StoredSession, questions
 from netproof.store import folder as store_folder
 from netproof.store.folder import VERDICT
 from netproof.verdict import judge as judging_anew
-from netproof.verdict import judging, rejudge
+from netproof.verdict import rejudge, session_verdict
 from netproof.verdict import stored as stored_verdicts
 from netproof.verdict.explain import counts
-from netproof.verdict.judging import ingest
+from netproof.verdict.session_verdict import ingest
 from netproof.verdict.verdict import CaseVerdict, Verdict
 
 pytestmark = pytest.mark.slow
@@ -70,7 +70,7 @@ def stored(store: Store, name: str = "healthy", **asked: Any) -> StoredSession:
     return done.stored
 
 
-def said(judged: judging.JudgedSession) -> str:
+def said(judged: session_verdict.JudgedSession) -> str:
     """The document of a verdict, without what is said of its being kept."""
     document = documents.of_judged(judged)
     del document["stored"], document["changed"]
@@ -97,11 +97,11 @@ def never_judged(monkeypatch) -> None:
     def fail(*arguments: Any, **named: Any) -> None:
         raise AssertionError("was judged though a verdict is kept")
 
-    monkeypatch.setattr(judging, "judge", fail)
+    monkeypatch.setattr(session_verdict, "judge", fail)
     monkeypatch.setattr(judging_anew, "findings_along", fail)
 
 
-def printed(judged: judging.JudgedSession) -> str:
+def printed(judged: session_verdict.JudgedSession) -> str:
     """Return the printed lines of a verdict."""
     out = Console(file=io.StringIO(), width=200)
     print_verdict(
@@ -126,9 +126,12 @@ def insist_on_equal(one: Verdict, other: Verdict) -> None:
     assert one.status == other.status
 
 
-def insist_on_the_same(read: session.Session) -> judging.JudgedSession:
+def insist_on_the_same(read: session.Session) -> session_verdict.JudgedSession:
     """The stored verdict equals, in each form, the one that is judged now."""
-    by_store, now = judging.judge_session(read), judging.judge_session(read, again=True)
+    by_store, now = (
+        session_verdict.judge_session(read),
+        session_verdict.judge_session(read, again=True),
+    )
     assert by_store.stored
     assert not by_store.stored.differs
     assert now.stored is None
@@ -213,7 +216,7 @@ def with_pairs(
 
 def lenient(monkeypatch) -> None:
     """Let the site call nothing disturbed."""
-    real = judging.site.gather
+    real = session_verdict.site.gather
 
     def gather(folder: Path) -> dict[str, Any]:
         configuration = real(folder)
@@ -222,7 +225,7 @@ def lenient(monkeypatch) -> None:
                 partition["extras"]["criteria"] = {**partition["extras"]["criteria"], **BUSY}
         return configuration
 
-    monkeypatch.setattr(judging.site, "gather", gather)
+    monkeypatch.setattr(session_verdict.site, "gather", gather)
 
 
 @pytest.mark.parametrize(
@@ -249,7 +252,7 @@ def test_rounds_of_pairs_are_kept_with_what_they_accuse(
     for several in (read, as_reported):
         assert [codec.encode(one.transport) for one in several.results if one.transport] == [SAID]
     by_store = insist_on_the_same(read)
-    insist_on_equal(by_store.verdict, judging.judge_session(as_reported).verdict)
+    insist_on_equal(by_store.verdict, session_verdict.judge_session(as_reported).verdict)
     (judged,) = by_store.verdict.pairs
     assert judged.rounds == of_pairs[0]
     if status is not None:
@@ -312,7 +315,7 @@ def test_a_kept_verdict_that_lacks_a_part_or_its_fault_is_an_error(
     assert fault.startswith(f"{path}: ")
     if change is not OF_PAIRS["no rounds"]:
         with pytest.raises(NetproofError, match=f"^{path}: the stored verdict cannot be used: "):
-            judging.judge_session(questions.load(store, place))
+            session_verdict.judge_session(questions.load(store, place))
 
 
 @pytest.mark.parametrize(
@@ -326,56 +329,56 @@ def test_a_kept_verdict_that_lacks_a_part_or_its_fault_is_an_error(
 )
 def test_what_nodes_are_judged_by_is_among_the_bounds(store, monkeypatch, extras, named):
     read = questions.load(store, stored(store))
-    configuration = judging.site.gather(judging.site_folder())
+    configuration = session_verdict.site.gather(session_verdict.site_folder())
     (testbed,) = (one for one in configuration["systems"] if one["name"] == "testbed")
     (gige,) = (one for one in testbed["partitions"] if one["name"] == "gige")
     gige["extras"] |= extras
-    monkeypatch.setattr(judging.site, "gather", lambda folder: configuration)
-    assert judging.judge_session(read).stored.differs == (f"{named} of gige",)
+    monkeypatch.setattr(session_verdict.site, "gather", lambda folder: configuration)
+    assert session_verdict.judge_session(read).stored.differs == (f"{named} of gige",)
 
 
 def test_where_pairs_are_measured_is_nothing_that_a_verdict_is_judged_by(store, monkeypatch):
     read = questions.load(store, stored(store))
-    configuration = judging.site.gather(judging.site_folder())
+    configuration = session_verdict.site.gather(session_verdict.site_folder())
     (testbed,) = (one for one in configuration["systems"] if one["name"] == "testbed")
     for one in testbed["partitions"]:
         one["extras"]["pairs"] |= {"environments": ["intelmpi"]}
-    monkeypatch.setattr(judging.site, "gather", lambda folder: configuration)
-    assert judging.judge_session(read).stored.differs == ()
+    monkeypatch.setattr(session_verdict.site, "gather", lambda folder: configuration)
+    assert session_verdict.judge_session(read).stored.differs == ()
 
 
 def test_it_is_read_by_session_and_by_its_report_and_nothing_is_judged(store, monkeypatch):
     place = stored(store)
     never_judged(monkeypatch)
     report = session.load(SESSIONS / "healthy.json")
-    assert judging.judge_session(questions.load(store, place)).stored
-    assert judging.judge_session(report, store=store.folder).stored
+    assert session_verdict.judge_session(questions.load(store, place)).stored
+    assert session_verdict.judge_session(report, store=store.folder).stored
     with pytest.raises(AssertionError, match="was judged"):
-        judging.judge_session(report)
+        session_verdict.judge_session(report)
 
 
 def test_another_report_of_the_session_is_judged_for_itself(store, site):
     stored(store)
     copy = site / "run-1.json"
     copy.write_text((SESSIONS / "healthy.json").read_text() + "\n")
-    assert judging.judge_session(session.load(copy), store=store.folder).stored is None
+    assert session_verdict.judge_session(session.load(copy), store=store.folder).stored is None
 
 
 def test_who_asks_for_more_than_was_to_run_has_it_judged_now(store):
     read = questions.load(store, stored(store, system="testbed:gige"))
-    own = judging.judge_session(read)
+    own = session_verdict.judge_session(read)
     assert own.stored
     assert own.matrix.partitions.keys() == {"gige"}
-    assert judging.judge_session(read, system="testbed:gige").stored
+    assert session_verdict.judge_session(read, system="testbed:gige").stored
     for asked in ({"system": "testbed"}, {"system": "testbed:gige", "full": True}):
-        assert judging.judge_session(read, **asked).stored is None
+        assert session_verdict.judge_session(read, **asked).stored is None
 
 
 def test_a_bound_that_changes_is_reported_and_the_stored_verdict_stands(store, site):
     read = questions.load(store, stored(store, "passed"))
-    before = judging.judge_session(read)
+    before = session_verdict.judge_session(read)
     bound_the_latency(site)
-    after = judging.judge_session(read)
+    after = session_verdict.judge_session(read)
     assert after.stored.differs[0].startswith("the references of ")
     assert [one.level for one in after.verdict.cases] == [one.level for one in before.verdict.cases]
     assert after.verdict.notes == (*before.verdict.notes, after.stored.sentence())
@@ -397,14 +400,14 @@ def test_a_file_of_references_that_says_the_same_otherwise_is_the_same(store, si
     read = questions.load(store, stored(store))
     path = site / "reference-values" / "testbed.yaml"
     path.write_text(f"# A comment.\n{path.read_text()}")
-    assert judging.judge_session(read).stored.differs == ()
+    assert session_verdict.judge_session(read).stored.differs == ()
 
 
 def test_a_file_of_references_that_is_broken_leaves_no_verdict(store, site):
     read = questions.load(store, stored(store))
     (site / "reference-values" / "testbed.yaml").write_text("{")
     with pytest.raises(NetproofError, match=r"testbed\.yaml"):
-        judging.judge_session(read)
+        session_verdict.judge_session(read)
 
 
 @pytest.mark.parametrize(
@@ -413,19 +416,19 @@ def test_a_file_of_references_that_is_broken_leaves_no_verdict(store, site):
 )
 def test_what_the_site_says_otherwise_is_named(store, monkeypatch, extras, named):
     read = questions.load(store, stored(store))
-    configuration = judging.site.gather(judging.site_folder())
+    configuration = session_verdict.site.gather(session_verdict.site_folder())
     (testbed,) = (one for one in configuration["systems"] if one["name"] == "testbed")
     (gige,) = (one for one in testbed["partitions"] if one["name"] == "gige")
     criteria = {**gige["extras"]["criteria"], **extras.pop("criteria", {})}
     gige["extras"] |= {**extras, "criteria": criteria}
-    monkeypatch.setattr(judging.site, "gather", lambda folder: configuration)
-    assert judging.judge_session(read).stored.differs == (f"{named} of gige",)
+    monkeypatch.setattr(session_verdict.site, "gather", lambda folder: configuration)
+    assert session_verdict.judge_session(read).stored.differs == (f"{named} of gige",)
 
 
 def test_another_netproof_is_reported(store, monkeypatch):
     read = questions.load(store, stored(store))
     monkeypatch.setattr(rejudge, "JUDGED_BY", rejudge.JUDGED_BY + 1)
-    (difference,) = judging.judge_session(read).stored.differs
+    (difference,) = session_verdict.judge_session(read).stored.differs
     assert "judged it, and this is" in difference
 
 
@@ -470,7 +473,7 @@ def test_a_session_that_was_stored_without_a_verdict_is_judged_when_it_is_opened
     files = {path.name: path.read_bytes() for path in folder.iterdir()}
     del files[store_folder.CHECKSUMS]
     (folder / store_folder.CHECKSUMS).write_bytes(store_folder._checksums(files))
-    judged = judging.judge_session(questions.load(store, place))
+    judged = session_verdict.judge_session(questions.load(store, place))
     assert judged.stored is None
     assert judged.verdict.cases
     assert not faults(store, place)
@@ -484,10 +487,10 @@ def test_a_damaged_verdict_is_named_and_never_used(store, at):
     content[int(at * len(content))] ^= 4
     path.write_bytes(content)
     with pytest.raises(NetproofError, match=f"^{path}: is damaged: "):
-        judging.judge_session(questions.load(store, place))
+        session_verdict.judge_session(questions.load(store, place))
     assert any(one.startswith(f"{path}: is damaged") for one in faults(store, place))
     report = session.load(SESSIONS / "healthy.json")
-    judged = judging.judge_session(report, store=store.folder)
+    judged = session_verdict.judge_session(report, store=store.folder)
     assert judged.stored is None
     assert str(path) in judged.verdict.notes[-1]
 
@@ -498,11 +501,11 @@ def test_a_verdict_that_is_gone_or_came_from_elsewhere_is_damage(store):
     content = path.read_bytes()
     path.unlink()
     with pytest.raises(NetproofError, match="is damaged"):
-        judging.judge_session(questions.load(store, place))
+        session_verdict.judge_session(questions.load(store, place))
     path.write_bytes(content)
     (path.parent / store_folder.CHECKSUMS).unlink()
     with pytest.raises(NetproofError, match="is damaged"):
-        judging.judge_session(questions.load(store, place))
+        session_verdict.judge_session(questions.load(store, place))
 
 
 def _case(document: dict[str, Any], number: int = 0) -> dict[str, Any]:
@@ -538,7 +541,7 @@ def test_a_verdict_that_contradicts_its_session_is_an_error_with_its_file(store,
     place = stored(store, "faulty")
     path = changed(store, place, change)
     with pytest.raises(NetproofError) as error:
-        judging.judge_session(questions.load(store, place))
+        session_verdict.judge_session(questions.load(store, place))
     assert str(error.value).startswith(f"{path}: the stored verdict cannot be used: ")
     (fault,) = faults(store, place)
     assert fault == str(error.value)
@@ -563,9 +566,9 @@ def test_warnings_of_earlier_sessions_are_read_and_not_judged_again(store, site,
         report.write_text(json.dumps(document))
         places.append(ingest(store, report).stored)
     read = questions.load(store, places[-1])
-    now = judging.judge_session(read, again=True)
+    now = session_verdict.judge_session(read, again=True)
     never_judged(monkeypatch)
-    by_store = judging.judge_session(read)
+    by_store = session_verdict.judge_session(read)
     assert by_store.recurring.sessions == 3
     assert by_store.recurring.warnings
     assert said(by_store) == said(now)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import io
+import re
 from pathlib import Path
 
 import pytest
@@ -41,8 +42,8 @@ def extras() -> dict:
     return {**kept["partition_extras"], **changed}
 
 
-def subject(extras, job: str, step: str = "tcp-between-oneway") -> Subject:
-    protocol, path, direction = step.split("-")
+def subject(extras, job: str, step: str = "tcp-inter-node-oneway") -> Subject:
+    protocol, path, direction = re.split("-(?!node)", step)
     case = Case("testbed", "gige", "mpich", "netpipe", protocol, 2, 1, path, direction)
     folder = DATA / "jobs" / f"counters-{job}"
     partition = Partition.model_validate(extras)
@@ -201,7 +202,7 @@ def test_rounds_of_pairs_tell_whose_port_loses_where_the_switch_loses_under_all(
     ("job", "level", "interface"), [("healthy", "pass", "eth1"), ("management", "fail", "eth0")]
 )
 def test_rounds_of_pairs_tell_which_interface_carried_them(extras, job, level, interface):
-    step = "mpi-between-oneway"
+    step = "mpi-inter-node-oneway"
     counters = subject(extras, job, step).measured.launches[0].counters
     launch = PairLaunch(1, 1, 1, 0.0, 1.0, (), (), (), counters=counters, payload=110100240)
     where = ("testbed", "gige", "mpich", ("gige-1", "gige-2"))

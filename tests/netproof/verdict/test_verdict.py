@@ -25,7 +25,7 @@ from netproof.site.partition import ScoreBaseline
 from netproof.store import Store, questions
 from netproof.verdict.exit_status import FAILED, INCONCLUSIVE, PASSED
 from netproof.verdict.judge import judge, unsettled_of
-from netproof.verdict.judging import ingest
+from netproof.verdict.session_verdict import ingest
 from netproof.verdict.verdict import sentences_of_skipped
 
 SESSIONS = Path(__file__).resolve().parents[2] / "data" / "sessions"
@@ -458,13 +458,13 @@ def report(folder: Path, number: int, change: Change = lambda test: None) -> Pat
 
 def of_case(path: Path) -> tuple[tuple[str, ...], bool]:
     found = unsettled_of(session.load(path))
-    return found["testbed", "gige", "mpich", "imb", "Barrier", 2, "between", "oneway"]
+    return found["testbed", "gige", "mpich", "imb", "Barrier", 2, "inter-node", "oneway"]
 
 
 def test_what_is_inconclusive_across_configurations_is_told_without_the_case():
     found = unsettled_of(session.load(HEALTHY))
     assert len(found) == 16
-    (why,), _ = found["testbed", "gige", "mpich", "imb", "PingPong", 2, "between", "oneway"]
+    (why,), _ = found["testbed", "gige", "mpich", "imb", "PingPong", 2, "inter-node", "oneway"]
     assert why.startswith("12.98 µs at 256 bytes is 2.23 times (95% interval 0.221 to 14.3)")
     assert sum(bool(questions) for questions, _ in found.values()) == 4
 
@@ -544,7 +544,7 @@ class TestStore:
 
     @pytest.mark.slow
     def test_what_is_open_has_not_passed_for_whoever_looks_for_a_good_result(self, tmp_path):
-        key = ("testbed", "gige", "mpich", "imb", "Barrier", 2, "between", "oneway")
+        key = ("testbed", "gige", "mpich", "imb", "Barrier", 2, "inter-node", "oneway")
         store = Store.create(tmp_path / "store")
         good, noisy = (
             ingest(store, path).stored

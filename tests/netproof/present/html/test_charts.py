@@ -36,7 +36,7 @@ def test_bands_that_would_hide_each_other_are_shown_one_at_a_time(judge):
 @pytest.mark.slow
 def test_a_file_says_what_its_page_says_below_the_chart(judge):
     two_switches = judge("two-switches.json")
-    figure = _figure(two_switches, "netpipe-tcp-between-one-way")
+    figure = _figure(two_switches, "netpipe-tcp-inter-node-one-way")
     looks = Looks(("gige", "fast-ethernet"), ("mpich", "intelmpi"))
     below = " ".join(figure.for_file(looks)["title"]["subtitle"])
     assert all(sentence in below for sentence in figure.sentences)
@@ -46,7 +46,7 @@ def test_a_file_says_what_its_page_says_below_the_chart(judge):
 @pytest.mark.slow
 def test_what_is_inconclusive_has_a_mark_and_a_word_of_its_own(judge):
     sick = judge("sick.json", "testbed:gige")
-    flags = _figure(sick, "netpipe-tcp-between-one-way").flags
+    flags = _figure(sick, "netpipe-tcp-inter-node-one-way").flags
     marks = {row["mark"] for row in flags}
     assert "inconclusive" in marks
     flag = next(row for row in flags if row["mark"] == "inconclusive")

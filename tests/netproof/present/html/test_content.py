@@ -57,7 +57,7 @@ def test_the_sentence_counts_every_case_once(two_switches):
 
 
 def test_a_case_is_as_bad_as_the_worst_that_was_ruled(sick):
-    members = _group(sick, "netpipe-tcp-between-one-way").members
+    members = _group(sick, "netpipe-tcp-inter-node-one-way").members
     failed = next(one for one in members if one.result is not None and not one.passed)
 
     def ruled(level: Level) -> CaseState:
@@ -91,7 +91,7 @@ def test_a_group_has_a_case_of_every_configuration(two_switches):
 
 
 def test_a_group_is_as_good_as_its_worst_case(two_switches, sick):
-    assert _group(sick, "netpipe-tcp-between-one-way").state() is CaseState.FAILED
+    assert _group(sick, "netpipe-tcp-inter-node-one-way").state() is CaseState.FAILED
     assert _group(two_switches, "imb-sendrecv-4-ranks").state() is CaseState.PASSED
     assert _group(two_switches, "imb-alltoall-4-ranks").state() is CaseState.ABSENT
 
@@ -117,7 +117,7 @@ def test_a_function_without_sizes_has_no_points_and_says_so(two_switches):
 
 
 def test_what_did_not_run_is_named_alongside_the_chart(two_switches):
-    group = _group(two_switches, "netpipe-tcp-between-one-way")
+    group = _group(two_switches, "netpipe-tcp-inter-node-one-way")
     where = [
         f"{one} {two}" for one in ("gige", "fast-ethernet") for two in ("openmpi4", "openmpi5")
     ]
@@ -151,7 +151,7 @@ def test_where_links_differ_the_chart_says_what_a_time_is_compared_with(two_swit
 
 
 def test_flagged_sizes_are_marked_as_they_were_ruled(sick):
-    group = _group(sick, "netpipe-tcp-between-one-way")
+    group = _group(sick, "netpipe-tcp-inter-node-one-way")
     marks = {
         (row["configuration"], row["size_bytes"], row["criterion"], row["mark"])
         for row in _flags(group)
@@ -168,7 +168,7 @@ def test_flagged_sizes_are_marked_as_they_were_ruled(sick):
 
 
 def test_a_size_between_those_of_the_curve_is_marked_where_it_was_measured_again(sick):
-    group = _group(sick, "netpipe-tcp-between-one-way")
+    group = _group(sick, "netpipe-tcp-inter-node-one-way")
     one = next(one for one in group.members if one.again is not None)
     size = next(s for s in one.again.launches[0].sizes if s not in one.measured.curve.sizes)
     flagged = next(finding for finding in one.findings if finding.confirmation is not None)
@@ -216,7 +216,7 @@ def test_a_reason_does_not_name_its_case_again(sick):
 
 
 def test_netpipe_has_throughput_and_signature_for_each_switch_with_its_line_rate(two_switches):
-    throughput, signature = assemble(two_switches).pair(("between", "oneway", "fast-ethernet"))
+    throughput, signature = assemble(two_switches).pair(("inter-node", "oneway", "fast-ethernet"))
     assert (throughput.kind, signature.kind) == ("throughput", "signature")
     assert {row["configuration"] for row in throughput.rows} == {
         "mpich TCP",

@@ -286,7 +286,9 @@ def test_studies_stand_alongside_the_session_with_the_reasons_for_what_is_absent
     main = report("two-switches.json")["index.html"].text
     assert "Network Performance Evaluation on an IBM e325 Opteron Cluster" in main
     assert "What the study has" in main
-    assert re.search(r"gige mpich inside oneway: |NetPIPE MPI inside oneway: the session", main)
+    assert re.search(
+        r"gige mpich intra-node oneway: |NetPIPE MPI intra-node oneway: the session", main
+    )
     # The e325 report's Myrinet, and the session's own fast Ethernet.
     assert "1876" in main
     assert "between nodes fast-ethernet mpich" in main
@@ -356,7 +358,7 @@ def test_a_failed_verdict_is_a_report_that_was_written(netproof, tmp_path):
     assert (status, said) == (0, f"report {tmp_path}/out/charts")
     charts = {path.name for path in (tmp_path / "out" / "charts").iterdir()}
     assert {"imb-sendrecv-4-ranks.csv", "imb-sendrecv-4-ranks.svg"} <= charts
-    assert "netpipe-between-oneway-gige-signature.svg" in charts
+    assert "netpipe-inter-node-oneway-gige-signature.svg" in charts
     assert not (tmp_path / "out" / "index.html").exists()
 
 
@@ -395,7 +397,7 @@ def test_csv_has_every_point_of_its_chart(netproof, tmp_path, judge):
 def test_what_was_measured_again_is_in_its_chart_and_in_a_csv_of_its_own(judge, tmp_path):
     judged = judge("sick.json", "testbed:gige")
     made = command.assemble(judged, ("csv",))
-    figure = _figure(made, "netpipe-tcp-between-one-way")
+    figure = _figure(made, "netpipe-tcp-inter-node-one-way")
     command.write(made, tmp_path, ("csv",))
     with (tmp_path / "charts" / f"{figure.name}-again.csv").open(newline="") as stream:
         rows = list(csv.DictReader(stream))
@@ -403,7 +405,8 @@ def test_what_was_measured_again_is_in_its_chart_and_in_a_csv_of_its_own(judge, 
         (f"{one.case.partition} {one.case.environment}", f"{number} of 3", str(size)): str(time)
         for one in judged.verdict.cases
         if one.again is not None
-        and (one.case.function, one.case.path, one.case.direction) == ("tcp", "between", "oneway")
+        and (one.case.function, one.case.path, one.case.direction)
+        == ("tcp", "inter-node", "oneway")
         for number, curve in enumerate(one.again.launches, 1)
         for size, time in zip(curve.sizes, curve.time_us, strict=True)
     }

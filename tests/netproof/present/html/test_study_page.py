@@ -20,7 +20,7 @@ from netproof.site import site
 ROOT = Path(__file__).resolve().parents[4]
 EXTRAS = site.load(ROOT / "site-config" / "testbed.py")["systems"][0]["partitions"][0]["extras"]
 
-CASE = Case("testbed", "gige", "mpich", "netpipe", "tcp", 2, 1, "between", "oneway")
+CASE = Case("testbed", "gige", "mpich", "netpipe", "tcp", 2, 1, "inter-node", "oneway")
 
 
 @pytest.fixture(scope="module")

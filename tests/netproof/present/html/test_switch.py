@@ -14,7 +14,7 @@ from netproof.comparison.comparison import compare, sides
 from netproof.present.html import sides as sides_page
 from netproof.session import session
 from netproof.store import Store
-from netproof.verdict.judging import ingest
+from netproof.verdict.session_verdict import ingest
 
 ROOT = Path(__file__).resolve().parents[4]
 BOTH = ROOT / "tests" / "data" / "sessions" / "two-switches.json"
@@ -67,7 +67,7 @@ def test_a_switch_measured_alone_has_a_page_against_those_of_the_store(tmp_path,
             "testbed:fast-ethernet",
             "--store",
             str(store),
-            "--alongside-stored",
+            "--with-stored",
         ),
     )
     page = pages["switch-fast-ethernet.html"]
@@ -81,7 +81,7 @@ def test_a_switch_measured_alone_has_a_page_against_those_of_the_store(tmp_path,
 @pytest.mark.slow
 def test_what_speaks_against_comparing_stands_on_the_page(tmp_path, stored):
     new, store = stored
-    alongside = ("--store", str(store), "--alongside-stored", "--max-age", "0")
+    alongside = ("--store", str(store), "--with-stored", "--max-age", "0")
     document = json.loads(new.read_text())
     document["session_info"]["time_start_unix"] += 3 * 86400
     new.write_text(json.dumps(document))
@@ -101,7 +101,7 @@ def test_what_is_stored_stands_greyed_with_its_day_in_matrix_and_charts(tmp_path
             "testbed:fast-ethernet",
             "--store",
             str(store),
-            "--alongside-stored",
+            "--with-stored",
         ),
     )
     assert re.search(

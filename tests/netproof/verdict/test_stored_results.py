@@ -19,9 +19,9 @@ from netproof.measurement.case import Case
 from netproof.session import node_facts, provenance, session
 from netproof.session.measured import Launch, Measured
 from netproof.store import Store
-from netproof.verdict import judging
-from netproof.verdict.judging import JudgedSession, ingest
+from netproof.verdict import session_verdict
 from netproof.verdict.options import AlongsideOptions
+from netproof.verdict.session_verdict import JudgedSession, ingest
 
 ROOT = Path(__file__).resolve().parents[3]
 RECORDED = ROOT / "tests" / "data" / "sessions"
@@ -65,7 +65,7 @@ def store_of(tmp_path: Path, *reports: Path) -> Path:
 
 
 def judged(new: Path, store: Path, **asked: object) -> JudgedSession:
-    return judging.judge_session(
+    return session_verdict.judge_session(
         session.load(new), system="testbed:fast-ethernet", asked=AlongsideOptions(store, **asked)
     )
 
@@ -137,7 +137,8 @@ def borrowed_from(result: JudgedSession) -> dict[tuple[str, str], set[str]]:
 @pytest.mark.slow
 def test_alone_a_switch_has_neither_envelope_nor_scores(tmp_path):
     new = report(tmp_path, "new", "fast-ethernet")
-    verdict = judging.judge_session(session.load(new), system="testbed:fast-ethernet").verdict
+    judged = session_verdict.judge_session(session.load(new), system="testbed:fast-ethernet")
+    verdict = judged.verdict
     assert verdict.alongside is None
     assert "no scores: the baseline's partition is no part of what was asked for" in verdict.notes
     assert all(one.score() is None for one in verdict.cases)
@@ -147,7 +148,7 @@ def test_alone_a_switch_has_neither_envelope_nor_scores(tmp_path):
 def test_alongside_the_store_scores_are_those_of_measuring_both(tmp_path):
     store = store_of(tmp_path, report(tmp_path, "old", "gige", -3))
     found = judged(report(tmp_path, "new", "fast-ethernet"), store).verdict
-    both = judging.judge_session(session.load(BOTH), system="testbed").verdict
+    both = session_verdict.judge_session(session.load(BOTH), system="testbed").verdict
     expected = {one.case.key(): one.score() for one in both.cases}
     scored = [one for one in (*found.cases, *found.alongside.cases) if one.score() is not None]
     assert {one.case.partition for one in scored} == {"gige", "fast-ethernet"}
@@ -179,7 +180,7 @@ def test_sentences_say_of_which_day_the_other_side_is(tmp_path):
 def test_what_is_borrowed_is_not_judged_and_not_counted(tmp_path):
     store = store_of(tmp_path, report(tmp_path, "old", "gige", -3))
     new = report(tmp_path, "new", "fast-ethernet")
-    alone = judging.judge_session(session.load(new), system="testbed:fast-ethernet").verdict
+    alone = session_verdict.judge_session(session.load(new), system="testbed:fast-ethernet").verdict
     alongside = judged(new, store).verdict
     assert [one.case for one in alongside.cases] == [one.case for one in alone.cases]
     assert {one.case.partition for one in alongside.cases} == {"fast-ethernet"}
@@ -315,7 +316,7 @@ def test_functions_of_a_baseline_that_is_nowhere_are_counted_once(tmp_path):
 
     store = store_of(tmp_path, report(tmp_path, "old", "gige", -1, only("intelmpi")))
     new = session.load(report(tmp_path, "new", "gige", 0, left))
-    verdict = judging.judge_session(
+    verdict = session_verdict.judge_session(
         new, system="testbed:gige", asked=AlongsideOptions(store)
     ).verdict
     without = [note for note in verdict.notes if note.startswith("no scores for ")]
@@ -335,7 +336,7 @@ def test_what_a_run_left_for_another_night_is_taken_from_the_store(tmp_path):
 
     store = store_of(tmp_path, report(tmp_path, "old", "gige", -1))
     new = session.load(report(tmp_path, "new", "gige", 0, left))
-    verdict = judging.judge_session(
+    verdict = session_verdict.judge_session(
         new, system="testbed:gige", asked=AlongsideOptions(store)
     ).verdict
     assert {one.case.environment for one in verdict.left} == {"mpich"}
@@ -368,7 +369,7 @@ def test_a_session_is_never_alongside_itself(tmp_path):
 def test_the_commands_say_what_is_compared_with(tmp_path):
     store = store_of(tmp_path, report(tmp_path, "old", "gige", -41))
     new = str(report(tmp_path, "new", "fast-ethernet"))
-    arguments = ["testbed:fast-ethernet", "--store", str(store), "--alongside-stored"]
+    arguments = ["testbed:fast-ethernet", "--store", str(store), "--with-stored"]
     (stored,) = Store(store).sessions()
     for command in (["verdict"], ["verdict", "--all"]):
         said = CliRunner().invoke(app, [*command, new, *arguments]).stdout
@@ -393,9 +394,9 @@ def test_the_commands_say_what_is_compared_with(tmp_path):
 @pytest.mark.parametrize(
     ("arguments", "reason"),
     [
-        (["--alongside-stored"], "takes a store"),
-        (["--leave-out-marked"], "go with --alongside-stored"),
-        (["--max-age", "3"], "go with --alongside-stored"),
+        (["--with-stored"], "takes a store"),
+        (["--leave-out-marked"], "go with --with-stored"),
+        (["--max-age", "3"], "go with --with-stored"),
     ],
 )
 def test_options_that_do_not_fit_are_refused(tmp_path, monkeypatch, arguments, reason):

@@ -19,7 +19,6 @@ from netproof.session.provenance import OfSession
 from netproof.site import site
 from netproof.site.matrix import Matrix, matrix
 from netproof.verdict import power, rejudge, stored
-from netproof.verdict.alongside import alongside
 from netproof.verdict.judge import judge, unsettled_of
 from netproof.verdict.options import SESSIONS, AlongsideOptions
 from netproof.verdict.rejudge import ChangedCase, StoredBounds
@@ -31,6 +30,7 @@ from netproof.verdict.stored import (
     recurring,
     sessions_before,
 )
+from netproof.verdict.stored_results import alongside
 from netproof.verdict.verdict import Verdict
 
 if TYPE_CHECKING:
