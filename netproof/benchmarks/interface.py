@@ -155,6 +155,7 @@ class Output(ABC):
 class Benchmark(ABC):
     """A benchmark, which a module of this room declares as ``BENCHMARK``.
 
+    ``only_read``: functions that no run starts, and whose outputs are read and judged.
     ``number``: orders the benchmarks; ``name``: in cases, settings and stores; ``label``: for
     people; ``output_of``: the source of its output in errors; ``features``: of an environment that
     has all of it, each with its meaning, empty where outputs are only read; ``suffix``: of a
@@ -169,6 +170,7 @@ class Benchmark(ABC):
     output_of: ClassVar[str]
     features: ClassVar[Mapping[str, str]]
     functions: ClassVar[tuple[Function, ...]]
+    only_read: ClassVar[tuple[Function, ...]] = ()
     figures: ClassVar[str]
     suffix: ClassVar[str] = "out"
     sizes: ClassVar[type[MessageSizes]] = MessageSizes
@@ -176,7 +178,7 @@ class Benchmark(ABC):
 
     def function(self, name: str) -> Function:
         """Return the function of that name; NetproofError where it has none."""
-        for function in self.functions:
+        for function in (*self.functions, *self.only_read):
             if function.name == name:
                 return function
         names = ", ".join(function.name for function in self.functions)

@@ -1,15 +1,17 @@
-"""OSU Micro-Benchmarks (OMB) 5 to 7: output of one of its MPI programs read into a curve.
+"""OSU Micro-Benchmarks (OMB) 3 to 7: output of one of its MPI programs read into a curve.
 
 Each program prints one table. ``osu_latency`` prints one-way µs, from which bandwidth is computed;
 ``osu_bw`` and ``osu_bibw`` MB/s (10⁶), the latter of both directions together; ``osu_mbw_mr`` MB/s
 and messages per second of all pairs together. The time of a message is its share: bytes over MB/s,
 or 1e6 over the messages per second. Collectives print the ranks' mean, with ``-f`` also the fastest
 and the slowest rank, whose time is the collective's; a curve without ``-f`` says that it is a mean.
-Only ``osu_mbw_mr`` prints the number of ranks.
+Only ``osu_mbw_mr`` prints the number of ranks. The time of a collective that does not block is that
+of its communication alone.
 
 OMB prints no last line and no largest size. A table that stops at the end of a line is therefore
-read as it is. Nothing may follow it: a launcher's message about a killed program must not pass for
-an epilogue. In a run the requested sizes show whether it is complete.
+read as it is. Only what ``time`` prints, and counters of cards, may follow it: a launcher's message
+about a killed program must not pass for an epilogue. In a run the requested sizes show whether it
+is complete.
 """
 
 from __future__ import annotations
@@ -34,19 +36,44 @@ from netproof.measurement.case import Case
 from netproof.measurement.curve import Curve
 from netproof.measurement.units import MEBI, bandwidth_mb_s
 
-TITLES = {
-    "Latency": "latency",
-    "Bandwidth": "bw",
-    "Bi-Directional Bandwidth": "bibw",
-    "Multiple Bandwidth / Message Rate": "mbw_mr",
-    "Allreduce Latency": "allreduce",
-    "All-to-All Personalized Exchange Latency": "alltoall",
-    "Allgather Latency": "allgather",
-    "Broadcast Latency": "bcast",
-    "Reduce_scatter Latency": "reduce_scatter",
-    "Barrier Latency": "barrier",
+_COLLECTIVES = {
+    "allreduce": "allreduce",
+    "all-to-all personalized exchange": "alltoall",
+    "all-to-all": "alltoall",
+    "all-to-allv personalized exchange": "alltoallv",
+    "all-to-allv": "alltoallv",
+    "allgather": "allgather",
+    "allgatherv": "allgatherv",
+    "broadcast": "bcast",
+    "gather": "gather",
+    "gatherv": "gatherv",
+    "reduce": "reduce",
+    "reduce_scatter": "reduce_scatter",
+    "scatter": "scatter",
+    "scatterv": "scatterv",
 }
-"""Functions by their titles in the output."""
+_BLOCKING = {f"{title} latency": name for title, name in _COLLECTIVES.items()}
+_NON_BLOCKING = {f"non-blocking {title}": f"i{name}" for title, name in _BLOCKING.items()}
+_ONE_SIDED = {
+    "put latency": "put_latency",
+    "put bandwidth": "put_bw",
+    "put bi-directional bandwidth": "put_bibw",
+    "get latency": "get_latency",
+    "get bandwidth": "get_bw",
+    "accumulate latency": "acc_latency",
+}
+TITLES = {
+    "latency": "latency",
+    "bandwidth": "bw",
+    "bi-directional bandwidth": "bibw",
+    "multiple bandwidth / message rate": "mbw_mr",
+    "multi latency": "multi_lat",
+    "barrier latency": "barrier",
+    **_BLOCKING,
+    **_NON_BLOCKING,
+    **_ONE_SIDED,
+}
+"""Functions by their titles in the output, in small letters."""
 
 MEAN_OF_RANKS = "mean of the ranks"
 """Remark on curves of collectives without ``-f``."""
@@ -68,15 +95,21 @@ _SIZE, _ITERATIONS, _VALIDATION = "# Size", "Iterations", "Validation"
 _RANGE = ("Min Latency(us)", "Max Latency(us)", _ITERATIONS)
 _MEAN, _LATENCY, _RATE, _MESSAGES = "Avg Latency(us)", "Latency (us)", "MB/s", "Messages/s"
 _BANDWIDTH = "Bandwidth (MB/s)"
+_OVERALL, _OVERLAP = "Overall(us)", "Overlap(%)"
+_OVERLAPPED = (_OVERALL, "Compute(us)", "Pure Comm.(us)", _OVERLAP)
+_TIMES = (_RANGE[1], _MEAN, _LATENCY, "Pure Comm.(us)")
 _PASSED, _FAILED = "Pass", "Fail"
 
-_NAME = re.compile(r"^# OSU MPI(?:-[A-Z]+(?: MANAGED)?)? ", re.MULTILINE)
-_HEAD = re.compile(r"# OSU MPI(?:-([A-Z]+(?: MANAGED)?))? (\S.*) Test v(\S+)")
-_VERSION = re.compile(r"[567](?:\.[0-9]{1,3}){1,3}")
+_NAME = re.compile(r"^# OSU MPI(?:_\w+)?(?:-[A-Z]+(?: MANAGED)?)? ", re.MULTILINE)
+_HEAD = re.compile(r"# OSU MPI(?:_(\w+))?(?:-([A-Z]+(?: MANAGED)?))? (\S.*) [Tt]est v(\S+)")
+_VERSION = re.compile(r"[3-7](?:\.[0-9]{1,3}){1,3}(?:[-_a-z][\w.-]{0,20})?")
 _TYPE = re.compile(r"# Datatype: (MPI_[A-Z0-9_]+)\.")
 _PAIRS = re.compile(r"# \[ pairs: ([0-9]{1,9}) \] \[ window size: ([0-9]{1,9}) \]")
 _BUFFERS = re.compile(r"# Send Buffer on (.+) and Receive Buffer on (.+)")
 _ANY = re.compile(r"#.*")
+_SAYS = re.compile(r"# (?:Overall = |Window creation: |Synchronization: ).*")
+_EPILOGUE = re.compile(r"(?:real|user|sys) +[0-9]+m[0-9.]+s|\w+ (?:tx|rx) [0-9]+")
+"""Lines of ``time`` and of a vendor's counters of cards, which say nothing of a failure."""
 _WRONG = re.compile(r"DATA VALIDATION ERROR: .*")
 _ROW = re.compile(r"(?:[0-9]| +[0-9.]+(?: |$)).*")
 _OWN = re.compile(
@@ -123,7 +156,8 @@ class OsuOutput(Output):
     @property
     def remark(self) -> str:
         """Return what else distinguishes its curve from others of the function."""
-        mean = BENCHMARK.function(self.function).collective or self.function == "barrier"
+        function = BENCHMARK.function(self.function)
+        mean = not (function.pair or function.pairs)
         said = [MEAN_OF_RANKS] if mean and not self.full else []
         return ", ".join([*said, *([self.device] if self.device else [])])
 
@@ -143,7 +177,7 @@ class OsuOutput(Output):
             return 1e6 / (values[_MESSAGES] or ROUNDED_TO_ZERO)
         if _BANDWIDTH in values:
             return row.size / (values[_BANDWIDTH] or ROUNDED_TO_ZERO)
-        return next(values[name] for name in (_RANGE[1], _MEAN, _LATENCY) if name in values)
+        return next(values[name] for name in _TIMES if name in values)
 
     def curve(self) -> Curve:
         """Return times in µs, bandwidths in MB/s (10⁶); ParseError where the data arrived wrong."""
@@ -221,15 +255,20 @@ def read(text: str, path: str) -> OsuOutput:
     lines.skip_blank()
     head = lines.expect(_HEAD, "OMB's name, test and version")
     first_line = lines.number
-    if not _VERSION.fullmatch(head[3]):
-        lines.refuse(f"version {head[3]} is not one of OMB 5 to 7")
-    function = TITLES.get(head[2])
+    if not _VERSION.fullmatch(head[4]):
+        lines.refuse(f"version {head[4]} is not one of OMB 3 to 7")
+    function = TITLES.get(" ".join(filter(None, (head[1], head[3]))).lower())
     if function is None:
-        lines.refuse(f"no test of OMB that is known here; those are {', '.join(TITLES)}")
+        lines.refuse(
+            "a test of OMB that is not read here; those are osu_"
+            f"{', osu_'.join(dict.fromkeys(TITLES.values()))}"
+        )
+    while lines.match(_SAYS) or lines.skip_blank():
+        pass
     ranks = _read_ranks(lines) if function == "mbw_mr" else None
     datatype = lines.match(_TYPE)
     # Collectives have no such line, nor has any test since 7.4.
-    two_sides = function in ("latency", "bw", "bibw", "mbw_mr")
+    two_sides = function in ("latency", "bw", "bibw", "mbw_mr", "multi_lat")
     buffers = lines.match(_BUFFERS) if two_sides else None
     columns = _read_header(lines, function)
     # Releases 7.1 to 7.3 print it here, except for collectives.
@@ -238,17 +277,19 @@ def read(text: str, path: str) -> OsuOutput:
     lines.skip_blank()
     if not rows[-1].valid and lines.match(_WRONG):
         lines.skip_blank()
+    while lines.match(_EPILOGUE):
+        lines.skip_blank()
     if lines.peek() is not None:
         lines.take("nothing")
         lines.refuse(
             "is no row that OMB prints: it has no last line, so nothing may follow its rows"
         )
-    device = head[1] or ""
+    device = head[2] or ""
     if device and buffers:
         device += f", from {buffers[1]} to {buffers[2]}"
     return OsuOutput(
         path,
-        head[3],
+        head[4],
         function,
         ranks,
         device,
@@ -269,10 +310,12 @@ def _read_ranks(lines: Lines) -> int:
 def _layouts(function: str) -> list[tuple[str, ...]]:
     """Return the columns, without the size's, that OMB prints for ``function``."""
     bare: list[tuple[str, ...]]
-    if function == "latency":
+    if function in ("latency", "multi_lat", "put_latency", "get_latency", "acc_latency"):
         bare = [(_LATENCY,), (_MEAN,)]
-    elif function in ("bw", "bibw"):
+    elif function in ("bw", "bibw", "put_bw", "put_bibw", "get_bw"):
         bare = [(_BANDWIDTH,)]
+    elif function in _NON_BLOCKING.values():
+        bare = [_OVERLAPPED]
     elif function == "mbw_mr":
         bare = [(_RATE, _MESSAGES)]
     else:
@@ -339,7 +382,7 @@ def _check_figures(lines: Lines, row: OsuRow) -> None:
     """Raise ParseError for impossible or contradictory figures."""
     values = row.values
     for name, value in values.items():
-        rounded = name == _RATE or (name in (_BANDWIDTH, _MESSAGES) and row.size)
+        rounded = name in (_RATE, _OVERLAP) or (name in (_BANDWIDTH, _MESSAGES) and row.size)
         if value == 0 and not rounded:
             lines.refuse(f"{name} is 0, which nothing takes")
     if _MESSAGES in values:
@@ -381,6 +424,12 @@ def _function(name: str, collective: str = "", least_bytes: int | None = 1) -> F
     return Function("osu", name, default=True, collective=collective, least_bytes=least_bytes)
 
 
+def _one_sided(name: str) -> Function:
+    factor = BOTH_DIRECTIONS if name.endswith("bibw") else 1.0
+    rated = name.endswith("bw")
+    return Function("osu", name, pair=True, rated=rated, link_factor=factor, in_turn=1 / factor)
+
+
 class Osu(MpiBenchmark):
     """MPI programs of OMB; a run needs 5.4 or newer, where every test takes sizes."""
 
@@ -414,6 +463,11 @@ class Osu(MpiBenchmark):
         _function("bcast", "Bcast"),
         _function("reduce_scatter", "Reduce_scatter", 4),
         _function("barrier", least_bytes=None),
+    )
+    only_read = (
+        Function("osu", "multi_lat", pairs=True),
+        *map(_one_sided, _ONE_SIDED.values()),
+        *(Function("osu", name) for name in (*_BLOCKING.values(), *_NON_BLOCKING.values())),
     )
 
     def program(self, function: str) -> str:

@@ -10,6 +10,10 @@ from netproof.benchmarks.interface import Benchmark, Output
 from netproof.errors import ParseError
 from netproof.intake import loading
 
+_PREFIX = re.compile(
+    r"^(\[[0-9]+\] ?|\[[0-9]+,[0-9]+\]<std(?:out|err)>: ?|[0-9]+: )(?=# ?OSU|#)", re.M
+)
+"""What a launcher writes before each line of a rank: Hydra, Open MPI, ``srun --label``."""
 _LINE_END = re.compile(r"\r+\n|\r(?=#)")
 """Line ends of Windows, and a carriage return that only moved a terminal's cursor to a header."""
 
@@ -25,7 +29,19 @@ def text_of(path: Path) -> str:
         raise ParseError(str(path), 0, "", f"cannot be read: {fault.strerror}") from fault
     text = content.decode("utf-8-sig", "backslashreplace").replace("\ufeff#", "#")
     # The pattern begins with no letter to look for, and is slow.
-    return (_LINE_END.sub("\n", text) if "\r" in text else text).expandtabs()
+    return _unlabelled((_LINE_END.sub("\n", text) if "\r" in text else text).expandtabs())
+
+
+def _unlabelled(text: str) -> str:
+    """Return the text without the rank that a launcher wrote before each line, if all have it."""
+    found = _PREFIX.search(text)
+    if found is None:
+        return text
+    before, labelled = text[: found.start()], text[found.start() :].split("\n")
+    label = found[1]
+    if any(line and not line.startswith(label.rstrip()) for line in labelled):
+        return text
+    return before + "\n".join(line.removeprefix(label) for line in labelled)
 
 
 def recognised(text: str) -> Benchmark | None:

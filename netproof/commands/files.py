@@ -54,6 +54,14 @@ def judge(
     transport: Annotated[
         Transport, typer.Option("--transport", help="With --link: what carries MPI.")
     ] = Transport.TCP,
+    least: Annotated[
+        str | None,
+        typer.Option(
+            "--least",
+            metavar="SHARE",
+            help="With --link: fails below, one way; left out, below 50%, and warns below 80%.",
+        ),
+    ] = None,
     bidirectional: Annotated[
         bool, typer.Option("--bidirectional", help="NetPIPE was run with -2.")
     ] = False,
@@ -81,12 +89,15 @@ def judge(
         raise NetproofError("--baseline names a configuration: --as or --names says what is one")
     if link is None and (mtu is not None or transport is not Transport.TCP):
         raise NetproofError("--mtu and --transport are of a link: give its rate with --link")
+    if link is None and least is not None:
+        raise NetproofError("--least is a share of a link: give its rate with --link")
     with terminal.working(f"reading {len(files)} files"):
         judged = outputs.judge(
             files,
             named=named,
             bidirectional=bidirectional,
             link=None if link is None else outputs.link(link, mtu, transport),
+            least_share=None if least is None else outputs.share(least),
             baseline=baseline,
         )
     page = None

@@ -9,6 +9,7 @@ from typing import Any
 from rich.console import Console
 from rich.text import Text
 
+from netproof.benchmarks import registry
 from netproof.criteria import Finding, Level
 from netproof.criteria.findings import folded
 from netproof.criteria.registry import RELATIVE
@@ -35,7 +36,13 @@ def print_files(judged: FilesVerdict, out: Console, *, compared: bool) -> None:
     for level in _LISTED:
         word, style = _STYLES[level]
         for one in judged.curves:
-            for finding in folded([found for found in one.findings if found.level is level]):
+            findings = [found for found in one.findings if found.level is level]
+            if level is Level.UNDEFINED and len(findings) > 1:
+                names = ", ".join(dict.fromkeys(found.criterion for found in findings))
+                first = findings[0]
+                say(out, f"{word} {first.where}: {names} undefined: {first.why_undefined}", style)
+                continue
+            for finding in folded(findings):
                 say(out, f"{word} {finding.why}", style)
     for note in judged.notes:
         say(out, note)
@@ -112,7 +119,13 @@ def columns(curves: Sequence[CurveVerdict]) -> list[TableColumn]:
     def figures(
         heading: str, name: str, rank: int, *, digits: int = 1, scale: int = 1
     ) -> TableColumn:
-        values = [getattr(one.landmarks, name) for one in curves]
+        values = [
+            # A share of a stream's time is no latency.
+            None
+            if name == "latency_us" and registry.streams(one.kind.benchmark, one.kind.function)
+            else getattr(one.landmarks, name)
+            for one in curves
+        ]
         cells = ["-" if value is None else f"{scale * value:.{digits}f}" for value in values]
         return TableColumn(heading, cells, rank)
 

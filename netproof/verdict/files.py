@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from netproof.benchmarks import outputs, registry
+from netproof.benchmarks.interface import ONE_WAY
 from netproof.criteria import Finding, Level
 from netproof.criteria.interface import CaseCurves
 from netproof.criteria.registry import BY_FINDING, CONFIRMED_BY_MEASURING, RELATIVE
@@ -33,6 +34,12 @@ FILE_COLUMN = "file"
 
 _NAME = re.compile(r"\{([^{}]*)\}|(\*)")
 _RATE = re.compile(r"([0-9]+(?:\.[0-9]+)?) ?([MG])(?:bit/s|bps)?", re.IGNORECASE)
+
+WARN_BELOW, FAIL_BELOW = 0.8, 0.5
+"""Shares of a link's line rate that large messages one way reach on any sound network.
+
+Half is what a card in a slot with half of its lanes gives, or a path through one of two rails.
+"""
 
 
 @dataclass(frozen=True)
@@ -126,6 +133,15 @@ def link(rate: str, mtu: int | None, transport: Transport) -> Link:
     return of_nodes
 
 
+def share(text: str) -> float:
+    """Return the share that ``90%`` or ``0.9`` says. Raises NetproofError for any other."""
+    found = re.fullmatch(r"([0-9]+(?:\.[0-9]+)?)(%?)", text.strip())
+    value = float(found[1]) / (100 if found[2] else 1) if found else 0.0
+    if not 0 < value <= 1:
+        raise NetproofError(f"--least {text}: give a share of the line rate, 90% or 0.9")
+    return value
+
+
 class Pattern:
     """Pattern of names in paths: ``{system}-{mpi}/{benchmark}``, compared with paths' ends.
 
@@ -207,6 +223,7 @@ def judge(
     named: Pattern | NameList | None = None,
     bidirectional: bool = False,
     link: Link | None = None,
+    least_share: float | None = None,
     baseline: str | None = None,
     settings: Settings | None = None,
 ) -> FilesVerdict:
@@ -214,7 +231,9 @@ def judge(
 
     ``named``: names the configurations; None takes each file as one, and compares none.
     Several files of one configuration and kind are its launches. ``bidirectional``: how NetPIPE
-    was run. ``link``: of each node; with it two ranks are compared with its line rate.
+    was run. ``link``: of each node; with it two ranks are compared with its line rate: one way a
+    share below ``least_share`` fails; without that one below ``FAIL_BELOW`` fails, and one below
+    ``WARN_BELOW`` warns.
     ``baseline``: the configuration that scores are relative to.
     """
     settings = settings or Settings()
@@ -260,7 +279,8 @@ def judge(
     cases: list[CaseCurves] = []
     for (configuration, kind), several in found.items():
         try:
-            case = _case(configuration, kind, several, link, settings)
+            own = _of_link(settings, kind, link, least_share)
+            case = _case(configuration, kind, several, link, own)
         except NetproofError as error:
             files = ", ".join(file for file, *_ in several)
             faults.append(f"{configuration} {kind} ({files}): {error}")
@@ -273,7 +293,7 @@ def judge(
             case.launches,
             case.curve,
             case.landmarks,
-            tuple(_advised(one, link) for one in engine.findings_of(case, settings)),
+            tuple(_advised(one, link) for one in engine.findings_of(case, case.settings)),
         )
     if named is not None:
         base = {case.where for case in cases if case.name == baseline}
@@ -289,6 +309,18 @@ def judge(
         there = ", ".join(sorted(known)) or "none"
         faults.append(f"--baseline {baseline}: no configuration has that name; there are: {there}")
     return FilesVerdict(tuple(curves.values()), tuple(faults), tuple(notes))
+
+
+def _of_link(
+    settings: Settings, kind: CurveKind, link: Link | None, least: float | None
+) -> Settings:
+    """Return the settings with the least shares of a link, for what goes one way."""
+    both = kind.direction != ONE_WAY or registry.link_factor(kind.benchmark, kind.function) != 1
+    if link is None or both:
+        return settings
+    warn, fail = (WARN_BELOW, FAIL_BELOW) if least is None else (None, least)
+    bounds = replace(settings.line_rate, warn_below=warn, fail_below=fail)
+    return replace(settings, line_rate=bounds)
 
 
 def _case(
@@ -327,14 +359,11 @@ def _advised(finding: Finding, link: Link | None) -> Finding:
     if flagged and finding.criterion in CONFIRMED_BY_MEASURING:
         more = "; it was not measured again"
     too_high = finding.value is not None and finding.value > 1
-    if (
-        BY_FINDING[finding.criterion].of_measurement
-        and too_high
-        and (flagged or finding.level is Level.INCONCLUSIVE)
-        and link is not None
-        and link.transport is Transport.TCP
-    ):
-        # RDMA has less overhead per packet.
-        others = " or ".join(one for one in Transport if one is not Transport.TCP)
-        more += f"; for MPI over RDMA say --transport {others}"
+    counts = flagged or finding.level is Level.INCONCLUSIVE
+    if BY_FINDING[finding.criterion].of_measurement and too_high and counts and link is not None:
+        if link.transport is Transport.TCP:
+            # RDMA has less overhead per packet.
+            others = " or ".join(one for one in Transport if one is not Transport.TCP)
+            more += f"; for MPI over RDMA say --transport {others}"
+        more += f"; if the MTU is not {link.mtu}, say --mtu"
     return replace(finding, reason=finding.reason + more)

@@ -1,0 +1,108 @@
+"""``netproof judge`` on outputs that people published: what it reads, refuses and answers."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from netproof.commands.cli import app
+from netproof.errors import NetproofError
+from netproof.verdict import files
+
+DATA = Path(__file__).resolve().parents[2] / "data" / "public"
+READ = (
+    *("datatype-after-header-bw", "datatype-after-header-latency", "cuda-without-buffers"),
+    *("rocm-hole-at-2-kib", "put-bandwidth", "get-bandwidth", "multi-latency-7", "multi-latency-5"),
+    *("iallreduce", "omb-3", "omb-4", "rank-before-lines", "tag-before-lines", "time-after"),
+    *("counters-after", "blanks-stripped", "one-carriage-return", "windows-line-ends"),
+    *("letter-before", "rate-of-256-pairs", "rate-of-0", "rates-of-0"),
+)
+
+
+def judged(name: str, *options: str) -> tuple[int, str]:
+    ran = CliRunner().invoke(app, ["judge", str(DATA / f"{name}.out"), *options])
+    return ran.exit_code, ran.stdout
+
+
+@pytest.mark.parametrize("name", READ)
+def test_it_is_read(name):
+    _, out = judged(name)
+    assert "NOT READ" not in out
+    assert " of 1 curves passed" in out
+
+
+def test_no_line_of_a_short_curve_is_undefined_for_its_own():
+    _, out = judged("datatype-after-header-bw")
+    assert out.count("NOT JUDGED") == 2
+
+
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        ("rocm-hole-at-2-kib", "at 2048 bytes the bandwidth is 206.5 MB/s"),
+        ("rank-before-lines", "a message of 1024 bytes took 103 µs, 20.3 times"),
+        ("rate-of-0", "at 1 bytes the rate, below 0.005 MB/s (0.04 Mbit/s), was printed as 0"),
+    ],
+)
+def test_what_is_wrong_is_named(name, words):
+    assert words in " ".join(judged(name)[1].split())
+
+
+def test_a_program_that_crashed_is_refused_with_the_line_of_the_crash():
+    status, out = judged("crashed")
+    assert status == 2
+    assert "crashed.out:5: " in " ".join(out.split())
+    assert "*** Process received signal ***" in " ".join(out.split())
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        ("real    0m2.194s", "Killed"),
+        ("real    0m2.194s", "srun: error: node1: task 0: Killed"),
+        ("[0] 1024                  102.97\n", "1024                  102.97\n"),
+    ],
+)
+def test_other_words_after_or_within_a_table_are_refused(tmp_path, change):
+    name = "rank-before-lines" if change[0].startswith("[0]") else "time-after"
+    text = (DATA / f"{name}.out").read_text()
+    assert change[0] in text
+    path = tmp_path / "x.out"
+    path.write_text(text.replace(*change))
+    assert "NOT READ" in CliRunner().invoke(app, ["judge", str(path)]).stdout
+
+
+@pytest.mark.parametrize(
+    ("name", "rate", "share"),
+    [
+        ("third-of-the-link", "80G", "31.0%"),
+        ("fortieth-of-the-link", "100G", "2.6%"),
+        ("eighth-of-the-link", "200G", "12.8%"),
+    ],
+)
+def test_a_small_share_of_the_link_fails_and_passes_only_where_that_is_asked_for(name, rate, share):
+    link = ("--link", rate, "--transport", "infiniband")
+    status, out = judged(name, *link)
+    assert status == 1
+    assert f"is {share} of the line rate" in " ".join(out.split())
+    assert judged(name, *link, "--least", "2%")[0] == 0
+
+
+def test_more_than_the_link_names_the_mtu():
+    status, out = judged("slingshot", "--link", "200G", "--transport", "roce")
+    assert status == 1
+    assert "if the MTU is not 1500, say --mtu" in " ".join(out.split())
+    assert judged("slingshot", "--link", "200G", "--transport", "roce", "--mtu", "9000")[0] == 0
+
+
+@pytest.mark.parametrize("share", ["0", "101%", "half", "-5%"])
+def test_a_least_share_that_is_none_is_refused(share):
+    with pytest.raises(NetproofError, match="give a share of the line rate, 90% or"):
+        files.share(share)
+
+
+def test_a_streams_share_of_time_is_no_latency():
+    (row,) = [one for one in judged("rate-of-256-pairs")[1].splitlines() if "mbw_mr" in one]
+    assert " 0.00 " not in row
