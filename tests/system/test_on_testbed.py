@@ -66,7 +66,7 @@ site_configuration = site.gather(Path(__file__).parent)
 
 
 def reframe(*options: str, checks: Path = ROOT / "checks") -> tuple[str, ...]:
-    gige = ("testbed:gige", "-S", "launches=1")
+    gige = ("--system", "testbed:gige", "-S", "launches=1")
     return ("reframe", *gige, "-c", str(checks), *options, "-r")
 
 

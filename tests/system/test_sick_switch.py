@@ -60,10 +60,10 @@ def test_flagged_sizes_were_measured_again_closely_on_the_same_nodes(folder):
     several = of_kind(folder, "further").again
     assert several
     for again in several:
-        assert tuple(again["nodes"]) == launched.nodes
-        assert 3 <= len(again["launches"]) <= 9
-        for curve in again["launches"]:
-            assert len(curve["sizes"]) >= 8
+        assert again.nodes == launched.nodes
+        assert 3 <= len(again.launches) <= 9
+        for curve in again.launches:
+            assert len(curve.sizes) >= 8
 
 
 def test_the_verdict_on_the_stored_session_is_the_same(run, folder):
