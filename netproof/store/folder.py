@@ -70,7 +70,7 @@ class Damaged(NetproofError):
     def __init__(self, path: Path, found: object) -> None:
         self.path, self.found = path, found
         super().__init__(
-            f"{path}: is damaged: {found}; move {path.parent} out of the store and ingest the"
+            f"{path}: is damaged: {found}; move {path.parent} out of the store and add the"
             " session's report again"
         )
 

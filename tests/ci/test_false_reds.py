@@ -508,7 +508,7 @@ def test_reports_are_judged_again_and_what_was_found_stays(tmp_path, monkeypatch
     asked = []
 
     def answered(command, folder, name, **_):
-        asked.append((command[3], folder.name, name))
+        asked.append((command[2], folder.name, name))
         return subprocess.CompletedProcess(command, 0, json.dumps(green()), "")
 
     monkeypatch.setattr(making, "answered", answered)

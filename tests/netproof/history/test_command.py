@@ -437,12 +437,12 @@ def test_a_damaged_session_is_named_and_left_out_and_the_exit_status_says_so(nig
     nights.add_many(10)
     path = damage(nights, 4, name)
     status, out, err = history(nights)
-    assert status == 2
+    assert status == 3
     assert "history of testbed: 9 sessions from" in out
     assert f"20260905T010000-00000004 is left out: {path}: is damaged: " in err
     status, out, _ = history(nights, "--format=json")
     document = json.loads(out)
-    assert status == 2
+    assert status == 3
     assert len(document["sessions"]) == 9
     assert document["verdict"] == "not worse"
     assert str(path) in document["unread"][0]

@@ -37,7 +37,7 @@ import typer
 from netproof.commands.stores import add
 from netproof.present import tables
 from netproof.store import folder
-from netproof.verdict import judging, stored
+from netproof.verdict import stored
 
 stored.moment = lambda: "2026-11-22T08:00:00Z"
 while line := sys.stdin.readline():

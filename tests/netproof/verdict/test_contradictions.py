@@ -112,7 +112,7 @@ def test_a_stored_session_that_contradicts_itself_is_refused(tmp_path, change, r
         ["store", "check", "--store", str(store.folder)],
     ):
         ran = CliRunner().invoke(app, asked)
-        assert ran.exit_code == 2, (asked, ran.output)
+        assert ran.exit_code == (1 if asked[0] == "store" else 2), (asked, ran.output)
         printed = " ".join(ran.output.split())
         assert reason in printed, (asked, printed)
         assert "add the session's report again" in printed
@@ -131,7 +131,7 @@ def test_a_table_that_contradicts_its_session_is_found_by_the_check(tmp_path, ta
     bad = another(good)
     store.put(bad, tables, {SESSION: session_file})
     ran = CliRunner().invoke(app, ["store", "check", "--store", str(store.folder)])
-    assert ran.exit_code == 2
+    assert ran.exit_code == 1
     printed = " ".join(ran.output.split())
     assert f"session={bad.name}/{table}.parquet: is damaged: it does not have what the" in printed
 

@@ -334,10 +334,10 @@ class TestBoundsThatStand:
         assert lower < -0.1
 
     @pytest.mark.slow
-    def test_a_median_outside_leaves_it_and_ends_with_2(self, standing):
+    def test_a_median_outside_leaves_it_and_ends_with_3(self, standing):
         file = standing("[200, -0.05, null, MB/s]")
         status, _, err = baseline(*RECORDED, "--write", "testbed:gige")
-        assert status == 2
+        assert status == 3
         assert (
             "peak_mb_s: left as it is: the sessions' median 115.13 MB/s lies outside what stands,"
             " 190 to inf MB/s" in err
@@ -426,7 +426,7 @@ class TestCasesThatMakeNone:
         file = here / "testbed.yaml"
         file.write_text(file.read_text().replace("ImbPingPong:", "ImbPongPing:"))
         status, _, err = baseline(*RECORDED)
-        assert status == 2
+        assert status == 3
         assert "no references: " in err
         assert "testbed.yaml: has no ImbPingPong; add it with null for bounds" in err
 
