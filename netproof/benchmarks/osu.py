@@ -55,12 +55,12 @@ _COLLECTIVES = {
 _BLOCKING = {f"{title} latency": name for title, name in _COLLECTIVES.items()}
 _NON_BLOCKING = {f"non-blocking {title}": f"i{name}" for title, name in _BLOCKING.items()}
 _ONE_SIDED = {
-    "put latency": "put_latency",
-    "put bandwidth": "put_bw",
-    "put bi-directional bandwidth": "put_bibw",
-    "get latency": "get_latency",
-    "get bandwidth": "get_bw",
-    "accumulate latency": "acc_latency",
+    "_put latency": "put_latency",
+    "_put bandwidth": "put_bw",
+    "_put bi-directional bandwidth": "put_bibw",
+    "_get latency": "get_latency",
+    "_get bandwidth": "get_bw",
+    "_accumulate latency": "acc_latency",
 }
 TITLES = {
     "latency": "latency",
@@ -257,7 +257,7 @@ def read(text: str, path: str) -> OsuOutput:
     first_line = lines.number
     if not _VERSION.fullmatch(head[4]):
         lines.refuse(f"version {head[4]} is not one of OMB 3 to 7")
-    function = TITLES.get(" ".join(filter(None, (head[1], head[3]))).lower())
+    function = TITLES.get((f"_{head[1]} {head[3]}" if head[1] else head[3]).lower())
     if function is None:
         lines.refuse(
             "a test of OMB that is not read here; those are osu_"

@@ -25,6 +25,7 @@ _STYLES = {
     Level.WARN: ("WARN", "yellow"),
     Level.PASS: ("pass", "green"),
 }
+_TAKES = ", and this takes "
 _LISTED = (Level.WARN, Level.UNDEFINED, Level.INCONCLUSIVE, Level.FAIL)
 """Levels that get a sentence, the worst last."""
 
@@ -37,11 +38,13 @@ def print_files(judged: FilesVerdict, out: Console, *, compared: bool) -> None:
         word, style = _STYLES[level]
         for one in judged.curves:
             findings = [found for found in one.findings if found.level is level]
-            if level is Level.UNDEFINED and len(findings) > 1:
-                names = ", ".join(dict.fromkeys(found.criterion for found in findings))
-                first = findings[0]
-                say(out, f"{word} {first.where}: {names} undefined: {first.why_undefined}", style)
-                continue
+            # One sentence for all criteria that take more sizes than a short curve has.
+            short = [found for found in findings if _TAKES in found.why_undefined]
+            if len(short) > 1:
+                names = ", ".join(dict.fromkeys(found.criterion for found in short))
+                where, why = short[0].where, short[0].why_undefined
+                say(out, f"{word} {where}: {names} undefined: {why}", style)
+                findings = [found for found in findings if found not in short]
             for finding in folded(findings):
                 say(out, f"{word} {finding.why}", style)
     for note in judged.notes:

@@ -96,7 +96,7 @@ def test_a_jump_fails_with_its_size_and_that_nobody_measured_it_again(tmp_path):
 @pytest.mark.parametrize(
     ("name", "status", "said"),
     [
-        ("osu/7.2/bw-one-size.out", 3, "NOT JUDGED {} OSU bw 2 ranks: inversion undefined"),
+        ("osu/7.2/bw-one-size.out", 3, "NOT JUDGED {} OSU bw 2 ranks: inversion, jump,"),
         ("osu/7.2/latency-one-size.out", 3, "NOT JUDGED {} OSU latency 2 ranks: inversion"),
         ("osu/7.5/bw-cuda-c.out", 3, "NOT JUDGED {} OSU bw 2 ranks, CUDA: dropout undefined"),
         ("osu/7.5/bw-rocm.out", 0, "WARN {} OSU bw 2 ranks, ROCM: at 2048 bytes the bandwidth"),
