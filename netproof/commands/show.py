@@ -42,7 +42,7 @@ _LEGEND = (
 )
 
 Group = tuple
-"""Common part of compared configurations, as from ``judgement.group``."""
+"""Common part of compared configurations, as from ``engine.group``."""
 
 
 def print_session(judged: JudgedSession, out: Console) -> None:

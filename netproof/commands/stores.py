@@ -108,7 +108,8 @@ def check(store: StoreOption) -> int:
         for fault in found:
             terminal.say(out, fault, "red")
     count = len(sessions)
-    terminal.say(out, f"{count} sessions: {count - damaged} verified, {damaged} damaged")
+    sessions = "1 session" if count == 1 else f"{count} sessions"
+    terminal.say(out, f"{sessions}: {count - damaged} verified, {damaged} damaged")
     return FAILED if damaged else PASSED
 
 

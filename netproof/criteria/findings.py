@@ -266,16 +266,6 @@ class Below(Bounds):
 
 
 @dataclass(frozen=True)
-class AboveByLaunches(Above):
-    """Bounds that take ``launches`` of both sides that are compared.
-
-    Both are of different jobs, and are not repeated.
-    """
-
-    launches: int = 3
-
-
-@dataclass(frozen=True)
 class AtSize:
     """Value of a criterion at a size in bytes; ``compared``: the sizes that it was made with."""
 
@@ -365,9 +355,9 @@ def _points(
             )
         points[size] = value
     if len(points) < at_least:
+        sizes = "1 size" if len(points) == 1 else f"{len(points)} sizes"
         raise CannotJudgeError(
-            f"{of}it has {len(points)} sizes of {settings.least_size} bytes or more, and this takes"
-            f" {at_least}"
+            f"{of}it has {sizes} of {settings.least_size} bytes or more, and this takes {at_least}"
         )
     return points
 

@@ -222,7 +222,7 @@ def print_verdict(
 ) -> None:
     """Print the cases with their landmarks, then notes, warnings, inconclusive and failed ones.
 
-    ``usual``: the warnings that are one line, since earlier sessions had them; ``differences``:
+    ``recurring``: the warnings that are one line, since earlier sessions had them; ``differences``:
     between jobs; ``unread``: why earlier sessions could not be read.
     """
     _print_cases(verdict, out)

@@ -118,16 +118,13 @@ class JobRead(rfm.RunOnlyRegressionTest, OnPartition, RecordedTest):
 class ExperimentCheck(JobRead):
     """Check that a job's launches were made; its record has them, and the report shows results.
 
-    A subclass has ``result()``: what the job left in its folder; NetproofError where nothing of it
-    is whole.
+    ``result``: reads what a job, by its number, left in its folder; NetproofError where nothing of
+    it is whole.
     """
 
     tags = {"load"}
     netproof_kind = variable(str, value="load", loggable=True)
-
-    def result(self, folder: Path, jobid: str) -> JobRecord:
-        """Return what the job left."""
-        raise NotImplementedError
+    result: Callable[[Path, str], JobRecord]
 
     @sanity_function
     def is_there(self) -> bool:
