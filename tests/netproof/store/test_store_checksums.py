@@ -48,7 +48,7 @@ def flip(path: Path, at: int) -> None:
 
 def test_a_sound_store_is_verified(stored):
     status, said = checked(stored[0])
-    assert (status, said) == (0, "1 sessions: 1 verified, 0 damaged")
+    assert (status, said) == (0, "1 session: 1 verified, 0 damaged")
 
 
 @pytest.mark.parametrize(
