@@ -61,7 +61,7 @@ def test_a_flipped_bit_in_any_file_is_named(stored, name):
     status, said = checked(store)
     assert status == 1
     assert f"{path.name}: is damaged: " in said
-    assert said.endswith("1 sessions: 0 verified, 1 damaged")
+    assert said.endswith("1 session: 0 verified, 1 damaged")
     with pytest.raises(NetproofError, match=rf"{re.escape(str(path))}: is damaged: "):
         store_flips.read_all(store, session)
 
