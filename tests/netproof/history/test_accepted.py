@@ -42,8 +42,9 @@ def test_the_same_again_is_there_once_and_another_alongside_it(nights):
 
 
 def test_writers_leave_nothing_aside(nights):
-    accepted.put(nights.store, acceptance(nights.add(0)))
-    assert list((nights.store.folder / ".incoming").iterdir()) == []
+    path = accepted.put(nights.store, acceptance(nights.add(0)))
+    assert [each.name for each in path.parent.iterdir()] == [path.name]
+    assert list(nights.store.folder.glob(".incoming/*")) == []
 
 
 def test_a_store_with_acceptances_is_a_store(nights):
