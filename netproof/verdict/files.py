@@ -15,7 +15,7 @@ from netproof.benchmarks.interface import ONE_WAY, Function
 from netproof.criteria import Finding, Level
 from netproof.criteria.findings import FLAGGED, Above, Bounds, figure, rate_in_words
 from netproof.criteria.interface import CaseCurves, Layer
-from netproof.criteria.rate import OF_LINE
+from netproof.criteria.rate import LARGEST_FROM, OF_LINE
 from netproof.criteria.registry import BY_FINDING, CONFIRMED_BY_MEASURING, RELATIVE
 from netproof.criteria.settings import Settings
 from netproof.criteria.shape import DeclineSettings
@@ -47,6 +47,8 @@ DECLINE = DeclineSettings(1.25, 10.0, alone=1.5)
 """How many times the best rate is that of the largest messages: an order of magnitude fails."""
 DIFFER = Above(0.5)
 """Share by which one of two configurations is slower that warns; any less is noted."""
+RANKS_APART = 5.0
+"""Ratio of the slowest rank to the fastest one from which on it has a sentence."""
 LIE_APART = Bounds(1.25)
 """Ratio of launches that are each steady that warns."""
 OF_MEMORY_US = 1.0
@@ -98,11 +100,30 @@ class CurveVerdict:
     @property
     def noted(self) -> tuple[Finding, ...]:
         """Findings that are worth a sentence, although nothing is flagged."""
-        return tuple(
-            finding
-            for finding in self.findings
-            if finding.level in (Level.PASS, Level.SHOWN) and _worth_a_note(finding)
+        return (
+            tuple(
+                finding
+                for finding in self.findings
+                if finding.level in (Level.PASS, Level.SHOWN) and _worth_a_note(finding)
+            )
+            + self._ranks_apart()
         )
+
+    def _ranks_apart(self) -> tuple[Finding, ...]:
+        """Return a sentence on ranks that lie far apart, which one that leaves early explains."""
+        spread = self.rank_spread
+        if spread is None or spread < RANKS_APART:
+            return ()
+        columns = zip(self.curve.sizes, self.curve.time_us, self.curve.time_min_us, strict=True)
+        size, slowest, fastest = max(
+            (one for one in columns if one[2] > 0), key=lambda one: one[1] / one[2]
+        )
+        reason = (
+            f"at {size} bytes the slowest rank took {figure(slowest)} µs, {spread:.3g} times the"
+            f" {figure(fastest)} µs of the fastest; the root of a collective may leave early"
+        )
+        where = f"{self.configuration} {self.kind}"
+        return (Finding("rank spread", Level.SHOWN, where, reason, size=size, value=spread),)
 
     @property
     def times_are_shares(self) -> bool:
@@ -425,6 +446,7 @@ def _case(
         launches,
         landmarks(curve, line_rate, launches=launches if len(launches) > 1 else ()),
         line_rate if curve.bandwidth_mb_s is not None else None,
+        ranks=kind.ranks or 0,
         at_least=tuple((launch, size) for _, launch, sizes in several for size in sizes),
         settings=settings,
         name=configuration,
@@ -453,9 +475,12 @@ def _short(case: CaseCurves, findings: Sequence[Finding]) -> list[Finding]:
     short = [finding for finding in findings if _takes_more(finding, len(sizes))]
     if not short:
         return [*findings]
-    if len(sizes) == 1:
+    if not sizes:
+        reason = "messages of 4 bytes or more are judged, and it has none"
+    elif len(sizes) == 1:
         place = case.curve.sizes.index(sizes[0])
-        reason = f"one size, {sizes[0]} bytes in {figure(case.curve.time_us[place])} µs"
+        smaller = " of 4 bytes or more" if place else ""
+        reason = f"one size{smaller}, {sizes[0]} bytes in {figure(case.curve.time_us[place])} µs"
         if case.curve.bandwidth_mb_s is not None:
             reason += f", {rate_in_words(case.curve.bandwidth_mb_s[place])}"
     else:
@@ -468,7 +493,8 @@ def _short(case: CaseCurves, findings: Sequence[Finding]) -> list[Finding]:
 def _takes_more(finding: Finding, sizes: int) -> bool:
     """Check whether a finding is undefined since there are so few sizes."""
     along = finding.level is Level.UNDEFINED and finding.size is None
-    return along and BY_FINDING[finding.criterion].fewest_sizes > sizes
+    criterion = BY_FINDING[finding.criterion]
+    return along and criterion.compare is None and sizes < max(criterion.fewest_sizes, 1)
 
 
 def _judged_otherwise(judged: CurveVerdict) -> CurveVerdict:
@@ -486,7 +512,10 @@ def _judged_otherwise(judged: CurveVerdict) -> CurveVerdict:
             return finding
         if elsewhere:
             return finding.ruled(Level.SHOWN)
-        advice = ": compare it with --as, or give its --link" if sizes == 1 else ""
+        advice = ": compare it with --as" if sizes == 1 else ""
+        large = judged.curve.sizes[-1] >= LARGEST_FROM and judged.curve.bandwidth_mb_s is not None
+        if advice and large and judged.kind.ranks == 2:
+            advice += ", or give its --link"
         return replace(finding, reason=finding.reason + advice)
 
     return replace(judged, findings=tuple(map(weighed, judged.findings)))
@@ -518,6 +547,14 @@ def _worth_a_note(finding: Finding) -> bool:
     return criterion.noted is not None and criterion.noted.level(finding.value)[0] is Level.WARN
 
 
+def _value_at(launch: Curve, finding: Finding) -> float:
+    """Return a criterion's value of one launch at the size of a finding."""
+    criterion = BY_FINDING[finding.criterion]
+    points = criterion.read(launch, Bounds())
+    at_each = {one.size: one.value for one in criterion.at_sizes(points)}
+    return at_each[finding.size]
+
+
 def _advised(
     finding: Finding, case: CaseCurves, link: Link | None, against: CaseCurves | None = None
 ) -> Finding:
@@ -537,6 +574,9 @@ def _advised(
             said.append(f"if it is not {link.transport}, say --transport {others}")
     elif alone and criterion.compare is None and finding.value and (flagged or noted):
         said.append("one launch was made: repeat it")
+    elif noted and criterion.noted is not None and criterion.at_sizes is not None:
+        again = sum(_value_at(launch, finding) < criterion.noted.warn for launch in case.launches)
+        said.append(f"so it is in {again} of {len(case.launches)} launches")
     elif alone and flagged and criterion.noted is None:
         said.append("one launch was made of each: repeat them")
     return replace(finding, reason="; ".join([finding.reason, *said]))

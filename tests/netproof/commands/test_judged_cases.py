@@ -159,6 +159,7 @@ def test_the_spread_of_the_ranks_is_shown_where_columns_have_it():
     _, said = judge("rank-spread", "osu_bcast.out")
     assert "slowest/fastest rank" in said
     assert " 51.6 pass" in said
+    assert "at 1600000 bytes the slowest rank took 37949 µs, 51.6 times the 736.1 µs" in said
     (one,) = curves("rank-spread", "osu_bcast.out")
     assert one["rank_spread"] == pytest.approx(51.55, abs=0.01)
     assert curves("one-machine", "osu_bcast.out")[0]["rank_spread"] is None
@@ -190,7 +191,7 @@ class TestOneSize:
         status, said = judge("one-size", "new/osu_allreduce.out")
         assert status == 3
         assert said.count("NOT JUDGED") == 2
-        assert "one size, 2048 bytes in 61.02 µs: compare it with --as, or give its --link" in said
+        assert "one size, 2048 bytes in 61.02 µs: compare it with --as" in said
 
     @pytest.mark.parametrize(
         ("arguments", "level", "said"),
@@ -258,6 +259,25 @@ def test_a_dip_of_one_launch_is_noted_and_no_flag():
     assert "0.64 of the lesser of" in said
     assert ONE in said
     assert "WARN" not in said
+
+
+def test_a_dip_that_repeats_says_in_how_many_launches(tmp_path):
+    rows = (PUBLIC / "dip" / "osu_bw.out").read_text()
+    for number, dip in enumerate(("807.29", "820.00", "798.00"), 1):
+        changed = rows.replace("807.29", dip)
+        (tmp_path / f"a.{number}.out").write_text(changed)
+    files = " ".join(str(tmp_path / f"a.{number}.out") for number in (1, 2, 3))
+    _, said = judge("dip", files, "--as", "{name}.{launch}")
+    assert "0.64 of the lesser of" in said
+    assert "so it is in 3 of 3 launches" in said
+
+
+def test_many_pairs_that_outgrow_a_cache_together_are_no_decline(tmp_path):
+    rows = (PUBLIC / "decline-sendrecv" / "sendrecv.out").read_text()
+    path = tmp_path / "sendrecv.out"
+    path.write_text(rows.replace("#processes = 2 ", "#processes = 16 "))
+    (one,) = curves(".", str(path))
+    assert findings(one, "decline") == []
 
 
 def test_a_sentence_on_one_launch_says_so():
