@@ -42,7 +42,7 @@ def test_no_line_of_a_short_curve_is_undefined_for_its_own():
     ("name", "words"),
     [
         ("rocm-hole-at-2-kib", "at 2048 bytes the bandwidth is 206.5 MB/s"),
-        ("rank-before-lines", "a message of 1024 bytes took 103 µs, 20.3 times"),
+        ("rank-before-lines", "most at 1024 bytes: one took 103 µs, 20.3 times"),
         ("rate-of-0", "at 1 bytes the rate, below 0.005 MB/s (0.04 Mbit/s), was printed as 0"),
     ],
 )
