@@ -41,7 +41,7 @@ def refused(text: str) -> ParseError:
 @pytest.mark.parametrize("name", WHOLE)
 def test_every_recorded_output_is_read_by_its_content(name: str) -> None:
     text = (DATA / name).read_text()
-    output = outputs.read(text, name)
+    (output,) = outputs.read(text, name).outputs
     assert isinstance(output, osu.OsuOutput)
     assert output.version == name.split("/", maxsplit=1)[0]
     assert Path(name).name.startswith(output.function)

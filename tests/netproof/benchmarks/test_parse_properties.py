@@ -396,9 +396,8 @@ def test_netpipe_cut_at_any_byte_is_refused_or_a_true_beginning(name: str) -> No
 @example("9" * 400 + " 1 1 1 1\n", True)
 def test_no_text_makes_any_other_error(text: str, bidirectional: bool) -> None:
     with suppress(ParseError):
-        output = read(text, "any.txt", bidirectional=bidirectional)
-        for result in output.tables if isinstance(output, imb.ImbOutput) else [output]:
-            result.curve()
+        for _, curve in read(text, "any.txt", bidirectional=bidirectional).printed():
+            curve.curve()
 
 
 def _edited(text: str, edits: list[tuple[float, int, str]]) -> str:
