@@ -18,6 +18,10 @@ _LINE_END = re.compile(r"\r+\n|\r(?=#)")
 """Line ends of Windows, and a carriage return that only moved a terminal's cursor to a header."""
 
 
+_NEAR = 8
+"""Lines after a fault in which the last words of a program that broke off are looked for."""
+
+
 @dataclass(frozen=True)
 class Log:
     """All outputs of a file.
@@ -187,7 +191,8 @@ class _Reading:
     def _of_table(self, fault: ParseError) -> ParseError:
         """Return the fault if it is one of a table alone; raise it if it is one of the file."""
         start = max(fault.line, 1)
-        following = self._lines.between(start, self._next_head(start) - 1)
+        end = min(self._next_head(start) - 1, start + _NEAR)
+        following = self._lines.between(start, end)
         for number, line in enumerate(following, start):
             if logs.failed(line):
                 reason = "the run broke off here, so that the table above it may not be whole"
