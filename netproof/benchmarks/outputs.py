@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import bisect
 import re
 from collections import Counter
 from collections.abc import Sequence
@@ -133,17 +134,22 @@ class _Reading:
     def __init__(
         self, lines: Lines, tags: list[str | None], heads: list[_Head], bidirectional: bool
     ) -> None:
-        self._lines, self._tags, self._heads = lines, tags, heads
+        self._lines, self._tags = lines, tags
+        self._bounds = [*(head.number for head in heads), len(lines) + 1]
         self._bidirectional = bidirectional
         self._outputs: list[Output] = []
         self._faults: list[ParseError] = []
         self._left_out: list[int] = []
-        self._torn: Benchmark | None = None
+        self._end = 0
+        self._torn: dict[Benchmark, int] = {}
+        """The first table of a benchmark of which a program was refused, 0 without one."""
 
     def read_at(self, head: _Head) -> None:
         """Read one output, and check the lines after it."""
-        if self._torn is head.benchmark and not head.program:
-            # A table of the program whose output was refused.
+        if head.benchmark in self._torn and not head.program:
+            # It may be a table of the program whose output was refused.
+            self._torn[head.benchmark] = self._torn[head.benchmark] or head.number
+            self._refuse_interrupted(head, head.number)
             return
         lines, first = self._lines, self._lines.number + 1
         before = lines.between(first, head.number - 1)
@@ -153,15 +159,17 @@ class _Reading:
             lines.go_to(head.number)
             output = head.benchmark.read_next(lines, before, bidirectional=self._bidirectional)
             self._check_prefixes(head.number)
+            end = lines.number
             output = self._with_epilogue(head.benchmark, output)
         except ParseError as fault:
             self._faults.append(self._of_table(fault))
-            self._refuse_interrupted(head)
-            self._torn = head.benchmark if head.program else None
+            self._refuse_interrupted(head, fault.line)
+            if head.program:
+                self._torn.setdefault(head.benchmark, 0)
             lines.go_to(max(fault.line, head.number) + 1)
             return
         self._outputs.append(output)
-        self._torn = None
+        self._end = end
 
     def log(self) -> Log:
         """Return what was read; ParseError where that is one fault and nothing else."""
@@ -177,6 +185,12 @@ class _Reading:
             many = "1 line" if len(self._left_out) == 1 else f"{len(self._left_out)} lines"
             shown = shortened(repr(self._text(first).strip()), 80)
             notes.append(f"{path}:{first}: {many} after the tables were left out, first {shown}")
+        notes += [
+            f"{path}:{number}: tables of {of.label} from here on that do not name their program may"
+            " be of the one that was refused, and were left out"
+            for of, number in self._torn.items()
+            if number
+        ]
         notes += [output.guess for output in self._outputs if output.guess]
         return Log(tuple(self._outputs), tuple(map(str, self._faults)), tuple(notes))
 
@@ -185,8 +199,7 @@ class _Reading:
 
     def _next_head(self, number: int) -> int:
         """Return the first line after ``number`` at which an output begins, or the one past all."""
-        numbers = (one.number for one in self._heads if one.number > number)
-        return next(numbers, len(self._lines) + 1)
+        return self._bounds[bisect.bisect_right(self._bounds, number)]
 
     def _of_table(self, fault: ParseError) -> ParseError:
         """Return the fault if it is one of a table alone; raise it if it is one of the file."""
@@ -206,17 +219,31 @@ class _Reading:
         reason = f"{fault.reason}; two outputs may be mixed, so none here is believed"
         raise ParseError(fault.path, fault.line, fault.text, reason) from fault
 
-    def _refuse_interrupted(self, head: _Head) -> None:
-        """Raise ParseError where rows of the last output go on after a head that was refused."""
-        if not self._outputs or self._outputs[-1].ended:
-            return
+    def _refuse_interrupted(self, head: _Head, fault_line: int) -> None:
+        """Raise ParseError where rows of an output go on in one that begins later and is refused.
+
+        Its first row and those from the fault on may be another's.
+        """
+        torn = [output for output in self._outputs if not output.ended]
         several = self._lines.between(head.number, self._next_head(head.number) - 1)
+        rows = 0
         for number, line in enumerate(several, head.number):
-            if logs.ROW.fullmatch(line):
-                if self._outputs[-1].goes_on_with(line):
-                    reason = "a row of the table above, which another output interrupts"
-                    raise ParseError(self._lines.path, number, line, reason)
-                return
+            if not logs.ROW.fullmatch(line):
+                continue
+            rows += 1
+            may_be_another = rows == 1 or number >= fault_line
+            if may_be_another and any(output.goes_on_with(line) for output in torn):
+                reason = "a row of a table above, which another output interrupts"
+                raise ParseError(self._lines.path, number, line, reason)
+        if rows and torn and torn[-1] is self._outputs[-1] and not torn[-1].whole:
+            between = self._lines.between(self._end + 1, head.number - 1)
+            if not any(line.strip() for line in between):
+                del self._outputs[-1]
+                reason = (
+                    "follows the last row of a table at once and is refused, so both may be mixed"
+                )
+                text = self._text(head.number)
+                self._faults.append(TableError(self._lines.path, head.number, text, reason))
 
     def _refuse_rows(self, first: int, several: Sequence[str]) -> None:
         """Raise ParseError for a row among lines from number ``first`` on."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from pathlib import Path
 
 import pytest
@@ -344,3 +345,54 @@ def test_a_failure_is_one(words):
     assert logs.failed(words)
     assert not logs.is_command(words)
     assert not logs.is_ending(words)
+
+
+class TestDamage:
+    """Lines cut, moved and mixed at random: what is believed is a whole table that is there."""
+
+    BASES = tuple(
+        (DATA / name).read_text()
+        for name in (
+            *("osu/5.3/bw.out", "osu/7.4/latency.out", "osu/7.4/allreduce-f-2.out"),
+            *("osu/7.4/mbw_mr-2.out", "imb/2018/all.txt", "imb/2021.11/checked.txt"),
+            *("netpipe/3.7.2/openmpi.stderr", "netpipe/3.7.2/tcp.stderr"),
+            *("public/iallreduce.out", "public/biband-without-banner.out"),
+        )
+    )
+
+    def believed(self, text: str) -> set[tuple]:
+        """The tables in a text that is read, with all points; none of one that is refused."""
+        try:
+            log = read(text)
+        except ParseError:
+            return set()
+        return {
+            (name, one.function, one.ranks, one.group, one.curve().sizes, one.curve().time_us)
+            for name, one in log.printed()
+            if "guessed" not in one.remark
+        }
+
+    @pytest.mark.slow
+    @pytest.mark.parametrize("seed", range(4))
+    def test_one_that_ends_with_a_failure_is_not_believed(self, seed):
+        chosen = random.Random(seed)
+        for _ in range(150):
+            text = chosen.choice(self.BASES)
+            end = chosen.choice(["", "\n"]) + chosen.choice([*FAILURES, *UNKNOWN[:3]]) + "\n"
+            after = chosen.choice(["", "Done\n", "\nreal 0m2.1s\n", "user@n:~$ ls\n"])
+            cut = chosen.randrange(len(text))
+            assert self.believed(text[:cut] + end + after) in (set(), self.believed(text))
+
+    @pytest.mark.slow
+    @pytest.mark.parametrize("seed", range(4))
+    def test_two_that_are_mixed_are_not_believed_in_part(self, seed):
+        chosen = random.Random(seed)
+        for _ in range(150):
+            one, other = (chosen.choice(self.BASES) for _ in range(2))
+            lines = one.split("\n")
+            first, second = sorted(chosen.randrange(len(lines)) for _ in range(2))
+            others = other.split("\n")
+            place = chosen.randrange(len(others))
+            parts = (lines[:first], others[:place], lines[first:second], others[place:])
+            text = "\n".join(line for part in (*parts, lines[second:]) for line in part)
+            assert self.believed(text) <= self.believed(one) | self.believed(other)
