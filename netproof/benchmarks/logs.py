@@ -13,6 +13,9 @@ from collections.abc import Sequence
 _MOST_PREFIX = 80
 """Characters of the longest prefix."""
 
+_LONG = 500
+"""Characters of a line that is no command and no known ending."""
+
 _TIME = re.compile(
     r"(?:\[ *[0-9]+\.[0-9]+\]"
     r"|\[?[0-9]{4}-[0-9]{2}-[0-9]{2}[T_ ][0-9]{2}:[0-9]{2}:[0-9]{2}(?:[.,][0-9]+)?"
@@ -59,7 +62,7 @@ _LAUNCHER = (
     r"(?:mpirun|mpiexec(?:\.[a-z]+)?|srun|aprun|jsrun|orterun|prterun|flux|ibrun|salloc|sbatch)"
 )
 _COMMAND = re.compile(
-    rf"(?:\++ *|[$#>%] +|time +)*(?:\S*/)?{_LAUNCHER} +\S.*"
+    rf"(?:[+] *|[$#>%] +|time +)*(?:\S*/)?{_LAUNCHER} +\S.*"
     rf"|(?:.*[\s/=\"'`])?{_PROGRAM}(?:[\s\"'`:.)]*|\s.*)"
     r"|\++ +\S.*"
     r"|\$(?: \S.*)?"
@@ -156,18 +159,24 @@ def _cut(line: str, timed: bool, tag: str) -> str | None:
 
 def failed(line: str) -> bool:
     """Check whether a line has the words of a run that broke off."""
-    return _FAILURES.search(_NO_FAILURE.sub(" ", line)) is not None
+    if len(line) <= _LONG:
+        line = _NO_FAILURE.sub(" ", line)
+    return _FAILURES.search(line) is not None
 
 
 def is_command(line: str) -> bool:
     """Check whether another program begins at a line."""
-    return not failed(line) and _COMMAND.fullmatch(line.strip()) is not None
+    if len(line) > _LONG or failed(line):
+        return False
+    return _COMMAND.fullmatch(line.strip()) is not None
 
 
 def is_ending(line: str) -> bool:
     """Check whether a line is known to follow a run that ended."""
+    if len(line) > _LONG or failed(line):
+        return False
     patterns = (_ENDINGS, _FIELD, _NO_FAILURE, _COMMAND)
-    return not failed(line) and any(one.fullmatch(line.strip()) for one in patterns)
+    return any(one.fullmatch(line.strip()) for one in patterns)
 
 
 def first_doubt(lines: Sequence[str], *, last: bool, whole: bool) -> int | None:

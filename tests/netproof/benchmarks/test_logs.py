@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import time
 from pathlib import Path
 
 import pytest
@@ -396,3 +397,18 @@ class TestDamage:
             parts = (lines[:first], others[:place], lines[first:second], others[place:])
             text = "\n".join(line for part in (*parts, lines[second:]) for line in part)
             assert self.believed(text) <= self.believed(one) | self.believed(other)
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        *("+" * 499 + "x", "-" * 499 + "x", "0" * 499, "[" * 499, "/" * 499, "x" * 10**5),
+        *("a." * 249, "a@" * 249, "1:" * 249, "# " * 249, "a b " * 120 + ":", "a_1 " * 124 + "x"),
+        "time " * 99 + "x",
+    ],
+)
+def test_no_line_takes_long(line):
+    began = time.process_time()
+    logs.failed(line)
+    logs.is_ending(line)
+    assert time.process_time() - began < 0.5
