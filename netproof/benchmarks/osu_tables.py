@@ -215,6 +215,12 @@ def _check_figures(lines: Lines, row: OsuRow) -> None:
         rounded = name == RATE or (name in (BANDWIDTH, BOTH_BANDWIDTH, MESSAGES) and row.size)
         if value == 0 and not rounded and name not in (OVERLAP, COMPUTE, *_STEPS):
             lines.refuse(f"{name} is 0, which nothing takes")
+    if (
+        not row.size
+        and {BANDWIDTH, BOTH_BANDWIDTH, RATE} & values.keys()
+        and MESSAGES not in values
+    ):
+        lines.refuse("a rate of messages of 0 bytes, which OMB does not measure")
     if MESSAGES in values:
         # Two printed decimals each, and a margin for the rounding of the bounds themselves.
         made = row.size * values[MESSAGES] / 1e6

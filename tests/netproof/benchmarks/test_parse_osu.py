@@ -152,6 +152,7 @@ def test_what_a_launcher_says_of_a_program_that_it_killed_is_no_epilogue():
         ("5.3/mbw_mr-4.out", "237893.39", "537893.39", "does not follow from bytes"),
         ("5.3/alltoall-f-4.out", " 3590.77", "93590.77", "expected min <= avg <= max"),
         ("7.4/latency-c.out", "Pass", "Okay", "Validation is Okay"),
+        ("5.3/bw.out", "\n1    ", "\n0    ", "a rate of messages of 0 bytes"),
     ],
 )
 def test_what_contradicts_itself_is_refused(name: str, old: str, new: str, said: str):
