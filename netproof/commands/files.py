@@ -139,18 +139,25 @@ def _parse(files: list[Path], bidirectional: bool) -> int:
     """Print the contents of benchmark outputs as JSON; return 2 if a file is faulty."""
     import json
 
+    from netproof.benchmarks import registry
     from netproof.benchmarks.outputs import read, text_of
 
     entries: list[dict[str, Any]] = []
     faults: list[str] = []
     for path in files:
         try:
-            output = read(text_of(path), str(path), bidirectional=bidirectional)
+            log = read(text_of(path), str(path), bidirectional=bidirectional)
         except NetproofError as fault:
             faults.append(str(fault))
             continue
-        # A file with a failed measurement is printed all the same.
-        entries.append(output.document(faults))
+        faults += log.faults
+        for output in log.outputs:
+            of = registry.named(output.benchmark)
+            if bidirectional and not of.by_protocol:
+                faults.append(f"{path}: {of.label}'s output has no direction: leave it out")
+            else:
+                # A file with a failed measurement is printed all the same.
+                entries.append(output.document(faults))
     sys.stdout.write(json.dumps(entries, indent=1, allow_nan=False) + "\n")
     for sentence in faults:
         sys.stderr.write(f"netproof: {sentence}\n")

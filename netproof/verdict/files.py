@@ -319,17 +319,15 @@ def judge(
     for path in paths:
         try:
             configuration, called = (str(path), "") if named is None else named.of(path)
-            text = outputs.text_of(path)
-            benchmark = outputs.recognised(text)
-            both_ways = bidirectional and benchmark is not None and benchmark.by_protocol
-            output = outputs.read(text, str(path), bidirectional=both_ways)
-            several = list(output.printed())
+            log = outputs.read(outputs.text_of(path), str(path), bidirectional=bidirectional)
         except NetproofError as error:
             faults.append(str(error))
             continue
-        for one in several:
+        faults += log.faults
+        notes |= dict.fromkeys(log.notes)
+        for benchmark, one in log.printed():
             kind = CurveKind(
-                output.benchmark,
+                benchmark,
                 one.function,
                 one.ranks,
                 one.direction,

@@ -104,7 +104,7 @@ def test_a_jump_fails_with_its_size_and_that_nobody_measured_it_again(tmp_path):
             "NOT JUDGED {} OSU bw 2 ranks, CUDA: 2 sizes of 4 bytes or more are too few for",
         ),
         ("osu/7.5/bw-rocm.out", 0, "WARN {} OSU bw 2 ranks, ROCM: at 2048 bytes the bandwidth"),
-        ("osu/7.5/bibw-cuda-crashed.out", 2, "NOT READ {}:5: is no row that OMB prints"),
+        ("osu/7.5/bibw-cuda-crashed.out", 2, "NOT READ {}:5: the run broke off here"),
         ("osu/5.7.1/allreduce-cr.out", 0, "1 of 1 curves passed"),
         ("osu/5.8/latency-flux.out", 3, "NOT JUDGED {} OSU latency 2 ranks: 2 sizes of 4 bytes"),
         (
