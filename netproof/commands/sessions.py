@@ -22,6 +22,7 @@ from netproof.commands.options import (
     SessionArguments,
     SessionStoreOption,
     ToOption,
+    VerdictForm,
     alongside,
     insist_on_newest,
     session_and_system,
@@ -62,12 +63,14 @@ def verdict(
         ),
     ] = False,
     power: PowerOption = False,
-    form: FormatOption = Form.TEXT,
+    form: Annotated[VerdictForm, typer.Option("--format", help="What is printed.")] = "text",
 ) -> int:
     """Print the verdict on a session."""
     asked = alongside(with_stored, store, max_age, leave_out_marked)
     if again and asked is not None:
         raise typer.BadParameter("--again and --with-stored do not go together")
+    if power and form is VerdictForm.JUNIT:
+        raise typer.BadParameter("--power is not part of JUnit's XML")
     session, system = session_and_system(arguments, store)
     if session is None:
         insist_on_newest()
@@ -78,7 +81,7 @@ def verdict(
     from netproof.verdict import session_verdict
     from netproof.verdict.exit_status import PASSED
 
-    as_json = form is Form.JSON
+    as_json = form is VerdictForm.JSON
     with terminal.working("judging the session"):
         judged = session_verdict.judge_session(
             session_verdict.find(session, store, lazily=not (as_json or power or everything)),
@@ -99,6 +102,13 @@ def verdict(
             several = [{**documents.of_case(one.case), **of_case(one)} for one in powers]
             document = {**document, "power": several}
         documents.write(document, sys.stdout)
+        return judged.verdict.status
+    if form is VerdictForm.JUNIT:
+        from netproof.present import junit
+
+        info, system = judged.session.info, judged.matrix.cases[0].system
+        began, seconds = str(info.get("time_start", "")), float(info.get("time_elapsed", 0))
+        sys.stdout.buffer.write(junit.document(system, judged.verdict, began, seconds))
         return judged.verdict.status
     out = terminal.console()
     if everything:
