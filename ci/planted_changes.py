@@ -1,7 +1,7 @@
 """Changes to plant into a session's measured cases.
 
-``plants`` are the rows of docs/power.md; ``growing`` have sizes from mild to gross, to see from
-which size on they are found.
+``plants`` are the rows of docs/validation/power.md; ``growing`` have sizes from mild to gross,
+to see from which size on they are found.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
 """Flip bits of a store's files and cut them short, and count the faults found.
 
 Print a row for each file of a session: tries, those that a reader named with the file, and those
-that ``netproof store check`` named; end with 1 unless all were. docs/store.md has the results.
+that ``netproof store check`` named; end with 1 unless all were.
+docs/validation/store.md has the results.
 
 ``--sessions`` damages a session's report and records instead. End with 1 if a damaged session is
 neither refused nor judged as before, or as failed.

@@ -1,6 +1,6 @@
-"""Write the parts of the reference that follow from the code.
+"""Write the parts of the reference that follow from the code; hooks of MkDocs for the site.
 
-MkDocs calls it as a hook: a line ``<!-- from the code: NAME -->`` of a page becomes that part.
+A line ``<!-- from the code: NAME -->`` of a page becomes that part.
 
     python docs/from_code.py commands|tables
 """
@@ -57,30 +57,27 @@ def _cell(text: str) -> str:
 
 
 def tables() -> Iterator[str]:
-    """Yield the Markdown of every table of the store, with type and meaning of each column."""
-    from netproof.store.tables import PATH_COLUMNS, TABLES
+    """Yield the Markdown of every table of the store, with the type of each column."""
+    from netproof.store.tables import TABLES
 
-    yield "| column of the path | meaning |\n| --- | --- |"
-    for name, meaning in PATH_COLUMNS.items():
-        yield f"| `{name}` | {_cell(meaning)} |"
-    for name, table in TABLES.items():
-        yield f"\n## `{name}`\n\nA row is {table.row}.\n"
-        yield "| column | type | meaning |\n| --- | --- | --- |"
-        for column, one in table.columns.items():
-            kind = _type(str(one.type)) + (", null" if one.nullable else "")
-            yield f"| `{column}` | {kind} | {_cell(one.meaning)} |"
-        yield ""
+    for name, schema in TABLES.items():
+        yield f"\n### Types of `{name}`\n\n| column | type |\n| --- | --- |"
+        for column in schema:
+            yield f"| `{column.name}` | {_type(column.type)}{', null' * column.nullable} |"
 
 
-def _type(arrow: str) -> str:
+def _type(arrow: Any) -> str:
     known = {"string": "text", "int32": "int", "int64": "bigint", "bool": "boolean"}
     known |= {"timestamp[us]": "timestamp", "map<string, string>": "map of text"}
-    if arrow.startswith("list<"):
-        return f"list of {_type(arrow.partition(': ')[2][:-1])}"
-    return known.get(arrow, "struct" if arrow.startswith("struct") else arrow)
+    text = str(arrow)
+    if text.startswith("list<"):
+        return f"list of {_type(arrow.value_type)}"
+    return known.get(text, "struct" if text.startswith("struct") else text)
 
 
 PARTS = {"commands": commands, "tables": tables}
+SHIM = "https://unpkg.com/iframe-worker/shim"
+"""What the theme's search loads where a page is opened from disk; a copy is in docs/assets."""
 
 
 def on_page_markdown(markdown: str, **_: Any) -> str:
@@ -88,6 +85,16 @@ def on_page_markdown(markdown: str, **_: Any) -> str:
     return re.sub(
         r"<!-- from the code: (\w+) -->", lambda name: "\n".join(PARTS[name[1]]()), markdown
     )
+
+
+def on_post_page(output: str, page: Any, **_: Any) -> str:
+    """Return a page that loads nothing from elsewhere."""
+    return output.replace(SHIM, "../" * page.url.count("/") + "assets/iframe-worker.js")
+
+
+def on_post_template(output_content: str, **_: Any) -> str:
+    """Return a page without a place, as for errors, that loads nothing from elsewhere."""
+    return output_content.replace(SHIM, "/assets/iframe-worker.js")
 
 
 if __name__ == "__main__":

@@ -26,7 +26,7 @@ from netproof.present import documents
 def judge(run: Run, status: int, text: str, errors: str) -> Judged:
     """Grade ``netproof diagnose --format json`` by its exit status, its document and its errors.
 
-    The run is not judged where they contradict each other or docs/diagnose.md.
+    The run is not judged where they contradict each other or docs/reference/json.md.
     """
     try:
         document = json.loads(text)

@@ -18,7 +18,7 @@ from netproof.verdict.exit_status import FAILED, INCONCLUSIVE, PASSED
 def judge(status: int, text: str, errors: str) -> Judged:
     """Judge a run by the verdict's exit status, its document and its errors.
 
-    The run is not judged where they contradict each other or docs/operation.md.
+    The run is not judged where they contradict each other or docs/reference/json.md.
     """
     try:
         document = json.loads(text)

@@ -1,8 +1,8 @@
 """Measure how well changes in nightly series are found, on histories with known answers.
 
 A history has a level, noise and a change that begins on a known night. Every method is first
-calibrated on histories without a change to one false alarm in 1,000 series-nights. docs/history.md
-has the results.
+calibrated on histories without a change to one false alarm in 1,000 series-nights.
+docs/validation/history.md has the results.
 """
 
 from __future__ import annotations

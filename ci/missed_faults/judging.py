@@ -20,8 +20,8 @@ from netproof.verdict.verdict import NOT_IN_SESSION
 def judge(run: Run, status: int, text: str, errors: str) -> Judged:
     """Grade ``netproof verdict --format json`` by its exit status, its document and its errors.
 
-    The run is not judged where they contradict each other or docs/operation.md. A run measures two
-    of the site's environments, for some faults not all cases. Cases outside it do not count.
+    The run is not judged where they contradict each other or docs/reference/json.md. A run measures
+    two of the site's environments, for some faults not all cases. Cases outside it do not count.
     """
     whole = verdicts.judge(status, text, errors)
     if whole.outcome is Outcome.NOT_JUDGED:

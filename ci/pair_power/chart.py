@@ -1,4 +1,4 @@
-"""The chart of docs/pair-power.md."""
+"""The chart of docs/validation/pair-rounds.md."""
 
 from __future__ import annotations
 

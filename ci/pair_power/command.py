@@ -1,6 +1,6 @@
 """Simulate pair rounds with known faults: rounds until they are found, and false accusations.
 
-docs/pair-power.md has the results.
+docs/validation/pair-rounds.md has the results.
 """
 
 from __future__ import annotations

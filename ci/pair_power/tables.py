@@ -1,4 +1,4 @@
-"""The tables of docs/pair-power.md."""
+"""The tables of docs/validation/pair-rounds.md."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def needed(rounds: Sequence[int | None], share: float = 0.99) -> int | None:
 
 
 def tables(found: dict[str, dict[str, Any]]) -> Iterator[str]:
-    """Yield the lines of the tables of docs/pair-power.md."""
+    """Yield the lines of the tables of docs/validation/pair-rounds.md."""
     yield from _of_detection(found)
     yield from _of_false(found)
     yield from _of_pairs(found)

@@ -18,7 +18,7 @@ DONE, CANNOT_TELL = 0, 2
 def judge(run: Run, status: int, text: str, errors: str) -> Judged:
     """Grade ``netproof measure`` by its exit status, its document and its errors.
 
-    The sweep is not judged where they contradict each other or docs/tune.md.
+    The sweep is not judged where they contradict each other or docs/validation/tuning.md.
     """
     kind = KINDS[run.kind]
     if status == CANNOT_TELL:
