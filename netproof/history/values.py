@@ -43,11 +43,8 @@ AT_ONCE = 10
 READ = ("cases", "curves", "launches", "repeats")
 """The tables of a session that its values are read from."""
 
-COUNTED = ("segments", "segments_again", "errors", "drops", "carrier_changes")
-"""Followed counters of a node."""
-
 OF_CRASHES = ("partition", "environment", "launches", "crashed")
-OF_COUNTED = ("partition", "node", *COUNTED)
+OF_COUNTED = ("partition", "node", "segments", "again", "errors", "drops", "carrier_changes")
 """The columns of each night's crashes and counters."""
 
 
@@ -61,7 +58,7 @@ class NightValues:
     the place in ``known_sizes``, -1 for none; ``ranks_per_node``: 0 where that is not known.
     ``inconclusive``: why the figures of a case in a night are no values. Of each night:
     ``crashes``: partition, environment, launches, crashed; ``counted``: partition, node, and those
-    of ``COUNTED``; ``said``: the baseline that it names.
+    of ``OF_COUNTED``; ``said``: the baseline that it names.
     """
 
     sessions: list[str] = field(default_factory=list)

@@ -467,7 +467,7 @@ def counted(store: Store, sessions: Sequence[StoredSession]) -> pa.Table:
     """What the network of each node counted in each session, over the launches of all cases.
 
     Paired launches in other environments are among them, and those that crashed. Columns:
-    ``session``, ``partition``, ``node``, ``segments`` that TCP sent, ``segments_again`` of them,
+    ``session``, ``partition``, ``node``, ``segments`` that TCP sent, ``again`` of them,
     ``errors``, ``drops`` and ``carrier_changes`` of the interfaces but loopback; null where that of
     one launch is not known. A row for each node whose counters were recorded.
     """
@@ -503,7 +503,7 @@ def counted(store: Store, sessions: Sequence[StoredSession]) -> pa.Table:
         )
         select session, partition, node,
             {total("tcp", "Tcp.OutSegs", "Tcp.RetransSegs")} as segments,
-            {total("tcp", "Tcp.RetransSegs")} as segments_again,
+            {total("tcp", "Tcp.RetransSegs")} as again,
             {total("interface", "rx_errs", "tx_errs")} as errors,
             {total("interface", "rx_drop", "tx_drop")} as drops,
             {total("interface", "carrier_changes")} as carrier_changes
