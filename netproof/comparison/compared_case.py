@@ -30,9 +30,8 @@ from netproof.measurement import twin
 from netproof.measurement.cpu_use import costliest
 from netproof.measurement.curve import Curve
 from netproof.measurement.interval import Interval, of_ratio
-from netproof.measurement.landmark_table import LANDMARKS, RATES, Better
+from netproof.measurement.landmark_table import LANDMARKS, LATENCY_BELOW, RATES, Better
 from netproof.measurement.landmarks import ASYMPTOTIC, landmarks
-from netproof.measurement.readings import LATENCY_BELOW
 from netproof.session.measured import Measured
 from netproof.session.session import CheckResult
 from netproof.site.matrix import Matrix

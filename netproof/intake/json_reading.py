@@ -39,14 +39,13 @@ def json_file(path: Path) -> Any:
     return json_value(text, path)
 
 
-def json_value(text: str, place: object, most: int | None = None) -> Any:
+def json_value(text: str, place: object) -> Any:
     """Return the value of a JSON text; errors name ``place``.
 
-    ``most``: characters, by default as many as a file may have bytes. Raise NetproofError, with
-    the line, for invalid JSON, and for a duplicate key, NaN, Infinity, numbers beyond floats, lone
-    surrogates, and whatever exceeds the limits.
+    Raise NetproofError, with the line, for invalid JSON, and for a duplicate key, NaN, Infinity,
+    numbers beyond floats, lone surrogates, and whatever exceeds the limits.
     """
-    most = most_bytes() if most is None else most
+    most = most_bytes()
     if len(text) > most:
         raise NetproofError(too_much(place, f"{most} characters"))
     values = max(2_000_000, len(text) // JSON_CHARACTERS_PER_VALUE)
