@@ -176,8 +176,8 @@ def chosen(
         )
     found = [stored for stored in everything if stored.system == system]
     if labels:
-        known = _labels(store, found)
-        found = [one for one in found if labels.items() <= known[one.name].items()]
+        known = questions.labels(store, found)
+        found = [one for one in found if labels.items() <= known.get(one, {}).items()]
         if not found:
             asked = " ".join(f"{key}={value}" for key, value in labels.items())
             there = sorted({f"{key}={value}" for of in known.values() for key, value in of.items()})
@@ -237,13 +237,15 @@ def _series(values: NightValues, cases: Sequence[Case]) -> tuple[list[Series], i
     for place in values.inconclusive:
         unsettled[place] = True
     number_of = {key: number for number, key in enumerate(values.cases)}
-    of_baseline = np.zeros_like(unsettled)
-    for number, case in enumerate(cases):
-        there = number_of.get(_key_of_baseline(case, baseline))
+    of_baseline, scored = np.zeros_like(unsettled), np.ones(len(cases), dtype=bool)
+    where = dataclasses.asdict(baseline) if baseline else {}
+    for number, case in enumerate(cases if baseline else ()):
+        its = dataclasses.replace(case, **where)
+        # A score against itself is always 1.
+        scored[number] = its != case
+        there = number_of.get(tuple(getattr(its, name) for name in KEY))
         if there is not None:
             of_baseline[number] = unsettled[there]
-    # A score against itself is always 1.
-    scored = np.array([not _is(baseline, case) for case in cases], dtype=bool)
     found, left, other_sizes = [], 0, 0
     for number, quantity in enumerate(QUANTITIES):
         score = quantity is Quantity.SCORE
@@ -318,30 +320,6 @@ def named(store: Store, name: str, system: str | None = None) -> StoredSession:
     if system not in (None, found.system):
         raise NetproofError(f"session {found.name} is of system {found.system}, not {system}")
     return found
-
-
-def _labels(store: Store, sessions: Sequence[StoredSession]) -> dict[str, dict[str, str]]:
-    found: dict[str, dict[str, str]] = {stored.name: {} for stored in sessions}
-    table, _ = questions.each(store, lambda these: questions.labels(store, these), sessions)
-    for row in table.to_pylist(maps_as_pydicts="strict"):
-        found[row["session"]] = row["labels"]
-    return found
-
-
-def _is(baseline: ScoreBaseline | None, case: Case) -> bool:
-    return (
-        baseline is not None
-        and case.partition == baseline.partition
-        and (case.environment == baseline.environment)
-    )
-
-
-def _key_of_baseline(case: Case, baseline: ScoreBaseline | None) -> tuple | None:
-    """Return the key of the baseline's case for a case's score, as rows have it."""
-    if baseline is None:
-        return None
-    there = dataclasses.replace(case, **dataclasses.asdict(baseline))
-    return tuple(getattr(there, name) for name in KEY)
 
 
 def _leave_other_sizes(
