@@ -315,8 +315,8 @@ def compared_case(one: CheckResult, other: CheckResult, first: str, second: str)
         before,
         after,
         tuple(
-            said["line_rate_from_bytes"] if side.line_rate_mb_s else 0
-            for side, said in zip((before, after), extras, strict=True)
+            here["line_rate_from_bytes"] if side.line_rate_mb_s else 0
+            for side, here in zip((before, after), extras, strict=True)
         ),
     )
     where = f"{second} {after.case.what()}"
@@ -338,8 +338,8 @@ def compared_case(one: CheckResult, other: CheckResult, first: str, second: str)
     ranges = ranges_of(curves[0], curves[1], ratios)
     disturbed = tuple(
         f"{name}: {noise}"
-        for name, side, said in zip((first, second), (before, after), extras, strict=True)
-        for noise in Subject.of_extras(side, said, {}).disturbances
+        for name, side, here in zip((first, second), (before, after), extras, strict=True)
+        for noise in Subject.of_extras(side, here, {}).disturbances
     )
     one_cost, other_cost = (costliest(side.cpu_costs).s_per_gb for side in (before, after))
     costs = LandmarkRatio(one_cost, other_cost)

@@ -115,14 +115,14 @@ def _names(kind: Any) -> list[str]:
 def _expected(model: type[BaseModel], steps: tuple[str | int, ...]) -> str:
     """Return the meaning of a place and the kind of its value, from its field or its type."""
     kind = _of(model, steps)
-    said = [kind] if isinstance(kind, FieldInfo) else []
+    fields = [kind] if isinstance(kind, FieldInfo) else []
     alternatives = list(_alternatives(kind))
     for one in alternatives:
-        said += [
+        fields += [
             given for given in getattr(one, "__metadata__", ()) if isinstance(given, FieldInfo)
         ]
-    meaning = next((one.description for one in said if one.description), None)
-    called = [one.title for one in said if one.title]
+    meaning = next((one.description for one in fields if one.description), None)
+    called = [one.title for one in fields if one.title]
     called += [_CALLED[base] for one in alternatives if (base := get_origin(one) or one) in _CALLED]
     called += ["a mapping" for one in alternatives if _is_model(one)]
     kind_of = called[0] if called else ""

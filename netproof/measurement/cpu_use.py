@@ -251,18 +251,18 @@ def cost_in_words(cost: NodeCost) -> str:
     """Return a cost's figures besides CPU seconds and seconds, or why they are not known."""
     if cost.cpu_s is None:
         return f"starting and ending included: {cost.why('cpu_s')}"
-    said = [f"without {cost.start_s:.3g} CPU s of starting and ending"]
+    parts = [f"without {cost.start_s:.3g} CPU s of starting and ending"]
     if cost.user_s is not None and cost.system_s is not None:
-        said.append(f"{cost.user_s:.3g} s user, {cost.system_s:.3g} s system")
+        parts.append(f"{cost.user_s:.3g} s user, {cost.system_s:.3g} s system")
     if cost.interrupts_s is not None:
         of = f", which {cost.sharing} nodes share," if cost.sharing > 1 else ""
-        said.append(f"its machine{of} took {cost.interrupts_s:.3g} CPU s for interrupts meanwhile")
+        parts.append(f"its machine{of} took {cost.interrupts_s:.3g} CPU s for interrupts meanwhile")
     if cost.asleep_share is not None:
-        said.append(
+        parts.append(
             "its ranks never slept"
             if cost.never_asleep()
             else f"its ranks slept {cost.asleep_share:.0%} of the time"
         )
     if cost.s_per_gb is not None and cost.us_per_message is not None:
-        said.append(f"{cost.s_per_gb:.3g} CPU s a GB, {cost.us_per_message:.3g} CPU µs a message")
-    return "; ".join(said)
+        parts.append(f"{cost.s_per_gb:.3g} CPU s a GB, {cost.us_per_message:.3g} CPU µs a message")
+    return "; ".join(parts)
