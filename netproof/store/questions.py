@@ -33,7 +33,7 @@ from netproof.session.session import GOOD_RESULTS, PAIRS_KEY, Session, label_of
 from netproof.site.partition import ScoreBaseline
 from netproof.store import ingest
 from netproof.store.folder import SESSION, Damaged, Store, StoredSession, verify
-from netproof.store.tables import KEY, PATH_COLUMNS, TABLES
+from netproof.store.tables import KEY, PATH_COLUMNS, POINT, TABLES
 
 MEMORY_LIMIT = "768MB"
 """Memory of DuckDB; what needs more is put on disk while the question runs."""
@@ -313,10 +313,9 @@ def _curves(rows: pa.Table) -> list[Curve]:
     several: dict[int, list[dict[str, Any]]] = {}
     for row in rows.to_pylist():
         several.setdefault(row["launch"], []).append(row)
-    names = ("size_bytes", "time_us", "bandwidth_mb_s", "time_min_us", "time_avg_us")
     found = []
     for points in several.values():
-        columns = (tuple(one[name] for one in points) for name in names)
+        columns = (tuple(one[name] for one in points) for name in POINT)
         found.append(Curve(*(None if None in column else column for column in columns)))
     return found
 
