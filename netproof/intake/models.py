@@ -23,14 +23,6 @@ MOST_QUOTED = 80
 T = TypeVar("T")
 
 
-class AtKey(ValueError):
-    """Error of a validator of a whole mapping that concerns one of its keys."""
-
-    def __init__(self, key: str, reason: str) -> None:
-        self.key = key
-        super().__init__(reason)
-
-
 class Written(BaseModel):
     """A mapping that somebody wrote: frozen, and strict as above."""
 
@@ -87,9 +79,7 @@ def faults(model: type[BaseModel], error: ValidationError) -> Iterator[Fault]:
     """Yield each fault that a model found, in the order of its fields, with the expected value."""
     for one in error.errors(include_url=False):
         steps = tuple(step for step in one["loc"] if step != "[key]")
-        raised = one.get("ctx", {}).get("error")
-        below = (raised.key,) if isinstance(raised, AtKey) else ()
-        yield Fault((*steps, *below), _reason(model, steps, one))
+        yield Fault(steps, _reason(model, steps, one))
 
 
 def _reason(model: type[BaseModel], steps: tuple[str | int, ...], one: Any) -> str:
