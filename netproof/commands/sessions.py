@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shlex
 import sys
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -107,7 +108,8 @@ def verdict(
         from netproof.present import junit
 
         info, system = judged.session.info, judged.matrix.cases[0].system
-        began, seconds = str(info.get("time_start", "")), float(info.get("time_elapsed", 0))
+        began = datetime.fromtimestamp(info.get("time_start_unix", 0), UTC).isoformat()
+        seconds = info.get("time_elapsed", 0)
         sys.stdout.buffer.write(junit.document(system, judged.verdict, began, seconds))
         return judged.verdict.status
     out = terminal.console()
