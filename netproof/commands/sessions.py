@@ -159,8 +159,8 @@ def report(
     session, system = session_and_system(arguments, store)
     if session is None:
         insist_on_newest()
-    from netproof.commands import report as pages
     from netproof.present import terminal
+    from netproof.present.html import report as pages
     from netproof.verdict import session_verdict
 
     wanted = _formats(formats, pages.FORMATS)
