@@ -12,10 +12,10 @@ from pathlib import Path
 
 import pytest
 
-from ci import machine_load
+from ci.evaluation import load as machine_load
 from netproof.errors import NetproofError
 
-ROOT = Path(__file__).resolve().parents[2]
+ROOT = Path(__file__).resolve().parents[3]
 CPUS = sorted(os.sched_getaffinity(0))
 WAIT_S = 20.0
 
@@ -78,7 +78,7 @@ def test_a_load_ends_with_the_process_that_started_it(load, way, tmp_path):
     starter = subprocess.Popen(
         [
             *(sys.executable, "-c"),
-            "import sys, time\nfrom ci import machine_load\n"
+            "import sys, time\nfrom ci.evaluation import load as machine_load\n"
             "with machine_load.running(sys.argv[1:]) as load:\n"
             "    print(load.group, flush=True)\n    time.sleep(60)",
             *arguments(load, tmp_path),

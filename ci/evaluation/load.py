@@ -74,8 +74,8 @@ def running(arguments: Sequence[str]) -> Iterator[Load]:
     Raises NetproofError if a process of it cannot be ended.
     """
     process = subprocess.Popen(
-        [sys.executable, "-m", "ci.machine_load", *arguments],
-        cwd=Path(__file__).resolve().parents[1],
+        [sys.executable, "-m", "ci.evaluation.load", *arguments],
+        cwd=Path(__file__).resolve().parents[2],
         stdin=subprocess.DEVNULL,
         stdout=subprocess.DEVNULL,
         start_new_session=True,
@@ -214,7 +214,7 @@ def compile_on(folder: Path, seed: int) -> None:
 
 def main(arguments: Sequence[str]) -> None:
     """Run one of the loads."""
-    parser = argparse.ArgumentParser(prog="python -m ci.machine_load", description=__doc__)
+    parser = argparse.ArgumentParser(prog="python -m ci.evaluation.load", description=__doc__)
     loads = parser.add_subparsers(dest="load", required=True)
     one = loads.add_parser("one-cpu")
     one.add_argument("--cpu", type=int, required=True)
