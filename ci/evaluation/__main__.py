@@ -12,6 +12,16 @@ PROGRAMS = {
     "missed-faults": "missed_faults",
     "diagnose-campaign": "diagnosed_faults",
     "tune-campaign": "sweeps",
+    "attacks": "attacks",
+    "history-benchmark": "history",
+    "store-benchmark": "store_benchmark",
+    "power": "power",
+    "pair-power": "pair_power",
+    "interval-coverage": "interval_coverage",
+    "store-flips": "store_flips",
+    "harness-share": "harness_share",
+    "scale-nodes": "scale_nodes",
+    "scale-sessions": "scale_sessions",
 }
 """Programs, and their modules: an evaluation by plants on the testbed, or a ``main``."""
 
@@ -24,7 +34,7 @@ def main(arguments: list[str]) -> int:
     module = importlib.import_module(f"ci.evaluation.{PROGRAMS[arguments[0]]}")
     if hasattr(module, "EVALUATION"):
         return engine.main(module.EVALUATION, arguments[1:])
-    return module.main(arguments[1:])
+    return module.main(arguments[1:]) or 0
 
 
 if __name__ == "__main__":

@@ -11,6 +11,8 @@ from ci.evaluation import engine
 from ci.evaluation.engine import Grade
 from ci.evaluation.false_reds import COUNTS, EVALUATION, ONE_CPU
 
+pytestmark = pytest.mark.nightly
+
 ROOT = Path(__file__).resolve().parents[2]
 
 SITE_FILES = {

@@ -11,6 +11,8 @@ import pytest
 from ci.evaluation.testbed import compiled_slow_mpi, slower
 from netproof.benchmarks import netpipe
 
+pytestmark = pytest.mark.nightly
+
 ROOT = Path(__file__).resolve().parents[2]
 LIBRARIES = {"mpich": ROOT / ".opt" / "mpich", "intelmpi": ROOT / ".opt" / "intelmpi"}
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from ci import planted_changes, power
+from ci.evaluation import power
 from netproof.criteria import Level
 from netproof.measurement.curve import Curve
 from netproof.session import session
@@ -19,7 +19,7 @@ from netproof.site.partition import ScoreBaseline
 from netproof.verdict import derive
 from netproof.verdict.judge import judge
 
-SESSIONS = Path(__file__).resolve().parents[1] / "data" / "sessions"
+SESSIONS = Path(__file__).resolve().parents[2] / "data" / "sessions"
 
 
 @pytest.fixture(scope="module")
@@ -41,24 +41,20 @@ def measured_of(recorded: power.Recorded) -> Measured:
     return Measured.from_json(found)
 
 
-def plant(recorded: power.Recorded, name: str) -> planted_changes.Plant:
-    return next(one for one in planted_changes.plants(recorded.matrix) if name in one.name)
+def plant(recorded: power.Recorded, name: str) -> power.Plant:
+    return next(one for one in power.plants(recorded.matrix) if name in one.name)
 
 
 def test_a_change_slows_the_sizes_that_it_is_of(recorded):
     curve = Curve((512, 1024, 2048), (1.0, 2.0, 3.0), (512.0, 512.0, 682.0))
-    slower = planted_changes.longer(lambda size: 4.0 if size == 1024 else 1.0)(
-        measured_of(recorded)
-    )
+    slower = power.longer(4, 1024, 1024)(measured_of(recorded))
     assert slower(curve).time_us == (1.0, 8.0, 3.0)
     assert slower(curve).bandwidth_mb_s == (512.0, 128.0, 682.0)
 
 
 def test_less_bandwidth_is_that_much_less_at_large_sizes_and_nothing_at_the_shortest(recorded):
     measured = measured_of(recorded)
-    slow = planted_changes.Plant("x", lambda case: True, planted_changes.less_bandwidth(0.2)).into(
-        measured
-    )
+    slow = power.Plant("x", lambda case: True, power.less_bandwidth(0.2)).into(measured)
     share = slow.curve.bandwidth_mb_s[-1] / measured.curve.bandwidth_mb_s[-1]
     assert share == pytest.approx(0.8, abs=0.01)
     first = slow.curve.time_us[0] / measured.curve.time_us[0]
@@ -123,10 +119,8 @@ def test_a_growing_change_is_found_from_some_size_on_and_blind_criteria_are_name
 
 def test_a_change_of_the_first_launch_leaves_the_others(recorded):
     measured = measured_of(recorded)
-    slower = planted_changes.longer(lambda size: 3.0)
-    first, *others = (
-        planted_changes.Plant("x", lambda _: True, slower, launches=1).into(measured).launches
-    )
+    slower = power.longer(3)
+    first, *others = power.Plant("x", lambda _: True, slower, launches=1).into(measured).launches
     assert first.curve.time_us[0] == pytest.approx(3 * measured.launches[0].curve.time_us[0])
     assert [one.curve for one in others] == [one.curve for one in measured.launches[1:]]
 
@@ -152,9 +146,7 @@ def test_references_of_the_other_sessions_find_what_is_beyond_their_tolerance(se
     first, *others = several
     first = first.by_derived(others, 0.1)
     assert not any("reference" in power.criteria_of([one]) for one in first.verdict.cases)
-    less = planted_changes.Plant(
-        "x", lambda case: case.path == "inter-node", planted_changes.less_bandwidth(0.2), 0.1
-    )
+    less = power.Plant("x", lambda case: case.path == "inter-node", power.less_bandwidth(0.2), 0.1)
     verdict, having = first.judged_with(less)
     new = [
         one

@@ -23,7 +23,7 @@ from netproof.intake import json_reading
 from netproof.present import terminal
 from netproof.session import job_files, plan, session
 
-ROOT = Path(__file__).resolve().parents[1]
+ROOT = Path(__file__).resolve().parents[2]
 SMOKE = ("reframe", "--system", "testbed:gige", "-S", "launches=1", "-c", "checks", "-r")
 """ReFrame's command in ``ci/quickstart --smoke``."""
 MOST_SHARE = 0.25
@@ -268,11 +268,11 @@ def show(comparison: Comparison) -> None:
         out.print(Text(f"MISSED {sentence}", "red"))
 
 
-def main() -> int:
+def main(arguments: Sequence[str] | None = None) -> int:
     """Measure both ways; return 0 if the aims are met, 1 if one is missed, 2 on an error."""
     parser = argparse.ArgumentParser(prog="ci/harness-share", description=__doc__)
     parser.add_argument("--json", action="store_true", help="print plain JSON and no table")
-    arguments = parser.parse_args()
+    options = parser.parse_args(arguments)
     try:
         ours, folders = smoke()
         theirs = naive(folders, ROOT / "output" / f"naive-{datetime.now():%FT%H-%M-%S}")
@@ -280,12 +280,8 @@ def main() -> int:
         print(f"ci/harness-share: cannot measure: {error}", file=sys.stderr)
         return CANNOT_MEASURE
     comparison = Comparison(ours, theirs)
-    if arguments.json:
+    if options.json:
         print(json.dumps(comparison.as_json(), indent=1))
     else:
         show(comparison)
     return MISSED if comparison.missed() else 0
-
-
-if __name__ == "__main__":
-    sys.exit(main())

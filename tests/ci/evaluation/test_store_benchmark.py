@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from ci.store_benchmark import nights, ways
+from ci.evaluation import store_benchmark as benchmark
 from netproof.store import Store, questions
 from netproof.store.tables import KEY
 
@@ -16,7 +16,7 @@ NIGHTS = 2
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
     made = tmp_path_factory.mktemp("generated") / "store"
-    assert nights.make(made, NIGHTS, float("inf")) == NIGHTS
+    assert benchmark.make(made, NIGHTS, float("inf")) == NIGHTS
     return made
 
 
@@ -26,13 +26,13 @@ def test_a_night_has_the_rows_of_the_matrix(folder):
             "select session, count(*), count(distinct (launch, size_bytes)),"
             f" count(distinct ({', '.join(KEY)})) from curves group by all order by all"
         ).fetchall()
-    names = [nights.stored(night).name for night in range(NIGHTS)]
+    names = [benchmark.stored(night).name for night in range(NIGHTS)]
     assert counted == [(night, 72576, 72, 1008) for night in names]
 
 
 def test_a_store_made_in_parts_is_the_same(folder, tmp_path):
-    nights.make(tmp_path / "store", 1, float("inf"))
-    nights.make(tmp_path / "store", NIGHTS, float("inf"))
+    benchmark.make(tmp_path / "store", 1, float("inf"))
+    benchmark.make(tmp_path / "store", NIGHTS, float("inf"))
     files = sorted(path.relative_to(folder) for path in folder.rglob("*.parquet"))
     assert all(
         (folder / path).read_bytes() == (tmp_path / "store" / path).read_bytes() for path in files
@@ -40,7 +40,7 @@ def test_a_store_made_in_parts_is_the_same(folder, tmp_path):
 
 
 def test_all_ways_give_the_same_answer(folder):
-    scores = ways.values_of_newest(folder).to_pandas().sort_values(list(KEY))
-    for way in (ways.pandas_scores, ways.pandas_scores_of_file):
+    scores = benchmark.values_of_newest(folder).to_pandas().sort_values(list(KEY))
+    for way in (benchmark.pandas_scores, benchmark.pandas_scores_of_file):
         naive = way(folder).sort_values(list(KEY))
         assert scores.score.tolist() == pytest.approx(naive.ratio.tolist(), rel=1e-12)

@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from ci import harness_share as share
+from ci.evaluation import harness_share as share
 from netproof.errors import NetproofError
 
-ROOT = Path(__file__).resolve().parents[2]
+ROOT = Path(__file__).resolve().parents[3]
 JOBS = ROOT / "tests" / "data" / "jobs"
 
 
@@ -107,7 +107,7 @@ def test_an_accounting_line_that_is_none_is_refused(line):
 
 
 def test_without_a_testbed_it_says_how_to_have_one(tmp_path):
-    for name in ("harness-share", "activate", "testbed"):
+    for name in ("harness-share", "evaluate", "activate", "testbed"):
         (tmp_path / "ci").mkdir(exist_ok=True)
         if name != "testbed":
             shutil.copy(ROOT / "ci" / name, tmp_path / "ci")

@@ -8,18 +8,24 @@ from collections import Counter
 import numpy as np
 import pytest
 
-from ci.pair_power import chart, portions, rounds, tables
-from ci.pair_power.portions import Portion
-from ci.pair_power.rounds import HEALTHY, ROUNDS, Fault
-from ci.pair_power.runs import follow, quick
-from ci.pair_power.tables import clopper_pearson, needed
+from ci.evaluation import pair_power
+from ci.evaluation.pair_power import (
+    HEALTHY,
+    ROUNDS,
+    Fault,
+    Portion,
+    exact_interval,
+    follow,
+    needed,
+    quick,
+)
 
 HALF = Fault("node", 1, 0.5)
 
 
 @pytest.mark.parametrize("nodes", [4, 16, 64])
 def test_rounds_are_disjoint_and_repeat_no_pair_while_they_need_not(nodes):
-    table = rounds.rounds_of(nodes, HEALTHY, "normal", np.random.default_rng(1))
+    table = pair_power.rounds_of(nodes, HEALTHY, "normal", np.random.default_rng(1))
     assert set(table.measured) == {ROUNDS}
     counts = Counter(zip(table.round, table.one, strict=True))
     assert max(counts.values()) == 1
@@ -43,7 +49,7 @@ def test_a_fault_slows_what_it_is_of():
 
 
 def test_recorded_noise_is_of_both_sides_and_heavy():
-    off = rounds.recorded()
+    off = pair_power.recorded()
     assert sorted(off) == pytest.approx(sorted(-off), abs=1e-9)
     core = 1.4826 * np.median(np.abs(off))
     assert np.mean(np.abs(off) > 4 * core) > 0.05
@@ -75,19 +81,19 @@ def test_a_portion_is_the_same_again_and_counts_its_runs():
     one, other = portion.simulate(60), portion.simulate(60)
     assert one["right"] == other["right"]
     assert len(one["right"]) == 3
-    assert one["seed"][0] == portions.SEED
+    assert one["seed"][0] == pair_power.SEED
 
 
 def test_names_and_seeds_of_portions_are_their_own():
-    all_of_them = list(portions.portions())
+    all_of_them = list(pair_power.portions())
     names = {portion.name for portion in all_of_them}
     assert len({portion.seed() for portion in all_of_them}) == len(names)
 
 
 def test_shares_have_exact_intervals():
-    assert clopper_pearson(0, 3000) == pytest.approx((0, 0.001229), abs=1e-6)
-    assert clopper_pearson(3, 3)[1] == 1
-    low, high = clopper_pearson(2, 1000)
+    assert exact_interval(0, 3000) == pytest.approx((0, 0.001229), abs=1e-6)
+    assert exact_interval(3, 3)[1] == 1
+    low, high = exact_interval(2, 1000)
     assert (low, high) == pytest.approx((0.000242, 0.007206), abs=1e-5)
 
 
@@ -102,9 +108,9 @@ def test_tables_and_chart_are_of_what_was_simulated(tmp_path):
     for fault in (HALF, HEALTHY):
         portion = Portion("random", 16, fault, "normal", 2)
         (tmp_path / f"{portion.name}.json").write_text(json.dumps(portion.simulate(60)))
-    found = portions.results(tmp_path)
-    lines = list(tables.tables(found))
+    found = pair_power.results(tmp_path)
+    lines = list(pair_power.tables(found))
     assert any("| normal | 1 node | 16 |" in line for line in lines)
     assert any(line.startswith("| normal | 16 | 2 | 0 | 0.000 to 84.189 % |") for line in lines)
-    chart.chart(found, tmp_path / "chart.svg")
+    pair_power.chart(found, tmp_path / "chart.svg")
     assert (tmp_path / "chart.svg").read_text().startswith("<svg")

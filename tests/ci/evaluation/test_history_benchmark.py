@@ -7,10 +7,8 @@ import math
 import numpy as np
 import pytest
 
-from ci.history_benchmark import histories, jobs, rates, stores
-from ci.history_benchmark.histories import AFTER, BEFORE, NORMAL, REAL, Noise, Size
-from ci.history_benchmark.rates import CUSUM, NETPROOF
-from ci.store_benchmark import nights
+from ci.evaluation import histories, history, store_benchmark
+from ci.evaluation.histories import AFTER, BEFORE, CUSUM, NETPROOF, NORMAL, REAL, Noise, Size
 
 SIZE = Size(150, 200, 300)
 THRESHOLD = 2e-3
@@ -24,7 +22,7 @@ def least(aim: float) -> float:
 @pytest.fixture(scope="module")
 def five_percent():
     change = histories.changed(BEFORE, AFTER, histories.step(0.05))
-    return rates.found(NETPROOF, THRESHOLD, NORMAL, SIZE, change)
+    return histories.found(NETPROOF, THRESHOLD, NORMAL, SIZE, change)
 
 
 @pytest.mark.slow
@@ -37,19 +35,19 @@ def test_a_step_of_5_percent_is_found_as_often_as_it_is_to_be(five_percent):
 @pytest.mark.slow
 def test_false_alarms_come_at_the_rate_that_all_methods_are_brought_to():
     rate = NETPROOF.rate(NORMAL, SIZE, THRESHOLD, BEFORE, seed=1)
-    expected = rates.TARGET * rate.nights
+    expected = histories.TARGET * rate.nights
     assert rate.alarms == pytest.approx(expected, abs=4 * math.sqrt(expected))
 
 
 def test_the_cusum_is_brought_to_that_rate():
     threshold = CUSUM.calibrated(NORMAL, SIZE)
     rate = CUSUM.rate(NORMAL, Size(1000, 200, 0), threshold, BEFORE, seed=8)
-    assert rate.alarms / rate.nights == pytest.approx(rates.TARGET, rel=0.5)
+    assert rate.alarms / rate.nights == pytest.approx(histories.TARGET, rel=0.5)
 
 
 @pytest.mark.slow
 def test_no_bad_night_of_20_percent_is_a_step():
-    said = rates.bad_nights(THRESHOLD, NORMAL, SIZE, 0.20)
+    said = histories.bad_nights(THRESHOLD, NORMAL, SIZE, 0.20)
     assert said.as_step == 0
     assert said.as_such >= 0.98 * said.series
 
@@ -58,7 +56,7 @@ def test_no_bad_night_of_20_percent_is_a_step():
 def test_a_pool_is_better_than_one_series(five_percent):
     change = histories.changed(BEFORE, AFTER, histories.step(0.05))
     pool = Noise("normal", 4, True)
-    pooled = rates.found(NETPROOF, THRESHOLD, pool, Size(0, 0, 100), change)
+    pooled = histories.found(NETPROOF, THRESHOLD, pool, Size(0, 0, 100), change)
     assert pooled.within(3) > five_percent.within(3) + 0.05
 
 
@@ -71,23 +69,23 @@ def test_recorded_noise_is_scaled_to_2_percent_in_the_middle():
 @pytest.mark.slow
 def test_a_change_that_is_not_found_is_counted_as_such():
     change = histories.changed(BEFORE, 5, histories.step(1e-9))
-    said = rates.found(NETPROOF, 1e-12, NORMAL, Size(0, 0, 10), change)
+    said = histories.found(NETPROOF, 1e-12, NORMAL, Size(0, 0, 10), change)
     assert (said.within(7), said.median) == (0.0, "not found")
 
 
 def test_the_tables_have_a_row_for_each_job():
-    rows = jobs.jobs(histories.SMOKE, None)
+    rows = history.jobs(histories.SMOKE, None)
     cells = [("x",)] * len(rows)
-    text = jobs.tables(list(zip(rows, cells, strict=True)))
+    text = history.tables(list(zip(rows, cells, strict=True)))
     assert text.count("| x |") == len(rows)
-    assert {row.table for row in rows} == set(jobs.HEADS)
+    assert {row.table for row in rows} == set(history.HEADS)
 
 
 @pytest.mark.slow
 def test_a_night_more_says_what_all_nights_say_and_the_store_stays_as_it_is(tmp_path):
     folder = tmp_path / "store"
-    nights.make(folder, 3, math.inf)
+    store_benchmark.make(folder, 3, math.inf)
     before = sorted(path for path in folder.rglob("*") if path.is_file())
-    found = stores.added_night(folder)
+    found = history.added_night(folder)
     assert len({one.document for one in found.values()}) == 1
     assert sorted(path for path in folder.rglob("*") if path.is_file()) == before

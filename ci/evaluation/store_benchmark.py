@@ -1,24 +1,33 @@
-"""Stores of many generated nights.
+"""Make stores of many nights, and time what a history asks of a night.
 
 A night has 6 switches, 7 environments, 8 functions, 3 rank counts, 24 sizes and 3 launches:
 72,576 rows of curves. The times are made up; everything else, the writing included, is the
-store's own code.
+store's own code. docs/store.md has the results.
 """
 
 from __future__ import annotations
 
+import argparse
 import itertools
 import json
+import multiprocessing
+import os
+import resource
+import sys
 import time
+from collections.abc import Callable, Sequence
 from datetime import datetime, timedelta
 from pathlib import Path
+from statistics import median
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
-from netproof.store import Store, StoredSession
-from netproof.store.tables import TABLES
+from netproof.site.partition import ScoreBaseline
+from netproof.store import Store, StoredSession, questions
+from netproof.store.folder import MARKER
+from netproof.store.tables import KEY, TABLES
 
 SYSTEM = "generated"
 SWITCHES = ("edge-a", "edge-b", "fast-ethernet", "gige", "roce", "spine")
@@ -288,3 +297,153 @@ def make(folder: Path, nights: int, seconds: float) -> int:
         store.put(stored(there), generator.tables(there))
         there += 1
     return there
+
+
+BASELINE = ScoreBaseline("gige", "ompi")
+
+
+def values_of_newest(folder: Path) -> Any:
+    """Read the values that the history follows of the newest session's cases, with the score."""
+    store = Store(folder)
+    return questions.nightly(store, [store.newest()], BASELINE)
+
+
+def _everything(folder: Path) -> Any:
+    import pandas
+
+    return pandas.concat(
+        pandas.read_parquet(path, partitioning=None).assign(
+            session=path.parent.name.partition("=")[2]
+        )
+        for path in sorted(folder.glob("system=*/month=*/session=*/curves.parquet"))
+    )
+
+
+def _last(folder: Path) -> Any:
+    import pandas
+
+    path = max(folder.glob("system=*/month=*/session=*/curves.parquet"))
+    return pandas.read_parquet(path, partitioning=None)
+
+
+def _medians(frame: Any) -> Any:
+    return frame.groupby([*KEY, "size_bytes"], observed=True).time_us.median().reset_index()
+
+
+def _scores(frame: Any) -> Any:
+    medians = _medians(frame[frame.size_bytes >= 4])
+    match = ["benchmark", "function", "ranks", "path", "direction", "size_bytes"]
+    base = medians[
+        (medians.partition == BASELINE.partition) & (medians.environment == BASELINE.environment)
+    ]
+    pairs = medians.merge(base[[*match, "time_us"]], on=match, suffixes=("", "_base"))
+    pairs["ratio"] = np.log(pairs.time_us_base / pairs.time_us)
+    return np.exp(pairs.groupby(list(KEY)).ratio.mean()).reset_index()
+
+
+def pandas_scores(folder: Path) -> Any:
+    """Read all files, select the newest session, and compute scores."""
+    frame = _everything(folder)
+    return _scores(frame[frame.session == frame.session.max()])
+
+
+def pandas_scores_of_file(folder: Path) -> Any:
+    """Read the newest session's file alone, and compute scores."""
+    return _scores(_last(folder))
+
+
+QUESTIONS: dict[str, tuple[Callable[[Path], Any], ...]] = {
+    "values of a night": (values_of_newest, pandas_scores, pandas_scores_of_file),
+}
+WAYS = ("netproof", "pandas, all files", "pandas, newest file")
+
+
+REPEATS = 5
+BYTES_IN_MIB = 2**20
+
+
+def _forget(folder: Path) -> None:
+    """Drop the store's files from the page cache."""
+    for path in folder.rglob("*.parquet"):
+        descriptor = os.open(path, os.O_RDONLY)
+        os.posix_fadvise(descriptor, 0, 0, os.POSIX_FADV_DONTNEED)
+        os.close(descriptor)
+
+
+def _timed(question: Callable[[Path], Any], folder: Path, results: Any) -> None:
+    started = time.perf_counter()
+    answer = question(folder)
+    seconds = time.perf_counter() - started
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+    results.put((seconds, peak, len(answer)))
+
+
+def measure(question: Callable[[Path], Any], folder: Path, *, cold: bool) -> tuple[float, int, int]:
+    """Return seconds, peak memory in bytes and rows of one question in a fresh process."""
+    if cold:
+        _forget(folder)
+    context = multiprocessing.get_context("spawn")
+    results = context.SimpleQueue()
+    process = context.Process(target=_timed, args=(question, folder, results))
+    process.start()
+    process.join()
+    if process.exitcode != 0:
+        raise RuntimeError(f"{question.__name__} ended with {process.exitcode}")
+    return results.get()
+
+
+def ask(folder: Path, *, naive: bool) -> list[dict[str, Any]]:
+    """Time every question in every way: the median of warm repeats, and once with cold files."""
+    found = []
+    for name, ways in QUESTIONS.items():
+        for way, question in zip(WAYS, ways, strict=False):
+            ours = way == WAYS[0]
+            if not (ours or naive):
+                continue
+            cold = measure(question, folder, cold=True) if ours else None
+            warm = [measure(question, folder, cold=False) for _ in range(REPEATS if ours else 1)]
+            found.append(
+                {
+                    "question": name,
+                    "way": way,
+                    "seconds": round(median(seconds for seconds, _, _ in warm), 3),
+                    "slowest_s": round(max(seconds for seconds, _, _ in warm), 3),
+                    "cold_s": round(cold[0], 3) if cold else None,
+                    "peak_mib": round(max(peak for _, peak, _ in warm) / BYTES_IN_MIB),
+                    "rows": warm[0][2],
+                }
+            )
+            print(json.dumps(found[-1]), file=sys.stderr, flush=True)
+    return found
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Make a store, or time queries of one; print JSON."""
+    parser = argparse.ArgumentParser(prog="ci/store-benchmark", description=__doc__)
+    commands = parser.add_subparsers(dest="command", required=True)
+    making = commands.add_parser("make", help="add nights to a generated store")
+    making.add_argument("store", type=Path)
+    making.add_argument("--nights", type=int, required=True)
+    making.add_argument("--seconds", type=float, default=float("inf"), help="stop after these")
+    asking = commands.add_parser("ask", help="time the questions")
+    asking.add_argument("store", type=Path)
+    asking.add_argument("--pandas", action="store_true", help="alongside the naive way")
+    options = parser.parse_args(arguments)
+    if options.command == "make":
+        there = make(options.store, options.nights, options.seconds)
+        print(f"{there} nights, {there * ROWS_A_NIGHT} rows of curves")
+        return 0
+    if not (options.store / MARKER).exists():
+        print(f"ci/store-benchmark: {options.store} is no store; make one first", file=sys.stderr)
+        return 2
+    nights = len(Store(options.store).sessions())
+    size = sum(path.stat().st_size for path in options.store.rglob("*.parquet"))
+    asked = ask(options.store, naive=options.pandas)
+    document = {
+        "nights": nights,
+        "rows": nights * ROWS_A_NIGHT,
+        "store_mib": round(size / BYTES_IN_MIB),
+        "questions": asked,
+    }
+    print(json.dumps(document, indent=1))
+    return 0

@@ -10,35 +10,219 @@ from __future__ import annotations
 import argparse
 import dataclasses
 import random
-import sys
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from rich.console import Console
 
-from ci.planted_changes import FACTORS, Plant, growing, plants
+from ci.evaluation.engine import markdown
+from netproof.benchmarks import registry
 from netproof.criteria import Level
 from netproof.criteria.registry import BY_FINDING
 from netproof.errors import NetproofError
 from netproof.measurement.case import Case
 from netproof.present import terminal
 from netproof.session import session as sessions
+from netproof.session.measured import Measured
 from netproof.session.session import REFERENCE, CheckResult, Session
 from netproof.site.matrix import Matrix
 from netproof.verdict import derive, power, rejudge, session_verdict
 from netproof.verdict.judge import judge
-from netproof.verdict.power import SURE, Degradation
+from netproof.verdict.power import SURE, Changed, Degradation
 from netproof.verdict.references import ReferenceFile
 from netproof.verdict.verdict import CaseVerdict, Verdict
 
+KIB = 1024
+LESS_BANDWIDTH = (0.05, 0.1, 0.2)
+"""Lost shares of the bandwidth; the references' tolerance is half of each."""
+FACTORS = (1.25, 1.5, 2.0, 3.0, 5.0, 10.0, 20.0)
+"""Factors on the time by growing changes."""
 SHARES = (0.5, 1.0, 1.5)
 """Shares of the stated change to plant."""
-
 FOUND_OF_TEN = 0.9
 """Aim: share of the sessions in which a planted change has to be found."""
+
+Concerns = Callable[[Case], bool]
+Changing = Callable[[Measured], Changed]
+
+
+@dataclass(frozen=True)
+class Plant:
+    """A change: the cases concerned, and its effect on the curves of their launches.
+
+    ``floor``: least tolerance of references derived from the other sessions; None: the references
+    as they stand. ``launches``: number of first launches that have it; None for all.
+    """
+
+    name: str
+    concerns: Concerns
+    changing: Changing
+    floor: float | None = None
+    launches: int | None = None
+
+    def into(self, measured: Measured) -> Measured:
+        """Return a case's measurement with the change."""
+        changed = self.changing(measured)
+        launches = [
+            dataclasses.replace(one, curve=changed(one.curve))
+            if self.launches is None or place < self.launches
+            else one
+            for place, one in enumerate(measured.launches)
+        ]
+        return measured.with_launches(launches)
+
+
+def longer(times: float, least: int = 0, most: float = float("inf")) -> Changing:
+    """Return a change by which messages of ``least`` to ``most`` bytes take ``times`` as long."""
+    return lambda measured: (
+        lambda curve: power.with_times(
+            curve,
+            [
+                time * (times if least <= size <= most else 1.0)
+                for size, time in zip(curve.sizes, curve.time_us, strict=True)
+            ],
+        )
+    )
+
+
+def less_bandwidth(share: float) -> Changing:
+    """Return a change by which each byte takes longer, so that large messages lose ``share``.
+
+    Functions without bytes, such as Barrier, stay as they are.
+    """
+
+    def changing(measured: Measured) -> Changed:
+        if not any(measured.curve.sizes):
+            return lambda curve: curve
+        return power.slower_by_the_byte(measured, 1 / (1 - share))
+
+    return changing
+
+
+def asking_above(size: int) -> Changing:
+    """Return a change by which messages above ``size`` are announced: two more latencies."""
+
+    def changing(measured: Measured) -> Changed:
+        more = 2 * (measured.landmarks.latency_us or 0.0)
+        return lambda curve: power.with_times(
+            curve,
+            [
+                time + (more if one > size else 0.0)
+                for one, time in zip(curve.sizes, curve.time_us, strict=True)
+            ],
+        )
+
+    return changing
+
+
+def _between(case: Case) -> bool:
+    return case.path == "inter-node"
+
+
+def _over(protocol: str) -> Concerns:
+    return lambda case: (case.benchmark, case.function) == ("netpipe", protocol) and _between(case)
+
+
+def _of_baseline(matrix: Matrix) -> Concerns:
+    baseline = matrix.baseline
+    return lambda case: (
+        baseline is not None
+        and case.benchmark == "imb"
+        and (case.partition, case.environment) == (baseline.partition, baseline.environment)
+    )
+
+
+def _last_with_imb(matrix: Matrix) -> str:
+    environments = [case.environment for case in matrix.cases if case.benchmark == "imb"]
+    return environments[-1] if environments else ""
+
+
+def _alltoall(matrix: Matrix) -> Concerns:
+    where = ("imb", "Alltoall", _last_with_imb(matrix))
+    return lambda case: (case.benchmark, case.function, case.environment) == where
+
+
+def plants(matrix: Matrix) -> tuple[Plant, ...]:
+    """Return the rows of docs/power.md for the configurations of a matrix.
+
+    A change in one MPI library is in the last one whose collectives were measured.
+    """
+    last, below = _last_with_imb(matrix), KIB - 1
+
+    def in_turns(case: Case) -> bool:
+        one = case.environment == last and _between(case)
+        return one and registry.function_of(case).ping_pong
+
+    return (
+        Plant("IMB of the score baseline 3 times slower", _of_baseline(matrix), longer(3)),
+        Plant("every latency below 1 KiB 5 times longer", _between, longer(5, 0, below)),
+        Plant(
+            "Alltoall 4 times slower from 32 to 64 KiB, one MPI",
+            _alltoall(matrix),
+            longer(4, 32 * KIB, 64 * KIB),
+        ),
+        Plant(
+            "NetPIPE over MPI 20 times slower at 2 KiB", _over("mpi"), longer(20, 2 * KIB, 2 * KIB)
+        ),
+        Plant(
+            "NetPIPE over MPI 6 times slower at 16 KiB", _over("mpi"), longer(6, 16 * KIB, 16 * KIB)
+        ),
+        Plant("every latency below 1 KiB doubled", _between, longer(2, 0, below)),
+        Plant("an eager limit of 64 bytes, one MPI", in_turns, asking_above(64)),
+        *(
+            Plant(
+                f"{share:.0%} less bandwidth between nodes",
+                *(_between, less_bandwidth(share), share / 2),
+            )
+            for share in LESS_BANDWIDTH
+        ),
+        Plant("every latency below 1 KiB doubled", _between, longer(2, 0, below), floor=0.5),
+    )
+
+
+def growing(matrix: Matrix) -> dict[str, tuple[Plant, ...]]:
+    """Return changes from mild to gross by kind, each with all ``FACTORS``."""
+
+    def one_way(case: Case) -> bool:
+        return _over("mpi")(case) and case.direction == "oneway"
+
+    def at(size: int) -> Callable[[float], Changing]:
+        return lambda times: longer(times, size, size)
+
+    kinds: dict[str, tuple[Concerns, Callable[[float], Changing]]] = {
+        "every latency below 1 KiB": (_between, lambda times: longer(times, 0, KIB - 1)),
+        "each byte between nodes": (_between, lambda times: less_bandwidth(1 - 1 / times)),
+        "NetPIPE over TCP at 16 KiB": (_over("tcp"), at(16 * KIB)),
+        "NetPIPE over MPI at 2 KiB": (_over("mpi"), at(2 * KIB)),
+        "NetPIPE over MPI, one way": (one_way, longer),
+        "IMB of the score baseline": (_of_baseline(matrix), longer),
+        "Alltoall from 32 to 64 KiB, one MPI": (
+            _alltoall(matrix),
+            lambda times: longer(times, 32 * KIB, 64 * KIB),
+        ),
+        "half of all messages, the longer ones": (
+            _between,
+            lambda times: longer(times, 4 * KIB + 1),
+        ),
+        FIRST: (_between, longer),
+    }
+    return {
+        name: tuple(
+            Plant(
+                f"{name}, {times:g} times",
+                *(concerns, change(times)),
+                launches=1 if name == FIRST else None,
+            )
+            for times in FACTORS
+        )
+        for name, (concerns, change) in kinds.items()
+    }
+
+
+FIRST = "the first launch of each case"
 
 
 @dataclass(frozen=True)
@@ -113,7 +297,9 @@ def criteria_of(several: Iterable[CaseVerdict], level: Level = Level.FAIL) -> Co
     return Counter(
         name
         for one in several
-        for name in {finding.criterion for finding in one.findings if finding.level is level}
+        for name in sorted(
+            {finding.criterion for finding in one.findings if finding.level is level}
+        )
     )
 
 
@@ -254,8 +440,8 @@ def print_stated(
 
 
 def _print_markdown(heading: Sequence[str], rows: Iterable[Sequence[str]], out: Console) -> None:
-    for row in (heading, ["---"] * len(heading), *rows):
-        out.print(f"| {' | '.join(row)} |", soft_wrap=True)
+    for line in markdown([heading, *rows]):
+        out.print(line, soft_wrap=True)
     out.print()
 
 
@@ -293,7 +479,3 @@ def _read(path: Path, system: str | None) -> Recorded:
     judged = session_verdict.judge_session(sessions.load(path), system=system, again=True, fold=0)
     entries = session_verdict.references_of(judged.matrix)
     return Recorded(judged.session, judged.matrix, judged.verdict, entries)
-
-
-if __name__ == "__main__":
-    sys.exit(main())

@@ -10,6 +10,7 @@ neither refused nor judged as before, or as failed.
 from __future__ import annotations
 
 import argparse
+import dataclasses
 import json
 import os
 import random
@@ -22,25 +23,23 @@ from dataclasses import dataclass
 from pathlib import Path
 from unittest import mock
 
-ROOT = Path(__file__).resolve().parents[1]
-# ci/ is no installed package.
-sys.path[0:0] = [str(ROOT)]
+from ci.evaluation import scale_sessions
+from ci.evaluation.engine import markdown
+from ci.evaluation.scale_sessions import Recorded
+from netproof.commands import stores
+from netproof.errors import NetproofError
+from netproof.present import documents
+from netproof.session import session
+from netproof.session.records import HEADER
+from netproof.store import Store, questions
+from netproof.store import folder as store_folder
+from netproof.store.folder import StoredSession
+from netproof.verdict import session_verdict
+from netproof.verdict import stored as stored_verdicts
+from netproof.verdict.exit_status import PASSED
+from netproof.verdict.session_verdict import ingest
 
-from ci.evaluation import scale_sessions  # noqa: E402
-from ci.evaluation.scale_sessions import Recorded  # noqa: E402
-from netproof.commands import stores  # noqa: E402
-from netproof.errors import NetproofError  # noqa: E402
-from netproof.present import documents  # noqa: E402
-from netproof.session import session  # noqa: E402
-from netproof.session.records import HEADER  # noqa: E402
-from netproof.store import Store, questions  # noqa: E402
-from netproof.store import folder as store_folder  # noqa: E402
-from netproof.store.folder import StoredSession  # noqa: E402
-from netproof.verdict import session_verdict  # noqa: E402
-from netproof.verdict import stored as stored_verdicts  # noqa: E402
-from netproof.verdict.exit_status import PASSED  # noqa: E402
-from netproof.verdict.session_verdict import ingest  # noqa: E402
-
+ROOT = scale_sessions.ROOT
 REPORTS = tuple(
     ROOT / "tests" / "data" / "sessions" / f"{name}.json"
     for name in ("passed", "ranges", "sick", "two-switches")
@@ -196,35 +195,33 @@ def _verdict(place: Path) -> str | NetproofError:
         return error
 
 
-def main() -> int:
+def main(arguments: Sequence[str] | None = None) -> int:
     """Print the table of all files; return 0 if all faults were named."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--tries", type=int, default=10_000)
     parser.add_argument("--seed", type=int, default=20061)
     parser.add_argument("--sessions", action="store_true", help="of reports and session folders")
-    arguments = parser.parse_args()
-    if arguments.sessions:
+    options = parser.parse_args(arguments)
+    if options.sessions:
         with tempfile.TemporaryDirectory() as folder:
-            effects = run_sessions(Path(folder), tries=arguments.tries, seed=arguments.seed)
-        print("| file | refused | not passed | judged as before | judged otherwise |")
-        print("| --- | --- | --- | --- | --- |")
-        for name, each in sorted(effects.items()):
-            print(f"| {name} | {each.refused} | {each.red} | {each.without} | {each.otherwise} |")
+            effects = run_sessions(Path(folder), tries=options.tries, seed=options.seed)
+        heads = ("file", "refused", "not passed", "judged as before", "judged otherwise")
+        rows = [
+            [name, *map(str, dataclasses.astuple(each))] for name, each in sorted(effects.items())
+        ]
+        print("\n".join(markdown([heads, *rows])))
         return 1 if any(each.otherwise for each in effects.values()) else 0
     with tempfile.TemporaryDirectory() as folder:
         judge_by_the_project(os.environ.__setitem__, Path(folder))
-        found = run(Path(folder), REPORTS, tries=arguments.tries, seed=arguments.seed)
+        found = run(Path(folder), REPORTS, tries=options.tries, seed=options.seed)
     total = Found("all")
-    print("| file | flipped | cut | named when read | named by the check |")
-    print("| --- | --- | --- | --- | --- |")
-    for one in (*found, total):
-        print(
-            f"| `{one.name}` | {one.tries - one.cuts} | {one.cuts} | {one.named} | {one.checked} |"
-        )
+    for one in found:
         for field in ("tries", "cuts", "named", "checked"):
             setattr(total, field, getattr(total, field) + getattr(one, field))
+    rows = [
+        (f"`{one.name}`", *map(str, (one.tries - one.cuts, one.cuts, one.named, one.checked)))
+        for one in (*found, total)
+    ]
+    heads = ("file", "flipped", "cut", "named when read", "named by the check")
+    print("\n".join(markdown([heads, *rows])))
     return 0 if total.named == total.checked == total.tries else 1
-
-
-if __name__ == "__main__":
-    sys.exit(main())

@@ -1,43 +1,60 @@
-"""Rows of the tables, each with its computation."""
+"""Measure how well changes in nightly series are found, on histories with known answers.
+
+docs/history.md has the results. Also the noise of stored sessions, and the time of one more night.
+"""
 
 from __future__ import annotations
 
+import argparse
+import hashlib
+import json
 import multiprocessing
 import os
+import shutil
 import sys
+import tempfile
+import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import pairwise
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 
-from ci.history_benchmark.histories import (
+from ci.evaluation.histories import (
     AFTER,
     BEFORE,
+    CUSUM,
+    FULL,
+    NETPROOF,
     NORMAL,
+    PELT,
     REAL,
+    SEEN,
+    SMOKE,
     Floats,
+    Method,
     Noise,
+    Rate,
     Size,
+    bad_nights,
+    by_netproof,
     changed,
     drift,
+    found,
     histories,
+    otava,
     step,
 )
-from ci.history_benchmark.methods import SEEN, by_netproof
-from ci.history_benchmark.rates import (
-    CUSUM,
-    NETPROOF,
-    PELT,
-    Method,
-    Rate,
-    bad_nights,
-    found,
-    otava,
-)
+from netproof.errors import NetproofError
+from netproof.history import judging
 from netproof.history.changes import controlled, expected_false_alarms
 from netproof.history.followers import follow_all
+from netproof.present.history import document
+from netproof.store import Store, questions
+from netproof.store.tables import KEY
 
 STEPS = (0.02, 0.05, 0.10, 0.20)
 DRIFTS = ((0.05, 60), (0.10, 60))
@@ -230,3 +247,144 @@ def results(rows: Sequence[Job], size: Size) -> list[tuple[str, ...]]:
             print(f"{name}, {noise}: threshold {threshold:.3g}", file=sys.stderr)
         given = [(row, thresholds[row.method.name, row.noise]) for row in rows]
         return processes.map(_cells, given, chunksize=1)
+
+
+LANDMARKS = ("latency_us", "peak_mb_s", *(f"rate_{kib}_kib_mb_s" for kib in (1, 4, 16, 64)))
+LEAST_SESSIONS = 8
+
+
+def record(store: Path, system: str) -> dict[str, Any]:
+    """Return the deviations of nights from their series' median: logarithms, by series.
+
+    A series counts if it has a value in every measured session, and in at least 8.
+    """
+    opened = Store(store)
+    columns = ", ".join(["session", *KEY, *LANDMARKS])
+    found = questions.ask(
+        opened,
+        opened.sessions(system),
+        ["cases"],
+        f"select {columns} from cases order by session",
+    ).to_pylist()
+    by_series: dict[str, dict[str, float]] = {}
+    for row in found:
+        for name in LANDMARKS:
+            if row[name] is not None:
+                case = " ".join(str(row[column]) for column in KEY)
+                by_series.setdefault(f"{case} {name}", {})[row["session"]] = row[name]
+    sessions = sorted({session for values in by_series.values() for session in values})
+    if len(sessions) < LEAST_SESSIONS:
+        raise SystemExit(f"{store}: {len(sessions)} sessions, at least {LEAST_SESSIONS} are needed")
+    deviations = {}
+    for name, values in sorted(by_series.items()):
+        if len(values) == len(sessions):
+            logs = np.log([values[session] for session in sessions])
+            off = logs - np.median(logs)
+            if np.median(np.abs(off)) > 0:
+                deviations[name] = [round(float(value), 5) for value in off]
+    return {"sessions": sessions, "deviations": deviations}
+
+
+@dataclass(frozen=True)
+class HistoryTime:
+    """Seconds of a store's history in a process of its own, by the clock and of the CPU.
+
+    ``document``: digest of the history.
+    """
+
+    clock_s: float
+    cpu_s: float
+    document: str
+
+
+def _follow(folder: Path, results: Any) -> None:
+    clock_s, cpu_s = time.perf_counter(), time.process_time()
+    verdict = judging.judge(Store(folder))
+    clock_s, cpu_s = time.perf_counter() - clock_s, time.process_time() - cpu_s
+    text = json.dumps(document(verdict, series=True))
+    results.put(HistoryTime(clock_s, cpu_s, hashlib.sha256(text.encode()).hexdigest()))
+
+
+def timed_history(folder: Path) -> HistoryTime:
+    """Time a store's history from opening to verdict, without the start of Python."""
+    context = multiprocessing.get_context("spawn")
+    results = context.SimpleQueue()
+    process = context.Process(target=_follow, args=(folder, results))
+    process.start()
+    process.join()
+    if process.exitcode != 0:
+        raise SystemExit(f"ci/history-benchmark: a history ended with {process.exitcode}")
+    return results.get()
+
+
+def added_night(folder: Path, least: int = 1) -> dict[str, HistoryTime]:
+    """Time the last night of a store, with the stored history of earlier nights and without it.
+
+    A copy of hard links is used, and the store stays as it is. Each way runs ``least`` times; the
+    least CPU time counts.
+    """
+    sessions = Store(folder).sessions()
+    with tempfile.TemporaryDirectory(dir=folder.parent) as scratch:
+        copy = Path(scratch) / "store"
+        Store.create(copy)
+        for stored in sessions:
+            shutil.copytree(folder / stored.place, copy / stored.place, copy_function=os.link)
+        store, last = Store(copy), copy / sessions[-1].place
+        history, aside = store.followed(sessions[-1].system), Path(scratch) / "last"
+        last.rename(aside)
+        timed_history(copy)
+        before = history.read_bytes()
+        aside.rename(last)
+        found: dict[str, list[HistoryTime]] = {"one night more": [], "from the first night": []}
+        for _ in range(least):
+            history.write_bytes(before)
+            found["one night more"].append(timed_history(copy))
+            history.unlink()
+            found["from the first night"].append(timed_history(copy))
+        return {name: min(several, key=lambda one: one.cpu_s) for name, several in found.items()}
+
+
+def print_added_night(folder: Path, least: int) -> int:
+    """Print the table of ``added_night``; return 0 if both ways agree."""
+    found = added_night(folder, least)
+    one, all_nights = found.values()
+    print("| what is followed | seconds | of CPU |\n| --- | --- | --- |")
+    for name, timed in found.items():
+        print(f"| {name} | {timed.clock_s:.2f} | {timed.cpu_s:.2f} |")
+    same = one.document == all_nights.document
+    print(
+        f"\n{len(Store(folder).sessions())} nights; ratio {all_nights.clock_s / one.clock_s:.1f},"
+        f" of CPU {all_nights.cpu_s / one.cpu_s:.1f}; the results are"
+        f" {'the same' if same else 'NOT THE SAME'}"
+    )
+    return 0 if same else 1
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Print the tables, the noise of a store, or the time of one more night."""
+    parser = argparse.ArgumentParser(prog="ci/history-benchmark", description=__doc__)
+    parser.add_argument("--smoke", action="store_true", help="fewer series: about a minute")
+    parser.add_argument("--otava", metavar="PYTHON", help="a Python with apache-otava")
+    commands = parser.add_subparsers(dest="command")
+    recording = commands.add_parser("noise", help="print the noise of stored sessions")
+    recording.add_argument("store", type=Path)
+    recording.add_argument("system")
+    adding = commands.add_parser("night", help="time the last night of a store, and all of them")
+    adding.add_argument("store", type=Path)
+    adding.add_argument("--least", type=int, default=1, metavar="N", help="the shortest of N runs")
+    options = parser.parse_args(arguments)
+    if options.command == "night":
+        return print_added_night(options.store, options.least)
+    if options.command == "noise":
+        try:
+            print(json.dumps(record(options.store, options.system), indent=0))
+        except NetproofError as error:
+            raise SystemExit(f"ci/history-benchmark: {error}") from error
+        return 0
+    if options.otava and shutil.which(options.otava) is None:
+        parser.error(f"--otava: {options.otava} is no program")
+    size = SMOKE if options.smoke else FULL
+    rows = jobs(size, options.otava)
+    done = results(rows, size)
+    print(tables(list(zip(rows, done, strict=True))))
+    return 0

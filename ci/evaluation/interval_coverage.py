@@ -15,6 +15,7 @@ from pathlib import Path
 
 from rich.console import Console
 
+from ci.evaluation.engine import markdown
 from netproof.errors import NetproofError
 from netproof.measurement.curve import Curve
 from netproof.measurement.landmark_table import LANDMARKS, Better
@@ -75,16 +76,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
     out = terminal.console()
     try:
         several = [case for path in options.reports for case in _cases(path)]
+        if not several:
+            raise NetproofError(
+                f"no case has {LEAST_LAUNCHES} launches or more; measure with reframe -S"
+                " launches=200"
+            )
     except NetproofError as error:
         terminal.say(terminal.console(stderr=True), f"ci/interval-coverage: {error}", "red")
-        return 2
-    if not several:
-        terminal.say(
-            terminal.console(stderr=True),
-            f"ci/interval-coverage: no case has {LEAST_LAUNCHES} launches or more; measure with"
-            " reframe -S launches=200",
-            "red",
-        )
         return 2
     chance = random.Random(seed)
     out.print(f"{len(several)} cases, {options.tries} groups of each size, seed {seed}\n")
@@ -115,11 +113,11 @@ def _print(found: Sequence[Mapping[tuple[str, int], float]], out: Console) -> bo
         [share for _, cells in rows for share in cells[place]] for place in range(len(GROUPS))
     ]
     heading = ("95 % interval of", *(f"{count} launches" for count in GROUPS))
-    for row in (heading, ["---"] * len(heading)):
-        out.print(f"| {' | '.join(row)} |", soft_wrap=True)
-    for title, cells in [*rows, ("all", together)]:
-        if any(cells):
-            out.print(f"| {' | '.join([title, *map(_share, cells)])} |", soft_wrap=True)
+    shown = [
+        [title, *map(_share, cells)] for title, cells in [*rows, ("all", together)] if any(cells)
+    ]
+    for line in markdown([heading, *shown]):
+        out.print(line, soft_wrap=True)
     return all(HELD[0] <= sum(each) / len(each) <= HELD[1] for each in together if each)
 
 
@@ -129,7 +127,3 @@ def _share(several: Sequence[float]) -> str:
         return "-"
     mean = sum(several) / len(several)
     return f"{mean:.1%} ({min(several):.0%} to {max(several):.0%})"
-
-
-if __name__ == "__main__":
-    raise SystemExit(main())

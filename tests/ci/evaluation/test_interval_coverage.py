@@ -10,11 +10,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from ci import interval_coverage
+from ci.evaluation import interval_coverage
 from netproof.measurement.curve import Curve
 from netproof.session.measured import Measured
 
-SESSIONS = Path(__file__).resolve().parents[1] / "data" / "sessions"
+SESSIONS = Path(__file__).resolve().parents[2] / "data" / "sessions"
 SIZES = tuple(2**exponent for exponent in range(20))
 
 

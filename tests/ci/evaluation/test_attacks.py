@@ -13,36 +13,36 @@ from pathlib import Path
 
 import pytest
 
-from ci.attacking import inputs, kinds, listed, outputs, references, sites, trying
+from ci.evaluation import attack_files, attack_inputs, attacks
 from netproof.errors import NetproofError
 
-ROOT = Path(__file__).resolve().parents[2]
+ROOT = Path(__file__).resolve().parents[3]
 
 
 @pytest.mark.slow
 def test_a_small_number_of_every_attack_is_refused_or_read_right():
-    only = [word for name in (*kinds.MUTATED, listed.FLIPS) for word in ("--only", name)]
+    only = [word for name in (*attacks.MUTATED, attacks.FLIPS) for word in ("--only", name)]
     ran = subprocess.run(
-        [sys.executable, ROOT / "ci" / "attacking", "--tries", "60", "--seed", "7", *only],
+        [sys.executable, "-m", "ci.evaluation", "attacks", "--tries", "60", "--seed", "7", *only],
         capture_output=True,
         text=True,
         check=False,
     )
     assert ran.returncode == 0, ran.stdout + ran.stderr
     rows = [line.split() for line in ran.stdout.splitlines() if " 60 " in line]
-    assert len(rows) == len(kinds.MUTATED)
+    assert len(rows) == len(attacks.MUTATED)
     for *_, tries, refused, right, written, wrong, seconds, mib in rows:
         assert (tries, wrong) == ("60", "0")
         assert int(refused) + int(right) + int(written) == 60
         assert int(refused) > 0
-        assert float(seconds) <= trying.SECONDS
-        assert int(mib) <= trying.MIB
-    assert f"{listed.FLIPS}  " in ran.stdout
+        assert float(seconds) <= attacks.SECONDS
+        assert int(mib) <= attacks.MIB
+    assert f"{attacks.FLIPS}  " in ran.stdout
     assert "6 found and named" in ran.stdout
 
 
 def test_the_tests_of_every_listed_attack_are_there():
-    for name, tests in listed.LISTED.items():
+    for name, tests in attacks.LISTED.items():
         for test in tests:
             path, _, called = test.removeprefix("--deselect=").partition("::")
             text = (ROOT / path).read_text()
@@ -59,20 +59,20 @@ def test_a_listed_attack_that_does_not_hold_or_is_not_tried_is_wrong(tmp_path):
         "@pytest.mark.skip\n"
         "def test_skipped(): pass\n"
     )
-    count, came, wrong = listed.listed([str(path)])
+    count, came, wrong = attacks.listed([str(path)])
     assert (count, came) == (3, "1 held")
     assert [sentence.rpartition("::")[2] for sentence in wrong] == [
         "test_fails: failure",
         "test_skipped: skipped",
     ]
-    count, came, wrong = listed.listed([f"{path}::test_gone"])
+    count, came, wrong = attacks.listed([f"{path}::test_gone"])
     assert (count, came) == (0, "not tried")
     assert wrong
 
 
 @pytest.fixture
 def known(tmp_path):
-    return kinds.attacks(tmp_path)
+    return attacks.attacks(tmp_path)
 
 
 def faked(attack, judge):
@@ -83,40 +83,43 @@ def test_another_error_than_netproofs_own_is_wrong(known):
     def judge(given):
         raise TypeError("odd")
 
-    given = inputs.Input("", "made")
-    assert trying.outcome(faked(known["patterns"], judge), given) == "TypeError: odd"
+    given = attack_inputs.Input("", "made")
+    assert attacks.outcome(faked(known["patterns"], judge), given) == "TypeError: odd"
 
 
 def test_an_error_that_quotes_all_of_a_line_is_wrong(known):
     def judge(given):
         raise NetproofError("9" * 10_000)
 
-    given = inputs.Input("", "made")
-    assert trying.outcome(faked(known["patterns"], judge), given).startswith("an error of 10,000")
+    given = attack_inputs.Input("", "made")
+    assert attacks.outcome(faked(known["patterns"], judge), given).startswith("an error of 10,000")
 
 
 def test_what_had_to_be_refused_and_was_read_is_wrong(known):
-    text = references._some_checks((ROOT / "reference-values" / "testbed.yaml").read_text())
-    given = inputs.Input(text, "testbed.yaml", must_refuse=True)
-    assert trying.outcome(known["references"], given) == "was read, and has to be refused"
+    text = attack_files._some_checks((ROOT / "reference-values" / "testbed.yaml").read_text())
+    given = attack_inputs.Input(text, "testbed.yaml", must_refuse=True)
+    assert attacks.outcome(known["references"], given) == "was read, and has to be refused"
 
 
 def test_a_value_that_stands_nowhere_is_wrong(known):
     path = ROOT / "tests" / "data" / "netpipe" / "3.7.2" / "tcp.out"
     text = path.read_text()
-    assert trying.outcome(known["NetPIPE file"], inputs.Input(text, str(path))) == inputs.RIGHT
+    assert (
+        attacks.outcome(known["NetPIPE file"], attack_inputs.Input(text, str(path)))
+        == attack_inputs.RIGHT
+    )
     # A reader that took another line's time.
-    read = outputs.netpipe.read_file
+    read = attack_inputs.netpipe.read_file
 
     def lying(text, path, *, bidirectional):
         output = read(text, path, bidirectional=bidirectional)
         points = tuple((size, time_us + 1) for size, time_us in output.points)
         return dataclasses.replace(output, points=points)
 
-    judge = outputs._netpipe(lying)
+    judge = attack_inputs._netpipe(lying)
     other = path.with_name("mpich.out")
-    swapped = inputs.Input(other.read_text(), str(path))
-    assert "and read was" in trying.outcome(faked(known["NetPIPE file"], judge), swapped)
+    swapped = attack_inputs.Input(other.read_text(), str(path))
+    assert "and read was" in attacks.outcome(faked(known["NetPIPE file"], judge), swapped)
 
 
 def test_the_same_seed_makes_the_same_inputs(known):
@@ -127,44 +130,44 @@ def test_the_same_seed_makes_the_same_inputs(known):
 
 @pytest.mark.slow
 def test_an_input_that_never_ends_is_given_up(known, monkeypatch):
-    monkeypatch.setattr(trying, "ENDLESS_SECONDS", 0.2)
-    before = signal.signal(signal.SIGPROF, trying._give_up)
+    monkeypatch.setattr(attacks, "ENDLESS_SECONDS", 0.2)
+    before = signal.signal(signal.SIGPROF, attacks._give_up)
 
     def judge(given):
         while True:
             pass
 
-    given = inputs.Input("", "made")
+    given = attack_inputs.Input("", "made")
     try:
-        assert trying.outcome(faked(known["patterns"], judge), given) == "_Endless: "
+        assert attacks.outcome(faked(known["patterns"], judge), given) == "_Endless: "
     finally:
         signal.signal(signal.SIGPROF, before)
 
 
 def test_a_report_s_case_that_contradicts_itself_is_refused_alone(known, tmp_path):
     document = json.loads((tmp_path / "netpipe.json").read_text())
-    given = inputs.Input(json.dumps(document), "netpipe.json")
-    assert trying.outcome(known["session report"], given) == inputs.RIGHT
+    given = attack_inputs.Input(json.dumps(document), "netpipe.json")
+    assert attacks.outcome(known["session report"], given) == attack_inputs.RIGHT
     measured = document["runs"][0]["testcases"][1]["netproof_measured"]
     measured["line_rate_mb_s"] = 1e9
-    given = inputs.Input(json.dumps(document), "netpipe.json")
-    assert trying.outcome(known["session report"], given) == inputs.REFUSED
+    given = attack_inputs.Input(json.dumps(document), "netpipe.json")
+    assert attacks.outcome(known["session report"], given) == attack_inputs.REFUSED
 
 
 def test_a_site_s_value_that_nobody_said_is_wrong(known, monkeypatch):
-    load = sites.site.load
+    load = attack_files.site.load
 
     def lying(path):
         found = load(path)
         found["systems"][0]["partitions"][0]["extras"]["mtu"] = 9001
         return found
 
-    name, text = next(iter(sites._site_texts().items()))
-    given = inputs.Input(text, name)
-    assert trying.outcome(known["site file"], given) == inputs.RIGHT
-    monkeypatch.setattr(sites.site, "load", lying)
-    assert "9001" in trying.outcome(known["site file"], given)
+    name, text = next(iter(attack_files._site_texts().items()))
+    given = attack_inputs.Input(text, name)
+    assert attacks.outcome(known["site file"], given) == attack_inputs.RIGHT
+    monkeypatch.setattr(attack_files.site, "load", lying)
+    assert "9001" in attacks.outcome(known["site file"], given)
 
 
 def test_the_table_names_every_attack_in_its_order(known):
-    assert tuple(known) == kinds.MUTATED
+    assert tuple(known) == attacks.MUTATED
