@@ -90,9 +90,9 @@ class Nights:
             "ranks_per_node": [RANKS_PER_NODE] * len(CASES),
         }
         taken = pa.array(np.repeat(np.arange(len(CASES)), repeats))
-        columns = TABLES["cases"].columns
+        schema = TABLES["cases"]
         return {
-            name: pa.array(values, columns[name].type).take(taken)
+            name: pa.array(values, schema.field(name).type).take(taken)
             for name, values in several.items()
         }
 
@@ -185,7 +185,7 @@ class Nights:
                 "line_rate_mb_s": [125.0] * count,
                 "latency_us": np.median(middle[:, :6], axis=1),
                 **{
-                    name: pa.array(values, mask=~defined).cast(TABLES["cases"].columns[name].type)
+                    name: pa.array(values, mask=~defined).cast(TABLES["cases"].field(name).type)
                     for name, values in masked.items()
                 },
                 "undefined": [{}] * count,
@@ -204,7 +204,7 @@ class Nights:
         rank = (np.arange(used) - np.repeat(offsets[:-1], counts)).astype(np.int32)
         names = pa.array([f"node-{n}" for n in range(max(RANKS) // RANKS_PER_NODE)])
         wall = np.repeat(np.round(self.random.uniform(2, 5, rows), 3), counts)
-        kind = TABLES["launches"].columns["ranks_used"].type.value_type
+        kind = TABLES["launches"].field("ranks_used").type.value_type
         structs = pa.StructArray.from_arrays(
             [
                 pa.array(rank, pa.int64()),
@@ -273,15 +273,15 @@ class Nights:
 def _table(name: str, given: dict[str, Any]) -> pa.Table:
     """Return a table of the store; columns not in ``given`` are null, or the table is empty."""
     rows = len(next(iter(given.values()))) if given else 0
-    columns = TABLES[name].columns
+    schema = TABLES[name]
     return pa.Table.from_arrays(
         [
-            pa.array(given[column], columns[column].type)
-            if column in given
-            else pa.nulls(rows, columns[column].type)
-            for column in columns
+            pa.array(given[column.name], column.type)
+            if column.name in given
+            else pa.nulls(rows, column.type)
+            for column in schema
         ],
-        schema=TABLES[name].schema(),
+        schema=schema,
     )
 
 

@@ -272,8 +272,8 @@ class Store:
             try:
                 self._sweep(incoming)
                 files = {
-                    f"{name}.parquet": _parquet(tables[name], table.schema())
-                    for name, table in TABLES.items()
+                    f"{name}.parquet": _parquet(tables[name], schema)
+                    for name, schema in TABLES.items()
                 } | others
                 for name, content in (*files.items(), (CHECKSUMS, _checksums(files))):
                     writing.replace(incoming / name, content)

@@ -319,7 +319,7 @@ def _case(rows: Rows, attempts: int, result: CheckResult, left_open: Sequence[st
         raise NetproofError(f"{case}: is the case of a test of kind {result.kind!r}")
     if result.contradiction is not None:
         raise NetproofError(result.contradiction)
-    row = dict.fromkeys(TABLES["cases"].columns) | {
+    row = dict.fromkeys(TABLES["cases"].names) | {
         **_key_of(case),
         "ranks_per_node": case.ranks_per_node or None,
         "check": result.name,
@@ -402,7 +402,7 @@ def _points(same: Mapping[str, Any], curve: Curve) -> list[dict[str, Any]]:
 
 
 def _table(name: str, rows: list[dict[str, Any]], path: Path) -> pa.Table:
-    schema = TABLES[name].schema()
+    schema = TABLES[name]
     arrays = []
     for field in schema:
         values = [row[field.name] for row in rows]

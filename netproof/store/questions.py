@@ -98,7 +98,7 @@ def tables(
     folder = store.path(stored)
     read = {}
     for name in only:
-        path, schema = folder / f"{name}.parquet", TABLES[name].schema()
+        path, schema = folder / f"{name}.parquet", TABLES[name]
         verify(folder, path.name)
         try:
             found = pq.read_table(path, partitioning=None)

@@ -17,9 +17,10 @@ from itertools import chain
 from typing import Any
 
 from netproof.benchmarks import registry
+from netproof.benchmarks.interface import Function
 from netproof.criteria import Bounds, Confirmation, ConfirmSettings, Finding, Level
 from netproof.criteria.findings import FLAGGED, at_sizes
-from netproof.criteria.interface import CaseCurves, ComparedCases, CountedLaunch, Pairs
+from netproof.criteria.interface import CaseCurves, ComparedCases, CountedLaunch, Layer, Pairs
 from netproof.criteria.registry import BY_FINDING, CONFIRMED_BY_MEASURING, CRITERIA
 from netproof.criteria.settings import Settings
 from netproof.intake.patterns import expression
@@ -195,6 +196,7 @@ class Subject:
             ranks=case.ranks,
             ranks_per_node=case.ranks_per_node,
             ping_pong=function.ping_pong,
+            layer=_layer(case, function),
             crashes=(
                 *map(str, measured.crashes),
                 *(
@@ -216,6 +218,12 @@ class Subject:
             ),
             disturbances=self.disturbances,
         )
+
+
+def _layer(case: Case, function: Function) -> Layer:
+    if case.path == "intra-node":
+        return Layer.INSIDE
+    return Layer.COLLECTIVE if function.collective else Layer.NETWORK
 
 
 Job = Mapping[tuple, Subject]

@@ -1,4 +1,4 @@
-"""A session's verdict, its matrix, and its landmarks, as tables."""
+"""All that there is of a judged session: its matrix, landmarks and costs, then the verdict."""
 
 from __future__ import annotations
 
@@ -16,14 +16,15 @@ from netproof.present.cpu import print_cpu
 from netproof.present.sparkline import columns, readable, sparkline
 from netproof.present.tables import TableColumn, benchmark_name, say
 from netproof.present.traffic import print_traffic, print_transports
-from netproof.present.verdict import print_state
+from netproof.present.verdict import print_state, print_verdict
 from netproof.site.partition import ScoreBaseline
 from netproof.verdict.engine import group
 from netproof.verdict.explain import Crossover, cpu_rows, crossovers
 from netproof.verdict.session_verdict import JudgedSession
 from netproof.verdict.verdict import CaseVerdict, StoredResult, Verdict
 
-MARKS = {Level.FAIL: "✗", Level.INCONCLUSIVE: "?", Level.WARN: "!", Level.PASS: " "}
+_MARKS = {Level.FAIL: "✗", Level.INCONCLUSIVE: "?", Level.WARN: "!", Level.PASS: " "}
+_WORDS = {Level.FAIL: "FAIL", Level.INCONCLUSIVE: "INCONCLUSIVE", Level.WARN: "WARN"}
 _STYLES = {
     Level.FAIL: "bold red",
     Level.INCONCLUSIVE: "bold yellow",
@@ -45,8 +46,8 @@ Group = tuple
 """Common part of compared configurations, as from ``engine.group``."""
 
 
-def print_session(judged: JudgedSession, out: Console) -> None:
-    """Print the state, the matrix of scores, and the landmarks with curves."""
+def print_whole(judged: JudgedSession, out: Console) -> None:
+    """Print the state, scores, landmarks with curves, costs, and all sentences of the verdict."""
     verdict = judged.verdict
     groups: dict[Group, list[CaseVerdict | StoredResult]] = defaultdict(list)
     for one in (*verdict.cases, *(() if verdict.alongside is None else verdict.alongside.cases)):
@@ -63,6 +64,15 @@ def print_session(judged: JudgedSession, out: Console) -> None:
     print_transports(judged.session.results, out)
     print_cpu(cpu_rows(verdict), out)
     _print_landmarks(groups, _legend(judged), out)
+    out.print()
+    print_verdict(
+        verdict,
+        out,
+        recurring=judged.recurring,
+        differences=judged.beyond_nodes,
+        unread=judged.unread,
+    )
+    say(out, f"session {judged.session.path}")
 
 
 def _print_matrix(
@@ -95,8 +105,8 @@ def _print_matrix(
     against = f"against {baseline}" if baseline else "undefined without a score baseline"
     say(
         out,
-        f"score {against}: above 1 is faster; {MARKS[Level.FAIL]} failed,"
-        f" {MARKS[Level.INCONCLUSIVE]} inconclusive, {MARKS[Level.WARN]} warning, ~ of"
+        f"score {against}: above 1 is faster; {_MARKS[Level.FAIL]} failed,"
+        f" {_MARKS[Level.INCONCLUSIVE]} inconclusive, {_MARKS[Level.WARN]} warning, ~ of"
         " disturbed launches, - no score,"
         f" {_NOT_MEASURED}: not measured whole,"
         " blank: not available, with a day: measured by another session",
@@ -151,7 +161,7 @@ def _cell(row: Sequence[CaseVerdict | StoredResult], partition: str, environment
                 return Text(f"{value}  ", "dim")
             if one.measured is None:
                 value = _NOT_MEASURED
-            return Text(f"{value} {MARKS[one.level]}", _STYLES[one.level])
+            return Text(f"{value} {_MARKS[one.level]}", _STYLES[one.level])
     return Text("  ")
 
 
@@ -219,7 +229,7 @@ def _landmark_columns(cases: Sequence[CaseVerdict | StoredResult]) -> list[Table
     if any(one is not None and one.paired_share is not None for one in found):
         twins = [TableColumn("twin", of("paired_share", ".0%"), rank=3)]
     return [
-        TableColumn("", [_mark(one) for one in cases], right=False),
+        TableColumn("verdict", [_word(one) for one in cases], right=False),
         TableColumn("partition", [one.case.partition for one in cases], right=False),
         TableColumn("environment", [_environment(one) for one in cases], right=False),
         TableColumn("lat µs", of("latency_us", ".1f")),
@@ -241,10 +251,10 @@ def _landmark_columns(cases: Sequence[CaseVerdict | StoredResult]) -> list[Table
     ]
 
 
-def _mark(one: CaseVerdict | StoredResult) -> Text:
+def _word(one: CaseVerdict | StoredResult) -> Text:
     if isinstance(one, StoredResult):
-        return Text(" ")
-    return Text(MARKS[one.level], _STYLES[one.level])
+        return Text("stored", "dim")
+    return Text(_WORDS.get(one.level, one.expected or "pass"), _STYLES[one.level] or "green")
 
 
 def _environment(one: CaseVerdict | StoredResult) -> Text:
