@@ -24,7 +24,7 @@ from pathlib import Path
 from unittest import mock
 
 from ci.evaluation import scale_sessions
-from ci.evaluation.engine import markdown
+from ci.evaluation.markdown import markdown
 from ci.evaluation.scale_sessions import Recorded
 from netproof.commands import stores
 from netproof.errors import NetproofError
