@@ -197,7 +197,7 @@ def _verdict(place: Path) -> str | NetproofError:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Print the table of all files; return 0 if all faults were named."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = argparse.ArgumentParser(prog="ci/store-flips", description=__doc__.splitlines()[0])
     parser.add_argument("--tries", type=int, default=10_000)
     parser.add_argument("--seed", type=int, default=20061)
     parser.add_argument("--sessions", action="store_true", help="of reports and session folders")
