@@ -23,7 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import binomtest
 
-from ci.evaluation.engine import markdown
+from ci.evaluation.markdown import markdown
 from netproof.pairs.accusation import judge, judge_table
 from netproof.pairs.model import Kind, PairObservation, PairTable
 from netproof.pairs.rounds import Mode, next_round, tournament

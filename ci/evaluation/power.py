@@ -18,7 +18,7 @@ from typing import Any
 
 from rich.console import Console
 
-from ci.evaluation.engine import markdown
+from ci.evaluation.markdown import markdown
 from netproof.benchmarks import registry
 from netproof.criteria import Level
 from netproof.criteria.registry import BY_FINDING

@@ -25,7 +25,7 @@ from pathlib import Path
 from unittest import mock
 
 from ci.evaluation import scale_sessions
-from ci.evaluation.engine import markdown
+from ci.evaluation.markdown import markdown
 from ci.evaluation.scale_sessions import Recorded
 from netproof.commands import stores
 from netproof.errors import NetproofError
@@ -198,7 +198,7 @@ def _verdict(place: Path) -> str | NetproofError:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Print the table of all files; return 0 if all faults were named."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = argparse.ArgumentParser(prog="ci/store-flips", description=__doc__.splitlines()[0])
     parser.add_argument("--tries", type=int, default=10_000)
     parser.add_argument("--seed", type=int, default=20061)
     parser.add_argument("--sessions", action="store_true", help="of reports and session folders")
