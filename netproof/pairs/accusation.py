@@ -20,7 +20,6 @@ from numpy.typing import NDArray
 
 from netproof.errors import NetproofError
 from netproof.measurement.interval import CONFIDENCE
-from netproof.pairs.levels import nominal_levels
 from netproof.pairs.model import (
     LEAST_NODES,
     Fit,
@@ -43,6 +42,7 @@ from netproof.pairs.search import (
     contrasts,
     contrasts_of_nodes,
     explained,
+    nominal_levels,
     posterior,
 )
 from netproof.pairs.topology import Topology
