@@ -152,6 +152,13 @@ class Judgement:
     disturbed: int
 
     @property
+    def good(self) -> list[str]:
+        """Cleared nodes that no accusation has."""
+        taken = {node for accusation in self.accusations for node in accusation.nodes}
+        cleared = (name for name, node in self.nodes.items() if node.state is State.CLEARED)
+        return [name for name in cleared if name not in taken]
+
+    @property
     def decided(self) -> bool:
         """True if no pair is suspected, and no node undecided but those of a slow leaf.
 
