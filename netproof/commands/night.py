@@ -324,7 +324,7 @@ def _judge(plan: NightPlan, night: Night, store: Store, report: Path, *, partial
 def _report(plan: NightPlan, night: Night, name: str) -> Path:
     """Write the pages into a folder of their own; the link moves when they are whole."""
     # Loading Altair takes seconds.
-    from netproof.commands import report as command
+    from netproof.present.html import report as command
     from netproof.present.html.material import MAIN
 
     folder = plan.reports / (night.stored or name)

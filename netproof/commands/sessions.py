@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shlex
 import sys
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -107,7 +108,8 @@ def verdict(
         from netproof.present import junit
 
         info, system = judged.session.info, judged.matrix.cases[0].system
-        began, seconds = str(info.get("time_start", "")), float(info.get("time_elapsed", 0))
+        began = datetime.fromtimestamp(info.get("time_start_unix", 0), UTC).isoformat()
+        seconds = info.get("time_elapsed", 0)
         sys.stdout.buffer.write(junit.document(system, judged.verdict, began, seconds))
         return judged.verdict.status
     out = terminal.console()
@@ -157,8 +159,8 @@ def report(
     session, system = session_and_system(arguments, store)
     if session is None:
         insist_on_newest()
-    from netproof.commands import report as pages
     from netproof.present import terminal
+    from netproof.present.html import report as pages
     from netproof.verdict import session_verdict
 
     wanted = _formats(formats, pages.FORMATS)
