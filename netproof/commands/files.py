@@ -117,8 +117,8 @@ def judge(
     page = None
     if folder is not None:
         # Altair takes a second to load, and only this needs it.
-        from netproof.commands import report
         from netproof.present.html import files as pages
+        from netproof.present.html import report
 
         try:
             page = report.write_page(
