@@ -109,7 +109,7 @@ LANDMARK_COLUMNS: dict[str, Column] = {
 
 _PLACE = {"partition": TEXT, "environment": TEXT}
 
-_OUTCOME: dict[str, Column] = {
+OUTCOME: dict[str, Column] = {
     "result": TEXT,
     "phase": TEXT,
     "reason": TEXT,
@@ -118,11 +118,13 @@ _OUTCOME: dict[str, Column] = {
     "folder": _or_null(TEXT),
 }
 
-_POINT: dict[str, Column] = {
+_POINT_COLUMNS: dict[str, Column] = {
     "size_bytes": BYTES,
     "time_us": NUMBER,
     **dict.fromkeys(("bandwidth_mb_s", "time_min_us", "time_avg_us"), _or_null(NUMBER)),
 }
+POINT = tuple(_POINT_COLUMNS)
+"""Columns of a curve's size, which have the names of its fields but for the size."""
 
 
 def _schema(columns: Mapping[str, Column]) -> pa.Schema:
@@ -165,7 +167,7 @@ TABLES: dict[str, pa.Schema] = {
             "ranks_per_node": _or_null(COUNT),
             "check": TEXT,
             "attempts": COUNT,
-            **_OUTCOME,
+            **OUTCOME,
             "failed_job": _or_null(TEXT),
             "complete": pa.bool_(),
             "jobid": _or_null(TEXT),
@@ -202,9 +204,9 @@ TABLES: dict[str, pa.Schema] = {
         }
     ),
     # A size of a launch of a case.
-    "curves": _schema({**KEY, "ranks_per_node": COUNT, "launch": COUNT, **_POINT}),
+    "curves": _schema({**KEY, "ranks_per_node": COUNT, "launch": COUNT, **_POINT_COLUMNS}),
     # What ReFrame ran in addition to the cases: jobs that measure, tests that judge many cases.
-    "tests": _schema({"number": COUNT, "test": TEXT, "kind": TEXT, **_PLACE, **_OUTCOME}),
+    "tests": _schema({"number": COUNT, "test": TEXT, "kind": TEXT, **_PLACE, **OUTCOME}),
     # A case that was measured again, by a test of kind ``further``, around or between sizes.
     "repeats": _schema(
         {
@@ -221,7 +223,11 @@ TABLES: dict[str, pa.Schema] = {
     ),
     # A size of a complete launch of such a case.
     "repeat_curves": _schema(
-        {**KEY, **dict.fromkeys(("ranks_per_node", "test_number", "launch"), COUNT), **_POINT}
+        {
+            **KEY,
+            **dict.fromkeys(("ranks_per_node", "test_number", "launch"), COUNT),
+            **_POINT_COLUMNS,
+        }
     ),
     # A node in a job, as it was found before the first launch.
     "nodes": _schema({**_PLACE, "job": TEXT, "jobid": TEXT, **_of_nodes()}),

@@ -33,7 +33,7 @@ from netproof.measurement.disturbance import (
     disturbed,
     others_share,
 )
-from netproof.measurement.links import Crossing, Link, RailLinks
+from netproof.measurement.links import Crossing, Link, link_or_tcp
 from netproof.measurement.payload import Payload
 from netproof.session.measured import Launch, Measured
 from netproof.session.session import REFERENCE as CRITERION
@@ -74,7 +74,8 @@ class Subject:
         rails = tuple(extras.get("rails") or filter(None, [extras.get("interface")]))
         # A stream of TCP has one of them.
         stream = measured.case.function == "tcp"
-        link = RailLinks.of_extras(extras).link_or_tcp(
+        link = link_or_tcp(
+            extras,
             over_tcp=stream or environment.get("mpi_over_tcp", True),
             rails=1 if stream else max(1, len(rails)),
         )
