@@ -12,7 +12,7 @@ from pathlib import Path
 
 from netproof.errors import NetproofError
 from netproof.jobs import describing
-from netproof.jobs.job import JobEnded, RunningJob
+from netproof.jobs.job import ENDED, JobEnded, RunningJob
 from netproof.session import transport
 from netproof.session.plan import JobPlan
 
@@ -51,8 +51,8 @@ def main(arguments: list[str]) -> int:
             run(job)
             if planned.transport:
                 job.aside(planned.transport, transport.LIMIT_S, transport.STEP)
-    except JobEnded:
-        return 143
+    except (JobEnded, KeyboardInterrupt):
+        return ENDED
     except (NetproofError, OSError) as error:
         print(f"netproof.jobs: {error}", file=sys.stderr)
         return 3

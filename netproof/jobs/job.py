@@ -34,7 +34,7 @@ SLURM_ANSWERS_S = 30
 NOT_LAUNCHED = 69
 """As sysexits.h has it: not available."""
 
-TIMED_OUT, KILLED, NO_PROGRAM = 124, 137, 127
+TIMED_OUT, KILLED, ENDED, NO_PROGRAM = 124, 137, 143, 127
 """Statuses as ``timeout`` and shells have them."""
 
 _FIGURES = {kind: re.compile(registry.figures(kind).encode(), re.M) for kind in ("np", "out")}
@@ -409,7 +409,8 @@ class RunningJob:
             end_group(self._beside.pop())
         while self._running:
             process, name, began, limit_s = self._running.pop()
-            self._note(name, began, end_group(process), limit_s)
+            end_group(process)
+            self._note(name, began, _status(process) or ENDED, limit_s)
         self.end_steps()
 
 
