@@ -109,8 +109,8 @@ def _page(
     if folder is None:
         return None
     # Loading Altair takes a third of any command's start.
-    from netproof.commands.report import write_page
     from netproof.present.html import sides
+    from netproof.present.html.report import write_page
 
     return write_page(folder, lambda scripts: sides.page(title, comparisons, scripts, every=every))
 

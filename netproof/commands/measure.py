@@ -185,7 +185,7 @@ def show(
     written = None
     if folder is not None:
         # Altair takes a second to load, and only this needs it.
-        from netproof.commands.report import write_page
+        from netproof.present.html.report import write_page
 
         name = presenter.__name__.rpartition(".")[2]
         pages = importlib.import_module(f"netproof.present.html.{name}")

@@ -91,10 +91,10 @@ def study(
     redone = literature.load(name)
     if not redone.page:
         raise NetproofError(f"{name}: its file has no page, which says what to show")
-    from netproof.commands.report import alongside, assemble, write_page
     from netproof.experiments import parameters
     from netproof.present import terminal
     from netproof.present.html import study_page
+    from netproof.present.html.report import alongside, assemble, write_page
     from netproof.verdict import session_verdict
 
     not_swept: dict[str, str] = {}

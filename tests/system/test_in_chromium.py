@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from netproof.commands import report as command
+from netproof.present.html import report as command
 
 DATA = Path(__file__).resolve().parents[1] / "data"
 HOSTILE = """<script>hostile=1</script>"><img src=x onerror=hostile=1>"""

@@ -8,7 +8,7 @@ import re
 import pytest
 from made_sessions import few, in_job, judged_case, rounds, session_of, subject
 
-from netproof.commands import report as command
+from netproof.present.html import report as command
 from netproof.present.html.page import pages
 
 

@@ -6,10 +6,10 @@ import dataclasses
 
 import pytest
 
-from netproof.commands.report import assemble
 from netproof.present.html import figures
 from netproof.present.html.charts import MARKS, Looks
 from netproof.present.html.content import CaseState
+from netproof.present.html.report import assemble
 
 
 def _figure(judged, name):

@@ -9,12 +9,12 @@ from pathlib import Path
 import pytest
 
 from netproof import codec, criteria
-from netproof.commands.report import assemble
 from netproof.criteria import Level
 from netproof.errors import NetproofError
 from netproof.measurement.case import Case
 from netproof.present.html import content, figures, page
 from netproof.present.html.content import CaseState
+from netproof.present.html.report import assemble
 from netproof.present.wording import outcome
 from netproof.session.measured import Launch, Measured
 from netproof.verdict.explain import counts as count_of

@@ -16,9 +16,9 @@ import altair as alt
 import pytest
 from typer.testing import CliRunner
 
-from netproof.commands import report as command
 from netproof.commands.cli import app
 from netproof.criteria import Finding, Level
+from netproof.present.html import report as command
 from netproof.present.html.charts import shown, ticks
 from netproof.present.html.page import pages as pages_of
 from netproof.session import provenance

@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from netproof.commands import report as command
 from netproof.experiments import literature, parameters
 from netproof.experiments.sweep import Sweep, turns
 from netproof.measurement.case import Case
 from netproof.measurement.curve import Curve
+from netproof.present.html import report as command
 from netproof.present.html import study_page
 from netproof.session.measured import Launch
 from netproof.site import site
