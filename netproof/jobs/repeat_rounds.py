@@ -2,34 +2,29 @@
 
 After a job's first launches a judged quantity may lie outside its bound, or its interval may
 contain the bound. Then a repeat job on the same nodes launches those cases in rounds: whole
-curves, and the sizes around those that a criterion flagged. After each round its script asks this
-module, which reads the results and closes what is decided. If a node cannot run it, all rounds are
-made.
+curves, and the sizes around those that a criterion flagged. After each round it reads the results
+and closes what is decided.
 """
 
 from __future__ import annotations
 
-import dataclasses
-import json
-import os
 import random
-import sys
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from netproof.benchmarks import registry
 from netproof.errors import NetproofError
-from netproof.intake import json_reading
+from netproof.jobs import launches
+from netproof.jobs.job import RunningJob
+from netproof.jobs.repeat_cases import DENSE, RepeatCase, undecided
 from netproof.measurement.disturbance import others_share
-from netproof.run.answering import CLOSED_FILE, QUESTION_FILE, answer
-from netproof.run.repeat_cases import DENSE, RepeatCase, undecided
-from netproof.session import again, job_files, job_scripts, plan
+from netproof.session import again, job_files, plan
 from netproof.session.again import MeasuredAgain
-from netproof.session.job_files import Incomplete, StepRecord
+from netproof.session.job_files import Incomplete, JobReport, StepRecord
 from netproof.session.measured import Crash, Launch, Peer
 from netproof.session.plan import PeerEnvironment, Step
-from netproof.session.session import MEASURED_FORMAT
 from netproof.site.partition import Partition
 
 
@@ -44,7 +39,7 @@ def netpipe_rounds(
     seed: int,
     partition: Partition,
     peers: Sequence[PeerEnvironment] = (),
-) -> list[list[tuple[str, Step]]]:
+) -> list[list[Step]]:
     """Return the steps of each round for cases of NetPIPE, each with the label that closes it.
 
     In a round, TCP and MPI of one path and direction alternate, and the rest is shuffled by
@@ -52,8 +47,7 @@ def netpipe_rounds(
     every other round.
     """
     shuffle = random.Random(seed)
-    rounds: list[list[tuple[str, Step]]] = []
-    order = 0
+    rounds: list[list[Step]] = []
     for number in range(1, max(one.rounds() for one in asked) + 1):
         units: dict[tuple, list[tuple[str, str, tuple, plan.SizeSweep]]] = {}
         paired: dict[str, list[PeerEnvironment]] = {}
@@ -71,21 +65,23 @@ def netpipe_rounds(
                     (f"{one.step}{DENSE}", plan.sweep_subject(one.step, sweep), variant, sweep)
                     for sweep in one.sweeps()
                 ]
-        steps: list[tuple[str, Step]] = []
+        steps: list[Step] = []
         shuffled = list(units.values())
         shuffle.shuffle(shuffled)
         for label, subject, variant, sweep in (part for unit in shuffled for part in unit):
-            step = plan.netpipe_step(subject, number, variant, sweep, order, partition, srun)
-            own = [(label, step)]
-            order += 1
+            place = (number, variant, sweep, partition)
+            step = replace(plan.netpipe_step(subject, *place, srun), label=label)
+            own = [step]
             ranks_per_node = 1 if variant[1] == "inter-node" else 2
             if not label.endswith(DENSE) and plan.has_twin(partition, ranks_per_node):
-                own.append((label, plan.twin_step(step, variant[2], partition)))
-            others = []
-            for peer in paired.get(subject, ()):
-                place = (subject + peer.suffix, number, variant, sweep, order, partition)
-                others.append((label, peer.step(plan.netpipe_step(*place, peer.srun))))
-                order += 1
+                own.append(plan.twin_step(step, variant[2], partition))
+            others = [
+                replace(
+                    peer.step(plan.netpipe_step(subject + peer.suffix, *place, peer.srun)),
+                    label=label,
+                )
+                for peer in paired.get(subject, ())
+            ]
             steps += own + others if number % 2 else others + own
         rounds.append(steps)
     return rounds
@@ -98,10 +94,10 @@ def imb_rounds(
     partition: Partition,
     ranks: int,
     peers: Sequence[PeerEnvironment] = (),
-) -> list[list[tuple[str, Step]]]:
+) -> list[list[Step]]:
     """Return the steps of each round for IMB on a job's ``ranks``, as ``netpipe_rounds``."""
     most = max(one.rounds() for one in asked)
-    rounds: list[list[list[tuple[str, Step]]]] = [[] for _ in range(most)]
+    rounds: list[list[list[Step]]] = [[] for _ in range(most)]
     for suffix in ("", DENSE):
         for one in asked:
             if not (one.around if suffix else one.whole):
@@ -109,7 +105,7 @@ def imb_rounds(
             label = one.step + suffix
             function = registry.function_of(one.case)
             place = ([function], ranks, one.rounds(), partition)
-            together: dict[int, list[tuple[str, Step]]] = defaultdict(list)
+            together: dict[int, list[Step]] = defaultdict(list)
             # A launch around flagged sizes may take several calls of the benchmark.
             for subject, sizes in one.dense() if suffix else ((one.step, None),):
                 behind = subject.removeprefix(one.step)
@@ -117,12 +113,12 @@ def imb_rounds(
                 for step in steps:
                     # The twin runs before it, since the compared environments run after it.
                     twins = () if suffix else plan.twin_of(step, function, ranks, partition)
-                    together[step.launch] += [(label, one) for one in (*twins, step)]
+                    together[step.launch] += [replace(one, label=label) for one in (*twins, step)]
             for peer in peers if not suffix else ():
                 if peer.name not in one.paired:
                     continue
                 for step in plan.function_steps(*place, peer.srun, seed, suffix=peer.suffix):
-                    together[step.launch].append((label, peer.step(step)))
+                    together[step.launch].append(replace(peer.step(step), label=label))
             for number, steps in together.items():
                 rounds[number - 1].append(steps if number % 2 else steps[::-1])
     shuffle = random.Random(seed)
@@ -145,26 +141,6 @@ def imb_files(asked: Sequence[RepeatCase], peers: Sequence[PeerEnvironment] = ()
     return plan.size_files(sizes)
 
 
-def decisions(asked: Sequence[RepeatCase], rounds: int, folder: Path) -> dict[int, str]:
-    """Return the shell text that closes decided cases, by the round after which it runs.
-
-    Fewer rounds than confirming takes close nothing. If all cases are compared with repeats of
-    other jobs, all rounds are made, unless every launch was disturbed by then. The text does
-    nothing on a node without netproof.
-    """
-    start = job_scripts.decider("netproof.run.repeat_rounds", folder)
-    first = min((one.subject.settings.confirm.launches for one in asked), default=1)
-    last = first if all(one.elsewhere for one in asked) else rounds
-    # It starts between two rounds, where it disturbs no launch, and once.
-    return {number: f"{start}\ndecide {number}" for number in range(first, last + 1)}
-
-
-def write_question(folder: Path, asked: Sequence[RepeatCase]) -> None:
-    """Write the undecided cases into a repeat job's folder, for ``decide``."""
-    document = {"format": MEASURED_FORMAT, "cases": [one.as_json() for one in asked]}
-    (folder / QUESTION_FILE).write_text(json.dumps(document) + "\n")
-
-
 def read(
     folder: Path,
     asked: RepeatCase,
@@ -185,9 +161,12 @@ def read(
     except Incomplete as error:
         none = MeasuredAgain(case, (), error.reasons, (), jobid) if asked.around else None
         faults = error.reasons if asked.whole else ()
-        return dataclasses.replace(asked, again=none, faults=faults)
-    path = folder / CLOSED_FILE
-    closed = set(path.read_text().split("\n")) - {""} if path.exists() else set()
+        return replace(asked, again=none, faults=faults)
+    try:
+        closed = set() if running else set(JobReport.read(folder).closed)
+    except (NetproofError, OSError):
+        # It was ended before it could leave one.
+        closed = set()
     partition = Partition.model_validate(asked.extras)
     launches: list[Launch] = []
     faults: list[str] = []
@@ -203,7 +182,7 @@ def read(
                 launch = job_files.with_twin(launch, folder, step, case, partition, recorded)
                 job_files.insist_on_pace(launch, folder, step, case, partition)
                 launch = _with_peers(launch, folder, asked, recorded, places, partition)
-                launches.append(dataclasses.replace(launch, further=True))
+                launches.append(replace(launch, further=True))
             except Incomplete as error:
                 faults += error.reasons
             except (NetproofError, OSError) as error:
@@ -214,7 +193,7 @@ def read(
         label = asked.step + DENSE
         wanted = _made(asked, label, recorded, closed, parts[-1][0], running=running)
         measured_again = again.read(folder, case, parts, wanted, reader, jobid=jobid)
-    return dataclasses.replace(
+    return replace(
         asked,
         launches=tuple(launches),
         again=measured_again,
@@ -238,7 +217,7 @@ def _with_peers(
     """
     peers, loads, paces = [], [launch.loads], list(launch.paces)
     for name in asked.paired:
-        case = dataclasses.replace(asked.case, environment=name)
+        case = replace(asked.case, environment=name)
         step = f"{asked.step}{plan.peer_suffix(places.index(name))}.{launch.number}"
         sizes, reader = launch.curve.sizes, job_files.reader(folder, case)
         paired = job_files.read_launch(folder, step, launch.number, recorded, case, sizes, reader)
@@ -248,7 +227,7 @@ def _with_peers(
         loads.append(paired.loads)
         paces += paired.paces
     noisiest = max(loads, key=others_share)
-    return dataclasses.replace(launch, peers=tuple(peers), loads=noisiest, paces=tuple(paces))
+    return replace(launch, peers=tuple(peers), loads=noisiest, paces=tuple(paces))
 
 
 def _made(
@@ -270,24 +249,31 @@ def _made(
     return range(1, asked.rounds() + 1)
 
 
-def decide(folder: Path) -> None:
-    """Close the cases that the job in ``folder`` has decided so far.
+def decided(folder: Path, asked: Sequence[RepeatCase], jobid: str) -> set[str]:
+    """Return the labels of what the job in ``folder`` has decided so far.
 
-    Raises NetproofError, OSError and other errors of damaged files; the rounds go on then.
+    Raises NetproofError, OSError and other errors of damaged files.
     """
-    document = json_reading.json_file(folder / QUESTION_FILE)
-    asked = [RepeatCase.from_json(values) for values in document["cases"]]
-    jobid = os.environ["SLURM_JOB_ID"]
     places = environments(asked)
-    every = [dataclasses.replace(one, whole=True, around=bool(one.dense())) for one in asked]
+    every = [replace(one, whole=True, around=bool(one.dense())) for one in asked]
     still = undecided(
         [read(folder, one, jobid=jobid, running=True, places=places) for one in every]
     )
-    lines = [one.step for one in still if not one.whole]
-    lines += [one.step + DENSE for one in still if not one.around]
-    (folder / CLOSED_FILE).write_text("".join(f"{line}\n" for line in lines))
+    labels = {one.step for one in still if not one.whole}
+    return labels | {one.step + DENSE for one in still if not one.around}
 
 
-if __name__ == "__main__":
-    of_job = Path(sys.argv[1])
-    answer(lambda _: decide(of_job))
+def run(job: RunningJob) -> None:
+    """Launch the rounds of the plan until every case that it asks for is decided.
+
+    Fewer rounds than confirming takes close nothing. If all cases are compared with repeats of
+    other jobs, all rounds are made, unless every launch was disturbed by then.
+    """
+    asked = [RepeatCase.from_json(values) for values in job.plan.asked]
+    first = min((one.subject.settings.confirm.launches for one in asked), default=1)
+    last = first if all(one.elsewhere for one in asked) else len(job.plan.rounds)
+
+    def decide(number: int) -> Collection[str]:
+        return decided(job.folder, asked, job.jobid) if first <= number <= last else job.closed
+
+    launches.run(job, decide)

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import dataclasses
 import json
-import os
-import subprocess
 from pathlib import Path
 from typing import NamedTuple
 
 import pytest
 
 from netproof.criteria import Finding, Level
+from netproof.errors import NetproofError
+from netproof.jobs import launches, repeat_cases, repeat_rounds
+from netproof.jobs.job import RunningJob
+from netproof.jobs.repeat_cases import RepeatCase
 from netproof.measurement.counters import Counters, CounterSource, NodeCounters
 from netproof.measurement.curve import Curve
 from netproof.measurement.disturbance import NodeLoad
@@ -19,9 +21,7 @@ from netproof.measurement.links import Link
 from netproof.measurement.pace import Pace
 from netproof.measurement.payload import Payload
 from netproof.measurement.transports import Transport
-from netproof.run import repeat_cases, repeat_rounds
-from netproof.run.repeat_cases import RepeatCase
-from netproof.session import job_scripts, plan, session
+from netproof.session import plan, session
 from netproof.session.again import MeasuredAgain, netpipe_sweeps
 from netproof.session.measured import Measured, Peer
 from netproof.site import site
@@ -406,7 +406,7 @@ class TestCloser:
         assert sorted(size for part in parts for size in part) == list(sizes)
         rounds = repeat_rounds.imb_rounds([to_repeat(omb, around=True)], SRUN, 7, PARTITION, 2)
         assert len(rounds[0]) == len(parts)
-        assert {label for label, _ in rounds[0]} == {f"{omb.step}-dense"}
+        assert {step.label for step in rounds[0]} == {f"{omb.step}-dense"}
 
     def test_netpipe_has_calls_of_their_own_for_sizes_that_it_would_not_visit(self):
         (measured, *_) = (
@@ -424,7 +424,7 @@ class TestCloser:
             (size, size) for size in (4689, 5367, 6762, 7443)
         ]
         rounds = repeat_rounds.netpipe_rounds([to_repeat(one, around=True)], SRUN, 7, PARTITION)
-        assert [step.subject for _, step in rounds[0]] == [subject for subject, _ in one.dense()]
+        assert [step.subject for step in rounds[0]] == [subject for subject, _ in one.dense()]
 
     def test_netpipe_goes_through_no_sizes_between_places_far_apart(self, sick):
         flagged = next(asked(one) for one in sick if asked(one).flags())
@@ -688,7 +688,6 @@ class TestCompared:
             assert undecided([kept]).whole
             assert undecided([launched_on(kept, kept.rounds() - 1)]).whole
             assert not undecided([launched_on(kept, kept.rounds())])
-            assert set(repeat_rounds.decisions([kept], 9, Path("/nowhere"))) == {3}
 
     def test_the_launches_next_to_one_another_change_sides_and_have_files_of_their_own(
         self, pingpong, sick
@@ -698,14 +697,13 @@ class TestCompared:
         peer = plan.PeerEnvironment("mpi-1", 0, ("srun", "--mpi=pmix"), ("export A=b",))
         kept = to_repeat(kept, whole=True)
         rounds = repeat_rounds.imb_rounds([kept], SRUN, 7, PARTITION, 2, [peer])
-        names = [[step.name for _, step in steps] for steps in rounds]
+        names = [[step.name for step in steps] for steps in rounds]
         assert names[:2] == [
             ["PingPong-twin.1", "PingPong.1", "PingPong-peer-0.1"],
             ["PingPong-peer-0.2", "PingPong.2", "PingPong-twin.2"],
         ]
-        assert rounds[0][2][1].command.startswith(
-            "bash ./paired.sh ./peer-0.sh srun --mpi=pmix --nodes=2"
-        )
+        assert rounds[0][2].setup == "peer-0.sh"
+        assert rounds[0][2].command[:3] == ("srun", "--mpi=pmix", "--nodes=2")
         files = repeat_rounds.imb_files([kept], [peer])
         assert sorted(files) == ["sizes-PingPong-peer-0.txt", "sizes-PingPong.txt"]
         assert (peer.file, peer.text()) == ("peer-0.sh", "export A=b\n")
@@ -713,12 +711,10 @@ class TestCompared:
         (first, second, *_) = repeat_rounds.netpipe_rounds(
             [to_repeat(tcp, whole=True)], SRUN, 7, PARTITION, [peer]
         )
-        steps = [step.name.partition(".")[0].removeprefix(tcp.step) for _, step in first]
+        steps = [step.name.partition(".")[0].removeprefix(tcp.step) for step in first]
         assert sorted(steps) == ["", "-peer-0", "-twin"]
         assert (steps[0], steps[-1]) == ("", "-peer-0")
-        assert second[0][1].name == f"{tcp.step}-peer-0.2"
-        ports = [w for _, s in (*first, *second) for w in s.command.split() if "ports[" in w]
-        assert len(set(ports)) == len(ports)
+        assert second[0].name == f"{tcp.step}-peer-0.2"
 
     def test_nothing_is_launched_on_where_configurations_are_alike(self, pingpong):
         several = self.configurations(pingpong, 1.0, 1.1, 3.0)
@@ -745,7 +741,6 @@ class TestCompared:
         busy = [self.next_to(launched_on(kept, n, loads=(BUSY,)), 5.0, 20.0) for n in (5, 6)]
         assert [bool(undecided([done])) for done in still_open] == [True, True]
         assert [bool(undecided([done])) for done in busy] == [True, False]
-        assert set(repeat_rounds.decisions([kept], 9, Path("/nowhere"))) == set(range(3, 10))
 
     def test_a_score_that_has_a_bound_is_measured_again_with_its_baseline(self, pingpong):
         slow, fast = (
@@ -789,17 +784,15 @@ def with_twins(launches: int) -> list[str]:
 
 
 class TestRounds:
-    def test_tcp_and_mpi_take_turns_and_no_two_steps_share_a_name_or_a_port(self, sick):
+    def test_tcp_and_mpi_take_turns_and_no_two_steps_share_a_name(self, sick):
         several = [asked(one) for one in sick]
         several = [to_repeat(one, whole=True, around=bool(one.flags())) for one in several]
         rounds = repeat_rounds.netpipe_rounds(several, SRUN, 7, PARTITION)
         assert len(rounds) == 9
-        steps = [step for one in rounds for _, step in one]
+        steps = [step for one in rounds for step in one]
         assert len({step.name for step in steps}) == len(steps)
-        ports = [w for step in steps for w in step.command.split() if w.startswith('"${ports[')]
-        assert len(set(ports)) == len(ports)
         for one in rounds:
-            labels = [label for label, step in one if "-twin." not in step.name]
+            labels = [step.label for step in one if "-twin." not in step.name]
             place = labels.index("tcp-inter-node-oneway")
             assert "mpi-inter-node-oneway" in (*labels[place - 1 : place], labels[place + 1])
 
@@ -808,60 +801,52 @@ class TestRounds:
         assert one.flags()
         one = to_repeat(one, whole=True, around=True)
         rounds = repeat_rounds.imb_rounds([one], SRUN, 7, PARTITION, 2)
-        names = {step.name for steps in rounds for _, step in steps}
+        names = {step.name for steps in rounds for step in steps}
         assert {"PingPong.1", "PingPong-dense.1", "PingPong.9", "PingPong-dense.9"} <= names
         files = repeat_rounds.imb_files([one])
         assert sorted(files) == ["sizes-PingPong-dense.txt", "sizes-PingPong.txt"]
         for steps in rounds:
-            for label, step in steps:
-                assert ("-twin." in step.name) is (f"-msglen sizes-{label}.txt" not in step.command)
+            for step in steps:
+                assert ("-twin." in step.name) is (f"sizes-{step.label}.txt" not in step.command)
 
-    def test_the_script_launches_what_is_not_closed(self, tmp_path, pingpong):
-        """Run for real by bash, but for the steps themselves, which note their names."""
+    @pytest.mark.parametrize("decides", [True, False])
+    def test_rounds_are_made_until_all_is_decided_or_none_is_left(
+        self, tmp_path, pingpong, monkeypatch, decides
+    ):
         one = asked(pingpong, confirm={"most_launches": 6})
         rounds = repeat_rounds.imb_rounds([to_repeat(one, whole=True)], SRUN, 7, PARTITION, 2)
-        text = job_scripts.further_script(
-            rounds, PARTITION, over_tcp=False, decisions={2: "decider ./close\ndecide 2"}
-        )
-        (tmp_path / "steps.sh").write_text(
-            "".join(
-                line
-                for line in (ROOT / "netproof" / "run" / "shell" / "steps.sh")
-                .read_text()
-                .splitlines(True)
-                if not line.startswith("trap")
+        made: list[str] = []
+        monkeypatch.setattr(RunningJob, "launch", lambda _job, step: made.append(step.name))
+        job = RunningJob(tmp_path, plan.JobPlan(7, one.extras, rounds=tuple(map(tuple, rounds))))
+
+        def decide(number: int) -> set[str]:
+            if not decides:
+                raise NetproofError("a file is damaged")
+            return {"PingPong"} if number == 2 else set()
+
+        launches.run(job, decide)
+        assert made == with_twins(2 if decides else 3)
+        assert len(job.faults) == (0 if decides else 3)
+
+    def test_fewer_rounds_than_confirming_takes_close_nothing(
+        self, tmp_path, pingpong, monkeypatch
+    ):
+        """If every case is compared elsewhere, only the round of confirming does."""
+        for elsewhere, numbers in ((False, [3, 4, 5]), (True, [3])):
+            one = dataclasses.replace(
+                asked(pingpong, confirm={"most_launches": 8}), elsewhere=elsewhere
             )
-            + "step() { echo $1 >>made; }\njob_nodes() { :; }\n"
-        )
-        (tmp_path / "launches.sh").write_text(text)
-        (tmp_path / "close").write_text(
-            "#!/bin/bash\n"
-            "while read -r number; do\n"
-            "    [ $(wc -l <made) -lt $number ] || echo PingPong >closed.txt\n"
-            "    echo done\n"
-            "done\n"
-        )
-        (tmp_path / "close").chmod(0o755)
-        subprocess.run(["bash", "launches.sh"], cwd=tmp_path, check=True)
-        assert (tmp_path / "made").read_text().split() == with_twins(2)
-
-    def test_where_nothing_can_decide_every_round_is_made(self, tmp_path, pingpong):
-        one = asked(pingpong, confirm={"most_launches": 6})
-        rounds = repeat_rounds.imb_rounds([to_repeat(one, whole=True)], SRUN, 7, PARTITION, 2)
-        start = "decider /no/such/python -m netproof.run.repeat_rounds"
-        never = {number: f"{start}\ndecide {number}" for number in (1, 2)}
-        text = job_scripts.further_script(rounds, PARTITION, over_tcp=False, decisions=never)
-        steps = (
-            (ROOT / "netproof" / "run" / "shell" / "steps.sh")
-            .read_text()
-            .replace("trap end", "# trap end")
-        )
-        (tmp_path / "steps.sh").write_text(
-            steps + "step() { echo $1 >>made; }\njob_nodes() { :; }\n"
-        )
-        (tmp_path / "launches.sh").write_text(text)
-        subprocess.run(["bash", "launches.sh"], cwd=tmp_path, check=True)
-        assert (tmp_path / "made").read_text().split() == with_twins(3)
+            rounds = repeat_rounds.imb_rounds([to_repeat(one, whole=True)], SRUN, 7, PARTITION, 2)
+            decided: list[int] = []
+            monkeypatch.setattr(RunningJob, "launch", lambda *_: 0)
+            monkeypatch.setattr(
+                repeat_rounds, "decided", lambda *_, seen=decided: seen.append(1) or set()
+            )
+            planned = plan.JobPlan(
+                7, one.extras, rounds=tuple(map(tuple, rounds)), asked=[one.as_json()]
+            )
+            repeat_rounds.run(RunningJob(tmp_path, planned))
+            assert len(decided) == len(numbers)
 
 
 def test_a_question_comes_back_from_its_file(pingpong):
@@ -880,44 +865,3 @@ def test_a_question_comes_back_from_its_file(pingpong):
     assert back.limits == limits
     assert back.subject.measured == pingpong
     assert str(back.subject) == str(one.subject)
-
-
-def test_a_peer_runs_in_its_own_environment_and_not_in_that_of_the_job(tmp_path):
-    """The job script exports its own on top of what it was started with."""
-    peer = plan.PeerEnvironment(
-        "other mpi", 0, ("srun",), ('export B="peer"', "export PATH=b:$PATH")
-    )
-    (tmp_path / peer.file).write_text(peer.text())
-    (tmp_path / "shown").write_text(
-        'echo "A=${A-} B=$B C=$C D=${D-} $*"\nenv | grep ^PATH= | cut -d: -f1\n'
-    )
-    script = ROOT / "netproof" / "run" / "shell" / "paired.sh"
-    (tmp_path / "job").write_text(
-        "export A=own D=own PATH=own:$PATH\n"
-        "bash -c 'export netproof_job_script=$PPID;"
-        f' bash {script} ./peer-0.sh bash shown "a b"; :\'\n:\n'
-    )
-    said = subprocess.run(
-        ["bash", "job"],
-        cwd=tmp_path,
-        env={"PATH": os.environ["PATH"], "C": "two\nlines", "A": "began", "odd-name%%": "x"},
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    assert said.stdout == "A=began B=peer C=two\nlines D= a b\nPATH=b\n"
-
-
-def test_a_peer_is_not_launched_where_what_the_job_began_with_is_not_known(tmp_path):
-    script = ROOT / "netproof" / "run" / "shell" / "paired.sh"
-    (tmp_path / "peer-0.sh").write_text("")
-    said = subprocess.run(
-        ["bash", script, "./peer-0.sh", "/bin/echo", "ran"],
-        cwd=tmp_path,
-        env={"PATH": os.environ["PATH"], "netproof_job_script": "nobody"},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert (said.returncode, said.stdout) == (3, "")
-    assert "/proc/nobody/environ cannot be read" in said.stderr

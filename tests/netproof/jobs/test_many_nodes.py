@@ -9,12 +9,12 @@ import pytest
 from made_job import JOBID, MadeJob
 
 from netproof.intake import json_reading
+from netproof.jobs import pair_rounds
 from netproof.pairs import verdict as pairs
 from netproof.pairs.verdict import PairsVerdict
-from netproof.run import pair_deciding
-from netproof.run.answering import QUESTION_FILE
-from netproof.session import job_files, pair_rounds
+from netproof.session import job_files
 from netproof.session.pair_rounds import PairRounds
+from netproof.session.plan import PLAN_FILE
 from netproof.site.partition import Partition
 
 FEW, MANY = 50, 500
@@ -37,13 +37,13 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., MadeJob]:
 
 
 def judged(job: MadeJob, others: float = 1.0) -> PairsVerdict:
-    rounds, partition = pair_deciding.read(job.folder, JOBID)
+    rounds, partition = pair_rounds.read(job.folder, JOBID)
     disturbance = partition.settings().disturbance.__class__(others=others, steal=1.0)
     return pairs.judge(rounds, partition.pair_settings(), disturbance, partition.link())
 
 
 def question(job: MadeJob) -> dict:
-    return json_reading.json_file(job.folder / QUESTION_FILE)
+    return json_reading.json_file(job.folder / PLAN_FILE)
 
 
 @pytest.mark.slow
@@ -84,7 +84,7 @@ def test_a_launch_is_read_once_while_the_job_decides(tmp_path, monkeypatch):
     launches = job.run()
     assert launches > 2
     assert read == [f"pairs.{number}" for number in range(1, launches + 1)]
-    rounds, _ = pair_deciding.read(job.folder, JOBID)
+    rounds, _ = pair_rounds.read(job.folder, JOBID)
     assert len(rounds.launches) == launches
     assert read[launches:] == read[:launches]
 
@@ -102,7 +102,7 @@ def test_what_is_said_of_many_nodes_stays_a_few_lines(made):
 def test_what_is_kept_of_many_nodes_grows_with_them_and_is_read_again(made):
     sizes = []
     for count in (FEW, MANY):
-        rounds, _ = pair_deciding.read(made(count).folder, JOBID)
+        rounds, _ = pair_rounds.read(made(count).folder, JOBID)
         kept = json.dumps(rounds.as_json())
         assert PairRounds.from_json(json.loads(kept)) == rounds
         sizes.append(len(kept) / len(rounds.launches))
@@ -114,10 +114,10 @@ def test_a_pair_that_hangs_is_left_out_and_every_other_pair_meets(tmp_path, coun
     job = MadeJob(tmp_path / "job", count, hang=("node-001", "node-003"))
     asked = question(job)
     asked["extras"]["pairs"]["together"] = 1
-    (job.folder / QUESTION_FILE).write_text(json.dumps(asked))
+    (job.folder / PLAN_FILE).write_text(json.dumps(asked))
     job.run()
     found = judged(job)
-    assert (job.folder / pair_rounds.HUNG_FILE).read_text().count("\n") == 1
+    assert len(job.decider.hung) == 1
     assert found.never_met() == "node-001 – node-003 never met"
     assert len(found.cleared()) == count
     (fault,) = found.rounds.faults

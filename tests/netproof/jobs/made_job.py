@@ -16,9 +16,9 @@ from pathlib import Path
 import numpy as np
 
 from netproof.intake import json_reading
-from netproof.run import pair_deciding
-from netproof.run.answering import CLOSED_FILE, QUESTION_FILE
+from netproof.jobs.pair_rounds import Decider
 from netproof.session import pair_rounds
+from netproof.session.plan import PLAN_FILE, JobPlan
 
 RECORDED = Path(__file__).resolve().parents[2] / "data" / "jobs" / "pairs"
 JOBID = "7"
@@ -48,10 +48,10 @@ class MadeJob:
         lines = [f"netproof-job-nodes\t1\njobid\t{JOBID}\ncount\t{self.count}\n"]
         lines += [f"node\t{name}\n" for name in self.nodes]
         (self.folder / "job_nodes.txt").write_text("".join([*lines, "end\n"]))
-        question = json_reading.json_file(RECORDED / QUESTION_FILE)
-        question["mode"] = "quick"
-        question["extras"]["criteria"] = {"disturbance": {"others": 1.0, "steal": 1.0}}
-        (self.folder / QUESTION_FILE).write_text(json.dumps(question))
+        planned = json_reading.json_file(RECORDED / PLAN_FILE)
+        planned["asked"]["mode"] = "quick"
+        planned["extras"]["criteria"] = {"disturbance": {"others": 1.0, "steal": 1.0}}
+        (self.folder / PLAN_FILE).write_text(json.dumps(planned))
         shutil.copy(RECORDED / "sizes-pairs.txt", self.folder)
         (self.folder / "launches.tsv").write_text("step\tstart\tend\tstatus\tlimit_s\n")
         printed = (RECORDED / "pairs.1.out").read_text()
@@ -61,24 +61,24 @@ class MadeJob:
 
     def run(self) -> int:
         """Make launches until none is asked for, and return how many there were."""
+        self.decider = Decider(self.folder, JobPlan.read(self.folder / PLAN_FILE), JOBID)
         made = 0
         while True:
             began = time.process_time()
-            pair_deciding.decide(self.folder, made, JOBID)
+            following = self.decider.following(made)
             self.deciding_s.append(time.process_time() - began)
-            if (self.folder / CLOSED_FILE).exists():
+            if following is None:
                 return made
             made += 1
-            self._launch(made)
+            self._launch(made, following)
 
-    def _launch(self, number: int) -> None:
-        asked = (self.folder / pair_rounds.NEXT_FILE).read_text().split()
+    def _launch(self, number: int, following: pair_rounds.PlannedLaunch) -> None:
+        asked = list(following.nodes())
         step = f"pairs.{number}"
         if {*self.hang} == {*asked}:
             self._hung(number)
             return
-        stream = (self.folder / pair_rounds.STREAM_FILE).exists()
-        printed = self._streamed(asked) if stream else self._printed(asked)
+        printed = self._streamed(asked) if following.stream else self._printed(asked)
         (self.folder / f"{step}.out").write_text(printed)
         said = (self._said(rank, node) for rank, node in enumerate(asked))
         (self.folder / f"{step}.err").write_text("".join(said))
@@ -91,8 +91,7 @@ class MadeJob:
             (self.folder / f"pairs.{number}.{kind}").write_text("")
         with (self.folder / "launches.tsv").open("a") as record:
             record.write(f"pairs.{number}\t1795337843.0\t1795337903.0\t143\t180\n")
-        with (self.folder / pair_rounds.HUNG_FILE).open("a") as hung:
-            hung.write(f"{number}\n")
+        self.decider.hung.append(number)
 
     def _printed(self, nodes: list[str]) -> str:
         pairs = list(zip(nodes[::2], nodes[1::2], strict=True))
