@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import types
 from pathlib import Path
 
@@ -22,9 +23,15 @@ def netpipe(partition, environment, path, direction, system) -> Case:
     return Case(system, partition, environment, "netpipe", "tcp", 2, 1, path, direction)
 
 
+@functools.cache
+def _class_named(check: str) -> type:
+    """Return one class for each name: ReFrame's checks for subclasses slow down with their number."""
+    return types.new_class(check, (RegressionTestPlugin,))
+
+
 def looked_up(references: dict, check: str, case: Case) -> dict:
     """The same in a file that was read."""
-    plugin = object.__new__(types.new_class(check, (RegressionTestPlugin,)))
+    plugin = object.__new__(_class_named(check))
     plugin.current_partition = types.SimpleNamespace(fullname=f"{case.system}:{case.partition}")
     plugin.current_environ = types.SimpleNamespace(name=case.environment)
     plugin.ranks, plugin.path, plugin.direction = case.ranks, case.path, case.direction
