@@ -25,7 +25,7 @@ def netpipe(partition, environment, path, direction, system) -> Case:
 
 @functools.cache
 def _class_named(check: str) -> type:
-    """Return one class for each name: ReFrame's checks for subclasses slow down with their number."""
+    """Return one class for each name: with their number, ReFrame looks classes up slower."""
     return types.new_class(check, (RegressionTestPlugin,))
 
 
