@@ -29,6 +29,9 @@ from netproof.session.plan import JobPlan, Step
 KILL_AFTER_S = 5
 """Seconds that a step has to end after SIGTERM."""
 
+STEPS_END_S = 10
+"""Seconds in which steps that were killed have to be gone from Slurm's list."""
+
 SLURM_ANSWERS_S = 30
 
 NOT_LAUNCHED = 69
@@ -395,13 +398,29 @@ class RunningJob:
             print(name, f"{began:.6f}", f"{ended:.6f}", status, limit_s, sep="\t", file=record)
 
     def end_steps(self) -> None:
-        """End every step of the job: srun may be gone while its tasks are not."""
+        """End every step of the job, and wait until Slurm has none: the next one would wait.
+
+        srun may be gone while its tasks are not. A step that stays is a fault.
+        """
+        until, steps = time.monotonic() + STEPS_END_S, self._steps()
+        while steps:
+            for step in steps:
+                self._ask(["scancel", "--signal=KILL", step], "ended steps")
+            if time.monotonic() >= until:
+                self.faults.append(f"steps had not ended after {STEPS_END_S} s: {', '.join(steps)}")
+                return
+            time.sleep(0.1)
+            steps = self._steps()
+
+    def _steps(self) -> list[str]:
         listed = self._ask(
             ["squeue", "--noheader", "--steps", f"--jobs={self.jobid}", "--format=%i"], "steps"
         )
-        for step in listed.split():
-            if not step.endswith((".batch", ".extern", ".interactive")):
-                self._ask(["scancel", "--signal=KILL", step], "ended steps")
+        return [
+            step
+            for step in listed.split()
+            if not step.endswith((".batch", ".extern", ".interactive"))
+        ]
 
     def end_all(self) -> None:
         """End what runs, and note it as far as it came."""

@@ -14,6 +14,7 @@ import pytest
 
 from netproof.benchmarks import imb, netpipe, osu
 from netproof.jobs import __main__ as program
+from netproof.jobs import job as jobs_job
 from netproof.session import job_files, node_facts, plan
 from netproof.session.job_files import JobReport
 from netproof.session.plan import JobPlan, Step
@@ -386,3 +387,26 @@ def test_a_job_that_is_requeued_before_it_did_anything_begins_as_usual(tmp_path,
     monkeypatch.setenv("SLURM_RESTART_COUNT", "1")
     assert job(tmp_path, step("Bcast.1", "true")) == [("Bcast.1", 0)]
     assert not list((tmp_path / "job").glob("try-*"))
+
+
+LISTS_A_STEP = "n=$(cat {0} 2>/dev/null || echo 0); echo $((n + 1)) >{0}; echo 1.batch; {1}"
+
+
+@pytest.mark.parametrize(
+    ("listed", "faults"),
+    [
+        ('[ "$n" -ge 2 ] || echo 1.0', 0),
+        ("echo 1.0", 1),
+    ],
+)
+def test_the_next_launch_waits_until_slurm_has_ended_the_steps_of_a_failed_one(
+    tmp_path, slurm, monkeypatch, listed, faults
+):
+    monkeypatch.setattr(jobs_job, "STEPS_END_S", 0.5)
+    count = tmp_path / "count"
+    (slurm / "squeue").write_text("#!/bin/bash\n" + LISTS_A_STEP.format(count, listed) + "\n")
+    running = jobs_job.RunningJob(tmp_path, planned(step("Bcast.1", "exit 1")))
+    running.end_steps()
+    assert len(running.faults) == faults
+    assert int(count.read_text()) >= 3
+    assert all("steps had not ended after 0.5 s: 1.0" in fault for fault in running.faults)
