@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import types
+from collections.abc import Callable
 from pathlib import Path
 
 from reframe.core.pipeline import RegressionTestDict, RegressionTestPlugin
@@ -23,19 +24,27 @@ def netpipe(partition, environment, path, direction, system) -> Case:
     return Case(system, partition, environment, "netpipe", "tcp", 2, 1, path, direction)
 
 
-@functools.cache
-def _class_named(check: str) -> type:
-    """Return one class for each name: with their number, ReFrame looks classes up slower."""
-    return types.new_class(check, (RegressionTestPlugin,))
+def lookup(references: dict) -> Callable[[str, Case], dict]:
+    """Return what finds a check's references of a case, as ReFrame does, in a file that was read.
+
+    ReFrame makes classes for each table, so that many tables slow it down: one for each check.
+    """
+    tables = functools.cache(lambda check: RegressionTestDict(dict(references[check])))
+    kinds = functools.cache(lambda check: types.new_class(check, (RegressionTestPlugin,)))
+
+    def found(check: str, case: Case) -> dict:
+        plugin = object.__new__(kinds(check))
+        plugin.current_partition = types.SimpleNamespace(fullname=f"{case.system}:{case.partition}")
+        plugin.current_environ = types.SimpleNamespace(name=case.environment)
+        plugin.ranks, plugin.path, plugin.direction = case.ranks, case.path, case.direction
+        return tables(check)[plugin]
+
+    return found
 
 
 def looked_up(references: dict, check: str, case: Case) -> dict:
-    """The same in a file that was read."""
-    plugin = object.__new__(_class_named(check))
-    plugin.current_partition = types.SimpleNamespace(fullname=f"{case.system}:{case.partition}")
-    plugin.current_environ = types.SimpleNamespace(name=case.environment)
-    plugin.ranks, plugin.path, plugin.direction = case.ranks, case.path, case.direction
-    return RegressionTestDict(dict(references[check]))[plugin]
+    """Return the references of one case."""
+    return lookup(references)(check, case)
 
 
 def places(system: str) -> list[tuple[str, Case]]:
