@@ -76,8 +76,6 @@ def _type(arrow: Any) -> str:
 
 
 PARTS = {"commands": commands, "tables": tables}
-SHIM = "https://unpkg.com/iframe-worker/shim"
-"""What the theme's search loads where a page is opened from disk; a copy is in docs/assets."""
 
 
 def on_page_markdown(markdown: str, **_: Any) -> str:
@@ -85,16 +83,6 @@ def on_page_markdown(markdown: str, **_: Any) -> str:
     return re.sub(
         r"<!-- from the code: (\w+) -->", lambda name: "\n".join(PARTS[name[1]]()), markdown
     )
-
-
-def on_post_page(output: str, page: Any, **_: Any) -> str:
-    """Return a page that loads nothing from elsewhere."""
-    return output.replace(SHIM, "../" * page.url.count("/") + "assets/iframe-worker.js")
-
-
-def on_post_template(output_content: str, **_: Any) -> str:
-    """Return a page without a place, as for errors, that loads nothing from elsewhere."""
-    return output_content.replace(SHIM, "/assets/iframe-worker.js")
 
 
 if __name__ == "__main__":
