@@ -15,10 +15,9 @@ from netproof.criteria import Bend, Finding, Level
 from netproof.criteria.registry import RELATIVE
 from netproof.measurement.case import Case
 from netproof.measurement.disturbance import disturbed
-from netproof.measurement.links import Link
 from netproof.session import again, plan
 from netproof.session.again import MeasuredAgain
-from netproof.session.measured import Crash, Launch, Measured, RepeatedCase
+from netproof.session.measured import Crash, Launch, RepeatedCase
 from netproof.site.partition import ScoreBaseline
 from netproof.verdict import confirmations, engine, limits
 from netproof.verdict.engine import Job, Subject
@@ -130,46 +129,6 @@ class RepeatCase:
     def results(self) -> dict[str, Any]:
         """Return the case, its repeat launches, crashes and faults as plain values for ``json``."""
         return codec.encode(RepeatedCase(self.case, self.launches, self.crashes, self.faults))
-
-    def as_json(self) -> dict[str, Any]:
-        """Return what is asked, as plain values for ``json``."""
-        plain = {name: codec.encode(getattr(self, name)) for name in _PLAIN}
-        return {**_subject(self.subject), **plain, "peers": list(map(_subject, self.peers))}
-
-    @classmethod
-    def from_json(cls, values: Mapping[str, Any]) -> RepeatCase:
-        """Read the plain values of ``as_json``."""
-        plain = {name: codec.decode(kind, values[name], name) for name, kind in _PLAIN.items()}
-        peers = tuple(_subject_of(peer, plain["extras"]) for peer in values["peers"])
-        return cls(_subject_of(values, plain["extras"]), peers=peers, **plain)
-
-
-_PLAIN = {
-    "limits": dict[str, Limits],
-    "extras": dict[str, Any],
-    "baseline": ScoreBaseline | None,
-    "paired": tuple[str, ...],
-    "elsewhere": bool,
-}
-"""Kinds of the fields that are asked for as they are."""
-
-
-def _subject(subject: Subject) -> dict[str, Any]:
-    return {
-        "measured": subject.measured.as_json(),
-        "known": dict(subject.known),
-        "absent": dict(subject.absent),
-        "switch": subject.switch,
-        "link": codec.encode(subject.link),
-    }
-
-
-def _subject_of(values: Mapping[str, Any], extras: Mapping[str, Any]) -> Subject:
-    """Read the values of ``_subject``, with the settings of the case's partition."""
-    measured = Measured.from_json(values["measured"])
-    link = codec.decode(Link | None, values["link"], "link")
-    subject = Subject.of_extras(measured, extras, values)
-    return dataclasses.replace(subject, switch=values["switch"], link=link)
 
 
 def undecided(asked: Sequence[RepeatCase]) -> list[RepeatCase]:

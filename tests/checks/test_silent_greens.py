@@ -193,6 +193,6 @@ def test_an_environment_that_cannot_be_used_fails_with_the_reason(run, tmp_path)
     judged = run(tmp_path, *VERDICT, RFM_CONFIG_PATH=str(site))
     assert judged.returncode == 1
     said = unwrapped(judged.stdout)
-    assert "mpich ImbJob %ranks=2: fail in setup: " in said
+    assert "mpich ImbJob %partition=gige %ranks=2: fail in setup: " in said
     assert "mpich is not built: run make" in said
     assert "; 1 case did not run for it (IMB PingPong 2 ranks)" in said
