@@ -32,7 +32,7 @@ from netproof.intake import trust
 from netproof.jobs.acceptance import EnvironmentAsked, JobAsked, JobOutcome
 from netproof.jobs.repeat_cases import RepeatCase
 from netproof.measurement.case import Case
-from netproof.run.mixins import Launched, OnPartition, RecordedTest, Referenced
+from netproof.run.mixins import Launched, RecordedTest, Referenced
 from netproof.run.system_here import baseline_of_system, partition_names, rank_counts, slurm_now
 from netproof.run.waiting import WaitsForNodes
 from netproof.session import (
@@ -473,7 +473,7 @@ class MpiLaunches(PartitionJob):
         return (*units, *((step,) for step in plan.start_steps(*several))), files
 
 
-class Results(rfm.RunOnlyRegressionTest, OnPartition, RecordedTest):
+class Results(rfm.RunOnlyRegressionTest, Launched, RecordedTest):
     """A test that reads what a job measured in one environment, repeat launches included.
 
     ``launched_by``: the leaf class of the job. Its record has ``netproof_cases``, what was
