@@ -23,15 +23,14 @@ from netproof.benchmarks import netpipe, registry
 from netproof.criteria import Finding, Level
 from netproof.measurement.case import Case
 from netproof.run.jobs import (
-    Results,
     environments_of,
     jobs_of,
     mpi_case,
     name_of,
     netpipe_case,
-    tests_of,
 )
 from netproof.run.mixins import Launched, OnPartition, RecordedTest, Referenced
+from netproof.run.results import Results, tests_of
 from netproof.run.system_here import baseline_of_system, rank_counts
 from netproof.session.job_files import Incomplete
 from netproof.site.partition import fewest_ranks_feature, ranks_feature

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import functools
 import itertools
 import os
@@ -16,11 +15,10 @@ from typing import Any
 
 import reframe as rfm
 import reframe.utility.typecheck as typ
-import reframe.utility.udeps as udeps
 from reframe.core.backends import getlauncher
 from reframe.core.builtins import parameter, run_after, run_before, sanity_function, variable
 from reframe.core.environments import Environment
-from reframe.core.exceptions import DependencyError, ReframeError, SanityError
+from reframe.core.exceptions import ReframeError, SanityError
 from reframe.core.runtime import emit_loadenv_commands, runtime
 from reframe.core.systems import SystemPartition
 
@@ -29,14 +27,12 @@ from netproof.benchmarks import netpipe, registry
 from netproof.benchmarks.interface import Function
 from netproof.errors import NetproofError
 from netproof.intake import trust
-from netproof.jobs.acceptance import EnvironmentAsked, JobAsked, JobOutcome
-from netproof.jobs.repeat_cases import RepeatCase
+from netproof.jobs.acceptance import EnvironmentAsked, JobAsked
 from netproof.measurement.case import Case
 from netproof.run.mixins import Launched, RecordedTest, Referenced
 from netproof.run.system_here import baseline_of_system, partition_names, rank_counts, slurm_now
 from netproof.run.waiting import WaitsForNodes
 from netproof.session import (
-    again,
     job_files,
     left,
     node_facts,
@@ -47,11 +43,7 @@ from netproof.session import (
     slurm_nodes,
     transport,
 )
-from netproof.session.job_files import Incomplete
-from netproof.session.measured import Measured
-from netproof.site.partition import ranks_feature
 from netproof.verdict import limits, rejudge
-from netproof.verdict.engine import Subject
 
 KEPT_FILES = [
     *("launches.*", "*.out", "*.err", "*.np", plan.SIZE_FILES, node_facts.NODE_FILES),
@@ -62,12 +54,31 @@ KEPT_FILES = [
 """Files of a job's folder that are stored."""
 
 
-class Steps(rfm.RunOnlyRegressionTest, Launched):
+@functools.cache
+def ran_with() -> provenance.Software:
+    """Return the versions, revision and files of this session; gathered once."""
+    return provenance.software(
+        Path(runtime().site_config.sources[-1]).parent,
+        Path(runtime().get_option("general/0/reference_prefix")),
+        Path(__file__).parents[1],
+    )
+
+
+_set_up = itertools.count()
+"""Counter of the jobs of this run that were set up."""
+
+
+class Job(
+    WaitsForNodes, rfm.RunOnlyRegressionTest, Launched, Referenced, RecordedTest, special=True
+):
     """A Slurm job whose launches are job steps; one job at a time in a contention domain.
 
-    ``seed``: of their order; 0 draws one.
+    ``seed``: of their order; 0 draws one. Its record has its nodes and software
+    (``netproof_provenance``), the end of its program (``netproof_program``) and, for the run's
+    first job, Slurm's partitions at its start (``netproof_slurm``).
     """
 
+    netproof_kind = variable(str, value="launches", loggable=True)
     sourcesdir = None
     # When Slurm ends the job, its script waits for the program, which ends the steps.
     prerun_cmds = ["trap : TERM"]
@@ -76,14 +87,6 @@ class Steps(rfm.RunOnlyRegressionTest, Launched):
     exclusive_access = True
     keep_files = KEPT_FILES
     seed = variable(int, value=0)
-    describe_nodes = False
-
-    def own_nodes(self) -> tuple[str, ...]:
-        """Return the nodes in the job's own list; ReFrame's may be from too early a moment.
-
-        Raises ProvenanceError if the list is missing or not whole.
-        """
-        return node_facts.nodes_of_job(Path(self.stagedir), str(self.job.jobid))
 
     @run_before("setup")
     def insist_on_slurm(self) -> None:
@@ -128,9 +131,7 @@ class Steps(rfm.RunOnlyRegressionTest, Launched):
         """
         stage, root = Path(self.stagedir), Path(__file__).resolve().parents[2]
         self.write_sources(stage, {**files, plan.SCRIPT: plan.script(sys.executable, root)})
-        plan.JobPlan(
-            self.seed, self.current_partition.extras, describe_nodes=self.describe_nodes, **planned
-        ).write(stage)
+        plan.JobPlan(self.seed, self.current_partition.extras, **planned).write(stage)
 
     def write_sources(self, folder: Path, files: dict[str, str]) -> None:
         """Write into a folder what steps start there, and ``files``."""
@@ -142,38 +143,6 @@ class Steps(rfm.RunOnlyRegressionTest, Launched):
             files = {**files, plan.PACE_FILE: f'{shlex.join(partition.pace)} "$@"\n'}
         for name, text in files.items():
             (folder / name).write_text(text)
-
-
-@functools.cache
-def ran_with() -> provenance.Software:
-    """Return the versions, revision and files of this session; gathered once."""
-    return provenance.software(
-        Path(runtime().site_config.sources[-1]).parent,
-        Path(runtime().get_option("general/0/reference_prefix")),
-        Path(__file__).parents[1],
-    )
-
-
-_set_up = itertools.count()
-"""Counter of the jobs of this run that were set up."""
-
-MOST_READ = 50
-"""Most jobs whose cases are held in memory for the tests that wait for them."""
-
-_outcomes: dict[tuple[str, str], JobOutcome] = {}
-"""What the jobs read last measured, by stage folder and job id."""
-
-
-class Job(WaitsForNodes, Steps, Referenced, RecordedTest, special=True):
-    """One Slurm job whose steps are the launches of several functions.
-
-    Its record has its nodes and software (``netproof_provenance``), the end of its program
-    (``netproof_program``) and, for the run's first job, Slurm's partitions at its start
-    (``netproof_slurm``).
-    """
-
-    netproof_kind = variable(str, value="launches", loggable=True)
-    describe_nodes = True
 
     def cases(self) -> list[Case]:
         """Return the cases that it measures, on its partition and in its environment."""
@@ -223,7 +192,9 @@ class Job(WaitsForNodes, Steps, Referenced, RecordedTest, special=True):
             )
         self.write_record(netproof_program=self.program_report())
         try:
-            described = provenance.of_job(stage, self.own_nodes(), ran_with())
+            # ReFrame's list of nodes may be from too early a moment.
+            nodes = node_facts.nodes_of_job(stage, str(self.job.jobid))
+            described = provenance.of_job(stage, nodes, ran_with())
         except (NetproofError, OSError) as error:
             raise SanityError(str(error)) from None
         self.write_record(netproof_provenance=described)
@@ -250,7 +221,6 @@ class PartitionJob(Job):
 
     partition = parameter(partition_names())
     netproof_kind = "job"
-    describe_nodes = False
     benchmark: str
 
     def rank_count(self) -> int:
@@ -353,7 +323,8 @@ class PartitionJob(Job):
         names = tuple(one.name for one in several)
         self.keep_files = [*self.keep_files, *names]
         asked = JobAsked(names, baseline_of_system())
-        self.write_plan({}, task="acceptance", asked=codec.encode(asked))
+        task = {"task": "acceptance", "describe_nodes": False}
+        self.write_plan({}, **task, asked=codec.encode(asked))
 
     @sanity_function
     def left_records(self) -> bool:
@@ -473,153 +444,6 @@ class MpiLaunches(PartitionJob):
         return (*units, *((step,) for step in plan.start_steps(*several))), files
 
 
-class Results(rfm.RunOnlyRegressionTest, Launched, RecordedTest):
-    """A test that reads what a job measured in one environment, repeat launches included.
-
-    ``launched_by``: the leaf class of the job. Its record has ``netproof_cases``, what was
-    launched again (``netproof_repeats``, and around flagged sizes ``netproof_repeated``), the
-    nodes and software (``netproof_provenance``), and the MPI library's transport.
-    """
-
-    local = True
-    sourcesdir = None
-    executable = "true"
-    netproof_kind = variable(str, value="launches", loggable=True)
-    netproof_left = variable(dict, value={}, loggable=True)
-    launched_by: type[PartitionJob]
-
-    def parameters(self) -> dict[str, int]:
-        """Return the parameters of the job, but for its partition."""
-        return {}
-
-    def jobs(self) -> list[str]:
-        """Return the names of the jobs on all partitions that have them."""
-        return jobs_of(self.launched_by, **self.parameters())
-
-    @run_after("init")
-    def find_environments(self) -> None:
-        """Run in all environments that have the benchmark, after the job of their partition."""
-        self.valid_prog_environs = environments_of(self.launched_by.benchmark)
-        for name in self.jobs():
-            self.depends_on(name, udeps.by_part)
-
-    @run_after("setup")
-    def find_job(self) -> None:
-        """Skip an environment whose cases are all left; fail one that is unusable."""
-        name = name_of(self.launched_by, partition=self.current_partition.name, **self.parameters())
-        self.job_of = self.getdep(name, environ="*")
-        unusable = self.current_environ.extras["unusable"]
-        if unusable:
-            raise ReframeError(unusable)
-        skipped = left_now()
-        reasons = [skipped.get(case.key()) for case in self.job_of.cases_in(self.current_environ)]
-        if reasons and all(reasons):
-            self.netproof_left = codec.encode(reasons[0])
-            self.skip(reasons[0].why)
-
-    @property
-    def recorded_job(self) -> Any:
-        """Return the job whose results these are."""
-        return self.job_of.job
-
-    @property
-    def folder(self) -> Path:
-        """Return the environment's folder in the job's."""
-        return Path(self.job_of.stagedir, self.current_environ.name)
-
-    @property
-    def outcome(self) -> JobOutcome:
-        """Return what the job measured; read once."""
-        place = (self.job_of.stagedir, str(self.job_of.job.jobid))
-        if place not in _outcomes:
-            if len(_outcomes) >= MOST_READ:
-                del _outcomes[next(iter(_outcomes))]
-            _outcomes[place] = JobOutcome(Path(self.job_of.stagedir), place[1])
-        return _outcomes[place]
-
-    def repeats(self) -> list[RepeatCase]:
-        """Return the cases that were launched again, once for each reason."""
-        name = self.current_environ.name
-        return [*self.outcome.repeated[name], *self.outcome.compared[name]]
-
-    def whole(self, case: Case) -> Measured:
-        """Return a case with its repeat launches; raise Incomplete if a launch is missing."""
-        found = self.outcome.environments[self.current_environ.name].measured[case]
-        if isinstance(found, Incomplete):
-            raise found
-        for one in self.repeats():
-            if one.case == case and one.faults:
-                raise Incomplete(one.faults)
-            if one.case == case and one.launches:
-                found = found.with_launches([*found.launches, *one.launches], one.crashes)
-        return found
-
-    def subjects(self) -> list[Subject]:
-        """Return every complete case; the checks report the others."""
-        found = []
-        extras = self.current_partition.extras, self.current_environ.extras
-        for case in self.job_of.cases_in(self.current_environ):
-            with contextlib.suppress(Incomplete):
-                found.append(Subject.of_extras(self.whole(case), *extras))
-        return found
-
-    def measured_again(self) -> dict[tuple, again.MeasuredAgain]:
-        """Return the launches around flagged sizes, by case key."""
-        several = self.outcome.repeated[self.current_environ.name]
-        return again.by_case(one.again for one in several if one.again is not None)
-
-    @sanity_function
-    def are_there(self) -> bool:
-        """Check that the job began its steps here; the checks judge each of them."""
-        record = self.folder / job_files.LAUNCHES_FILE
-        if not record.is_file():
-            raise SanityError(f"the job left no {record}")
-        asked = self.job_of.asked_in(self.current_environ)
-        form = session.MEASURED_FORMAT
-        try:
-            asked["shared"] |= records.of_plan(self.folder)
-            environment = self.outcome.environments[self.current_environ.name]
-            asks = self.job_of.least_run_in(self.current_environ)
-            self.write_record(
-                netproof_cases=records.cases_of(environment.measured, asked),
-                netproof_transport=codec.encode(transport.of_job(self.folder)) if asks else {},
-                netproof_provenance={},
-            )
-            repeats = [one.results() for one in self.repeats() if one.launches or one.faults]
-            around = [codec.encode(one) for one in self.measured_again().values()]
-            self.write_record(
-                netproof_repeats={"format": form, "cases": repeats} if repeats else {},
-                netproof_repeated={"format": form, "cases": around} if around else {},
-            )
-            nodes = node_facts.nodes_of_job(self.folder, str(self.job_of.job.jobid))
-            described = provenance.of_job(self.folder, nodes, ran_with())
-        except (NetproofError, OSError) as error:
-            raise SanityError(str(error)) from None
-        self.write_record(netproof_provenance=described)
-        return True
-
-
-class NetpipeReading(Results):
-    """What a job of NetPIPE measured in one environment."""
-
-    valid_systems = ["*"]
-
-
-class MpiReading(Results):
-    """What a job of a benchmark's functions measured in one environment."""
-
-    ranks = parameter(rank_counts())
-
-    @run_after("init")
-    def find_partitions(self) -> None:
-        """Run where the partition measures this rank count."""
-        self.valid_systems = [f"+{ranks_feature(self.ranks)}"]
-
-    def parameters(self) -> dict[str, int]:
-        """Return the parameters of the job, but for its partition."""
-        return {"ranks": self.ranks}
-
-
 def left_now() -> dict[tuple[Any, ...], left.Left]:
     """Return the cases to skip in this run; raise ReframeError for a damaged file."""
     path = os.environ.get(left.VARIABLE)
@@ -661,15 +485,3 @@ def mpi_case(where: tuple[str, str, str], function: Function, ranks: int, per_no
     """Return the case of a function in a job of ``ranks``, ``per_node`` of them on a node."""
     ranks, per_node = (2, 1) if function.pair else (ranks, per_node)
     return Case(*where, function.benchmark, function.name, ranks, per_node)
-
-
-def tests_of(test: rfm.RegressionTest, name: str) -> dict[tuple[str, str], rfm.RegressionTest]:
-    """Return the tests of a name that ``test`` waits for, by partition and environment."""
-    found = {}
-    for partition in runtime().system.partitions:
-        for environment in partition.environs:
-            with contextlib.suppress(DependencyError):
-                found[partition.name, environment.name] = test.getdep(
-                    name, environ=environment.name, part=partition.name
-                )
-    return found

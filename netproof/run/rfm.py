@@ -51,11 +51,8 @@ from netproof.run.experiments import (
 from netproof.run.jobs import (
     Job,
     MpiLaunches,
-    MpiReading,
     NetpipeLaunches,
-    NetpipeReading,
-    Results,
-    Steps,
 )
 from netproof.run.mixins import Launched, Referenced
 from netproof.run.pairs import PairCheck, PairLaunches
+from netproof.run.results import MpiReading, NetpipeReading, Results
