@@ -43,9 +43,9 @@ class RepeatCase:
 
     ``subject``: by its first launches; ``limits``: of its references; ``extras``: of its partition,
     for the repeat job itself; ``peers``: cases of other configurations that it is compared with;
-    ``baseline``: the configuration that their scores are relative to; ``paired``: environments on
-    its partition that its launches are interleaved with; ``elsewhere``: whether it is also compared
-    with cases that other jobs repeat. Results: ``launches`` of the whole curve; ``again``: launches
+    ``baseline``: the configuration that their scores are relative to; ``paired``: environments that
+    its launches are interleaved with; ``by_score``: whether its score is to be decided too, which
+    takes every round. Results: ``launches`` of the whole curve; ``again``: launches
     around flagged sizes, None if none was requested; ``faults``: why launches of the whole curve
     are not complete, a sentence each; ``crashes``: attempts at them that crashed. To repeat:
     ``whole`` curves, and ``around`` flagged sizes.
@@ -57,7 +57,7 @@ class RepeatCase:
     peers: tuple[Subject, ...] = ()
     baseline: ScoreBaseline | None = None
     paired: tuple[str, ...] = ()
-    elsewhere: bool = False
+    by_score: bool = False
     launches: tuple[Launch, ...] = ()
     again: MeasuredAgain | None = None
     faults: tuple[str, ...] = ()
@@ -184,11 +184,10 @@ def undecided(asked: Sequence[RepeatCase]) -> list[RepeatCase]:
 
 
 def _comparison_is_open(one: RepeatCase) -> bool:
-    """Check whether a case is to be repeated to compare it with other configurations.
+    """Check whether a case is to be repeated to compare it with other environments.
 
-    Within a partition, launches are interleaved until their ratio is decided, or most were
-    disturbed. A comparison with another partition, or by score, needs every round, since another
-    job makes the other side's launches.
+    Launches are interleaved until their ratio is decided, or most were disturbed. A score needs
+    every round, since it is of launches that are not next to each other.
     """
     subject, count = one.repeated, len(one.launches)
     confirm = subject.settings.confirm
@@ -196,7 +195,7 @@ def _comparison_is_open(one: RepeatCase) -> bool:
     in_vain = enough and (subject.always_disturbed() or _mostly_disturbed(one))
     if count >= one.rounds() or in_vain:
         return False
-    if count and (one.elsewhere or not enough):
+    if count and (one.by_score or not enough):
         return True
     findings = _comparing(subject, one.peers, one.baseline)
     if not count:
@@ -263,12 +262,11 @@ def _comparing(
 def compared(
     everyone: Sequence[RepeatCase], own: Sequence[RepeatCase], baseline: ScoreBaseline | None
 ) -> list[RepeatCase]:
-    """Return those of a job's ``own`` cases that comparing configurations leaves undecided.
+    """Return those of an environment's ``own`` cases that comparing environments leaves undecided.
 
-    Flagged cases are interleaved with the environments of their partition that they are flagged
-    against. Cases compared with another partition, or by a score, are repeated by their own jobs.
-    Each comes with the cases of ``everyone`` that it is compared with. A case that failed by itself
-    needs nothing. ``baseline``: the configuration that scores are relative to.
+    Flagged cases are interleaved with the environments that they are flagged against. Each comes
+    with the cases of ``everyone`` that it is compared with. A case that failed by itself needs
+    nothing. ``baseline``: the configuration that scores are relative to.
     """
     by_key = {one.key: one.subject for one in everyone}
     red = {
@@ -289,25 +287,15 @@ def compared(
         flagged = []
         if str(one.subject) not in red:
             flagged = [peer for peer in peers if _above(one.subject, peer)]
-        here = [peer for peer in flagged if peer.case.partition == one.case.partition]
-        elsewhere = (
-            len(here) < len(flagged)
-            or any(
-                peer.case.partition != one.case.partition
-                and str(peer) not in red
-                and _above(peer, one.subject)
-                for peer in peers
-            )
-            or _any_against(
-                finding
-                for finding in _comparing(one.subject, peers, baseline)
-                if finding.criterion in RELATIVE and finding.where not in red
-            )
+        by_score = _any_against(
+            finding
+            for finding in _comparing(one.subject, peers, baseline)
+            if finding.criterion in RELATIVE and finding.where not in red
         )
-        if flagged or elsewhere:
-            paired = tuple(sorted(peer.case.environment for peer in here))
+        if flagged or by_score:
+            paired = tuple(sorted(peer.case.environment for peer in flagged))
             compared_with = {"peers": peers, "baseline": baseline, "paired": paired}
-            found.append(dataclasses.replace(one, **compared_with, elsewhere=elsewhere))
+            found.append(dataclasses.replace(one, **compared_with, by_score=by_score))
     return found
 
 

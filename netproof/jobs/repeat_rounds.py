@@ -269,9 +269,9 @@ class RepeatRounds:
         self.job, self.asked = job, asked
         confirm = [one.subject.settings.confirm.launches for one in asked]
         self._first = min(confirm, default=1)
-        # Comparisons with other jobs need every round, unless every launch was disturbed by then.
-        elsewhere = all(one.elsewhere for one in asked)
-        self._last = self._first if elsewhere else len(job.plan.rounds)
+        # Scores need every round, unless every launch was disturbed by then.
+        scores = all(one.by_score for one in asked)
+        self._last = self._first if scores else len(job.plan.rounds)
 
     def launch(self, number: int) -> bool:
         """Launch what is not decided of a round, from 1; return whether that was anything."""

@@ -466,15 +466,6 @@ class TestCompared:
             several.append(asked(made, **criteria))
         return several
 
-    def elsewhere(self, one: RepeatCase) -> RepeatCase:
-        """The case as it would be on another partition."""
-        measured = one.subject.measured
-        case = dataclasses.replace(measured.case, partition="other")
-        moved = asked(dataclasses.replace(measured, case=case))
-        return dataclasses.replace(
-            moved, subject=dataclasses.replace(moved.subject, switch="other")
-        )
-
     def next_to(self, done: RepeatCase, *factors: float) -> RepeatCase:
         """Pair each launch with one whose times are divided by the factors, in rotation."""
         launches = []
@@ -490,7 +481,7 @@ class TestCompared:
         slow, fast, between = several = self.configurations(pingpong, 20.0, 1.0, 3.0)
         everyone = [one for one in several]
         (kept,) = repeat_cases.compared(everyone, [slow], None)
-        assert (kept.paired, kept.elsewhere) == (("mpi-1",), False)
+        assert (kept.paired, kept.by_score) == (("mpi-1",), False)
         assert {str(peer) for peer in kept.peers} == {str(fast.subject), str(between.subject)}
         assert repeat_cases.compared(everyone, [fast], None) == []
         assert repeat_cases.compared(everyone, [between], None) == []
@@ -506,7 +497,7 @@ class TestCompared:
         slow, fast = several = self.configurations(pingpong, 5.0, 1.0, floor=0.25)
         everyone = [one for one in several]
         (kept,) = repeat_cases.compared(everyone, several, None)
-        assert (kept.case, kept.paired, kept.elsewhere) == (slow.case, ("mpi-1",), False)
+        assert (kept.case, kept.paired, kept.by_score) == (slow.case, ("mpi-1",), False)
         assert undecided([self.next_to(launched_on(kept, 5), 5.0)]).whole
         for factors in ((5.0, 5.1), (1.1, 1.2)):
             assert not undecided([self.next_to(launched_on(kept, 6), *factors)])
@@ -669,17 +660,6 @@ class TestCompared:
         assert found["pairs"].level is Level.PASS
         assert found["alone"].level is Level.INCONCLUSIVE
 
-    def test_what_is_compared_with_another_partition_is_launched_on_by_both_jobs(self, pingpong):
-        slow, fast = self.configurations(pingpong, 20.0, 1.0)
-        far = self.elsewhere(fast)
-        everyone = [slow, far]
-        for one in (slow, far):
-            (kept,) = repeat_cases.compared(everyone, [one], None)
-            assert (kept.paired, kept.elsewhere) == ((), True)
-            assert undecided([kept]).whole
-            assert undecided([launched_on(kept, kept.rounds() - 1)]).whole
-            assert not undecided([launched_on(kept, kept.rounds())])
-
     def test_the_launches_next_to_one_another_change_sides_and_have_files_of_their_own(
         self, pingpong, sick
     ):
@@ -822,11 +802,11 @@ class TestRounds:
     def test_fewer_rounds_than_confirming_takes_close_nothing(
         self, tmp_path, pingpong, monkeypatch
     ):
-        """If every case is compared elsewhere, only the round of confirming does."""
-        for elsewhere, numbers in ((False, [3, 4, 5]), (True, [3])):
+        """If every case is to have its score decided, only the round of confirming does."""
+        for by_score, numbers in ((False, [3, 4, 5]), (True, [3])):
             one = asked(pingpong, confirm={"most_launches": 8})
             _, rounds = launched_by(
-                tmp_path, monkeypatch, dataclasses.replace(one, elsewhere=elsewhere)
+                tmp_path, monkeypatch, dataclasses.replace(one, by_score=by_score)
             )
             monkeypatch.setattr(repeat_rounds, "decided", lambda *_: {"decided"})
             for number in range(1, 6):
