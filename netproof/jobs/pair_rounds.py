@@ -192,7 +192,7 @@ def _more(
         loading = both_ways_round(rounds.nodes, seen, switches, made=made, seed=rounds.seed)
         if loading is not None and (there := _connected(loading.pairs, apart)):
             return Planned((*planned.launches, replace(loading, round=done + 1, pairs=there)))
-    alone = confirming_rounds(rounds.nodes, judgement, seen)
+    alone = confirming_rounds(judgement, seen)
     streams = stream_rounds(rounds.nodes, judgement)
     last = [one for one in (*alone, *streams) if _connected(one.pairs, apart)][:MOST_ALONE]
     more = [replace(one, round=done + place) for place, one in enumerate(last, 1)]

@@ -14,8 +14,10 @@ from pathlib import Path
 import pytest
 from runs_without_testbed import SETTINGS, NoTestbed, campaign, planned, result
 
+from ci.evaluation import command as command_line
 from ci.evaluation import diagnosed_faults as diagnosed
 from ci.evaluation import engine, false_reds, load
+from ci.evaluation import table as tables
 from ci.evaluation import testbed as machine
 from ci.evaluation.engine import HEALTHY, Answer, Ended, Grade, Plant, Run
 from ci.evaluation.testbed import CannotRunError
@@ -207,7 +209,7 @@ def test_a_folder_with_anything_in_it_is_no_place_for_a_new_one(tmp_path):
 
 def test_no_run_is_no_evaluation(tmp_path, capsys):
     asked = ["--out", str(tmp_path / "new"), "--runs", "0", "--healthy", "0"]
-    assert engine.main(EVALUATION, asked) == 2
+    assert command_line.main(EVALUATION, asked) == 2
     assert "no run was asked for" in capsys.readouterr().err
 
 
@@ -236,7 +238,7 @@ def test_a_cut_result_is_refused_and_not_passed_over(tmp_path):
 @pytest.mark.parametrize("where", ["--resume", "--table"])
 def test_an_evaluation_that_stands_takes_no_other_settings(where, capsys):
     with pytest.raises(SystemExit) as ended:
-        engine.main(EVALUATION, [where, "folder", "--quiet-share", "0.5"])
+        command_line.main(EVALUATION, [where, "folder", "--quiet-share", "0.5"])
     assert ended.value.code == 2
     assert "--quiet-share goes with --out" in capsys.readouterr().err
 
@@ -274,9 +276,9 @@ def test_launches_are_counted_once_with_those_that_failed(tmp_path):
 
 
 def test_a_rate_has_the_limit_of_clopper_and_pearson():
-    assert engine.upper_limit(0, 30) == pytest.approx(1 - 0.05 ** (1 / 30))
-    assert engine.upper_limit(1, 10) == pytest.approx(0.394, abs=1e-3)
-    assert engine.upper_limit(3, 3) == 1.0
+    assert tables.upper_limit(0, 30) == pytest.approx(1 - 0.05 ** (1 / 30))
+    assert tables.upper_limit(1, 10) == pytest.approx(0.394, abs=1e-3)
+    assert tables.upper_limit(3, 3) == 1.0
 
 
 @pytest.mark.slow
@@ -352,7 +354,7 @@ INTERRUPTED = f"""
 import sys, time
 sys.path.insert(0, {str(Path(__file__).parent)!r})
 from runs_without_testbed import NoTestbed
-from ci.evaluation import diagnosed_faults, engine, false_reds, testbed
+from ci.evaluation import command, diagnosed_faults, engine, false_reds, testbed
 
 class Told(NoTestbed):
     def lift(self): print("lifted", flush=True)
@@ -364,7 +366,7 @@ def measure(*_):
 
 engine.Testbed, engine.measure = Told, measure
 testbed.wait_until_quiet = lambda settings: None
-sys.exit(engine.main(eval(sys.argv[1]).EVALUATION, sys.argv[2:]))
+sys.exit(command.main(eval(sys.argv[1]).EVALUATION, sys.argv[2:]))
 """
 
 
