@@ -5,34 +5,32 @@ import reframe as rfm
 from netproof.benchmarks import registry
 from netproof.run.rfm import (
     MpiCheck,
-    MpiComparedRepeat,
     MpiConfigurations,
     MpiCurves,
     MpiLaunches,
-    MpiRepeat,
+    MpiReading,
 )
 
 
 @rfm.simple_test
 class ImbJob(MpiLaunches):
-    """All functions, as launches of one job for each environment and rank count."""
+    """All functions, as launches of one job for each partition and rank count."""
 
     benchmark = "imb"
     functions = registry.named("imb").names(default=True)
 
 
 @rfm.simple_test
-class ImbJobFurther(MpiRepeat):
-    """Repeated launches that the job left undecided."""
+class ImbResults(MpiReading):
+    """Reading of the job's measurements in each environment."""
 
     launched_by = ImbJob
 
 
 class DefaultImbCheck(MpiCheck):
-    """Reading of the job's measurements."""
+    """Check of one function."""
 
-    launched_by = ImbJob
-    repeated_by = ImbJobFurther
+    read_by = ImbResults
 
 
 @rfm.simple_test
@@ -79,22 +77,11 @@ class ImbBarrier(DefaultImbCheck):
 class ImbSmoothness(MpiCurves):
     """Inversions, jumps, dropouts, and the line rate."""
 
-    launched_by = ImbJob
-    repeated_by = ImbJobFurther
-
-
-@rfm.simple_test
-class ImbComparisonFurther(MpiComparedRepeat):
-    """Repeated launches that comparing all jobs leaves undecided."""
-
-    launched_by = ImbJob
-    repeated_by = ImbJobFurther
+    read_by = ImbResults
 
 
 @rfm.simple_test
 class ImbComparison(MpiConfigurations):
     """Envelope and score."""
 
-    launched_by = ImbJob
-    repeated_by = ImbJobFurther
-    comparison_repeated_by = ImbComparisonFurther
+    read_by = ImbResults

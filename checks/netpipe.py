@@ -4,31 +4,29 @@ import reframe as rfm
 
 from netproof.run.rfm import (
     NetpipeCheck,
-    NetpipeComparedRepeat,
     NetpipeConfigurations,
     NetpipeCurves,
     NetpipeLaunches,
-    NetpipeRepeat,
+    NetpipeReading,
 )
 
 
 @rfm.simple_test
 class NetpipeJob(NetpipeLaunches):
-    """All variants, as launches of one job for each environment."""
+    """All variants, as launches of one job for each partition."""
 
 
 @rfm.simple_test
-class NetpipeJobFurther(NetpipeRepeat):
-    """Repeated launches that the job left undecided."""
+class NetpipeResults(NetpipeReading):
+    """Reading of the job's measurements in each environment."""
 
     launched_by = NetpipeJob
 
 
 class VariantCheck(NetpipeCheck):
-    """Reading of the job's measurements."""
+    """Check of one function."""
 
-    launched_by = NetpipeJob
-    repeated_by = NetpipeJobFurther
+    read_by = NetpipeResults
 
 
 @rfm.simple_test
@@ -49,22 +47,11 @@ class NetpipeMpi(VariantCheck):
 class NetpipeSmoothness(NetpipeCurves):
     """Inversions, jumps, dropouts, the line rate, and the loss by MPI."""
 
-    launched_by = NetpipeJob
-    repeated_by = NetpipeJobFurther
-
-
-@rfm.simple_test
-class NetpipeComparisonFurther(NetpipeComparedRepeat):
-    """Repeated launches that comparing all jobs leaves undecided."""
-
-    launched_by = NetpipeJob
-    repeated_by = NetpipeJobFurther
+    read_by = NetpipeResults
 
 
 @rfm.simple_test
 class NetpipeComparison(NetpipeConfigurations):
     """Envelope and score."""
 
-    launched_by = NetpipeJob
-    repeated_by = NetpipeJobFurther
-    comparison_repeated_by = NetpipeComparisonFurther
+    read_by = NetpipeResults

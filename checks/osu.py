@@ -5,34 +5,32 @@ import reframe as rfm
 from netproof.benchmarks import registry
 from netproof.run.rfm import (
     MpiCheck,
-    MpiComparedRepeat,
     MpiConfigurations,
     MpiCurves,
     MpiLaunches,
-    MpiRepeat,
+    MpiReading,
 )
 
 
 @rfm.simple_test
 class OsuJob(MpiLaunches):
-    """All functions, as launches of one job for each environment and rank count."""
+    """All functions, as launches of one job for each partition and rank count."""
 
     benchmark = "osu"
     functions = registry.named("osu").names(default=True)
 
 
 @rfm.simple_test
-class OsuJobFurther(MpiRepeat):
-    """Repeated launches that the job left undecided."""
+class OsuResults(MpiReading):
+    """Reading of the job's measurements in each environment."""
 
     launched_by = OsuJob
 
 
 class OsuCheck(MpiCheck):
-    """Reading of the job's measurements."""
+    """Check of one function."""
 
-    launched_by = OsuJob
-    repeated_by = OsuJobFurther
+    read_by = OsuResults
 
 
 @rfm.simple_test
@@ -89,22 +87,11 @@ class OsuBarrier(OsuCheck):
 class OsuSmoothness(MpiCurves):
     """Inversions, jumps, dropouts, and the line rate."""
 
-    launched_by = OsuJob
-    repeated_by = OsuJobFurther
-
-
-@rfm.simple_test
-class OsuComparisonFurther(MpiComparedRepeat):
-    """Repeated launches that comparing all jobs leaves undecided."""
-
-    launched_by = OsuJob
-    repeated_by = OsuJobFurther
+    read_by = OsuResults
 
 
 @rfm.simple_test
 class OsuComparison(MpiConfigurations):
     """Envelope and score."""
 
-    launched_by = OsuJob
-    repeated_by = OsuJobFurther
-    comparison_repeated_by = OsuComparisonFurther
+    read_by = OsuResults

@@ -14,9 +14,10 @@ import signal
 import subprocess
 import sys
 import time
+from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence, Set
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from statistics import mean, median
 from types import FrameType
@@ -43,8 +44,8 @@ _TEST = re.compile(
 )
 _RANKS = re.compile(r"%ranks=(\d+)")
 BAD = ("FAIL", "ERROR", "ABORT", "XPASS")
-_FURTHER = "Further"
-"""End of the names of tests that repeat launches of undecided cases."""
+ALL_ENVIRONMENTS = ""
+"""In the place of a job's environment."""
 
 Test = tuple[str, str, str]
 """ReFrame's display name of a test, its partition and its environment."""
@@ -71,7 +72,8 @@ def parse(text: str) -> Line | None:
     if match is None:
         return None
     job, ranks = None, _RANKS.search(match["parameters"])
-    where = (match["partition"], match["environ"])
+    # A job measures all environments of its partition.
+    where = (match["partition"], ALL_ENVIRONMENTS)
     found = registry.whose_job(match["name"])
     if found is not None:
         benchmark, default = found
@@ -79,13 +81,8 @@ def parse(text: str) -> Line | None:
             job = PlannedJob(*where, benchmark.name, 2)
         elif ranks:
             job = PlannedJob(*where, benchmark.name, int(ranks[1]), default)
-    test = (match["name"] + match["parameters"], *where)
+    test = (match["name"] + match["parameters"], match["partition"], match["environ"])
     return Line(match["word"], int(match["done"] or 0), int(match["all"] or 0), test, job)
-
-
-def repeats_launches(test: Test) -> bool:
-    """Check whether a test repeats launches of undecided cases."""
-    return test[0].split(" ", 1)[0].endswith(_FURTHER)
 
 
 _WEIGHT = 0.05
@@ -134,29 +131,23 @@ class Course:
     def at_least(self) -> bool:
         """Return whether the time left is a lower limit, since a later test's time is unknown.
 
-        A test that repeats launches takes as long as its undecided cases.
+        Without past times nobody knows how much a job will launch again.
         """
         if self.past:
             known = self.past.keys() | self.took.keys() | self.begun.keys()
             return len(known) < self.tests or any(test not in self.past for test in self.begun)
-        return self._further_to_come() > 0
-
-    def _further_to_come(self) -> int:
-        """Count unfinished tests that repeat launches: two for each job."""
-        several = 2 * len(self.expected | self.jobs)
-        return several - sum(repeats_launches(test) for test in self.took)
+        done = {self.job_of[test] for test in self.took if test in self.job_of}
+        others = any(test not in self.job_of for test in self.took)
+        return bool((self.expected | self.jobs) - done) or (self.done < self.tests and not others)
 
     def _overdue(self, now_s: float) -> bool:
         """Return whether a test runs for longer than expected."""
         return any(now_s - at > self.past.get(test, 0) + 1 for test, at in self.begun.items())
 
     def _left_by_past(self, now_s: float) -> float:
-        """Estimate from the same tests' past times, scaled by the pace of finished tests.
-
-        Tests that repeat launches have no part in the pace: their undecided cases set their time.
-        """
+        """Estimate from the same tests' past times, scaled by the pace of finished tests."""
         whole = sum(self.past.values())
-        both = [test for test in self.took if test in self.past and not repeats_launches(test)]
+        both = [test for test in self.took if test in self.past]
         weight = _WEIGHT * whole
         pace = (sum(self.took[test] for test in both) + weight) / (
             sum(self.past[test] for test in both) + weight
@@ -167,10 +158,7 @@ class Course:
         return sum(left.values())
 
     def _left_by_similar_jobs(self, now_s: float) -> float | None:
-        """Estimate jobs from past sessions or similar jobs, and other tests from their mean.
-
-        Tests that repeat launches count as 0, since they may find nothing undecided.
-        """
+        """Estimate jobs from past sessions or similar jobs, and other tests from their mean."""
         jobs = {self.job_of[test]: one for test, one in self.took.items() if test in self.job_of}
         if not jobs and not self.seconds:
             return None
@@ -182,12 +170,8 @@ class Course:
             takes = pace * self._seconds(job) if self.seconds else _mean_of_similar(job, jobs)
             since = [at for test, at in self.begun.items() if self.job_of.get(test) == job]
             left += max(0.0, takes - (now_s - since[0] if since else 0.0))
-        others = [
-            one
-            for test, one in self.took.items()
-            if test not in self.job_of and not repeats_launches(test)
-        ]
-        to_come = self.tests - 3 * len(everyone) - len(others)
+        others = [one for test, one in self.took.items() if test not in self.job_of]
+        to_come = self.tests - len(everyone) - len(others)
         return left + max(0, to_come) * (mean(others) if others else 0.0)
 
     def _seconds(self, job: PlannedJob) -> float:
@@ -251,15 +235,18 @@ def by_past(system: str | None, store: Path | None, command: Sequence[str]) -> C
     except NetproofError:
         # ReFrame reports the site's faults.
         return Course(past=past)
-    seconds = {job: one.seconds for job, one in found.expected.items() if one.seconds is not None}
-    return Course(seconds, {*found.jobs}, past)
+    seconds: dict[PlannedJob, float] = defaultdict(float)
+    for job, one in found.expected.items():
+        if one.seconds is not None:
+            seconds[replace(job, environment=ALL_ENVIRONMENTS)] += one.seconds
+    jobs = {replace(job, environment=ALL_ENVIRONMENTS) for job in found.jobs}
+    return Course(seconds, jobs, past)
 
 
 def past_tests(system: str, store: Path, command: Sequence[str]) -> dict[Test, float]:
     """Return each test's seconds in the newest sessions of the same command.
 
-    Only tests of the newest one count; empty without a session. Times are medians, but means for
-    tests that repeat launches, which mostly have nothing to do.
+    Only tests of the newest one count, by their medians; empty without a session.
     """
     try:
         opened = Store(store)
@@ -284,10 +271,7 @@ def past_tests(system: str, store: Path, command: Sequence[str]) -> dict[Test, f
     except (NetproofError, ValueError):
         # The run itself gives estimates later, and other readers report the store's fault.
         return {}
-    return {
-        test: mean(several) if repeats_launches(test) else median(several)
-        for test, several in took.items()
-    }
+    return {test: median(several) for test, several in took.items()}
 
 
 EVERY_S = 30.0

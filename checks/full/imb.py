@@ -5,34 +5,32 @@ import reframe as rfm
 from netproof.benchmarks import registry
 from netproof.run.rfm import (
     MpiCheck,
-    MpiComparedRepeat,
     MpiConfigurations,
     MpiCurves,
     MpiLaunches,
-    MpiRepeat,
+    MpiReading,
 )
 
 
 @rfm.simple_test
 class OtherImbJob(MpiLaunches):
-    """All functions, as launches of one job for each environment and rank count."""
+    """All functions, as launches of one job for each partition and rank count."""
 
     benchmark = "imb"
     functions = registry.named("imb").names(default=False)
 
 
 @rfm.simple_test
-class OtherImbJobFurther(MpiRepeat):
-    """Repeated launches that the job left undecided."""
+class OtherImbResults(MpiReading):
+    """Reading of the job's measurements in each environment."""
 
     launched_by = OtherImbJob
 
 
 class OtherImbCheck(MpiCheck):
-    """Reading of the job's measurements."""
+    """Check of one function."""
 
-    launched_by = OtherImbJob
-    repeated_by = OtherImbJobFurther
+    read_by = OtherImbResults
 
 
 @rfm.simple_test
@@ -99,22 +97,11 @@ class ImbReduceScatterBlock(OtherImbCheck):
 class OtherImbSmoothness(MpiCurves):
     """Inversions, jumps, dropouts, and the line rate."""
 
-    launched_by = OtherImbJob
-    repeated_by = OtherImbJobFurther
-
-
-@rfm.simple_test
-class OtherImbComparisonFurther(MpiComparedRepeat):
-    """Repeated launches that comparing all jobs leaves undecided."""
-
-    launched_by = OtherImbJob
-    repeated_by = OtherImbJobFurther
+    read_by = OtherImbResults
 
 
 @rfm.simple_test
 class OtherImbComparison(MpiConfigurations):
     """Envelope and score."""
 
-    launched_by = OtherImbJob
-    repeated_by = OtherImbJobFurther
-    comparison_repeated_by = OtherImbComparisonFurther
+    read_by = OtherImbResults

@@ -35,6 +35,9 @@ NAIVE_LIMIT_SECONDS = 1200
 
 MISSED, CANNOT_MEASURE = 1, 2
 
+JOBS = ("job", "launches", "pairs")
+"""Kinds of tests that may have launches in their folder."""
+
 _JOB_CALL = f"bash {plan.SCRIPT}"
 _SACCT_FORMAT = "JobIDRaw,State,Submit,Start,End"
 _UNFINISHED = ("PENDING", "RUNNING", "COMPLETING", "SUSPENDED", "REQUEUED", "RESIZING")
@@ -121,9 +124,11 @@ def single_plans(folder: Path) -> tuple[str, dict[str, JobPlan]]:
 
     Nodes are not described. Raises NetproofError if the job script is not as planned.
     """
-    job_script = (folder / "rfm_job.sh").read_text()
+    several = (one / "rfm_job.sh" for one in (folder, *folder.parents))
+    script = next(one for one in several if one.exists())
+    job_script = script.read_text()
     if job_script.splitlines()[-1:] != [_JOB_CALL]:
-        raise NetproofError(f"{folder / 'rfm_job.sh'}: does not end in {_JOB_CALL!r}")
+        raise NetproofError(f"{script}: does not end in {_JOB_CALL!r}")
     whole = JobPlan.read(folder / plan.PLAN_FILE)
     alone = {"task": "launches", "describe_nodes": False, "transport": ()}
     return job_script, {
@@ -172,9 +177,8 @@ def smoke() -> tuple[Way, list[Path]]:
     wall = time.monotonic() - begun
     if ran.returncode != 0:
         raise NetproofError(f"the smoke run ended with status {ran.returncode}; see {log}")
-    folders = [
-        Path(result.folder) for result in session.load(report).results if result.case is None
-    ]
+    jobs = [Path(one.folder) for one in session.load(report).results if one.kind in JOBS]
+    folders = sorted(path.parent for job in jobs for path in job.rglob(job_files.LAUNCHES_FILE))
     seconds = [second for folder in folders for second in step_seconds(folder).values()]
     since = datetime.fromtimestamp(begun_at).isoformat()
     jobs = [job for job in sacct(f"--starttime={since}") if job.submit >= begun_at]
@@ -185,7 +189,7 @@ def naive(folders: Sequence[Path], work: Path) -> Way:
     """Run every step of the jobs in ``folders`` as a Slurm job of its own, below ``work``."""
     places = []
     for folder in folders:
-        shared = [*plan.SHELL_FILES, folder / plan.SCRIPT, *folder.glob(plan.SIZE_FILES)]
+        shared = [*plan.SHELL_FILES, *folder.glob(plan.SIZE_FILES), *folder.glob(plan.SETUP_FILE)]
         job_script, several = single_plans(folder)
         for step, alone in several.items():
             place = work / folder.parent.name / folder.name / step
@@ -193,6 +197,7 @@ def naive(folders: Sequence[Path], work: Path) -> Way:
             for source in shared:
                 (place / source.name).write_bytes(source.read_bytes())
             (place / "rfm_job.sh").write_text(job_script)
+            (place / plan.SCRIPT).write_text(plan.script(sys.executable, ROOT))
             alone.write(place)
             places.append(place)
     begun = time.monotonic()

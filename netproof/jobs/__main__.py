@@ -20,7 +20,7 @@ DRY_RUN = "--dry-run"
 
 TASKS = {
     "launches": ("launches", "run"),
-    "repeats": ("repeat_rounds", "run"),
+    "acceptance": ("acceptance", "run"),
     "pairs": ("pair_rounds", "run"),
     "load": ("demanded", "run_load"),
     "tails": ("demanded", "run_tails"),

@@ -61,12 +61,20 @@ class JobEnded(BaseException):
 class RunningJob:
     """The launches of a job in ``folder``, as its plan asks.
 
-    ``dry``: print commands instead. ``closed``: labels of steps that are launched no more;
-    ``faults``: why something was not decided; ``hung``: names of launches without a figure.
+    ``dry``: print commands instead; ``within``: the job that this one is a part of; ``closed``:
+    labels of steps that are launched no more; ``faults``: why something was not decided; ``hung``:
+    names of launches without a figure.
     """
 
-    def __init__(self, folder: Path, planned: JobPlan, *, dry: bool = False) -> None:
-        self.folder, self.plan, self.dry = folder, planned, dry
+    def __init__(
+        self,
+        folder: Path,
+        planned: JobPlan,
+        *,
+        dry: bool = False,
+        within: RunningJob | None = None,
+    ) -> None:
+        self.folder, self.plan, self.dry, self.within = folder, planned, dry, within
         self.partition = planned.partition
         self.jobid = os.environ.get("SLURM_JOB_ID", "")
         self.nodes: tuple[str, ...] = ()
@@ -81,6 +89,7 @@ class RunningJob:
         self._beside: list[subprocess.Popen[bytes]] = []
         # For counters.sh.
         self._own = {
+            "netproof_folder": within._own["netproof_folder"] if within else str(folder),
             "netproof_rails": " ".join(self.partition.rails_or_interface()),
             "netproof_driver_counters": str(int(self.partition.driver_counters)),
         }
@@ -97,7 +106,8 @@ class RunningJob:
             return
         if not self.jobid:
             raise JobError("SLURM_JOB_ID is not set: run it within a job, or with --dry-run")
-        before, why = signal.signal(signal.SIGTERM, _end), ""
+        why = ""
+        before = None if self.within else signal.signal(signal.SIGTERM, _end)
         try:
             self._set_aside()
             (self.folder / job_files.LAUNCHES_FILE).write_text(f"{job_files.LAUNCHES_HEADER}\n")
@@ -112,7 +122,8 @@ class RunningJob:
         finally:
             self.end_all()
             self._report(why)
-            signal.signal(signal.SIGTERM, before)
+            if not self.within:
+                signal.signal(signal.SIGTERM, before)
 
     def _report(self, why: str) -> None:
         """Write ``JOB_FILE``, and print what the program itself took."""
@@ -127,6 +138,8 @@ class RunningJob:
             ended=why,
         )
         report.write(self.folder)
+        if self.within:
+            return
         print(
             f"netproof.jobs: {report.wall_s:.1f} s, of which {report.in_steps_s:.1f} s in steps;"
             f" it took {report.cpu_s:.1f} s of a CPU itself",
@@ -163,10 +176,11 @@ class RunningJob:
 
     def _note_nodes(self) -> None:
         """Note the job's own nodes, by Slurm's names."""
-        listed = self._ask(
-            ["scontrol", "show", "hostnames", os.environ["SLURM_JOB_NODELIST"]], "the job's nodes"
-        )
-        self.nodes = tuple(listed.splitlines())
+        if self.within:
+            self.nodes = self.within.nodes
+        else:
+            command = ["scontrol", "show", "hostnames", os.environ["SLURM_JOB_NODELIST"]]
+            self.nodes = tuple(self._ask(command, "the job's nodes").splitlines())
         count = os.environ.get("SLURM_JOB_NUM_NODES", str(len(self.nodes)))
         lines = [node_facts.JOB_NODES_HEADER, f"jobid\t{self.jobid}", f"count\t{count}"]
         if self.nodes:
@@ -198,9 +212,14 @@ class RunningJob:
             for placeholder, value in known.items():
                 word = word.replace(placeholder, value)
             words.append(word)
-        if step.setup:
-            return ["bash", "-c", '. "$0" >&2 && exec "$@"', f"./{step.setup}", *words]
-        return words
+        return self._in_environment(words, step.setup)
+
+    def _in_environment(self, words: Sequence[str], setup: str = "") -> list[str]:
+        """Return a command that runs ``words`` in an environment, by default the plan's."""
+        setup = setup or self.plan.setup
+        if not setup:
+            return [*words]
+        return ["bash", "-c", '. "$0" >&2 && exec "$@"', str(self.folder / setup), *words]
 
     def _port(self) -> str:
         """Return a free port of the first node; raise JobError if it says none."""
@@ -237,6 +256,7 @@ class RunningJob:
 
     def aside(self, words: Sequence[str], limit_s: float, name: str = "") -> None:
         """Run a command that is no launch, into files of ``name`` if it has one."""
+        words = self._in_environment(words)
         if self.dry:
             print(shlex.join(words))
             return
@@ -246,7 +266,8 @@ class RunningJob:
         self, words: Sequence[str], name: str | None, step: Step | None = None
     ) -> subprocess.Popen[bytes]:
         """Start a command in a process group of its own; its output goes to files of ``name``."""
-        began: Mapping[str, str] = began_with() if step and step.setup else os.environ
+        other = self.plan.setup or (step and step.setup)
+        began: Mapping[str, str] = began_with() if other else os.environ
         variables = {**began, **self._own}
         if step and step.hosts:
             hosts = self.folder / f"{step.name}.nodes"
@@ -393,9 +414,15 @@ class RunningJob:
     def _note(self, name: str, began: float, status: int, limit_s: int) -> None:
         """Append a launch to the job's record."""
         ended = time.time() if status != NOT_LAUNCHED else began
-        self._in_steps_s += ended - began
+        self._took(ended - began)
         with (self.folder / job_files.LAUNCHES_FILE).open("a") as record:
             print(name, f"{began:.6f}", f"{ended:.6f}", status, limit_s, sep="\t", file=record)
+
+    def _took(self, seconds: float) -> None:
+        """Add the seconds of a launch."""
+        self._in_steps_s += seconds
+        if self.within:
+            self.within._took(seconds)
 
     def end_steps(self) -> None:
         """End every step of the job, and wait until Slurm has none: the next one would wait.

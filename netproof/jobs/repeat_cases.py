@@ -15,10 +15,9 @@ from netproof.criteria import Bend, Finding, Level
 from netproof.criteria.registry import RELATIVE
 from netproof.measurement.case import Case
 from netproof.measurement.disturbance import disturbed
-from netproof.measurement.links import Link
 from netproof.session import again, plan
 from netproof.session.again import MeasuredAgain
-from netproof.session.measured import Crash, Launch, Measured, RepeatedCase
+from netproof.session.measured import Crash, Launch, RepeatedCase
 from netproof.site.partition import ScoreBaseline
 from netproof.verdict import confirmations, engine, limits
 from netproof.verdict.engine import Job, Subject
@@ -44,9 +43,9 @@ class RepeatCase:
 
     ``subject``: by its first launches; ``limits``: of its references; ``extras``: of its partition,
     for the repeat job itself; ``peers``: cases of other configurations that it is compared with;
-    ``baseline``: the configuration that their scores are relative to; ``paired``: environments on
-    its partition that its launches are interleaved with; ``elsewhere``: whether it is also compared
-    with cases that other jobs repeat. Results: ``launches`` of the whole curve; ``again``: launches
+    ``baseline``: the configuration that their scores are relative to; ``paired``: environments that
+    its launches are interleaved with; ``by_score``: whether its score is to be decided too, which
+    takes every round. Results: ``launches`` of the whole curve; ``again``: launches
     around flagged sizes, None if none was requested; ``faults``: why launches of the whole curve
     are not complete, a sentence each; ``crashes``: attempts at them that crashed. To repeat:
     ``whole`` curves, and ``around`` flagged sizes.
@@ -58,7 +57,7 @@ class RepeatCase:
     peers: tuple[Subject, ...] = ()
     baseline: ScoreBaseline | None = None
     paired: tuple[str, ...] = ()
-    elsewhere: bool = False
+    by_score: bool = False
     launches: tuple[Launch, ...] = ()
     again: MeasuredAgain | None = None
     faults: tuple[str, ...] = ()
@@ -131,46 +130,6 @@ class RepeatCase:
         """Return the case, its repeat launches, crashes and faults as plain values for ``json``."""
         return codec.encode(RepeatedCase(self.case, self.launches, self.crashes, self.faults))
 
-    def as_json(self) -> dict[str, Any]:
-        """Return what is asked, as plain values for ``json``."""
-        plain = {name: codec.encode(getattr(self, name)) for name in _PLAIN}
-        return {**_subject(self.subject), **plain, "peers": list(map(_subject, self.peers))}
-
-    @classmethod
-    def from_json(cls, values: Mapping[str, Any]) -> RepeatCase:
-        """Read the plain values of ``as_json``."""
-        plain = {name: codec.decode(kind, values[name], name) for name, kind in _PLAIN.items()}
-        peers = tuple(_subject_of(peer, plain["extras"]) for peer in values["peers"])
-        return cls(_subject_of(values, plain["extras"]), peers=peers, **plain)
-
-
-_PLAIN = {
-    "limits": dict[str, Limits],
-    "extras": dict[str, Any],
-    "baseline": ScoreBaseline | None,
-    "paired": tuple[str, ...],
-    "elsewhere": bool,
-}
-"""Kinds of the fields that are asked for as they are."""
-
-
-def _subject(subject: Subject) -> dict[str, Any]:
-    return {
-        "measured": subject.measured.as_json(),
-        "known": dict(subject.known),
-        "absent": dict(subject.absent),
-        "switch": subject.switch,
-        "link": codec.encode(subject.link),
-    }
-
-
-def _subject_of(values: Mapping[str, Any], extras: Mapping[str, Any]) -> Subject:
-    """Read the values of ``_subject``, with the settings of the case's partition."""
-    measured = Measured.from_json(values["measured"])
-    link = codec.decode(Link | None, values["link"], "link")
-    subject = Subject.of_extras(measured, extras, values)
-    return dataclasses.replace(subject, switch=values["switch"], link=link)
-
 
 def undecided(asked: Sequence[RepeatCase]) -> list[RepeatCase]:
     """Return the cases of one job with what is to be repeated of them.
@@ -225,11 +184,10 @@ def undecided(asked: Sequence[RepeatCase]) -> list[RepeatCase]:
 
 
 def _comparison_is_open(one: RepeatCase) -> bool:
-    """Check whether a case is to be repeated to compare it with other configurations.
+    """Check whether a case is to be repeated to compare it with other environments.
 
-    Within a partition, launches are interleaved until their ratio is decided, or most were
-    disturbed. A comparison with another partition, or by score, needs every round, since another
-    job makes the other side's launches.
+    Launches are interleaved until their ratio is decided, or most were disturbed. A score needs
+    every round, since it is of launches that are not next to each other.
     """
     subject, count = one.repeated, len(one.launches)
     confirm = subject.settings.confirm
@@ -237,7 +195,7 @@ def _comparison_is_open(one: RepeatCase) -> bool:
     in_vain = enough and (subject.always_disturbed() or _mostly_disturbed(one))
     if count >= one.rounds() or in_vain:
         return False
-    if count and (one.elsewhere or not enough):
+    if count and (one.by_score or not enough):
         return True
     findings = _comparing(subject, one.peers, one.baseline)
     if not count:
@@ -304,12 +262,11 @@ def _comparing(
 def compared(
     everyone: Sequence[RepeatCase], own: Sequence[RepeatCase], baseline: ScoreBaseline | None
 ) -> list[RepeatCase]:
-    """Return those of a job's ``own`` cases that comparing configurations leaves undecided.
+    """Return those of an environment's ``own`` cases that comparing environments leaves undecided.
 
-    Flagged cases are interleaved with the environments of their partition that they are flagged
-    against. Cases compared with another partition, or by a score, are repeated by their own jobs.
-    Each comes with the cases of ``everyone`` that it is compared with. A case that failed by itself
-    needs nothing. ``baseline``: the configuration that scores are relative to.
+    Flagged cases are interleaved with the environments that they are flagged against. Each comes
+    with the cases of ``everyone`` that it is compared with. A case that failed by itself needs
+    nothing. ``baseline``: the configuration that scores are relative to.
     """
     by_key = {one.key: one.subject for one in everyone}
     red = {
@@ -330,25 +287,15 @@ def compared(
         flagged = []
         if str(one.subject) not in red:
             flagged = [peer for peer in peers if _above(one.subject, peer)]
-        here = [peer for peer in flagged if peer.case.partition == one.case.partition]
-        elsewhere = (
-            len(here) < len(flagged)
-            or any(
-                peer.case.partition != one.case.partition
-                and str(peer) not in red
-                and _above(peer, one.subject)
-                for peer in peers
-            )
-            or _any_against(
-                finding
-                for finding in _comparing(one.subject, peers, baseline)
-                if finding.criterion in RELATIVE and finding.where not in red
-            )
+        by_score = _any_against(
+            finding
+            for finding in _comparing(one.subject, peers, baseline)
+            if finding.criterion in RELATIVE and finding.where not in red
         )
-        if flagged or elsewhere:
-            paired = tuple(sorted(peer.case.environment for peer in here))
+        if flagged or by_score:
+            paired = tuple(sorted(peer.case.environment for peer in flagged))
             compared_with = {"peers": peers, "baseline": baseline, "paired": paired}
-            found.append(dataclasses.replace(one, **compared_with, elsewhere=elsewhere))
+            found.append(dataclasses.replace(one, **compared_with, by_score=by_score))
     return found
 
 

@@ -1,22 +1,21 @@
-"""A repeat job: the steps of its rounds, their results, and when it stops.
+"""Repeat launches of an environment's cases: steps of the rounds, results, and when they stop.
 
-After a job's first launches a judged quantity may lie outside its bound, or its interval may
-contain the bound. Then a repeat job on the same nodes launches those cases in rounds: whole
-curves, and the sizes around those that a criterion flagged. After each round it reads the results
-and closes what is decided.
+After the first launches a judged quantity may lie outside its bound, or its interval may contain
+the bound. Then those cases are launched in rounds: whole curves, and the sizes around those that a
+criterion flagged. After each round the results are read, and what is decided is closed.
 """
 
 from __future__ import annotations
 
 import random
+import traceback
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
 from netproof.benchmarks import registry
 from netproof.errors import NetproofError
-from netproof.jobs import launches
 from netproof.jobs.job import RunningJob
 from netproof.jobs.repeat_cases import DENSE, RepeatCase, undecided
 from netproof.measurement.disturbance import others_share
@@ -263,17 +262,34 @@ def decided(folder: Path, asked: Sequence[RepeatCase], jobid: str) -> set[str]:
     return labels | {one.step + DENSE for one in still if not one.around}
 
 
-def run(job: RunningJob) -> None:
-    """Launch the rounds of the plan until every case that it asks for is decided.
+class RepeatRounds:
+    """The rounds of one environment's undecided cases, which ``job`` launches in its folder."""
 
-    Fewer rounds than confirming takes close nothing. If all cases are compared with repeats of
-    other jobs, all rounds are made, unless every launch was disturbed by then.
-    """
-    asked = [RepeatCase.from_json(values) for values in job.plan.asked]
-    first = min((one.subject.settings.confirm.launches for one in asked), default=1)
-    last = first if all(one.elsewhere for one in asked) else len(job.plan.rounds)
+    def __init__(self, job: RunningJob, asked: Sequence[RepeatCase]) -> None:
+        self.job, self.asked = job, asked
+        confirm = [one.subject.settings.confirm.launches for one in asked]
+        self._first = min(confirm, default=1)
+        # Scores need every round, unless every launch was disturbed by then.
+        scores = all(one.by_score for one in asked)
+        self._last = self._first if scores else len(job.plan.rounds)
 
-    def decide(number: int) -> Collection[str]:
-        return decided(job.folder, asked, job.jobid) if first <= number <= last else job.closed
+    def launch(self, number: int) -> bool:
+        """Launch what is not decided of a round, from 1; return whether that was anything."""
+        steps = self.job.plan.rounds[number - 1 : number]
+        wanted = [one for several in steps for one in several if one.label not in self.job.closed]
+        for step in wanted:
+            self.job.launch(step)
+        return bool(wanted)
 
-    launches.run(job, decide)
+    def decide(self, number: int) -> None:
+        """Close what is decided after a round; fewer rounds than confirming takes close nothing.
+
+        What cannot be decided is launched on, and the job's faults have the reason.
+        """
+        if not self._first <= number <= self._last:
+            return
+        try:
+            self.job.closed = decided(self.job.folder, self.asked, self.job.jobid)
+        except Exception as error:
+            traceback.print_exc()
+            self.job.faults.append(f"after round {number} nothing was decided: {error!r}")

@@ -9,8 +9,7 @@ from __future__ import annotations
 import dataclasses
 import itertools
 import shlex
-from collections.abc import Iterable, Sequence
-from pathlib import Path
+from collections.abc import Callable, Iterable, Sequence
 
 import reframe as rfm
 import reframe.utility.udeps as udeps
@@ -24,14 +23,14 @@ from netproof.benchmarks import netpipe, registry
 from netproof.criteria import Finding, Level
 from netproof.measurement.case import Case
 from netproof.run.jobs import (
-    Reader,
     environments_of,
+    jobs_of,
     mpi_case,
     name_of,
     netpipe_case,
-    tests_of,
 )
 from netproof.run.mixins import Launched, OnPartition, RecordedTest, Referenced
+from netproof.run.results import Results, tests_of
 from netproof.run.system_here import baseline_of_system, rank_counts
 from netproof.session.job_files import Incomplete
 from netproof.site.partition import fewest_ranks_feature, ranks_feature
@@ -40,30 +39,46 @@ from netproof.verdict import confirmations, engine, limits
 from netproof.verdict.engine import Subject
 
 
-class Judge(rfm.RunOnlyRegressionTest, Launched, Reader):
-    """A test that judges what jobs and their repeat launches measured."""
+class Judge(rfm.RunOnlyRegressionTest, Launched):
+    """A test that judges what jobs measured.
+
+    ``read_by``: the leaf class of the tests that read the jobs.
+    """
 
     local = True
     sourcesdir = None
     executable = "true"
+    read_by: type[Results]
 
     def parameters(self) -> dict[str, int]:
-        """Return the parameters of the jobs that it judges."""
+        """Return the parameters of the tests that it judges."""
         return {}
 
-    def test_of(self, kind: type[rfm.RegressionTest]) -> rfm.RegressionTest:
-        """Return the test of a class on this partition, in this environment."""
-        return self.getdep(name_of(kind, **self.parameters()))
+    @property
+    def benchmark(self) -> str:
+        """Return the name of its benchmark."""
+        return self.read_by.launched_by.benchmark
+
+    def wait_for(self, how: Callable[..., bool]) -> None:
+        """Depend on the tests that it judges, and on the jobs whose files they read."""
+        self.depends_on(name_of(self.read_by, **self.parameters()), how)
+        for name in jobs_of(self.read_by.launched_by, **self.parameters()):
+            # ReFrame removes the folder of a job once all that wait for it are done.
+            self.depends_on(name, udeps.fully if how is udeps.fully else udeps.by_part)
 
 
 class JudgeOfJob(Judge):
-    """A test that judges one job and its repeat launches."""
+    """A test that judges what one job measured in one environment."""
 
     @run_after("init")
     def wait_for_launches(self) -> None:
-        """Depend on the job and on its repeat launches."""
-        for waited_for in (self.launched_by, self.repeated_by):
-            self.depends_on(name_of(waited_for, **self.parameters()), udeps.by_case)
+        """Depend on the test that reads the job in this environment."""
+        self.wait_for(udeps.by_case)
+
+    @property
+    def results(self) -> Results:
+        """Return the test that read the job in this environment."""
+        return self.getdep(name_of(self.read_by, **self.parameters()))
 
 
 class OfRanks(OnPartition):
@@ -94,11 +109,8 @@ class Check(JudgeOfJob, Referenced, RecordedTest):
     @run_after("setup")
     def show_output(self) -> None:
         """Print the benchmark's own text as output; ReFrame takes options as shell text."""
-        self.job_of = self.test_of(self.launched_by)
-        self.repeat_of = self.test_of(self.repeated_by)
-        folder = Path(self.job_of.stagedir)
         self.executable_opts = [
-            shlex.quote(str(folder / f"{self.subject()}.{launch}.out"))
+            shlex.quote(str(self.results.folder / f"{self.subject()}.{launch}.out"))
             for launch in range(1, self.launches + 1)
         ]
 
@@ -106,7 +118,7 @@ class Check(JudgeOfJob, Referenced, RecordedTest):
     def is_complete(self) -> bool:
         """Check that exactly the requested sizes and launches are there."""
         try:
-            self.measured = self.repeat_of.extend(self.case_of(self.job_of, self.case()))
+            self.measured = self.results.whole(self.case())
         except Incomplete as error:
             # ReFrame appends a cause's text to the error's own.
             raise SanityError("; ".join(error.reasons)) from None
@@ -198,7 +210,7 @@ class NetpipeCheck(Check):
 
     def case(self) -> Case:
         """Return the case of the variant in the job."""
-        return netpipe_case(self.job_of, self.protocol, self.path, self.direction)
+        return netpipe_case(self.place(), self.protocol, self.path, self.direction)
 
 
 class MpiCheck(OfRanks, Check):
@@ -209,7 +221,7 @@ class MpiCheck(OfRanks, Check):
     @run_after("init")
     def find_partitions(self) -> None:
         """Run where the partition measures this rank count, and the environment has it."""
-        benchmark = self.launched_by.benchmark
+        benchmark = self.benchmark
         self.tags = {benchmark}
         self.valid_prog_environs = environments_of(benchmark)
         function = registry.mpi(benchmark).function(self.function)
@@ -231,8 +243,9 @@ class MpiCheck(OfRanks, Check):
 
     def case(self) -> Case:
         """Return the case of the function in the job."""
-        function = registry.mpi(self.launched_by.benchmark).function(self.function)
-        return mpi_case(self.job_of, function)
+        function = registry.mpi(self.benchmark).function(self.function)
+        per_node = self.current_partition.extras["ranks_per_node"]
+        return mpi_case(self.place(), function, self.job_ranks, per_node)
 
 
 class Curves(JudgeOfJob):
@@ -243,11 +256,10 @@ class Curves(JudgeOfJob):
     @sanity_function
     def curves_hold(self) -> bool:
         """Check that no criterion fails; else raise SanityError with a sentence for each."""
-        job, repeats = self.test_of(self.launched_by), self.test_of(self.repeated_by)
-        subjects = self.complete(job, repeats)
+        subjects = self.results.subjects()
         if not subjects:
             raise SanityError("no case is complete, so there is no curve to judge")
-        measured_again = repeats.measured_again()
+        measured_again = self.results.measured_again()
         along = confirmations.findings_along(subjects, measured_again)
         launched = confirmations.launched(subjects, measured_again)
         findings = itertools.chain(*along.values(), (one.finding for one in launched))
@@ -277,8 +289,8 @@ class MpiCurves(OfRanks, Curves):
     @run_after("init")
     def find_partitions(self) -> None:
         """Run where the partition measures this rank count, and the environment has it."""
-        self.tags = {self.launched_by.benchmark}
-        self.valid_prog_environs = environments_of(self.launched_by.benchmark)
+        self.tags = {self.benchmark}
+        self.valid_prog_environs = environments_of(self.benchmark)
         self.valid_systems = [f"+{ranks_feature(self.job_ranks)}"]
 
 
@@ -295,7 +307,7 @@ class Configurations(Judge):
 
     @run_after("init")
     def wait_for_all(self) -> None:
-        """Depend on the jobs of all partitions and their repeat launches.
+        """Depend on the tests that read the jobs of all partitions.
 
         If no environment has the benchmark, there is nothing to compare.
         """
@@ -305,21 +317,13 @@ class Configurations(Judge):
             self.valid_systems = []
             return
         self.valid_systems = [partitions[0].fullname]
-        for waited_for in (self.launched_by, self.repeated_by, self.comparison_repeated_by):
-            self.depends_on(name_of(waited_for, **self.parameters()), udeps.fully)
+        self.wait_for(udeps.fully)
 
     @sanity_function
     def configurations_hold(self) -> bool:
         """Check that no criterion fails; else raise SanityError with a sentence for each."""
-        jobs, *several = (
-            tests_of(self, name_of(kind, **self.parameters()))
-            for kind in (self.launched_by, self.repeated_by, self.comparison_repeated_by)
-        )
-        subjects = [
-            subject
-            for where, job in jobs.items()
-            for subject in self.complete(job, *(one[where] for one in several if where in one))
-        ]
+        several = tests_of(self, name_of(self.read_by, **self.parameters()))
+        subjects = [subject for one in several.values() for subject in one.subjects()]
         if not subjects:
             raise SanityError("no case is complete, so there is nothing to compare")
         findings = engine.across(subjects, baseline_of_system())
@@ -342,8 +346,8 @@ class MpiConfigurations(OfRanks, Configurations):
     @run_after("init")
     def tag(self) -> None:
         """Tag the test with the benchmark of its jobs."""
-        self.tags = {self.launched_by.benchmark}
+        self.tags = {self.benchmark}
 
     def features(self) -> Iterable[str]:
         """Return the features of the jobs' benchmark."""
-        return registry.mpi(self.launched_by.benchmark).features
+        return registry.mpi(self.benchmark).features

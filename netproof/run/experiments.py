@@ -377,7 +377,7 @@ class TuningLaunches(SweepJob, Turned):
         parameters.insist_on_values(values)
         library = self.current_environ.extras["mpi"]
         told = setting.told(self.turned_protocol, library, self.turned_path)
-        case = netpipe_case(self, self.turned_protocol, self.turned_path, "oneway")
+        case = netpipe_case(self.place(), self.turned_protocol, self.turned_path, "oneway")
         return self.sweep_of(case, setting.title, told, values, parameter=setting.name)
 
     @property
@@ -414,7 +414,7 @@ class TuningLaunches(SweepJob, Turned):
         srun, planned = self.take_over_srun(), self.planned()
         made = sweep.steps(planned, srun)
         if not self.by_hook:
-            self.write_steps(made, srun, {})
+            self.write_plan({}, rounds=(made,))
             return
         record = self.record()
         record.parent.mkdir(parents=True, exist_ok=True)
@@ -463,7 +463,8 @@ class AlgorithmLaunches(SweepJob, Swept):
         function, library = self.swept_function, self.current_environ.extras["mpi"]
         names = algorithms.choice(library, function, given)
         told = algorithms.library_of(library).setting(function)
-        case = mpi_case(self, imb.BENCHMARK.function(function))
+        per_node = self.current_partition.extras["ranks_per_node"]
+        case = mpi_case(self.place(), imb.BENCHMARK.function(function), self.ranks, per_node)
         title = algorithms.title(function)
         own = {"parameter": sweep.ALGORITHM, "library": library, "names": names}
         return self.sweep_of(case, title, told, tuple(names), **own)

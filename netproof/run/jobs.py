@@ -1,8 +1,7 @@
-"""Slurm jobs of a run: their launches, options and records."""
+"""Slurm jobs of a run: their launches, options and records, and the tests that read them."""
 
 from __future__ import annotations
 
-import contextlib
 import functools
 import itertools
 import os
@@ -12,23 +11,26 @@ import shutil
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import reframe as rfm
 import reframe.utility.typecheck as typ
 from reframe.core.backends import getlauncher
 from reframe.core.builtins import parameter, run_after, run_before, sanity_function, variable
-from reframe.core.exceptions import DependencyError, ReframeError, SanityError
-from reframe.core.runtime import runtime
+from reframe.core.environments import Environment
+from reframe.core.exceptions import ReframeError, SanityError
+from reframe.core.runtime import emit_loadenv_commands, runtime
+from reframe.core.systems import SystemPartition
 
 from netproof import codec
 from netproof.benchmarks import netpipe, registry
 from netproof.benchmarks.interface import Function
 from netproof.errors import NetproofError
 from netproof.intake import trust
+from netproof.jobs.acceptance import EnvironmentAsked, JobAsked
 from netproof.measurement.case import Case
 from netproof.run.mixins import Launched, RecordedTest, Referenced
-from netproof.run.system_here import rank_counts, slurm_now
+from netproof.run.system_here import baseline_of_system, partition_names, rank_counts, slurm_now
 from netproof.run.waiting import WaitsForNodes
 from netproof.session import (
     job_files,
@@ -41,29 +43,42 @@ from netproof.session import (
     slurm_nodes,
     transport,
 )
-from netproof.session.job_files import Incomplete
-from netproof.session.measured import Measured
-from netproof.site.partition import ranks_feature
-from netproof.verdict.engine import Subject
-
-if TYPE_CHECKING:
-    from netproof.run.repeats import ComparedRepeat, Repeat
+from netproof.verdict import limits, rejudge
 
 KEPT_FILES = [
     *("launches.*", "*.out", "*.err", "*.np", plan.SIZE_FILES, node_facts.NODE_FILES),
     *(plan.PLAN_FILE, job_files.JOB_FILE),
-    *(plan.PEER_FILES, node_facts.JOB_NODES_FILE),
+    node_facts.JOB_NODES_FILE,
     *(node_facts.PATH_FILES, node_facts.CLOCK_FILE, node_facts.RING_FILE, slurm_nodes.TRIES),
 ]
 """Files of a job's folder that are stored."""
 
 
-class Steps(rfm.RunOnlyRegressionTest, Launched):
+@functools.cache
+def ran_with() -> provenance.Software:
+    """Return the versions, revision and files of this session; gathered once."""
+    return provenance.software(
+        Path(runtime().site_config.sources[-1]).parent,
+        Path(runtime().get_option("general/0/reference_prefix")),
+        Path(__file__).parents[1],
+    )
+
+
+_set_up = itertools.count()
+"""Counter of the jobs of this run that were set up."""
+
+
+class Job(
+    WaitsForNodes, rfm.RunOnlyRegressionTest, Launched, Referenced, RecordedTest, special=True
+):
     """A Slurm job whose launches are job steps; one job at a time in a contention domain.
 
-    ``seed``: of their order; 0 draws one.
+    ``seed``: of their order; 0 draws one. Its record has its nodes and software
+    (``netproof_provenance``), the end of its program (``netproof_program``) and, for the run's
+    first job, Slurm's partitions at its start (``netproof_slurm``).
     """
 
+    netproof_kind = variable(str, value="launches", loggable=True)
     sourcesdir = None
     # When Slurm ends the job, its script waits for the program, which ends the steps.
     prerun_cmds = ["trap : TERM"]
@@ -72,18 +87,6 @@ class Steps(rfm.RunOnlyRegressionTest, Launched):
     exclusive_access = True
     keep_files = KEPT_FILES
     seed = variable(int, value=0)
-    describe_nodes = False
-
-    def least_run(self) -> list[str]:
-        """Return the command that asks the MPI library for its transport; empty for none."""
-        return []
-
-    def own_nodes(self) -> tuple[str, ...]:
-        """Return the nodes in the job's own list; ReFrame's may be from too early a moment.
-
-        Raises ProvenanceError if the list is missing or not whole.
-        """
-        return node_facts.nodes_of_job(Path(self.stagedir), str(self.job.jobid))
 
     @run_before("setup")
     def insist_on_slurm(self) -> None:
@@ -96,20 +99,6 @@ class Steps(rfm.RunOnlyRegressionTest, Launched):
                 trust.insist_on_slurm()
             except NetproofError as error:
                 raise ReframeError(str(error)) from None
-
-    def write_steps(
-        self, steps: Sequence[plan.Step], srun: list[str], files: dict[str, str]
-    ) -> None:
-        """Write the plan of these steps and ``files`` (name to text) into the stage folder.
-
-        ``srun``: the command that starts the steps.
-        """
-        program = self.least_run()
-        self.write_plan(
-            files,
-            rounds=(tuple(steps),),
-            transport=transport.step(program, srun) if program else (),
-        )
 
     def take_over_srun(self) -> list[str]:
         """Return the launcher's command for a step; ReFrame starts the script without it.
@@ -140,74 +129,24 @@ class Steps(rfm.RunOnlyRegressionTest, Launched):
 
         ``planned``: fields of ``plan.JobPlan``.
         """
-        stage, partition = Path(self.stagedir), self.site_partition()
+        stage, root = Path(self.stagedir), Path(__file__).resolve().parents[2]
+        self.write_sources(stage, {**files, plan.SCRIPT: plan.script(sys.executable, root)})
+        plan.JobPlan(self.seed, self.current_partition.extras, **planned).write(stage)
+
+    def write_sources(self, folder: Path, files: dict[str, str]) -> None:
+        """Write into a folder what steps start there, and ``files``."""
         for source in plan.SHELL_FILES:
-            shutil.copy(source, stage)
+            shutil.copy(source, folder)
+        partition = self.site_partition()
         if partition.pace:
             # A file, since a launch in another environment has none of the job's variables.
             files = {**files, plan.PACE_FILE: f'{shlex.join(partition.pace)} "$@"\n'}
-        root = Path(__file__).resolve().parents[2]
-        files = {**files, plan.SCRIPT: plan.script(sys.executable, root)}
         for name, text in files.items():
-            (stage / name).write_text(text)
-        plan.JobPlan(
-            self.seed, self.current_partition.extras, describe_nodes=self.describe_nodes, **planned
-        ).write(stage)
-
-
-@functools.cache
-def ran_with() -> provenance.Software:
-    """Return the versions, revision and files of this session; gathered once."""
-    return provenance.software(
-        Path(runtime().site_config.sources[-1]).parent,
-        Path(runtime().get_option("general/0/reference_prefix")),
-        Path(__file__).parents[1],
-    )
-
-
-_set_up = itertools.count()
-"""Counter of the jobs of this run that were set up."""
-
-MOST_READ = 50
-"""Most jobs whose cases are held in memory for the tests that wait for them."""
-
-_measured: dict[tuple[str, str], dict[Case, Measured | Incomplete]] = {}
-"""Cases of the jobs read last, by stage folder and job id."""
-
-
-class Job(WaitsForNodes, Steps, Referenced, RecordedTest, special=True):
-    """One Slurm job whose steps are the launches of several functions.
-
-    Its record has ``netproof_cases``, its nodes and software (``netproof_provenance``), its MPI
-    library's transport (``netproof_transport``) and, for the run's first job, Slurm's partitions
-    at its start (``netproof_slurm``).
-    """
-
-    netproof_kind = variable(str, value="launches", loggable=True)
-    describe_nodes = True
+            (folder / name).write_text(text)
 
     def cases(self) -> list[Case]:
         """Return the cases that it measures, on its partition and in its environment."""
         raise NetproofError(f"{type(self).__name__} names no case")
-
-    def asked(self) -> dict[str, Any]:
-        """Return the cases of its record, as ``records.asked`` describes them."""
-        return records.asked(
-            self.cases(),
-            self.launches,
-            format=session.MEASURED_FORMAT,
-            partition_extras=self.current_partition.extras,
-            environment_extras=self.current_environ.extras,
-        )
-
-    def measured(self) -> dict[Case, Measured | Incomplete]:
-        """Return each case as it was measured, or why it is not complete; read once."""
-        place = (self.stagedir, str(self.job.jobid))
-        if place not in _measured:
-            if len(_measured) >= MOST_READ:
-                del _measured[next(iter(_measured))]
-            _measured[place] = records.measured_of(Path(self.stagedir), self.asked())
-        return _measured[place]
 
     @run_after("setup")
     def announce(self) -> None:
@@ -215,18 +154,12 @@ class Job(WaitsForNodes, Steps, Referenced, RecordedTest, special=True):
         if self.is_dry_run():
             return
         slurm = slurm_nodes.slurm_record(slurm_now()) if next(_set_up) == 0 else {}
-        self.write_record(netproof_provenance={}, netproof_slurm=slurm, netproof_asked=self.asked())
+        self.write_record(netproof_provenance={}, netproof_slurm=slurm)
 
     @run_after("setup")
     def leave_it(self) -> None:
         """Skip a job whose cases are all to be skipped; any other measures all of them."""
-        path = os.environ.get(left.VARIABLE)
-        if not path:
-            return
-        try:
-            skipped = left.read(Path(path))
-        except NetproofError as error:
-            raise ReframeError(str(error)) from None
+        skipped = left_now()
         reasons = [skipped.get(case.key()) for case in self.cases()]
         if reasons and all(reasons):
             self.netproof_left = codec.encode(reasons[0])
@@ -250,22 +183,18 @@ class Job(WaitsForNodes, Steps, Referenced, RecordedTest, special=True):
     @sanity_function
     def left_records(self) -> bool:
         """Check that the job began its steps; the checks judge each of them."""
-        stage, asked = Path(self.stagedir), self.asked()
+        stage = Path(self.stagedir)
         record = stage / job_files.LAUNCHES_FILE
         if not record.is_file():
             raise SanityError(
                 f"the job left no {record}, and Slurm has it as {self.job.state}; if it began,"
                 f" see {self.stderr} next to that file"
             )
+        self.write_record(netproof_program=self.program_report())
         try:
-            asked["shared"] |= records.of_plan(stage)
-            said = codec.encode(transport.of_job(stage)) if self.least_run() else {}
-            self.write_record(
-                netproof_cases=records.cases_of(self.measured(), asked),
-                netproof_transport=said,
-                netproof_program=self.program_report(),
-            )
-            described = provenance.of_job(stage, self.own_nodes(), ran_with())
+            # ReFrame's list of nodes may be from too early a moment.
+            nodes = node_facts.nodes_of_job(stage, str(self.job.jobid))
+            described = provenance.of_job(stage, nodes, ran_with())
         except (NetproofError, OSError) as error:
             raise SanityError(str(error)) from None
         self.write_record(netproof_provenance=described)
@@ -277,68 +206,196 @@ def environments_of(benchmark: str) -> list[str]:
     return [f"+{feature}" for feature in registry.named(benchmark).features]
 
 
-class NetpipeLaunches(Job):
+def environments_on(partition: SystemPartition, benchmark: str) -> list[Environment]:
+    """Return the environments of a partition that have a benchmark or a part of it."""
+    features = set(registry.named(benchmark).features)
+    return [one for one in partition.environs if features & set(one.features)]
+
+
+class PartitionJob(Job):
+    """The launches of a benchmark in all environments of a partition, next to each other.
+
+    Each environment has a folder of its own in the job's. ``benchmark``: its name, in the class
+    body. A subclass has ``cases_in()`` and ``plan_in()``, of an environment.
+    """
+
+    partition = parameter(partition_names())
+    netproof_kind = "job"
+    benchmark: str
+
+    def rank_count(self) -> int:
+        """Return its rank count, 0 for NetPIPE."""
+        return 0
+
+    @run_after("init")
+    def find_partition(self) -> None:
+        """Run once on the partition, in the first of the environments that have the benchmark."""
+        (partition,) = (one for one in runtime().system.partitions if one.name == self.partition)
+        there = environments_on(partition, self.benchmark)
+        counts = partition.extras["rank_counts"]
+        measured = there and self.rank_count() in (0, *counts)
+        self.valid_systems = [partition.fullname] if measured else []
+        self.valid_prog_environs = [there[0].name] if measured else []
+
+    def cases_in(self, environment: Environment) -> list[Case]:
+        """Return the cases that it measures in an environment; raise NetproofError for none."""
+        raise NotImplementedError
+
+    def plan_in(
+        self, environment: Environment, srun: Sequence[str]
+    ) -> tuple[tuple[tuple[plan.Step, ...], ...], dict[str, str]]:
+        """Return the steps in an environment, in units, and the files that they need."""
+        raise NotImplementedError
+
+    def least_run_in(self, environment: Environment) -> list[str]:
+        """Return the command that asks the MPI library for its transport; empty for none."""
+        raise NotImplementedError
+
+    def environments(self) -> list[Environment]:
+        """Return the environments that it measures: usable, and not all of their cases left."""
+        several = environments_on(self.current_partition, self.benchmark)
+        skipped = left_now()
+        return [
+            one
+            for one in several
+            if not one.extras["unusable"]
+            and not all(skipped.get(case.key()) for case in self.cases_in(one))
+        ]
+
+    def cases(self) -> list[Case]:
+        """Return the cases of all environments."""
+        several = environments_on(self.current_partition, self.benchmark)
+        return [case for one in several for case in self.cases_in(one)]
+
+    def asked_in(self, environment: Environment) -> dict[str, Any]:
+        """Return the cases of an environment's record, as ``records.asked`` describes them."""
+        return records.asked(
+            self.cases_in(environment),
+            self.launches,
+            format=session.MEASURED_FORMAT,
+            partition_extras=self.current_partition.extras,
+            environment_extras=environment.extras,
+        )
+
+    @run_after("setup")
+    def insist_on_programs(self) -> None:
+        """Fail before the job is submitted if the site calls all of its environments unusable."""
+        several = environments_on(self.current_partition, self.benchmark)
+        unusable = [one.extras["unusable"] for one in several]
+        if all(unusable):
+            raise ReframeError(unusable[0])
+
+    @run_after("setup")
+    def announce(self) -> None:
+        """Begin its record; the run's first has the nodes of Slurm's partitions."""
+        if self.is_dry_run():
+            return
+        slurm = slurm_nodes.slurm_record(slurm_now()) if next(_set_up) == 0 else {}
+        asked = {one.name: self.asked_in(one) for one in self.environments()}
+        self.write_record(netproof_slurm=slurm, netproof_environments=asked)
+
+    @run_before("run")
+    def plan_launches(self) -> None:
+        """Plan the launches of each environment, in its folder."""
+        *command, _ = self.take_over_srun()
+        partition, several = self.current_partition, self.environments()
+        prefix = Path(runtime().get_option("general/0/reference_prefix"))
+        references = rejudge.of_file(prefix, self.current_system.name)
+        for one in several:
+            folder = Path(self.stagedir, one.name)
+            folder.mkdir()
+            srun = (*command, f"--mpi={one.extras['pmi']}")
+            units, files = self.plan_in(one, srun)
+            commands = [*partition.prepare_cmds, *emit_loadenv_commands(partition.local_env, one)]
+            files[plan.SETUP_FILE] = "".join(f"{line}\n" for line in commands)
+            cases = tuple((case, limits.of_case(references, case)) for case in self.cases_in(one))
+            program = self.least_run_in(one)
+            asked = EnvironmentAsked(srun, one.extras, cases, self.launches, self.rank_count())
+            self.write_sources(folder, files)
+            plan.JobPlan(
+                self.seed,
+                partition.extras,
+                units,
+                transport=transport.step(program, srun) if program else (),
+                setup=plan.SETUP_FILE,
+                asked=codec.encode(asked),
+            ).write(folder)
+        names = tuple(one.name for one in several)
+        self.keep_files = [*self.keep_files, *names]
+        asked = JobAsked(names, baseline_of_system())
+        task = {"task": "acceptance", "describe_nodes": False}
+        self.write_plan({}, **task, asked=codec.encode(asked))
+
+    @sanity_function
+    def left_records(self) -> bool:
+        """Check that the job began its steps; the checks judge each of them."""
+        stage = Path(self.stagedir)
+        if not any(stage.glob(f"*/{job_files.LAUNCHES_FILE}")):
+            raise SanityError(
+                f"the job left no {stage}/*/{job_files.LAUNCHES_FILE}, and Slurm has it as"
+                f" {self.job.state}; if it began, see {self.stderr} next to that file"
+            )
+        self.write_record(netproof_program=self.program_report())
+        return True
+
+
+class NetpipeLaunches(PartitionJob):
     """TCP and MPI interleaved on the same two nodes: inter- and intra-node, both directions.
 
     ``variants``: names of the variants to measure, by ``netpipe.subject``.
     """
 
+    benchmark = "netpipe"
     variants = variable(
         typ.List[str], value=[netpipe.subject(*variant) for variant in netpipe.VARIANTS]
     )
     num_tasks = 2
     num_tasks_per_node = 1
-    valid_systems = ["*"]
-    valid_prog_environs = environments_of("netpipe")
 
-    def least_run(self) -> list[str]:
+    def least_run_in(self, environment: Environment) -> list[str]:
         """Return NPmpi's command if the environment has it."""
-        return netpipe.BENCHMARK.least_run() if self._has("mpi") else []
+        has = netpipe.BENCHMARK.feature("mpi") in environment.features
+        return netpipe.BENCHMARK.least_run() if has else []
 
-    def variants_here(self) -> tuple[tuple[str, str, str], ...]:
+    def variants_in(self, environment: Environment) -> tuple[tuple[str, str, str], ...]:
         """Return the variants of the environment's protocols; raise NetproofError for none."""
-        here = [one for one in netpipe.variants(self.variants) if self._has(one[0])]
+        feature = netpipe.BENCHMARK.feature
+        several = netpipe.variants(self.variants)
+        here = [one for one in several if feature(one[0]) in environment.features]
         if not here:
             raise NetproofError(
-                f"variants {', '.join(self.variants)}: environment {self.current_environ.name} has"
+                f"variants {', '.join(self.variants)}: environment {environment.name} has"
                 " none of their protocols among its features"
             )
         return tuple(here)
 
-    def _has(self, protocol: str) -> bool:
-        return netpipe.BENCHMARK.feature(protocol) in self.current_environ.features
-
-    def cases(self) -> list[Case]:
+    def cases_in(self, environment: Environment) -> list[Case]:
         """Return every variant that the environment can run."""
-        return [netpipe_case(self, *variant) for variant in self.variants_here()]
+        where = (self.current_system.name, self.current_partition.name, environment.name)
+        return [netpipe_case(where, *variant) for variant in self.variants_in(environment)]
 
-    @run_before("run")
-    def plan_launches(self) -> None:
-        """Plan all NetPIPE variants, TCP and MPI interleaved."""
-        srun, variants = self.take_over_srun(), self.variants_here()
+    def plan_in(
+        self, environment: Environment, srun: Sequence[str]
+    ) -> tuple[tuple[tuple[plan.Step, ...], ...], dict[str, str]]:
+        """Return all NetPIPE variants, TCP and MPI interleaved."""
+        variants = self.variants_in(environment)
         where = (self.site_partition(), srun, self.seed, variants)
-        measuring = plan.netpipe_steps(self.launches, *where)
         starting = plan.netpipe_start_steps(self.launches, srun, variants)
-        self.write_steps([*measuring, *starting], srun, {})
+        units = (*plan.netpipe_units(self.launches, *where), *((step,) for step in starting))
+        return units, {}
 
 
-class MpiLaunches(Job):
-    """Functions of a benchmark on one rank count; those for two ranks go with the least count.
-
-    ``benchmark``: its name, in the class body.
-    """
+class MpiLaunches(PartitionJob):
+    """Functions of a benchmark on one rank count; those for two ranks go with the least count."""
 
     ranks = parameter(rank_counts())
     functions = variable(typ.List[str])
-    benchmark: str
 
-    @run_after("init")
-    def find_partitions(self) -> None:
-        """Run where the partition measures this rank count, and the environment has it."""
-        self.valid_systems = [f"+{ranks_feature(self.ranks)}"]
-        self.valid_prog_environs = environments_of(self.benchmark)
+    def rank_count(self) -> int:
+        """Return its rank count."""
+        return self.ranks
 
-    def least_run(self) -> list[str]:
+    def least_run_in(self, environment: Environment) -> list[str]:
         """Return its benchmark's command."""
         return registry.mpi(self.benchmark).least_run()
 
@@ -357,17 +414,23 @@ class MpiLaunches(Job):
             and (self.ranks % 2 == 0 or not function.pairs)
         ]
 
-    def cases(self) -> list[Case]:
+    def cases_in(self, environment: Environment) -> list[Case]:
         """Return the case of each function on the ranks that it uses."""
-        return [mpi_case(self, function) for function in self.functions_here()]
+        where = (self.current_system.name, self.current_partition.name, environment.name)
+        per_node = self.current_partition.extras["ranks_per_node"]
+        return [mpi_case(where, one, self.ranks, per_node) for one in self.functions_here()]
 
     @run_before("run")
-    def plan_launches(self) -> None:
-        """Plan all launches of all functions, shuffled, with full nodes."""
-        partition = self.site_partition()
+    def take_ranks(self) -> None:
+        """Take full nodes."""
         self.num_tasks = self.ranks
-        self.num_tasks_per_node = partition.ranks_per_node
-        functions = self.functions_here()
+        self.num_tasks_per_node = self.site_partition().ranks_per_node
+
+    def plan_in(
+        self, environment: Environment, srun: Sequence[str]
+    ) -> tuple[tuple[tuple[plan.Step, ...], ...], dict[str, str]]:
+        """Return all launches of all functions, shuffled, with full nodes."""
+        partition, functions = self.site_partition(), self.functions_here()
         files = plan.size_files(
             {
                 function.name: plan.sizes_asked(function, self.ranks, partition)
@@ -375,11 +438,32 @@ class MpiLaunches(Job):
                 if function.least_bytes is not None
             }
         )
-        srun = self.take_over_srun()
         several = (functions, self.ranks, self.launches, partition, srun)
         measuring = plan.function_steps(*several, self.seed)
-        paired = plan.with_twins(measuring, functions, self.ranks, partition)
-        self.write_steps([*paired, *plan.start_steps(*several)], srun, files)
+        units = plan.with_twins(measuring, functions, self.ranks, partition)
+        return (*units, *((step,) for step in plan.start_steps(*several))), files
+
+
+def left_now() -> dict[tuple[Any, ...], left.Left]:
+    """Return the cases to skip in this run; raise ReframeError for a damaged file."""
+    path = os.environ.get(left.VARIABLE)
+    if not path:
+        return {}
+    try:
+        return left.read(Path(path))
+    except NetproofError as error:
+        raise ReframeError(str(error)) from None
+
+
+def jobs_of(kind: type[PartitionJob], **parameters: int) -> list[str]:
+    """Return the names of the jobs of a class with these parameters, on all partitions."""
+    ranks = parameters.get("ranks", 0)
+    return [
+        name_of(kind, partition=one.name, **parameters)
+        for one in runtime().system.partitions
+        if environments_on(one, kind.benchmark)
+        and (not ranks or ranks in one.extras["rank_counts"])
+    ]
 
 
 def name_of(kind: type[rfm.RegressionTest], **parameters: int | str) -> str:
@@ -391,62 +475,13 @@ def name_of(kind: type[rfm.RegressionTest], **parameters: int | str) -> str:
     return kind.variant_name(number)
 
 
-def netpipe_case(job: Job, protocol: str, path: str, direction: str) -> Case:
-    """Return the case of a NetPIPE variant where ``job`` runs."""
+def netpipe_case(where: tuple[str, str, str], protocol: str, path: str, direction: str) -> Case:
+    """Return the case of a NetPIPE variant; ``where``: system, partition and environment."""
     per_node = 1 if path == "inter-node" else 2
-    return Case(*job.place(), "netpipe", protocol, 2, per_node, path, direction)
+    return Case(*where, "netpipe", protocol, 2, per_node, path, direction)
 
 
-def mpi_case(job: MpiLaunches, function: Function) -> Case:
-    """Return the case of a function on the ranks of ``job`` that it uses."""
-    per_node = job.current_partition.extras["ranks_per_node"]
-    ranks, per_node = (2, 1) if function.pair else (job.ranks, per_node)
-    return Case(*job.place(), function.benchmark, function.name, ranks, per_node)
-
-
-class Reader(rfm.RegressionTestPlugin):
-    """A test that reads the cases of a job.
-
-    ``launched_by``, ``repeated_by``, ``comparison_repeated_by``: leaf classes of its jobs and
-    their repeat launches, in the class body as far as the test needs them.
-    """
-
-    launched_by: type[Job]
-    repeated_by: type[Repeat]
-    comparison_repeated_by: type[ComparedRepeat]
-
-    def case_of(self, job: Job, case: Case) -> Measured:
-        """Return a case as ``job`` measured it, or raise Incomplete."""
-        found = job.measured()[case]
-        if isinstance(found, Incomplete):
-            raise found
-        return found
-
-    def complete(self, job: Job, *several: Repeat) -> list[Subject]:
-        """Return every case that ``job`` completed; the checks report the others.
-
-        ``several``: tests whose repeat launches are added to the cases.
-        """
-        found = []
-        extras = job.current_partition.extras, job.current_environ.extras
-        for case in job.cases():
-            try:
-                complete = self.case_of(job, case)
-                for one in several:
-                    complete = one.extend(complete)
-            except Incomplete:
-                continue
-            found.append(Subject.of_extras(complete, *extras))
-        return found
-
-
-def tests_of(test: rfm.RegressionTest, name: str) -> dict[tuple[str, str], rfm.RegressionTest]:
-    """Return the tests of a name that ``test`` waits for, by partition and environment."""
-    found = {}
-    for partition in runtime().system.partitions:
-        for environment in partition.environs:
-            with contextlib.suppress(DependencyError):
-                found[partition.name, environment.name] = test.getdep(
-                    name, environ=environment.name, part=partition.name
-                )
-    return found
+def mpi_case(where: tuple[str, str, str], function: Function, ranks: int, per_node: int) -> Case:
+    """Return the case of a function in a job of ``ranks``, ``per_node`` of them on a node."""
+    ranks, per_node = (2, 1) if function.pair else (ranks, per_node)
+    return Case(*where, function.benchmark, function.name, ranks, per_node)

@@ -98,8 +98,14 @@ class RecordedTest(rfm.RegressionTestPlugin):
                 " (and --failed), and run all again, or what -n, -p and --system choose"
             )
 
+    @property
+    def recorded_job(self) -> Any:
+        """Return the job whose results the record has."""
+        return self.job
+
     def write_record(self, **values: Any) -> None:
         """Write ``values`` into the test's record, with those written before."""
+        job = self.recorded_job
         test = {
             "display_name": self.display_name,
             "unique_name": self.unique_name,
@@ -108,8 +114,8 @@ class RecordedTest(rfm.RegressionTestPlugin):
             "environ": self.current_environ.name,
             "stagedir": self.stagedir,
             "outputdir": self.outputdir,
-            "job_nodelist": list(self.job.nodelist) if self.job and self.job.nodelist else None,
-            "jobid": self.job.jobid if self.job else None,
+            "job_nodelist": list(job.nodelist) if job and job.nodelist else None,
+            "jobid": job.jobid if job else None,
             "netproof_kind": self.netproof_kind,
         }
         folder = session_folder()

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 from pathlib import Path
-from typing import Any
 
 from reframe.core.builtins import parameter, run_after, run_before, sanity_function, variable
 from reframe.core.exceptions import ReframeError, SanityError
@@ -21,7 +20,7 @@ from netproof.run.jobs import Job, name_of
 from netproof.run.mixins import OnPartition
 from netproof.run.system_here import count_usable, pair_places, tree
 from netproof.run.waiting import TakesFewer
-from netproof.session import job_files, pair_rounds, plan, records
+from netproof.session import job_files, pair_rounds, plan
 from netproof.site.partition import makes_pairs
 
 
@@ -69,10 +68,6 @@ class PairLaunches(TakesFewer, Job, InPairs):
                 where = (self.current_system.name, partition.name, environ.name)
                 cases += OF_PAIRS.cases(where, counts, per_node, all_functions=False)
         return cases
-
-    def asked(self) -> dict[str, Any]:
-        """Return no cases: the record of the test that reads the rounds has them."""
-        return records.asked([], self.launches)
 
     @run_after("init")
     def insist_on_mode(self) -> None:

@@ -29,6 +29,11 @@ def rank_counts() -> list[int]:
     return sorted({count for one in _partitions() for count in one.extras["rank_counts"]})
 
 
+def partition_names() -> list[str]:
+    """Return the names of the partitions of the system that ReFrame runs on."""
+    return [one.name for one in _partitions()]
+
+
 def pair_places() -> dict[str, list[str]]:
     """Return the environments that measure pairs in this run, each with its ``SYSTEM:PARTITION``s.
 

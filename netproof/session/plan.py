@@ -27,11 +27,11 @@ SHELL_FILES = tuple(sorted((Path(__file__).parents[1] / "run" / "shell").glob("*
 SIZE_FILES = "sizes-*.txt"
 """The files next to it that list the message sizes asked for."""
 
-PEER_FILES = "peer-*.sh"
-"""The files next to it that set up the environments which launches are compared with."""
-
 PLAN_FILE = "plan.json"
 """What a job is to run, in which order, next to its output."""
+
+SETUP_FILE = "setup.sh"
+"""The file that sets up an environment, in its folder."""
 
 SCRIPT = "launches.sh"
 """The file next to it that starts the program of the job."""
@@ -79,8 +79,8 @@ class JobPlan:
     ``task``: its kind; ``extras``: of the partition; ``rounds``: the steps in their order, all
     that are known before the job begins; ``describe_nodes``: whether nodes are described first;
     ``figures_at_once``: whether programs print a figure soon after they begin; ``transport``:
-    arguments of the step in which the MPI library reports its transport; ``asked``: what the task
-    judges.
+    arguments of the step in which the MPI library reports its transport; ``setup``: the file that
+    sets up the environment of all steps, if that is not the job's; ``asked``: what the task judges.
     """
 
     seed: int
@@ -90,6 +90,7 @@ class JobPlan:
     describe_nodes: bool = True
     figures_at_once: bool = True
     transport: tuple[str, ...] = ()
+    setup: str = ""
     asked: Any = None
 
     @property
@@ -282,12 +283,26 @@ def netpipe_steps(
     The variants' order is shuffled by ``seed``; within one, TCP and MPI take turns, so that
     their ratio is of the same minutes and the same nodes.
     """
+    return tuple(
+        step for unit in netpipe_units(launches, partition, srun, seed, variants) for step in unit
+    )
+
+
+def netpipe_units(
+    launches: int,
+    partition: Partition,
+    srun: Sequence[str],
+    seed: int,
+    variants: Collection[tuple[str, str, str]] = netpipe.VARIANTS,
+) -> tuple[tuple[Step, ...], ...]:
+    """Return the same, those together that are to follow each other; as many of any variants."""
     ordered = [(path, direction) for path in netpipe.PATHS for direction in netpipe.DIRECTIONS]
     random.Random(seed).shuffle(ordered)
     whole = whole_sweep(partition)
-    steps: list[Step] = []
+    units = []
     for path, direction in ordered:
         for launch in range(1, launches + 1):
+            steps: list[Step] = []
             for protocol in netpipe.PROTOCOLS:
                 variant = (protocol, path, direction)
                 if variant not in variants:
@@ -297,7 +312,8 @@ def netpipe_steps(
                 steps.append(step)
                 if has_twin(partition, 1 if path == "inter-node" else 2):
                     steps.append(twin_step(step, direction, partition))
-    return tuple(steps)
+            units.append(tuple(steps))
+    return tuple(units)
 
 
 def has_twin(partition: Partition, ranks_per_node: int) -> bool:
@@ -310,14 +326,10 @@ def has_twin(partition: Partition, ranks_per_node: int) -> bool:
 
 def with_twins(
     steps: Iterable[Step], functions: Sequence[Function], ranks: int, partition: Partition
-) -> tuple[Step, ...]:
-    """Steps of ``functions``, of whole curves, each with the one over the twin next to it."""
+) -> tuple[tuple[Step, ...], ...]:
+    """Return steps of ``functions``, of whole curves, each with the one over the twin after it."""
     by_name = {function.name: function for function in functions}
-    return tuple(
-        one
-        for step in steps
-        for one in (step, *twin_of(step, by_name[step.subject], ranks, partition))
-    )
+    return tuple((step, *twin_of(step, by_name[step.subject], ranks, partition)) for step in steps)
 
 
 def twin_of(step: Step, function: Function, ranks: int, partition: Partition) -> tuple[Step, ...]:
@@ -366,34 +378,25 @@ def twin_step(step: Step, direction: str, partition: Partition, share: int = 1) 
 
 @dataclass(frozen=True)
 class PeerEnvironment:
-    """Another environment that a job's launches can be compared with next to each other.
+    """Another environment that launches are compared with next to each other.
 
     ``srun``: the launcher's command for its steps; ``place``: its number among those of the job;
-    ``commands``: shell text that sets it up.
+    ``setup``: the file that sets it up.
     """
 
     name: str
     place: int
     srun: tuple[str, ...]
-    commands: tuple[str, ...]
-
-    @property
-    def file(self) -> str:
-        """Name of the file next to the job's script that sets it up."""
-        return f"peer-{self.place}.sh"
+    setup: str
 
     @property
     def suffix(self) -> str:
         """What its steps have behind the subject of those that they stand next to."""
         return peer_suffix(self.place)
 
-    def text(self) -> str:
-        """What the file holds."""
-        return "".join(f"{command}\n" for command in self.commands)
-
     def step(self, step: Step) -> Step:
         """A step that ``srun`` starts, in this environment."""
-        return replace(step, setup=self.file)
+        return replace(step, setup=self.setup)
 
 
 def peer_suffix(place: int) -> str:

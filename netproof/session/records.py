@@ -50,8 +50,8 @@ CASES = "netproof_cases"
 
 MEASURED = "netproof_measured"
 
-ASKED = "netproof_asked"
-"""The key under which a job's record has what the job is to measure, from before it begins."""
+ASKED = "netproof_environments"
+"""The key under which a job's record has what it is to measure, by the name of the environment."""
 
 PARTS = {
     CASES: "cases",
@@ -299,6 +299,7 @@ def document_of(folder: Path) -> dict[str, Any]:
         ) from None
     tests: dict[tuple[str, ...], dict[str, Any]] = {}
     cases: dict[tuple[Any, ...], tuple[dict[str, Any], dict[str, Any]]] = {}
+    unseen: list[tuple[dict[str, Any], str, dict[str, Any]]] = []
     paths = sorted(
         (path for path in folder.glob("*.json") if path.name != HEADER),
         key=lambda path: int(path.stem.rpartition("+")[2]),
@@ -308,9 +309,13 @@ def document_of(folder: Path) -> dict[str, Any]:
         test = {**_ended(record["test"]), **record["values"]}
         tests[test["unique_name"], test["partition"], test["environ"]] = test
         with _of_records(path):
-            if CASES not in test and ASKED in test:
-                test[CASES] = _not_seen(test)
+            unseen += [(test, *asked) for asked in test.pop(ASKED, {}).items()]
             cases |= {key: (test, case) for key, case in _cases(test).items()}
+    for test, environment, asked in unseen:
+        job = {**test, "environ": environment}
+        if not any(key[:2] == (job["partition"], environment) for key in cases):
+            job[CASES] = _not_seen(Path(job["stagedir"], environment), asked)
+            cases |= {key: (job, case) for key, case in _cases(job).items()}
     for test in tests.values():
         # What compares configurations is judged anew from the cases.
         if test.get("netproof_case"):
@@ -359,9 +364,8 @@ def document_of(folder: Path) -> dict[str, Any]:
 _CASE_KEYS = ("benchmark", "function", "ranks", "path", "direction")
 
 
-def _not_seen(test: Mapping[str, Any]) -> dict[str, Any]:
+def _not_seen(folder: Path, asked: dict[str, Any]) -> dict[str, Any]:
     """The cases of a job that ended, or is under way, after ReFrame last looked."""
-    folder, asked = Path(test["stagedir"]), test[ASKED]
     try:
         asked["shared"] |= of_plan(folder)
     except (NetproofError, OSError):

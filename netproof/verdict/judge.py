@@ -290,12 +290,11 @@ def beyond_cases(session: Session) -> list[FailedTest]:
     failed = []
     for result in session.results:
         judges = result.kind in ("curves", "configurations") or result.rounds is not None
-        waits = judges or result.kind in ("further", "compared further", "pairs")
         if (
             result.case is not None
             or result.result in GOOD_RESULTS
             or (result.skipped and result.result == "skip")
-            or (waits and result.result == "fail_deps")
+            or result.result == "fail_deps"
             or (judges and result.phase == "sanity")
         ):
             continue

@@ -90,8 +90,9 @@ def test_an_environment_with_one_protocol_has_netpipe_measured_over_that(run, tm
     assert sorted(one.key() for one in made) == sorted(netpipe)
     launched = {"mpich": set(), "intelmpi": set(), "openmpi4": set()}
     for environment, starts in launched.items():
-        (path,) = tmp_path.glob(f"stage/**/gige/{environment}/NetpipeJob/plan.json")
-        words = {word for step in JobPlan.read(path).rounds[0] for word in step.command}
+        (path,) = tmp_path.glob(f"stage/**/gige/*/NetpipeJob_*/{environment}/plan.json")
+        steps = [step for unit in JobPlan.read(path).rounds for step in unit]
+        words = {word for step in steps for word in step.command}
         starts |= words & {"./nptcp.sh", "NPmpi"}
     over_tcp, over_mpi = {"./nptcp.sh"}, {"NPmpi"}
     assert launched == {"mpich": over_mpi, "intelmpi": over_tcp, "openmpi4": over_tcp | over_mpi}

@@ -144,6 +144,6 @@ def test_a_firewall_on_a_node_is_named_and_what_waits_for_it_ends(
     assert named.startswith("gige: gige-2: answers no TCP connection of gige-1 and gige-3")
     diagnosed = run(tmp_path, "netproof", "diagnose", "run-0.json")
     assert "gige-2 (eth1): does not answer TCP connections" in diagnosed.stdout, diagnosed.stdout
-    (job,) = (path.parent for path in tmp_path.rglob("ImbJob_*/launches.tsv"))
+    (job,) = (path.parent for path in tmp_path.rglob("ImbJob_*/*/launches.tsv"))
     errors = [path.read_text() for path in job.glob("*.err")]
     assert any("had no figure in 10 s" in one for one in errors)

@@ -57,7 +57,7 @@ def test_flagged_sizes_were_measured_again_closely_on_the_same_nodes(folder):
         for result in session.load(folder / "run-0.json").results
         if result.kind == "launches"
     )
-    several = of_kind(folder, "further").again
+    several = of_kind(folder, "launches").again
     assert several
     for again in several:
         assert again.nodes == launched.nodes

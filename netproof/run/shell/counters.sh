@@ -37,7 +37,7 @@ read_interfaces() {
 # next launch counts from there, since a link may go down and come back while nothing runs.
 keep_carriers() {
     # Appended, since a process killed while it rewrites a file leaves it empty.
-    { printf '%s\n' "${network[carriers]-}" >>"carriers.$1"; } 2>/dev/null
+    { printf '%s\n' "${network[carriers]-}" >>"${netproof_folder:-.}/carriers.$1"; } 2>/dev/null
 }
 
 # read_network: reads every source into the array network, by the source's name; empty if unreadable.
@@ -133,7 +133,7 @@ say_counted() {
 # network_before NODE: reads each source, and the node's carrier changes stored before.
 network_before() {
     local key kept=() began=${EPOCHREALTIME/[.,]/}
-    { mapfile -t kept <"carriers.$1"; } 2>/dev/null
+    { mapfile -t kept <"${netproof_folder:-.}/carriers.$1"; } 2>/dev/null
     network_since=
     [ "${#kept[@]}" -eq 0 ] || network_since=${kept[-1]}
     read_network

@@ -343,9 +343,9 @@ def test_a_job_that_slurm_ends_notes_what_ran_and_ends_it(tmp_path, slurm):
 
 def test_another_environment_is_set_up_in_what_the_job_began_with(tmp_path):
     """The job's script exports its own on top of what it was started with."""
-    (tmp_path / "peer-0.sh").write_text('export B="peer"\nexport PATH=b:$PATH\n')
+    (tmp_path / "setup.sh").write_text('export B="peer"\nexport PATH=b:$PATH\n')
     text = 'echo "A=${A-} B=$B C=$C D=${D-} $1"; echo "${PATH%%:*}"'
-    planned(Step("Bcast", 1, ("bash", "-c", text, "-", "a b"), setup="peer-0.sh")).write(tmp_path)
+    planned(Step("Bcast", 1, ("bash", "-c", text, "-", "a b"), setup="setup.sh")).write(tmp_path)
     run = f"{sys.executable} -P -m netproof.jobs {tmp_path / plan.PLAN_FILE}"
     (tmp_path / "script").write_text(f"export A=own D=own PATH=own:$PATH\n{run}\nexit\n")
     began = {"C": "two\nlines", "A": "began", "odd-name%%": "x"}

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import json
 from pathlib import Path
 from typing import NamedTuple
 
@@ -11,16 +10,14 @@ import pytest
 
 from netproof.criteria import Finding, Level
 from netproof.errors import NetproofError
-from netproof.jobs import launches, repeat_cases, repeat_rounds
+from netproof.jobs import repeat_cases, repeat_rounds
 from netproof.jobs.job import RunningJob
 from netproof.jobs.repeat_cases import RepeatCase
 from netproof.measurement.counters import Counters, CounterSource, NodeCounters
 from netproof.measurement.curve import Curve
 from netproof.measurement.disturbance import NodeLoad
-from netproof.measurement.links import Link
 from netproof.measurement.pace import Pace
 from netproof.measurement.payload import Payload
-from netproof.measurement.transports import Transport
 from netproof.session import plan, session
 from netproof.session.again import MeasuredAgain, netpipe_sweeps
 from netproof.session.measured import Measured, Peer
@@ -447,12 +444,6 @@ class TestCloser:
             sizes = [{s for _, part in one.dense() for s in part} for one in (flagged, both)]
             assert sizes[0] - sizes[1] == set()
 
-    def test_the_job_s_own_word_of_it_survives_its_file(self, pingpong):
-        one = asked(pingpong, refine={"slopes": 1})
-        back = RepeatCase.from_json(json.loads(json.dumps(one.as_json())))
-        assert back.places() == one.places()
-        assert back.dense() == one.dense()
-
 
 def compared(criterion: str, *members: Subject) -> list[Finding]:
     """Return what a criterion finds on the first of several cases."""
@@ -475,15 +466,6 @@ class TestCompared:
             several.append(asked(made, **criteria))
         return several
 
-    def elsewhere(self, one: RepeatCase) -> RepeatCase:
-        """The case as it would be on another partition."""
-        measured = one.subject.measured
-        case = dataclasses.replace(measured.case, partition="other")
-        moved = asked(dataclasses.replace(measured, case=case))
-        return dataclasses.replace(
-            moved, subject=dataclasses.replace(moved.subject, switch="other")
-        )
-
     def next_to(self, done: RepeatCase, *factors: float) -> RepeatCase:
         """Pair each launch with one whose times are divided by the factors, in rotation."""
         launches = []
@@ -499,7 +481,7 @@ class TestCompared:
         slow, fast, between = several = self.configurations(pingpong, 20.0, 1.0, 3.0)
         everyone = [one for one in several]
         (kept,) = repeat_cases.compared(everyone, [slow], None)
-        assert (kept.paired, kept.elsewhere) == (("mpi-1",), False)
+        assert (kept.paired, kept.by_score) == (("mpi-1",), False)
         assert {str(peer) for peer in kept.peers} == {str(fast.subject), str(between.subject)}
         assert repeat_cases.compared(everyone, [fast], None) == []
         assert repeat_cases.compared(everyone, [between], None) == []
@@ -515,7 +497,7 @@ class TestCompared:
         slow, fast = several = self.configurations(pingpong, 5.0, 1.0, floor=0.25)
         everyone = [one for one in several]
         (kept,) = repeat_cases.compared(everyone, several, None)
-        assert (kept.case, kept.paired, kept.elsewhere) == (slow.case, ("mpi-1",), False)
+        assert (kept.case, kept.paired, kept.by_score) == (slow.case, ("mpi-1",), False)
         assert undecided([self.next_to(launched_on(kept, 5), 5.0)]).whole
         for factors in ((5.0, 5.1), (1.1, 1.2)):
             assert not undecided([self.next_to(launched_on(kept, 6), *factors)])
@@ -678,23 +660,12 @@ class TestCompared:
         assert found["pairs"].level is Level.PASS
         assert found["alone"].level is Level.INCONCLUSIVE
 
-    def test_what_is_compared_with_another_partition_is_launched_on_by_both_jobs(self, pingpong):
-        slow, fast = self.configurations(pingpong, 20.0, 1.0)
-        far = self.elsewhere(fast)
-        everyone = [slow, far]
-        for one in (slow, far):
-            (kept,) = repeat_cases.compared(everyone, [one], None)
-            assert (kept.paired, kept.elsewhere) == ((), True)
-            assert undecided([kept]).whole
-            assert undecided([launched_on(kept, kept.rounds() - 1)]).whole
-            assert not undecided([launched_on(kept, kept.rounds())])
-
     def test_the_launches_next_to_one_another_change_sides_and_have_files_of_their_own(
         self, pingpong, sick
     ):
         slow, fast = self.configurations(pingpong, 20.0, 1.0)
         (kept,) = repeat_cases.compared([slow, fast], [slow], None)
-        peer = plan.PeerEnvironment("mpi-1", 0, ("srun", "--mpi=pmix"), ("export A=b",))
+        peer = plan.PeerEnvironment("mpi-1", 0, ("srun", "--mpi=pmix"), "mpi-1/setup.sh")
         kept = to_repeat(kept, whole=True)
         rounds = repeat_rounds.imb_rounds([kept], SRUN, 7, PARTITION, 2, [peer])
         names = [[step.name for step in steps] for steps in rounds]
@@ -702,11 +673,10 @@ class TestCompared:
             ["PingPong-twin.1", "PingPong.1", "PingPong-peer-0.1"],
             ["PingPong-peer-0.2", "PingPong.2", "PingPong-twin.2"],
         ]
-        assert rounds[0][2].setup == "peer-0.sh"
+        assert rounds[0][2].setup == "mpi-1/setup.sh"
         assert rounds[0][2].command[:3] == ("srun", "--mpi=pmix", "--nodes=2")
         files = repeat_rounds.imb_files([kept], [peer])
         assert sorted(files) == ["sizes-PingPong-peer-0.txt", "sizes-PingPong.txt"]
-        assert (peer.file, peer.text()) == ("peer-0.sh", "export A=b\n")
         tcp = dataclasses.replace(asked(sick[0]), paired=("mpi-1",))
         (first, second, *_) = repeat_rounds.netpipe_rounds(
             [to_repeat(tcp, whole=True)], SRUN, 7, PARTITION, [peer]
@@ -751,9 +721,8 @@ class TestCompared:
         everyone = [slow, fast]
         for one in (slow, fast):
             (kept,) = repeat_cases.compared(everyone, [one], baseline)
-            back = RepeatCase.from_json(json.loads(json.dumps(kept.as_json())))
-            assert back.baseline == baseline
-            assert undecided([back]).whole
+            assert kept.baseline == baseline
+            assert undecided([kept]).whole
         assert repeat_cases.compared(everyone, [slow, fast], None) == []
 
     def test_a_slow_launch_of_three_is_outweighed_by_further_ones(self, pingpong):
@@ -813,55 +782,45 @@ class TestRounds:
     def test_rounds_are_made_until_all_is_decided_or_none_is_left(
         self, tmp_path, pingpong, monkeypatch, decides
     ):
-        one = asked(pingpong, confirm={"most_launches": 6})
-        rounds = repeat_rounds.imb_rounds([to_repeat(one, whole=True)], SRUN, 7, PARTITION, 2)
-        made: list[str] = []
-        monkeypatch.setattr(RunningJob, "launch", lambda _job, step: made.append(step.name))
-        job = RunningJob(tmp_path, plan.JobPlan(7, one.extras, rounds=tuple(map(tuple, rounds))))
+        made, rounds = launched_by(
+            tmp_path, monkeypatch, asked(pingpong, confirm={"most_launches": 6})
+        )
 
-        def decide(number: int) -> set[str]:
+        def decide(*_: object) -> set[str]:
             if not decides:
                 raise NetproofError("a file is damaged")
-            return {"PingPong"} if number == 2 else set()
+            return {"PingPong"}
 
-        launches.run(job, decide)
-        assert made == with_twins(2 if decides else 3)
-        assert len(job.faults) == (0 if decides else 3)
+        monkeypatch.setattr(repeat_rounds, "decided", decide)
+        number = 1
+        while rounds.launch(number):
+            rounds.decide(number)
+            number += 1
+        assert made == with_twins(3)
+        assert len(rounds.job.faults) == (0 if decides else 1)
 
     def test_fewer_rounds_than_confirming_takes_close_nothing(
         self, tmp_path, pingpong, monkeypatch
     ):
-        """If every case is compared elsewhere, only the round of confirming does."""
-        for elsewhere, numbers in ((False, [3, 4, 5]), (True, [3])):
-            one = dataclasses.replace(
-                asked(pingpong, confirm={"most_launches": 8}), elsewhere=elsewhere
+        """If every case is to have its score decided, only the round of confirming does."""
+        for by_score, numbers in ((False, [3, 4, 5]), (True, [3])):
+            one = asked(pingpong, confirm={"most_launches": 8})
+            _, rounds = launched_by(
+                tmp_path, monkeypatch, dataclasses.replace(one, by_score=by_score)
             )
-            rounds = repeat_rounds.imb_rounds([to_repeat(one, whole=True)], SRUN, 7, PARTITION, 2)
-            decided: list[int] = []
-            monkeypatch.setattr(RunningJob, "launch", lambda *_: 0)
-            monkeypatch.setattr(
-                repeat_rounds, "decided", lambda *_, seen=decided: seen.append(1) or set()
-            )
-            planned = plan.JobPlan(
-                7, one.extras, rounds=tuple(map(tuple, rounds)), asked=[one.as_json()]
-            )
-            repeat_rounds.run(RunningJob(tmp_path, planned))
-            assert len(decided) == len(numbers)
+            monkeypatch.setattr(repeat_rounds, "decided", lambda *_: {"decided"})
+            for number in range(1, 6):
+                rounds.job.closed = set()
+                rounds.decide(number)
+                assert bool(rounds.job.closed) is (number in numbers)
 
 
-def test_a_question_comes_back_from_its_file(pingpong):
-    limits = {"latency_us": Limits(0, 5), "peak_mb_s": Limits(100, float("inf"))}
-    one = asked(pingpong, limits)
-    other = dataclasses.replace(
-        pingpong, case=dataclasses.replace(pingpong.case, environment="intelmpi")
-    )
-    peer = dataclasses.replace(
-        asked(other).subject, switch="other", link=Link(100, 4096, Transport.INFINIBAND)
-    )
-    one = dataclasses.replace(one, peers=(peer,), paired=("intelmpi",), elsewhere=True)
-    back = RepeatCase.from_json(json.loads(json.dumps(one.as_json())))
-    assert (back.paired, back.elsewhere) == (("intelmpi",), True)
-    assert (str(back.peers[0]), back.peers[0].link) == (str(peer), peer.link)
-    assert back.limits == limits
-    assert back.subject.measured == pingpong
-    assert str(back.subject) == str(one.subject)
+def launched_by(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, one: RepeatCase
+) -> tuple[list[str], repeat_rounds.RepeatRounds]:
+    """The rounds of a case, and the names of the launches that they make."""
+    made: list[str] = []
+    monkeypatch.setattr(RunningJob, "launch", lambda _job, step: made.append(step.name))
+    rounds = repeat_rounds.imb_rounds([to_repeat(one, whole=True)], SRUN, 7, PARTITION, 2)
+    planned = plan.JobPlan(7, one.extras, rounds=tuple(map(tuple, rounds)))
+    return made, repeat_rounds.RepeatRounds(RunningJob(folder, planned), [one])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+from collections.abc import Iterable
 
 import pytest
 from made_partition import PARTITION, SRUN
@@ -12,6 +13,10 @@ from netproof.benchmarks.imb import BENCHMARK as IMB
 from netproof.benchmarks.interface import Benchmark
 from netproof.errors import NetproofError
 from netproof.session import plan
+
+
+def flat(units: Iterable[tuple[plan.Step, ...]]) -> tuple[plan.Step, ...]:
+    return tuple(step for unit in units for step in unit)
 
 
 def text(step: plan.Step) -> str:
@@ -130,7 +135,7 @@ def test_other_benchmarks_have_it_where_they_run_on_two_nodes():
     functions = [IMB.function(name) for name in ("PingPong", "Bcast", "Sendrecv", "Barrier")]
     partition = TWIN.model_copy(update={"ranks_per_node": 1})
     steps = plan.function_steps(functions, 2, 2, partition, SRUN, seed=1)
-    made = plan.with_twins(steps, functions, 2, partition)
+    made = flat(plan.with_twins(steps, functions, 2, partition))
     assert [step for step in made if "-twin." not in step.name] == list(steps)
     for place, step in enumerate(made):
         if "-twin." in step.name:
@@ -151,12 +156,12 @@ def test_so_they_have_on_more_nodes_but_not_where_ranks_share_one():
     for ranks, a_node in ((4, 1), (2, 2)):
         partition = TWIN.model_copy(update={"ranks_per_node": a_node})
         steps = plan.function_steps(functions, ranks, 1, partition, SRUN, seed=1)
-        made = plan.with_twins(steps, functions, ranks, partition)
+        made = flat(plan.with_twins(steps, functions, ranks, partition))
         names[ranks, a_node] = sorted(step.name for step in made)
     pair = ["PingPong-twin.1", "PingPong.1"]
     assert names[4, 1] == ["Bcast-twin.1", "Bcast.1", *pair]
     assert names[2, 2] == ["Bcast.1", *pair]
-    assert plan.with_twins(steps, functions, 2, PARTITION) == steps
+    assert flat(plan.with_twins(steps, functions, 2, PARTITION)) == steps
 
 
 def test_a_site_s_sizes_are_those_of_every_launch_of_a_whole_curve():
@@ -221,3 +226,16 @@ def test_a_plan_is_read_as_it_was_written(tmp_path):
     found = plan.JobPlan.read(tmp_path / plan.PLAN_FILE)
     assert (found.seed, found.rounds, found.transport) == (3, (steps,), ("srun", "x"))
     assert found.partition == TWIN
+
+
+def test_what_belongs_together_is_a_unit_and_each_environment_has_as_many():
+    units = plan.netpipe_units(2, TWIN, SRUN, seed=1)
+    over_tcp = [variant for variant in netpipe.VARIANTS if variant[0] == "tcp"]
+    assert len(plan.netpipe_units(2, TWIN, SRUN, 1, over_tcp)) == len(units) == 8
+    inter = next(unit for unit in units if unit[0].name == "tcp-inter-node-oneway.1")
+    assert [step.name for step in inter] == [
+        "tcp-inter-node-oneway.1",
+        "tcp-inter-node-oneway-twin.1",
+        "mpi-inter-node-oneway.1",
+        "mpi-inter-node-oneway-twin.1",
+    ]

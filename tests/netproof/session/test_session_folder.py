@@ -167,7 +167,7 @@ def test_the_newest_session_may_be_one_without_a_report(tmp_path):
 
 
 def test_what_a_job_measured_that_reframe_never_looked_at_is_read_from_its_folder(tmp_path):
-    job = shutil.copytree(DATA / "jobs" / "imb-faulty", tmp_path / "job")
+    job = shutil.copytree(DATA / "jobs" / "imb-faulty", tmp_path / "job" / "mpich")
     (job / "job_nodes.txt").write_text("netproof-job-nodes\t1\njobid\t7\n")
     (job / records.PLAN_FILE).write_text('{"seed": 3}')
     cases = [Case("testbed", "gige", "mpich", "imb", name, 2, 1) for name in ("PingPong", "Bcast")]
@@ -182,11 +182,10 @@ def test_what_a_job_measured_that_reframe_never_looked_at_is_read_from_its_folde
         "outputdir": "",
         "job_nodelist": None,
     }
-    test |= {"stagedir": str(job), "netproof_kind": "launches"}
+    test |= {"stagedir": str(job.parent), "netproof_kind": "job"}
     own = records.make_folder(tmp_path)
-    records.write(
-        records.new_path(own, test), test, {records.ASKED: records.asked(cases, 1, **extras)}
-    )
+    asked = {"mpich": records.asked(cases, 1, **extras)}
+    records.write(records.new_path(own, test), test, {records.ASKED: asked})
     found = {one.case.function: one for one in session.load(own).results if one.case}
     assert found["PingPong"].measured.launches
     assert (found["PingPong"].extras["seed"], found["PingPong"].extras["jobid"]) == (3, "7")
