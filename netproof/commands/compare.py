@@ -108,11 +108,10 @@ def _page(
     """Write a page on the comparisons where a folder was named, and return its path."""
     if folder is None:
         return None
-    # Loading Altair takes a third of any command's start.
-    from netproof.commands.report import write_page
     from netproof.present.html import sides
+    from netproof.present.html.folder import write_page
 
-    return write_page(folder, lambda scripts: sides.page(title, comparisons, scripts, every=every))
+    return write_page(folder, lambda: sides.page(title, comparisons, every=every))
 
 
 def _sessions(

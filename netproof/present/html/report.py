@@ -1,24 +1,20 @@
-"""Material of a report's pages."""
+"""Material of a report's pages: a judged session, and what is drawn of it."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
 from netproof.benchmarks import registry
 from netproof.comparison.compared_case import envelope_of_cases
-from netproof.comparison.comparison import Against
-from netproof.diagnosis.diagnosis import Diagnosis
-from netproof.experiments.literature import Study
-from netproof.present.html import content, figures
+from netproof.comparison.comparison import Against, alone
+from netproof.present.html import content, figures, pair_map
 from netproof.present.html.charts import ChartFigure, Looks
 from netproof.present.html.content import Group
 from netproof.present.html.html import file_name
-from netproof.session.provenance import OfSession
 from netproof.verdict import engine
-from netproof.verdict.power import CasePower
 from netproof.verdict.session_verdict import JudgedSession
 from netproof.verdict.verdict import CaseVerdict
 
@@ -26,32 +22,44 @@ MAIN = "index.html"
 """File of the page to begin at."""
 STUDIES = "studies.html"
 """File of the page on earlier studies, where each partition has a page of its own."""
+HTML, CSV = "html", "csv"
+FORMATS = (HTML, "png", "svg", "pdf", CSV)
 
 
 @dataclass(frozen=True)
 class Report:
-    """Material of all pages.
+    """A judged session and what its pages take of it.
 
-    ``scripts``: files of ``assets`` to load; ``files``: the suffixes that every chart has a file
-    of; ``command``: that made the report; ``not_there``: why there are no ``studies``, or no
-    ``provenance``, under these words; ``against``: one switch against the others, None where the
-    report is not on one; ``diagnoses`` and ``maps`` of pairs: by partition; ``powers``: the change
-    that would have failed each case, none where not requested.
+    ``formats``: of ``FORMATS``; ``command``: that made the report; ``switch``: the partition
+    that has a page against the others, else the only measured one, alongside stored others;
+    ``power``: with changes that would have failed. Raises NetproofError where two charts would have
+    one name, and for a switch that is missing or the only one.
     """
 
     judged: JudgedSession
-    groups: tuple[Group, ...]
-    looks: Looks
-    studies: tuple[Study, ...]
-    provenance: OfSession | None
-    scripts: tuple[str, ...]
-    files: tuple[str, ...] = ()
+    formats: Sequence[str] = (HTML,)
     command: str = ""
-    not_there: Mapping[str, str] = field(default_factory=dict)
-    against: Against | None = None
-    diagnoses: tuple[Diagnosis, ...] = ()
-    maps: Mapping[str, Sequence[ChartFigure]] = field(default_factory=dict)
-    powers: tuple[CasePower, ...] = ()
+    switch: str | None = None
+    power: bool = False
+
+    def __post_init__(self) -> None:
+        """Refuse what has no report before anything is written."""
+        _ = self.groups, self.against
+
+    @cached_property
+    def groups(self) -> tuple[Group, ...]:
+        """All groups of cases, in the order in which the verdict first has them."""
+        return content.groups(self.judged.verdict)
+
+    @cached_property
+    def against(self) -> Against | None:
+        """One switch against the others, None where the report is not on one."""
+        return alone(self.judged.session, self.judged.verdict, self.switch)
+
+    @property
+    def files(self) -> list[str]:
+        """Suffixes that every chart has a file of."""
+        return [name for name in self.formats if name != HTML]
 
     @property
     def against_page(self) -> str:
@@ -75,6 +83,17 @@ class Report:
         return {one.case.key(): group.link for group in self.groups for one in group.members}
 
     @cached_property
+    def looks(self) -> Looks:
+        """Looks of all partitions and environments, those of stored results last."""
+        verdict = self.judged.verdict
+        stored = () if verdict.alongside is None else verdict.alongside.cases
+        cases = [one.case for one in verdict.cases]
+        places = tuple(dict.fromkeys(map(content.switch, stored)))
+        environments = dict.fromkeys(one.environment for one in [*cases, *(s.case for s in stored)])
+        partitions = dict.fromkeys([*(case.partition for case in cases), *places])
+        return Looks(tuple(partitions), tuple(environments), places)
+
+    @cached_property
     def _envelopes(self) -> dict[tuple, tuple[dict[int, tuple[float, str]], bool]]:
         several: dict[tuple, dict[str, Any]] = {}
         for group in self.groups:
@@ -85,7 +104,7 @@ class Report:
     def figure(self, group: Group) -> ChartFigure:
         """Return time over size of a group."""
         least, unlike_links = self._envelopes[engine.group(group.case)]
-        return figures.of_time(group, least, unlike_links=unlike_links)
+        return figures.of_time(group, least, self.looks, unlike_links=unlike_links)
 
     @cached_property
     def netpipe(self) -> dict[tuple[str, str, str], list[CaseVerdict]]:
@@ -100,7 +119,15 @@ class Report:
 
     def pair(self, key: tuple[str, str, str]) -> list[ChartFigure]:
         """Return NetPIPE's throughput and signature of a path, direction and partition."""
-        return figures.of_netpipe(key, self.netpipe[key], self.judged.matrix)
+        return figures.of_netpipe(key, self.netpipe[key], self.judged.matrix, self.looks)
+
+    @cached_property
+    def maps(self) -> Mapping[str, list[ChartFigure]]:
+        """Maps of pairs by partition."""
+        found: dict[str, list[ChartFigure]] = {}
+        for one in self.judged.verdict.pairs:
+            found.setdefault(one.rounds.partition, []).extend(pair_map.of_rounds(one.rounds))
+        return found
 
     def all_figures(self) -> Iterator[ChartFigure]:
         """Yield every figure once."""
@@ -109,9 +136,3 @@ class Report:
             yield from self.pair(key)
         for several in self.maps.values():
             yield from several
-
-
-def stated(info: Mapping[str, Any], key: str) -> str:
-    """Return ReFrame's value of the session under a key, or that it has none."""
-    value = info.get(key)
-    return f"(the session does not state {key})" if value in (None, "") else str(value)
