@@ -45,11 +45,13 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
         "--part", choices=PARTS, help="unit: not tests/system; quick: of these, not the slow ones"
     )
+    parser.addoption(
+        "--all", action="store_true", help="with the tests marked nightly, and Hypothesis at length"
+    )
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    quick = config.getoption("--part") == "quick"
-    hypothesis.settings.load_profile("quick" if quick else "whole")
+    hypothesis.settings.load_profile("whole" if config.getoption("--all") else "quick")
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
@@ -69,6 +71,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     for item in items:
         system = item.path.is_relative_to(SYSTEM)
         fits = PARTS[part](system, item.get_closest_marker("slow") is not None)
+        if item.get_closest_marker("nightly") is not None:
+            fits = fits and config.getoption("--all")
         (kept if fits else left_out).append(item)
     config.hook.pytest_deselected(items=left_out)
     items[:] = kept

@@ -31,11 +31,13 @@ def collected(*arguments: str) -> set[str]:
 @pytest.mark.slow
 def test_each_test_is_in_the_part_that_its_folder_and_its_mark_say():
     unit, system, quick = (collected("--part", part) for part in ("unit", "system", "quick"))
+    every = collected("--part", "system", "--all")
+    assert system < every
     assert {name.partition("::")[0] for name in system} == {FEW[0]}
     assert {name.partition("::")[0] for name in unit} == set(FEW[1:])
     assert {name.partition("::")[0] for name in quick} == {FEW[2]}
     assert quick < unit
-    assert unit | system == collected()
+    assert unit | every == collected()
 
 
 def test_tests_that_take_the_testbed_stand_in_their_folder():

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+from collections.abc import Iterable
 from typing import NoReturn
 
 from netproof.errors import ParseError
@@ -15,28 +16,57 @@ _NUMBER = re.compile(r"-?[0-9]+(?:\.[0-9]+)?")
 _NO_NUMBER = re.compile(r"-?(?:nan|inf)(?:inity)?", re.IGNORECASE)
 
 
+CUT_SHORT = "the last line has no end: the file is cut short"
+
+
+class TableError(ParseError):
+    """A fault of one table: the others of its file can be believed."""
+
+
 class Lines:
-    """Lines of one output, read one after the other; line numbers count from 1."""
+    """Lines of one file, read one after the other; line numbers count from 1."""
 
     def __init__(self, text: str, path: str) -> None:
-        """Split ``text``; ParseError where it is empty or has no last line end.
+        """Split ``text``; ParseError where it is empty.
 
-        Without its last line end, the program was stopped while it printed.
+        Whoever takes the last line has a TableError if it has no end: the program was stopped while
+        it printed.
         """
         self.path = path
         if not text.strip():
             raise ParseError(path, 0, "", "is empty: the benchmark printed nothing")
         self._lines = text.split("\n")
-        if self._lines.pop():
-            number = len(self._lines) + 1
-            found = text.rsplit("\n", 1)[-1]
-            raise ParseError(path, number, found, "the last line has no end: the file is cut short")
+        self._whole = len(self._lines) - 1
+        if not self._lines[-1]:
+            del self._lines[-1]
         self._next = 0
+
+    def __len__(self) -> int:
+        """Return the number of lines."""
+        return len(self._lines)
+
+    @property
+    def cut_short(self) -> bool:
+        """Check whether the last line has no end."""
+        return len(self._lines) > self._whole
 
     @property
     def number(self) -> int:
         """Return the number of the line taken last, 0 before the first."""
         return self._next
+
+    def between(self, first: int, last: int) -> list[str]:
+        """Return lines from one number to another, both included."""
+        return self._lines[first - 1 : last]
+
+    def go_to(self, number: int) -> None:
+        """Make the line of that number the next."""
+        self._next = number - 1
+
+    def _take_one(self) -> None:
+        self._next += 1
+        if self._next > self._whole:
+            self.refuse(CUT_SHORT, TableError)
 
     def peek(self) -> str | None:
         """Return the next line without taking it, None at the end."""
@@ -46,10 +76,10 @@ class Lines:
         """Take the next line; at the end, ParseError that ``expected`` is missing."""
         line = self.peek()
         if line is None:
-            raise ParseError(
+            raise TableError(
                 self.path, self.number, "", f"the file ends here, cut short: {expected} is missing"
             )
-        self._next += 1
+        self._take_one()
         return line
 
     def match(self, pattern: re.Pattern[str]) -> re.Match[str] | None:
@@ -57,7 +87,7 @@ class Lines:
         line = self.peek()
         found = pattern.fullmatch(line) if line is not None else None
         if found:
-            self._next += 1
+            self._take_one()
         return found
 
     def expect(self, pattern: re.Pattern[str], what: str) -> re.Match[str]:
@@ -86,24 +116,28 @@ class Lines:
         ParseError for a line that begins as ``foreign``: a second output, or the rest of one.
         """
         begun = self._next
-        for number in range(begun, len(self._lines)):
-            if foreign.match(self._lines[number]):
-                self._next = number + 1
+        while (line := self.peek()) is not None:
+            self._take_one()
+            if foreign.match(line):
                 self.refuse("a second output follows the first, or a part of one")
-        self._next = len(self._lines)
         return tuple(self._lines[begun:])
 
     def skip_blank(self) -> int:
         """Take the empty lines that come next and return their number."""
         before = self._next
         while (line := self.peek()) is not None and not line.strip():
-            self._next += 1
+            self._take_one()
         return self._next - before
 
-    def refuse(self, reason: str) -> NoReturn:
-        """Raise ParseError about the line taken last."""
+    def refuse(self, reason: str, fault: type[ParseError] = ParseError) -> NoReturn:
+        """Raise an error about the line taken last."""
         text = self._lines[self._next - 1] if self._next else ""
-        raise ParseError(self.path, self._next, text, reason)
+        raise fault(self.path, self._next, text, reason)
+
+
+def printed_lines(lines: Iterable[str]) -> tuple[str, ...]:
+    """Return the lines that are not blank."""
+    return tuple(line for line in lines if line.strip())
 
 
 def numbers(lines: Lines, tokens: list[str], names: tuple[str, ...]) -> list[float]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -9,6 +10,7 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from netproof.benchmarks.collectives import DEALT_OUT, MOST_ON_LINK, OF_ONE_RANK
+from netproof.benchmarks.fixed import Lines
 from netproof.benchmarks.message_sizes import ITS_OWN, ListedSizes, MessageSizes
 from netproof.errors import NetproofError
 from netproof.measurement.case import Case
@@ -138,10 +140,28 @@ class Printed:
     at_least: tuple[int, ...] = ()
 
 
+GUESS = "guessed"
+"""Remark on a curve whose function is a guess."""
+
+
 class Output(ABC):
-    """The output of one run of a benchmark, read and checked."""
+    """The output of one run of a benchmark, read and checked.
+
+    ``preamble``, ``epilogue``: lines of others before and after. ``ended``: the benchmark's own
+    last line is there; ``whole``: all sizes are there that it measures by itself; ``guess``: a
+    sentence on what was not printed and is guessed, empty without.
+    """
 
     benchmark: ClassVar[str]
+    preamble: tuple[str, ...]
+    epilogue: tuple[str, ...]
+    ended: bool = False
+    whole: bool = False
+    guess: str = ""
+
+    def goes_on_with(self, line: str) -> bool:
+        """Check whether a line is a row that would have followed the last one."""
+        return False
 
     @abstractmethod
     def printed(self) -> list[Printed]:
@@ -155,13 +175,16 @@ class Output(ABC):
 class Benchmark(ABC):
     """A benchmark, which a module of this room declares as ``BENCHMARK``.
 
-    ``only_read``: functions that no run starts, and whose outputs are read and judged.
     ``number``: orders the benchmarks; ``name``: in cases, settings and stores; ``label``: for
-    people; ``output_of``: the source of its output in errors; ``features``: of an environment that
-    has all of it, each with its meaning, empty where outputs are only read; ``suffix``: of a
-    launch's file with its figures; ``figures``: beginning of a row of it, for ``grep -E``.
-    ``sizes``: a site's settings of its message sizes. ``by_protocol``: its functions are protocols,
-    measured between nodes and inside one in two directions, and all charts are on one page.
+    people; ``output_of``: the source of its output in errors; ``functions``: that runs measure,
+    ``only_read``: that no run starts, and whose outputs are read and judged; ``features``: of an
+    environment that has all of it, each with its meaning, empty where outputs are only read;
+    ``suffix``: of a launch's file with its figures; ``figures``: beginning of a row of it, for
+    ``grep -E``. ``heads``: beginning of the lines at which an output of it begins in a log, or a
+    pasted table: the group ``program`` names a program, ``columns`` is below another head if there
+    is one. ``sizes``: a site's settings of its message sizes. ``by_protocol``: its functions are
+    protocols, measured between nodes and inside one in two directions, and all charts are on one
+    page.
     """
 
     number: ClassVar[int]
@@ -175,6 +198,7 @@ class Benchmark(ABC):
     suffix: ClassVar[str] = "out"
     sizes: ClassVar[type[MessageSizes]] = MessageSizes
     by_protocol: ClassVar[bool] = False
+    heads: ClassVar[re.Pattern[str]]
 
     def function(self, name: str) -> Function:
         """Return the function of that name; NetproofError where it has none."""
@@ -257,6 +281,14 @@ class Benchmark(ABC):
     @abstractmethod
     def read(self, text: str, path: str, *, bidirectional: bool) -> Output:
         """Read its output; ParseError for anything else. ``bidirectional``: how it ran."""
+
+    @abstractmethod
+    def read_next(self, lines: Lines, before: Sequence[str], *, bidirectional: bool) -> Output:
+        """Read the output that begins at the next line, up to its last row or its own last line.
+
+        ``before``: lines between it and the last output. Raise TableError where other outputs of
+        the file can be believed nevertheless, and ParseError where none can.
+        """
 
     def least_run(self) -> list[str]:
         """Return the command of its least run over MPI on two ranks, empty without one."""

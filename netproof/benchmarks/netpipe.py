@@ -26,7 +26,7 @@ from typing import Annotated, Any, ClassVar
 
 from pydantic import Field, field_validator
 
-from netproof.benchmarks.fixed import UNITS, Lines, numbers
+from netproof.benchmarks.fixed import UNITS, Lines, TableError, numbers
 from netproof.benchmarks.interface import (
     BOTH_WAYS,
     ONE_WAY,
@@ -36,7 +36,7 @@ from netproof.benchmarks.interface import (
     Printed,
 )
 from netproof.benchmarks.message_sizes import ITS_OWN, MessageSizes
-from netproof.errors import NetproofError, ParseError
+from netproof.errors import NetproofError, ParseError, line_of
 from netproof.measurement.case import Case
 from netproof.measurement.curve import Curve
 from netproof.measurement.units import BITS_PER_BYTE, MEBI, bandwidth_mb_s, us
@@ -76,6 +76,11 @@ _LOOP = re.compile(r"Now starting the main loop")
 
 LOOP_5 = re.compile(r"Start testing with [0-9]+ trials for each message size")
 
+_PRINTED_BY_5 = (
+    "is what NetPIPE 5.x prints, where sizes and rates are rounded: give the file that it wrote,"
+    " np.out unless -o names another"
+)
+
 _BOTH_WAYS = re.compile(r"Passing data in both directions simultaneously\.")
 
 _PREAMBLE = re.compile(
@@ -108,6 +113,12 @@ class NetpipeOutput(Output):
     bidirectional: bool
     points: tuple[tuple[int, float], ...]
     preamble: tuple[str, ...] = ()
+    epilogue: tuple[str, ...] = ()
+
+    def goes_on_with(self, line: str) -> bool:
+        """Check for a row whose number follows that of the last."""
+        found = PRINTED_ROW.fullmatch(line)
+        return found is not None and int(found[1]) == len(self.points)
 
     @property
     def both_ways_mb_s(self) -> tuple[float, ...] | None:
@@ -139,6 +150,7 @@ class NetpipeOutput(Output):
             "bandwidth_mb_s": curve.bandwidth_mb_s,
             "bandwidth_both_ways_mb_s": self.both_ways_mb_s,
             "preamble": self.preamble,
+            "epilogue": self.epilogue,
         }
 
 
@@ -260,23 +272,33 @@ def read_print(text: str, path: str, *, bidirectional: bool) -> NetpipeOutput:
     programs before its main loop are stored; it has no last line of its own, so nothing may follow.
     """
     lines = Lines(text, path)
-    preamble: list[str] = []
-    while not lines.match(_LOOP):
-        if lines.match(_BOTH_WAYS):
-            if not bidirectional:
-                lines.refuse("is a bidirectional run, read as one way")
-        elif lines.match(PRINTED_ROW) or lines.match(_UNFINISHED):
-            lines.refuse("a row before NetPIPE's main loop")
-        elif not lines.match(_PREAMBLE):
-            preamble.append(lines.take("NetPIPE's main loop"))
+    before: list[str] = []
+    while not _LOOP.fullmatch(lines.peek() or ""):
+        before.append(lines.take("NetPIPE's main loop"))
+    output = _read_run(lines, before, bidirectional=bidirectional)
+    if lines.peek() is not None:
+        lines.take("nothing")
+        lines.refuse("is no row as NetPIPE 3.7.2 prints them")
+    return output
+
+
+def _read_run(lines: Lines, before: Sequence[str], *, bidirectional: bool) -> NetpipeOutput:
+    """Read rows of NetPIPE 3.7.2 from its main loop on; ``before``: lines printed earlier."""
+    lines.expect(_LOOP, "NetPIPE's main loop")
+    for number, line in enumerate(before, lines.number - len(before)):
+        if _BOTH_WAYS.fullmatch(line) and not bidirectional:
+            raise ParseError(lines.path, number, line, "is a bidirectional run, read as one way")
+        if PRINTED_ROW.fullmatch(line) or _UNFINISHED.fullmatch(line):
+            raise ParseError(lines.path, number, line, "a row before NetPIPE's main loop")
     points: list[tuple[int, float]] = []
-    while lines.peek() is not None:
-        line = lines.take("a row")
-        found = PRINTED_ROW.fullmatch(line)
+    while (line := lines.peek()) is not None:
         if _UNFINISHED.fullmatch(line):
-            lines.refuse("a size without its result: the run was cut short")
+            lines.take("a row")
+            lines.refuse("a size without its result: the run was cut short", TableError)
+        found = PRINTED_ROW.fullmatch(line)
         if not found:
-            lines.refuse("is no row as NetPIPE 3.7.2 prints them")
+            break
+        lines.take("a row")
         size, repetitions = int(found[2]), int(found[3])
         rate, time_us = numbers(lines, [found[4], found[5]], ("Mbps", "usec"))
         if line != (
@@ -289,9 +311,12 @@ def read_print(text: str, path: str, *, bidirectional: bool) -> NetpipeOutput:
         _check_rate_3(lines, moved, rate, 0.005, time_us / 1e6, 0.005e-6)
         _append(lines, points, size, time_us)
     if not points:
-        lines.refuse("the run ends before its first size")
-    foreign = tuple(line for line in preamble if line.strip())
-    return NetpipeOutput(path, "3", bidirectional, tuple(points), foreign)
+        if lines.peek() is None:
+            lines.refuse("the run ends before its first size", TableError)
+        lines.take("a row")
+        lines.refuse("is no row as NetPIPE 3.7.2 prints them", TableError)
+    foreign = tuple(line for line in before if not _PREAMBLE.fullmatch(line) and line.strip())
+    return NetpipeOutput(lines.path, "3", bidirectional, tuple(points), foreign)
 
 
 def _append(lines: Lines, points: list[tuple[int, float]], size: int, time_us: float) -> None:
@@ -438,6 +463,7 @@ class Netpipe(Benchmark):
     suffix = "np"
     sizes = PerturbedSizes
     by_protocol = True
+    heads = re.compile(rf"(?P<program>{_LOOP.pattern}$|{LOOP_5.pattern})")
     functions = tuple(
         Function(
             "netpipe",
@@ -538,16 +564,19 @@ class Netpipe(Benchmark):
         first = next((line for line in text.split("\n") if line.strip()), "")
         return COLUMNS.fullmatch(first) is not None
 
+    def read_next(
+        self, lines: Lines, before: Sequence[str], *, bidirectional: bool
+    ) -> NetpipeOutput:
+        """Return the run of 3.7.2 whose main loop begins here; TableError for one of 5.x."""
+        if LOOP_5.match(lines.peek() or ""):
+            lines.take("a main loop")
+            lines.refuse(_PRINTED_BY_5, TableError)
+        return _read_run(lines, before, bidirectional=bidirectional)
+
     def read(self, text: str, path: str, *, bidirectional: bool) -> NetpipeOutput:
         """Read what 3.7.2 printed, or what ``-o`` wrote; ParseError for what 5.x printed."""
         if found := LOOP_5.search(text):
-            raise ParseError(
-                path,
-                text.count("\n", 0, found.start()) + 1,
-                found[0],
-                "is what NetPIPE 5.x prints, where sizes and rates are rounded: give the file that"
-                " it wrote, np.out unless -o names another",
-            )
+            raise ParseError(path, line_of(found), found[0], _PRINTED_BY_5)
         if "Now starting the main loop" in text:
             return read_print(text, path, bidirectional=bidirectional)
         return read_file(text, path, bidirectional=bidirectional)

@@ -1,21 +1,56 @@
-"""Read outputs of benchmarks, recognised by their content, into tables and curves."""
+"""Read files of outputs: of benchmarks, recognised by their content, and logs with several."""
 
 from __future__ import annotations
 
+import bisect
 import re
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 
-from netproof.benchmarks import registry
-from netproof.benchmarks.interface import Benchmark, Output
-from netproof.errors import ParseError
+from netproof.benchmarks import logs, registry
+from netproof.benchmarks.fixed import CUT_SHORT, Lines, TableError
+from netproof.benchmarks.interface import Benchmark, Output, Printed
+from netproof.errors import ParseError, shortened
 from netproof.intake import loading
 
-_PREFIX = re.compile(
-    r"^(\[[0-9]+\] ?|\[[0-9]+,[0-9]+\]<std(?:out|err)>: ?|[0-9]+: )(?=# ?OSU|#)", re.M
-)
-"""What a launcher writes before each line of a rank: Hydra, Open MPI, ``srun --label``."""
 _LINE_END = re.compile(r"\r+\n|\r(?=#)")
 """Line ends of Windows, and a carriage return that only moved a terminal's cursor to a header."""
+
+
+_NEAR = 8
+"""Lines after a fault in which the last words of a program that broke off are looked for."""
+
+
+@dataclass(frozen=True)
+class Log:
+    """All outputs of a file.
+
+    ``faults``: tables that cannot be believed; ``notes``: what was left out or guessed; a sentence
+    each.
+    """
+
+    outputs: tuple[Output, ...]
+    faults: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+
+    def printed(self) -> list[tuple[str, Printed]]:
+        """Return the benchmark and the curve of every table; those of one kind are numbered."""
+        curves = [(output.benchmark, one) for output in self.outputs for one in output.printed()]
+        kinds = [
+            (name, one.function, one.ranks, one.direction, one.groups, one.group, one.remark)
+            for name, one in curves
+        ]
+        there, so_far = Counter(kinds), Counter[tuple[object, ...]]()
+        numbered = []
+        for kind, (name, one) in zip(kinds, curves, strict=True):
+            so_far[kind] += 1
+            if there[kind] > 1:
+                number = f"{so_far[kind]} of {there[kind]} in its file"
+                one = replace(one, remark=", ".join(filter(None, (one.remark, number))))
+            numbered.append((name, one))
+        return numbered
 
 
 def text_of(path: Path) -> str:
@@ -29,42 +64,234 @@ def text_of(path: Path) -> str:
         raise ParseError(str(path), 0, "", f"cannot be read: {fault.strerror}") from fault
     text = content.decode("utf-8-sig", "backslashreplace").replace("\ufeff#", "#")
     # The pattern begins with no letter to look for, and is slow.
-    return _unlabelled((_LINE_END.sub("\n", text) if "\r" in text else text).expandtabs())
+    return (_LINE_END.sub("\n", text) if "\r" in text else text).expandtabs()
 
 
-def _unlabelled(text: str) -> str:
-    """Return the text without the rank that a launcher wrote before each line, if all have it."""
-    found = _PREFIX.search(text)
-    if found is None:
-        return text
-    before, labelled = text[: found.start()], text[found.start() :].split("\n")
-    label = found[1]
-    if any(line and not line.startswith(label.rstrip()) for line in labelled):
-        return text
-    return before + "\n".join(line.removeprefix(label) for line in labelled)
+def read(text: str, path: str, *, bidirectional: bool = False) -> Log:
+    """Read the outputs of benchmarks in a file; ``bidirectional``: how NetPIPE was run.
+
+    Lines of other programs (MPI library, launcher, shell) around outputs are stored; within a table
+    nothing foreign is accepted. Raise ParseError where no output is there, and where rows are that
+    belong to no table: outputs may be mixed, so that none can be believed.
+    """
+    unmarked, tags = logs.without_prefixes(text)
+    lines = Lines(unmarked, path)
+    heads = _heads(lines)
+    if not heads:
+        return Log((_file_of_figures(lines, text, bidirectional=bidirectional),))
+    reading = _Reading(lines, tags, heads, bidirectional)
+    for head in heads:
+        if head.number > lines.number:
+            reading.read_at(head)
+    return reading.log()
 
 
-def recognised(text: str) -> Benchmark | None:
-    """Return the benchmark that printed the text, None where it is unknown."""
+@dataclass(frozen=True)
+class _Head:
+    """A line at which an output begins; ``program``: with the name of the program."""
+
+    number: int
+    benchmark: Benchmark
+    program: bool
+
+
+def _heads(lines: Lines) -> list[_Head]:
+    heads: list[_Head] = []
+    rows_may_follow = False
+    for number, line in enumerate(lines.between(1, len(lines)), 1):
+        for benchmark in registry.BENCHMARKS:
+            found = benchmark.heads.match(line)
+            if found is None:
+                continue
+            # Of a title and the header of its columns, the first begins the output.
+            same = rows_may_follow and heads[-1].benchmark is benchmark
+            if not same or found.lastgroup != "columns":
+                heads.append(_Head(number, benchmark, found.lastgroup == "program"))
+            rows_may_follow = True
+            break
+        else:
+            rows_may_follow = rows_may_follow and not logs.ROW.fullmatch(line)
+    return heads
+
+
+def _file_of_figures(lines: Lines, text: str, *, bidirectional: bool) -> Output:
+    """Return the output of a file without any header; ParseError where it is no benchmark's."""
     # Outputs with the benchmark's name come before one that is recognised by its columns.
     candidates = sorted(registry.BENCHMARKS, key=lambda one: one.by_protocol)
-    return next((one for one in candidates if one.is_one(text)), None)
-
-
-def read(text: str, path: str, *, bidirectional: bool = False) -> Output:
-    """Read the output of a benchmark; ``bidirectional``: how NetPIPE was run.
-
-    Lines of other programs (MPI library, launcher, shell) before the header or after the end are
-    stored; within a table nothing foreign is accepted. Raise ParseError where the text is not as
-    any benchmark prints it.
-    """
-    found = recognised(text)
-    first = next((line for line in text.split("\n") if line.strip()), "")
-    place = text.split("\n").index(first) + 1 if first else 0
+    found = next((one for one in candidates if one.is_one(text)), None)
     if found is None:
         known = ", of ".join(one.output_of for one in registry.BENCHMARKS)
-        empty = "" if first else "is empty: "
-        raise ParseError(path, place, first, f"{empty}expected the output of {known}")
-    if bidirectional and not found.by_protocol:
-        raise ParseError(path, 1, first, f"{found.label}'s output has no direction: leave it out")
-    return found.read(text, path, bidirectional=bidirectional)
+        lines.skip_blank()
+        number = lines.number + 1
+        (first,) = lines.between(number, number)
+        raise ParseError(lines.path, number, first, f"expected the output of {known}")
+    return found.read(text, lines.path, bidirectional=bidirectional)
+
+
+class _Reading:
+    """Outputs of a file, read one after the other."""
+
+    def __init__(
+        self, lines: Lines, tags: list[str | None], heads: list[_Head], bidirectional: bool
+    ) -> None:
+        self._lines, self._tags = lines, tags
+        self._bounds = [*(head.number for head in heads), len(lines) + 1]
+        self._bidirectional = bidirectional
+        self._outputs: list[Output] = []
+        self._faults: list[ParseError] = []
+        self._left_out: list[int] = []
+        self._end = 0
+        self._torn: dict[Benchmark, int] = {}
+        """The first table of a benchmark of which a program was refused, 0 without one."""
+
+    def read_at(self, head: _Head) -> None:
+        """Read one output, and check the lines after it."""
+        if head.benchmark in self._torn and not head.program:
+            # It may be a table of the program whose output was refused.
+            self._torn[head.benchmark] = self._torn[head.benchmark] or head.number
+            self._refuse_interrupted(head, head.number)
+            return
+        lines, first = self._lines, self._lines.number + 1
+        before = lines.between(first, head.number - 1)
+        try:
+            if not self._outputs and not self._faults:
+                self._refuse_rows(first, before)
+            lines.go_to(head.number)
+            output = head.benchmark.read_next(lines, before, bidirectional=self._bidirectional)
+            self._check_prefixes(head.number)
+            end = lines.number
+            output = self._with_epilogue(head.benchmark, output)
+        except ParseError as fault:
+            self._faults.append(self._of_table(fault))
+            self._refuse_interrupted(head, fault.line)
+            if head.program:
+                self._torn.setdefault(head.benchmark, 0)
+            lines.go_to(max(fault.line, head.number) + 1)
+            return
+        self._outputs.append(output)
+        self._end = end
+
+    def log(self) -> Log:
+        """Return what was read; ParseError where that is one fault and nothing else."""
+        if not self._outputs and len(self._faults) == 1:
+            raise self._faults[0]
+        path = self._lines.path
+        notes = [
+            f"{path}: {tag!r} before {count} lines was left out"
+            for tag, count in Counter(filter(None, self._tags)).items()
+        ]
+        if self._left_out:
+            first = self._left_out[0]
+            many = "1 line" if len(self._left_out) == 1 else f"{len(self._left_out)} lines"
+            shown = shortened(repr(self._text(first).strip()), 80)
+            notes.append(f"{path}:{first}: {many} after the tables were left out, first {shown}")
+        notes += [
+            f"{path}:{number}: tables of {of.label} from here on that do not name their program may"
+            " be of the one that was refused, and were left out"
+            for of, number in self._torn.items()
+            if number
+        ]
+        notes += [output.guess for output in self._outputs if output.guess]
+        return Log(tuple(self._outputs), tuple(map(str, self._faults)), tuple(notes))
+
+    def _text(self, number: int) -> str:
+        return self._lines.between(number, number)[0]
+
+    def _next_head(self, number: int) -> int:
+        """Return the first line after ``number`` at which an output begins, or the one past all."""
+        return self._bounds[bisect.bisect_right(self._bounds, number)]
+
+    def _of_table(self, fault: ParseError) -> ParseError:
+        """Return the fault if it is one of a table alone; raise it if it is one of the file."""
+        start = max(fault.line, 1)
+        end = min(self._next_head(start) - 1, start + _NEAR)
+        following = self._lines.between(start, end)
+        for number, line in enumerate(following, start):
+            if logs.failed(line):
+                reason = "the run broke off here, so that the table above it may not be whole"
+                return TableError(fault.path, number, line, reason)
+            if logs.ROW.fullmatch(line):
+                break
+        if isinstance(fault, TableError):
+            return fault
+        if not self._outputs:
+            raise fault
+        reason = f"{fault.reason}; two outputs may be mixed, so none here is believed"
+        raise ParseError(fault.path, fault.line, fault.text, reason) from fault
+
+    def _refuse_interrupted(self, head: _Head, fault_line: int) -> None:
+        """Raise ParseError where rows of an output go on in one that begins later and is refused.
+
+        Its first row and those from the fault on may be another's.
+        """
+        torn = [output for output in self._outputs if not output.ended]
+        several = self._lines.between(head.number, self._next_head(head.number) - 1)
+        rows = 0
+        for number, line in enumerate(several, head.number):
+            if not logs.ROW.fullmatch(line):
+                continue
+            rows += 1
+            may_be_another = rows == 1 or number >= fault_line
+            if may_be_another and any(output.goes_on_with(line) for output in torn):
+                reason = "a row of a table above, which another output interrupts"
+                raise ParseError(self._lines.path, number, line, reason)
+        if rows and torn and torn[-1] is self._outputs[-1] and not torn[-1].whole:
+            between = self._lines.between(self._end + 1, head.number - 1)
+            if not any(line.strip() for line in between):
+                del self._outputs[-1]
+                reason = (
+                    "follows the last row of a table at once and is refused, so both may be mixed"
+                )
+                text = self._text(head.number)
+                self._faults.append(TableError(self._lines.path, head.number, text, reason))
+
+    def _refuse_rows(self, first: int, several: Sequence[str]) -> None:
+        """Raise ParseError for a row among lines from number ``first`` on."""
+        for number, line in enumerate(several, first):
+            if logs.ROW.fullmatch(line):
+                reason = "a row stands before the first table, and is of none"
+                raise ParseError(self._lines.path, number, line, reason)
+
+    def _check_prefixes(self, first: int) -> None:
+        """Raise TableError unless all lines read from ``first`` on have the same prefix."""
+        if not self._tags:
+            return
+        expected = self._tags[first - 1]
+        for number in range(first, self._lines.number + 1):
+            line = self._text(number)
+            if line.strip() and self._tags[number - 1] != expected:
+                reason = f"lacks the prefix {expected!r} that the lines before it have"
+                if expected is None:
+                    reason = "has a prefix that the lines before it do not have"
+                raise TableError(self._lines.path, number, line, reason)
+
+    def _with_epilogue(self, benchmark: Benchmark, output: Output) -> Output:
+        """Return the output with the lines that follow it, unless they cast doubt on it."""
+        lines, first = self._lines, self._lines.number + 1
+        end = self._next_head(lines.number)
+        last = end > len(lines)
+        after = lines.between(first, end - 1)
+        printed = [number for number, line in enumerate(after, first) if line.strip()]
+        if last and lines.cut_short and not output.ended and not logs.is_ending(after[-1]):
+            raise TableError(lines.path, len(lines), after[-1], CUT_SHORT)
+        for number in printed:
+            if not logs.ROW.fullmatch(line := self._text(number)):
+                continue
+            if output.ended or not output.goes_on_with(line):
+                raise ParseError(lines.path, number, line, "a row follows that is of no table")
+            reason = f"stands within a table, whose rows go on in line {number}"
+            raise TableError(lines.path, first, self._text(first), reason)
+        if not output.ended:
+            texts = [self._text(number) for number in printed]
+            doubt = logs.first_doubt(texts, last=last, whole=output.whole)
+            if doubt is not None:
+                reason = (
+                    f"may be of a run that broke off: {benchmark.label} prints no last line, so"
+                    " only known words may follow; if it ended well, delete what follows the table"
+                )
+                raise TableError(lines.path, printed[doubt], texts[doubt], reason)
+        if not last:
+            return output
+        lines.go_to(len(lines) + 1)
+        self._left_out += printed
+        return replace(output, epilogue=tuple(self._text(number) for number in printed))

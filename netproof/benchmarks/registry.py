@@ -64,12 +64,6 @@ def link_factor(benchmark: str, function: str) -> float:
     return next((one.link_factor for one in functions if one.name == function), 1.0)
 
 
-def streams(benchmark: str, function: str) -> bool:
-    """Check whether a function's time is a message's share of many; False for one not known."""
-    functions = (*named(benchmark).functions, *named(benchmark).only_read)
-    return any(one.rated and not one.single for one in functions if one.name == function)
-
-
 def least_for(benchmark: str, function: str, ranks: int) -> int:
     """Return ``Function.least_for``; 0 for a function that is not run."""
     functions = named(benchmark).functions

@@ -7,6 +7,7 @@ a sentence, and a reader that has gone, as ``head`` does, with SIGPIPE's status 
 from __future__ import annotations
 
 import errno
+import gc
 import os
 import signal
 import sys
@@ -36,6 +37,8 @@ def run(app: Callable[..., object], program: str) -> NoReturn:
     ``app``: from typer; ``program``: its name in messages.
     """
     _open_standard_streams(program)
+    # Records hold no cycles, and looking for some is a third of the verdict of a large site.
+    gc.disable()
     arguments, debug = sys.argv[1:], debugging()
     if debug:
         arguments.remove(DEBUG)

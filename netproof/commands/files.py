@@ -49,7 +49,7 @@ def judge(
     ] = None,
     mtu: Annotated[
         int | None,
-        typer.Option("--mtu", min=100, help="With --link: bytes; InfiniBand 4096, else 1500."),
+        typer.Option("--mtu", min=100, help="With --link: bytes; the transport's usual ones."),
     ] = None,
     transport: Annotated[
         Transport, typer.Option("--transport", help="With --link: what carries MPI.")
@@ -59,7 +59,15 @@ def judge(
         typer.Option(
             "--least",
             metavar="SHARE",
-            help="With --link: fails below, one way; left out, below 50%, and warns below 80%.",
+            help="With --link: fail below 90% of it. Without: warn below 80 %, fail below 50 %.",
+        ),
+    ] = None,
+    fail_above: Annotated[
+        str | None,
+        typer.Option(
+            "--fail-above",
+            metavar="SHARE",
+            help="With --as: fail where one of two configurations is slower by more, 10%.",
         ),
     ] = None,
     bidirectional: Annotated[
@@ -70,7 +78,8 @@ def judge(
 ) -> int:
     """Judge output files from any harness."""
     if parse:
-        if pattern or names or baseline or link or folder or form is Form.JSON:
+        judges = pattern, names, baseline, link, least, fail_above, folder
+        if any(judges) or form is Form.JSON:
             raise typer.BadParameter("--parse judges nothing: only --bidirectional goes with it")
         return _parse(files, bidirectional)
     if not any(map(os.path.exists, files)):
@@ -89,8 +98,12 @@ def judge(
         raise NetproofError("--baseline names a configuration: --as or --names says what is one")
     if link is None and (mtu is not None or transport is not Transport.TCP):
         raise NetproofError("--mtu and --transport are of a link: give its rate with --link")
-    if link is None and least is not None:
-        raise NetproofError("--least is a share of a link: give its rate with --link")
+    if least is not None and link is None:
+        raise NetproofError("--least is a share of the line rate: give the link's with --link")
+    if fail_above is not None and named is None:
+        raise NetproofError(
+            "--fail-above compares configurations: --as or --names says what is one"
+        )
     with terminal.working(f"reading {len(files)} files"):
         judged = outputs.judge(
             files,
@@ -99,6 +112,7 @@ def judge(
             link=None if link is None else outputs.link(link, mtu, transport),
             least_share=None if least is None else outputs.share(least),
             baseline=baseline,
+            fail_above=None if fail_above is None else outputs.share(fail_above, "--fail-above"),
         )
     page = None
     if folder is not None:
@@ -122,18 +136,25 @@ def _parse(files: list[Path], bidirectional: bool) -> int:
     """Print the contents of benchmark outputs as JSON; return 2 if a file is faulty."""
     import json
 
+    from netproof.benchmarks import registry
     from netproof.benchmarks.outputs import read, text_of
 
     entries: list[dict[str, Any]] = []
     faults: list[str] = []
     for path in files:
         try:
-            output = read(text_of(path), str(path), bidirectional=bidirectional)
+            log = read(text_of(path), str(path), bidirectional=bidirectional)
         except NetproofError as fault:
             faults.append(str(fault))
             continue
-        # A file with a failed measurement is printed all the same.
-        entries.append(output.document(faults))
+        faults += log.faults
+        for output in log.outputs:
+            of = registry.named(output.benchmark)
+            if bidirectional and not of.by_protocol:
+                faults.append(f"{path}: {of.label}'s output has no direction: leave it out")
+            else:
+                # A file with a failed measurement is printed all the same.
+                entries.append(output.document(faults))
     sys.stdout.write(json.dumps(entries, indent=1, allow_nan=False) + "\n")
     for sentence in faults:
         sys.stderr.write(f"netproof: {sentence}\n")

@@ -25,12 +25,14 @@ from pathlib import Path
 from types import FrameType
 from typing import Any
 
-from netproof.commands import entry, night_results
-from netproof.commands.night_results import Night, minutes
+from netproof.commands import entry
 from netproof.errors import NetproofError, shortened
 from netproof.history import judging as history
 from netproof.intake import trust, writing
+from netproof.present import junit
 from netproof.present.characters import visible
+from netproof.present.night import Night, summary
+from netproof.present.wording import duration
 from netproof.session import left, session
 from netproof.session.left import Left
 from netproof.session.session import Session
@@ -130,8 +132,9 @@ def run(plan: NightPlan) -> int:
     night.ended = datetime.now().astimezone()
     if plan.junit:
         with _noting(night):
-            night_results.write_junit(night, plan.junit)
-    text = night_results.summary(night)
+            plan.junit.parent.mkdir(parents=True, exist_ok=True)
+            writing.replace(plan.junit, _junit(night))
+    text = summary(night)
     _say(text)
     status = night.status
     if plan.hook:
@@ -140,6 +143,13 @@ def run(plan: NightPlan) -> int:
             _err(f"the hook {plan.hook!r} {fault}: nobody may have been notified")
             status = CANNOT if status == PASSED else status
     return status
+
+
+def _junit(night: Night) -> bytes:
+    verdict = None if night.judged is None else night.judged.verdict
+    seconds = (night.ended - night.started).total_seconds()
+    began, more = night.started.isoformat(), {"worse": night.worse, "faults": night.faults}
+    return junit.document(night.system, verdict, began, seconds, **more)
 
 
 @contextmanager
@@ -246,7 +256,7 @@ def _choose(
         leaving |= left_for_another_night(times, known, expected, 60 * plan.budget_min)
     tonight = {job: one for job, one in times.items() if job not in leaving}
     seconds = durations.session_seconds(tonight, expected)
-    takes = "as long as nobody knows yet" if seconds is None else f"about {minutes(seconds)}"
+    takes = "as long as nobody knows yet" if seconds is None else f"about {duration(seconds)}"
     _say(
         f"measuring {len(tonight)} of {len(jobs(expected))} jobs, which takes {takes}:"
         f" {'; '.join(map(str, tonight))}\n"
@@ -455,8 +465,8 @@ def left_for_another_night(
             when = f"last measured {last:%Y-%m-%d}" if last else "never measured"
             takes = "nobody knows yet how long it takes"
             if seconds is not None:
-                room = minutes(max(room_s, 0.0))
-                takes = f"takes about {minutes(seconds)}, and {room} were left"
+                room = duration(max(room_s, 0.0))
+                takes = f"takes about {duration(seconds)}, and {room} were left"
             deferred[job] = Left(f"{job.what()}, {when}; {takes}", planned=True)
     return deferred
 
@@ -548,7 +558,7 @@ def _watch(process: subprocess.Popen[bytes], patience_s: float) -> None:
             silent_from = asked if silent_from is None else silent_from
             if time.monotonic() - silent_from >= patience_s:
                 raise NetproofError(
-                    f"{error}, not for {minutes(time.monotonic() - silent_from)} (--patience); the"
+                    f"{error}, not for {duration(time.monotonic() - silent_from)} (--patience); the"
                     " night was ended. Slurm may still have its jobs when it is back: squeue"
                     " shows them, named netproof-…"
                 ) from None

@@ -21,12 +21,9 @@ from netproof.commands import entry
 from netproof.errors import NO_REPORT, NetproofError
 from netproof.verdict.options import EARLIER_SESSIONS, MAX_AGE_DAYS, AlongsideOptions
 
-
-class Form(StrEnum):
-    """What is printed."""
-
-    TEXT = "text"
-    JSON = "json"
+Form = StrEnum("Form", ["TEXT", "JSON"])
+VerdictForm = StrEnum("VerdictForm", ["TEXT", "JSON", "JUNIT"])
+"""What is printed."""
 
 
 FormatOption = Annotated[Form, typer.Option("--format", help="What is printed.")]

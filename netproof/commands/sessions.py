@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shlex
 import sys
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -22,6 +23,7 @@ from netproof.commands.options import (
     SessionArguments,
     SessionStoreOption,
     ToOption,
+    VerdictForm,
     alongside,
     insist_on_newest,
     session_and_system,
@@ -31,9 +33,7 @@ from netproof.errors import NetproofError
 from netproof.verdict.options import EARLIER_SESSIONS, MAX_AGE_DAYS, SESSIONS, AlongsideOptions
 
 if TYPE_CHECKING:
-    from rich.console import Console
-
-    from netproof.verdict.session_verdict import JudgedSession
+    pass
 
 PAIRS = "pairs.py"
 
@@ -64,23 +64,25 @@ def verdict(
         ),
     ] = False,
     power: PowerOption = False,
-    form: FormatOption = Form.TEXT,
+    form: Annotated[VerdictForm, typer.Option("--format", help="What is printed.")] = "text",
 ) -> int:
     """Print the verdict on a session."""
     asked = alongside(with_stored, store, max_age, leave_out_marked)
     if again and asked is not None:
         raise typer.BadParameter("--again and --with-stored do not go together")
+    if power and form is VerdictForm.JUNIT:
+        raise typer.BadParameter("--power is not part of JUnit's XML")
     session, system = session_and_system(arguments, store)
     if session is None:
         insist_on_newest()
     from netproof.diagnosis import diagnosis
     from netproof.present import documents, terminal
     from netproof.present.power import of_case, print_power
-    from netproof.present.verdict import print_brief, print_verdict
+    from netproof.present.verdict import print_brief, print_changed
     from netproof.verdict import session_verdict
     from netproof.verdict.exit_status import PASSED
 
-    as_json = form is Form.JSON
+    as_json = form is VerdictForm.JSON
     with terminal.working("judging the session"):
         judged = session_verdict.judge_session(
             session_verdict.find(session, store, lazily=not (as_json or power or everything)),
@@ -102,55 +104,28 @@ def verdict(
             document = {**document, "power": several}
         documents.write(document, sys.stdout)
         return judged.verdict.status
+    if form is VerdictForm.JUNIT:
+        from netproof.present import junit
+
+        info, system = judged.session.info, judged.matrix.cases[0].system
+        began = datetime.fromtimestamp(info.get("time_start_unix", 0), UTC).isoformat()
+        seconds = info.get("time_elapsed", 0)
+        sys.stdout.buffer.write(junit.document(system, judged.verdict, began, seconds))
+        return judged.verdict.status
     out = terminal.console()
     if everything:
-        from netproof.commands.show import print_session
+        # It loads what only the comparisons and costs take.
+        from netproof.present.landmarks import print_whole
 
-        print_session(judged, out)
-        print_verdict(
-            judged.verdict,
-            out,
-            recurring=judged.recurring,
-            differences=judged.beyond_nodes,
-            unread=judged.unread,
-        )
-        terminal.say(out, f"session {judged.session.path}")
+        print_whole(judged, out)
     else:
         unsettled = judged.verdict.status != PASSED and diagnosis.partitions_of(judged)
         print_brief(judged, diagnosis.diagnose(judged) if unsettled else (), out)
     if again:
-        _print_changed(judged, out)
+        print_changed(judged, out)
     if power:
         print_power(powers, out)
     return judged.verdict.status
-
-
-def _print_changed(judged: JudgedSession, out: Console) -> None:
-    """Print the differences from the stored verdict, case by case."""
-    from netproof.present.terminal import say
-
-    changed = judged.changed
-    if changed is None:
-        say(out, "no verdict is stored of what was asked for, so this one is the first")
-        return
-    stored = changed.stored
-    bounds = f"other bounds: {'; '.join(stored.differs)}" if stored.differs else "the same bounds"
-    if not changed:
-        say(out, f"says the same as the verdict of {stored.at}, by {bounds}", "green")
-        return
-    count = len(changed.cases)
-    say(
-        out,
-        f"says of {count} {'case' if count == 1 else 'cases'} otherwise than the verdict of"
-        f" {stored.at}, by {bounds}",
-        "yellow",
-    )
-    for sentence in (
-        *map(str, changed.cases),
-        *(f"now: {fault}" for fault in changed.new),
-        *(f"no more: {fault}" for fault in changed.gone),
-    ):
-        say(out, f"CHANGED {sentence}", "yellow")
 
 
 @verb(

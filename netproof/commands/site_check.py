@@ -300,7 +300,7 @@ def _variables(case: Case, partition: Partition, mpi_over_tcp: bool) -> list[str
     if not registry.function_of(case).rated:
         return ["latency_us"]
     left = set()
-    if line_rate_of_case(partition.rail_links(), case, mpi_over_tcp=mpi_over_tcp) is None:
+    if line_rate_of_case(vars(partition), case, mpi_over_tcp=mpi_over_tcp) is None:
         left.add("line_rate_share")
     if not plan.has_twin(partition, case.ranks_per_node):
         left |= set(twin.NAMES)

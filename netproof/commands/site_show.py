@@ -17,7 +17,7 @@ from netproof.measurement.case import Case
 from netproof.present import documents, tables
 from netproof.present.tables import TableColumn
 from netproof.present.terminal import say
-from netproof.present.wording import not_available
+from netproof.present.wording import duration, not_available
 from netproof.site import site
 from netproof.site.matrix import (
     Matrix,
@@ -292,13 +292,3 @@ def _together(several: Iterable[PlannedJob], every: Iterable[PlannedJob]) -> str
             by_environment[job.environment].append(job.what())
         parts += [f"{partition} {name} {', '.join(w)}" for name, w in by_environment.items()]
     return "; ".join(parts)
-
-
-def duration(seconds: float) -> str:
-    """Return a time as people write it: ``40 s``, ``12 min``, ``1 h 05 min``."""
-    if seconds < 90:
-        return f"{seconds:.0f} s"
-    minutes = round(seconds / 60)
-    if minutes < 90:
-        return f"{minutes} min"
-    return f"{minutes // 60} h {minutes % 60:02d} min"

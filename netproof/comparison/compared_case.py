@@ -30,9 +30,8 @@ from netproof.measurement import twin
 from netproof.measurement.cpu_use import costliest
 from netproof.measurement.curve import Curve
 from netproof.measurement.interval import Interval, of_ratio
-from netproof.measurement.landmark_table import LANDMARKS, RATES, Better
+from netproof.measurement.landmark_table import LANDMARKS, LATENCY_BELOW, RATES, Better
 from netproof.measurement.landmarks import ASYMPTOTIC, landmarks
-from netproof.measurement.readings import LATENCY_BELOW
 from netproof.session.measured import Measured
 from netproof.session.session import CheckResult
 from netproof.site.matrix import Matrix
@@ -316,8 +315,8 @@ def compared_case(one: CheckResult, other: CheckResult, first: str, second: str)
         before,
         after,
         tuple(
-            said["line_rate_from_bytes"] if side.line_rate_mb_s else 0
-            for side, said in zip((before, after), extras, strict=True)
+            here["line_rate_from_bytes"] if side.line_rate_mb_s else 0
+            for side, here in zip((before, after), extras, strict=True)
         ),
     )
     where = f"{second} {after.case.what()}"
@@ -339,8 +338,8 @@ def compared_case(one: CheckResult, other: CheckResult, first: str, second: str)
     ranges = ranges_of(curves[0], curves[1], ratios)
     disturbed = tuple(
         f"{name}: {noise}"
-        for name, side, said in zip((first, second), (before, after), extras, strict=True)
-        for noise in Subject.of_extras(side, said, {}).disturbances
+        for name, side, here in zip((first, second), (before, after), extras, strict=True)
+        for noise in Subject.of_extras(side, here, {}).disturbances
     )
     one_cost, other_cost = (costliest(side.cpu_costs).s_per_gb for side in (before, after))
     costs = LandmarkRatio(one_cost, other_cost)

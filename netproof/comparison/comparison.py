@@ -374,7 +374,7 @@ def differing(compared: Comparison) -> dict[str, tuple[tuple[str, ...], tuple[st
         ]
         if not here:
             reasons = [why for known in of_sessions for why in known.unknown.values()]
-            why = "; ".join(dict.fromkeys(reasons)) or "no job of it said"
+            why = "; ".join(dict.fromkeys(reasons)) or "no job of it recorded them"
             raise NetproofError(f"what the nodes of {side.name} were is not known: {why}")
         found.append(here)
     return node_differences.between(*found)

@@ -139,29 +139,32 @@ class Finding:
         return replace(self, level=level, reason=self.reason + more, before=before, **known)
 
 
-def at_sizes(findings: Sequence[Finding]) -> str:
-    """Return the end of a sentence that lists the sizes of several findings; empty for one."""
+def at_sizes(findings: Sequence[Finding], measured: Sequence[int] = ()) -> str:
+    """Return the end of a sentence that lists the sizes of several findings; empty for one.
+
+    Neighbours of the ``measured`` sizes are ranges.
+    """
     if len(findings) < 2:
         return ""
-    sizes = ", ".join(str(finding.size) for finding in findings)
-    return f"; likewise at {len(findings)} sizes in all: {sizes} bytes"
+    sizes = [finding.size for finding in findings]
+    listed = ranges_in_words(sizes, measured) if measured else sizes_in_words(sizes)
+    return f"; likewise at {len(findings)} sizes in all: {listed}"
 
 
-def folded(findings: Sequence[Finding]) -> list[Finding]:
+def folded(findings: Sequence[Finding], measured: Sequence[int] = ()) -> list[Finding]:
     """Return one finding for each criterion and level: the one furthest from its bound.
 
-    Its sentence lists all sizes; a finding about a whole curve stands for itself.
+    Its sentence lists all sizes, as ``at_sizes``; a finding about a whole curve, or about several
+    sizes, stands for itself.
     """
     kinds: dict[tuple[str, Level, int | None], list[Finding]] = {}
     for place, one in enumerate(findings):
-        # A finding about a whole curve is not folded.
-        kinds.setdefault(
-            (one.criterion, one.level, place if one.size is None else None), []
-        ).append(one)
+        whole = one.size is None or bool(one.others)
+        kinds.setdefault((one.criterion, one.level, place if whole else None), []).append(one)
     worst_of_each = []
     for several in kinds.values():
         worst = max(several, key=_from_its_bound)
-        worst_of_each.append(replace(worst, reason=worst.reason + at_sizes(several)))
+        worst_of_each.append(replace(worst, reason=worst.reason + at_sizes(several, measured)))
     return worst_of_each
 
 
@@ -377,11 +380,33 @@ def in_brackets(words: str) -> str:
     return f" ({words})" if words else ""
 
 
+def figure(value: float) -> str:
+    """Return four digits of a value, and no power of ten for a large one."""
+    return f"{value:.4g}" if value < 9999.5 else f"{value:.0f}"
+
+
 def rate_in_words(bandwidth_mb_s: float) -> str:
     """Return a bandwidth in both units."""
-    return f"{bandwidth_mb_s:.4g} MB/s ({mbit_s(bandwidth_mb_s):.4g} Mbit/s)"
+    return f"{figure(bandwidth_mb_s)} MB/s ({figure(mbit_s(bandwidth_mb_s))} Mbit/s)"
 
 
 def sizes_in_words(sizes: Sequence[int]) -> str:
     """Return sizes in bytes, with commas."""
     return f"{', '.join(map(str, sizes))} bytes"
+
+
+def ranges_in_words(sizes: Iterable[int], measured: Sequence[int]) -> str:
+    """Return sizes in bytes, three or more neighbours of those ``measured`` as "4 to 64"."""
+    places = {size: place for place, size in enumerate(measured)}
+    ranges: list[list[int]] = []
+    for size in sorted({*sizes}):
+        if ranges and places[size] == places[ranges[-1][-1]] + 1:
+            ranges[-1].append(size)
+        else:
+            ranges.append([size])
+    words = [
+        part
+        for one in ranges
+        for part in ([f"{one[0]} to {one[-1]}"] if len(one) > 2 else map(str, one))
+    ]
+    return f"{', '.join(words[:-1])}{' and ' if words[1:] else ''}{words[-1]} bytes"

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from enum import StrEnum
 from typing import Any
 
 from netproof.criteria.findings import AtSize, Bounds, Finding, times_of
@@ -16,6 +17,32 @@ from netproof.measurement.curve import Curve
 from netproof.measurement.landmarks import Landmarks
 from netproof.measurement.links import Crossing
 from netproof.measurement.payload import Payload
+
+
+class Layer(StrEnum):
+    """What a time is likely to be of, so that advice looks there."""
+
+    NETWORK = "network"
+    COLLECTIVE = "collective"
+    INSIDE = "inside"
+    DEVICE = "device"
+
+    def advice(self, network: str) -> str:
+        """Return where to look; ``network``: for messages between two nodes."""
+        if self is Layer.COLLECTIVE:
+            # Losses are still possible, and come second.
+            return f"{_ADVICE[self]}, then {network}"
+        return _ADVICE.get(self, network)
+
+
+_ADVICE = {
+    Layer.DEVICE: "look at the library's thresholds for copies of GPU memory (UCX_RNDV_THRESH,"
+    " MPICH_GPU_*, GDRCopy)",
+    Layer.COLLECTIVE: "look at the library's choice of algorithm (--mca coll of Open MPI,"
+    " MPIR_CVAR_* of MPICH, I_MPI_ADJUST_* of Intel MPI)",
+    Layer.INSIDE: "look at other load on the node, at where the ranks are bound, and at thresholds"
+    " of shared memory",
+}
 
 
 @dataclass(frozen=True)
@@ -47,7 +74,7 @@ class CaseCurves:
     interfaces, or RDMA devices, that should carry the traffic; ``others``: operations of the same
     job; ``ping_pong``: a time is that of one MPI message there and one back; ``crashes``: attempts
     that crashed, a sentence each; ``at_least``: launches, and sizes in bytes whose rate they
-    print as 0.
+    print as 0; ``layer``: what its times are of, for advice.
 
     To compare it with others: ``settings`` of its partition; ``name``: in sentences on others;
     ``function``: benchmark, function, ranks, path and direction; ``configuration``: system,
@@ -78,6 +105,7 @@ class CaseCurves:
     ping_pong: bool = False
     crashes: tuple[str, ...] = ()
     at_least: tuple[tuple[Curve, int], ...] = ()
+    layer: Layer = Layer.NETWORK
     settings: Any = None
     name: str = ""
     function: tuple = ()
@@ -158,9 +186,10 @@ class Criterion:
     whatever else ran there, and no repeat decides it; a missing counter is reported once per
     session, and fails where its settings say so. ``of_measurement``: a flag is an error of
     measurement, which no known flaw excuses, and an undefined value is only shown. ``of_peaks``:
-    its findings on peaks, whose size is random on a plateau. ``others``: the
-    operations that an operation is compared with; ``rests_on``: the operations whose launches a
-    finding on one rests on.
+    its findings on peaks, whose size is random on a plateau. ``noted``: a value that passes, and
+    would warn by these bounds, has a sentence where files are judged; ``fewest_sizes``: that it
+    takes. ``others``: the operations that an operation is compared with; ``rests_on``: the
+    operations whose launches a finding on one rests on.
     """
 
     settings: Mapping[str, Bounds]
@@ -177,5 +206,7 @@ class Criterion:
     read: Callable[..., dict[int, float]] = times_of
     at_sizes: Callable[[Mapping[int, float]], list[AtSize]] | None = None
     sentence: str = ""
+    noted: Bounds | None = None
+    fewest_sizes: int = 1
     others: Callable[[str], Iterable[str]] = lambda operation: ()
     rests_on: Callable[[str, Finding], Iterable[str]] = lambda operation, finding: ()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from statistics import median
 from types import MappingProxyType
 from typing import Any
 
@@ -37,6 +38,11 @@ An order of magnitude warns, as it fails between configurations. Nothing fails b
 ratio does not show which of the launches is the network.
 """
 
+APART = Bounds()
+"""Ratios of launches that are each steady; by default they are not looked for."""
+
+STEADY = 0.25
+"""Share of the distance of launches, in logarithms, that each may scatter, to be steady."""
 
 CRASHES = Above(None, 0.02)
 """Shares of a configuration's launches that crashed."""
@@ -107,6 +113,43 @@ def launch_spread(
     )
 
 
+@undefined_if_unreadable("apart", several=True)
+def apart(
+    launches: Sequence[Curve], *, where: str, settings: Bounds = APART
+) -> tuple[Finding, ...]:
+    """Return that launches lie apart by one factor at all sizes alike; nothing where they do not.
+
+    Each launch's factor is the median over sizes of its time over the median of all launches; its
+    scatter is the standard deviation around that, in logarithms, at most ``STEADY`` of the largest
+    distance. Noise of the machine scatters within a launch too, another placement does not.
+    """
+    each = times_of_each(launches, settings)
+    sizes = in_common(each)
+    if len(launches) < 2 or len(sizes) < 3:
+        return ()
+    middle = {size: median(one[size] for one in each) for size in sizes}
+    logs = [[math.log(one[size] / middle[size]) for size in sizes] for one in each]
+    factors = [median(one) for one in logs]
+    distance = max(factors) - min(factors)
+    scatter = max(
+        math.sqrt(math.fsum((log - factor) ** 2 for log in one) / (len(sizes) - 1))
+        for one, factor in zip(logs, factors, strict=True)
+    )
+    ratio = math.exp(distance)
+    if settings.level(ratio)[0] not in FLAGGED or scatter > STEADY * distance:
+        return ()
+    return (
+        settings.finding(
+            "apart",
+            where,
+            ratio,
+            f"{len(launches)} launches lie {ratio:.3g} times apart, and each is steady over its"
+            f" {len(sizes)} sizes",
+            "look at where the ranks ran: sockets, cores, nodes",
+        ),
+    )
+
+
 def crash_share(crashed: int, launches: int, *, where: str, settings: Above = CRASHES) -> Finding:
     """Return the share of a configuration's attempted launches that crashed before a figure."""
     if not 0 <= crashed <= launches:
@@ -143,6 +186,12 @@ def _spreads(case: CaseCurves, settings: Any) -> tuple[Finding, ...]:
     return (launch_spread(case.launches, where=case.where, settings=settings.launch_spread),)
 
 
+def _apart(case: CaseCurves, settings: Any) -> tuple[Finding, ...]:
+    if not case.has_sizes or settings.apart.warn is None:
+        return ()
+    return apart(case.launches, where=case.where, settings=settings.apart)
+
+
 CRITERIA = (
     Criterion({"cpu_cost": CPU_COST}, {"CPU cost": "cpu_cost"}, _cpu_costs, of_launches=True),
     Criterion(
@@ -151,5 +200,6 @@ CRITERIA = (
         _spreads,
         of_launches=True,
     ),
+    Criterion({"apart": APART}, {"apart": "apart"}, _apart, of_launches=True),
     Criterion({"crash": CRASHES}, {"crashes": "crash"}, _crashes, of_launches=True),
 )

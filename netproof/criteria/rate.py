@@ -1,10 +1,11 @@
-"""Rate: the share of the line rate, and what MPI loses of TCP's bandwidth."""
+"""Rate: the share of the line rate, what nothing carries, and what MPI loses of TCP's bandwidth."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from statistics import median
 from typing import Any
 
 from netproof.criteria.findings import (
@@ -16,10 +17,12 @@ from netproof.criteria.findings import (
     Level,
     bandwidths_of,
     common_sizes,
+    figure,
     in_brackets,
     in_common,
     interval_in_words,
     rate_in_words,
+    times_of,
     undefined,
     undefined_if_unreadable,
 )
@@ -29,7 +32,7 @@ from netproof.measurement import interval as intervals
 from netproof.measurement.curve import Curve
 from netproof.measurement.interval import Interval
 from netproof.measurement.landmarks import Landmarks
-from netproof.measurement.units import line_rate_share
+from netproof.measurement.units import MEBI, line_rate_share
 
 MPI_LOSS = Bounds(0.2, 0.5)
 """Losses between the peaks.
@@ -41,9 +44,22 @@ where MPI copies every message once more.
 MPI_LOSS_AT_A_SIZE = Bounds(None, 0.75)
 """Losses at one size: MPI may take four times as long as TCP; copies and latency explain less."""
 
+TOO_FAST = Above(None, 100_000.0, least_size=65536)
+"""MB/s of one message: 800 Gbit/s, the fastest link, and beyond what a core copies.
+
+Memory of GPUs is faster, but takes longer for a message that is larger.
+"""
+
+SPAN, FLAT = 16, 1.1
+"""How many times larger a message is that takes so many times as long, or less."""
+
+LARGEST_FROM = MEBI
+"""Bytes of a message whose own rate stands for that of the line: latency is little of its time."""
+
 SHOWN = Bounds()
 """Within a node MPI copies through shared memory and TCP through the kernel."""
 
+OF_LINE = "line rate"
 AT_THE_PEAK, AT_A_SIZE = "MPI loss at the peak", "MPI loss at a size"
 """Names of findings."""
 
@@ -58,11 +74,14 @@ class LineRateSettings(Above):
     """``fail``: a share of the line rate above this is an error of measurement.
 
     ``warn_below`` and ``fail_below``: a share below this is too small; by default nothing.
+    ``of_files``: nothing will decide further, so that the value alone warns, and where r∞ is not
+    defined the rate of the largest message is judged if it has ``LARGEST_FROM`` bytes.
     """
 
     fail: float | None = 1.02
     warn_below: float | None = None
     fail_below: float | None = None
+    of_files: bool = False
 
     def __post_init__(self) -> None:
         """Check the values as the class describes."""
@@ -88,61 +107,108 @@ class LineRateSettings(Above):
         beyond the bound, or the interval is missing.
         """
         low, high = interval or (-math.inf, math.inf)
+        by_value = Level.WARN if self.of_files else None
         sides = ((Level.FAIL, self.fail, self.fail_below), (Level.WARN, self.warn, self.warn_below))
         for level, above, below in sides:
             if above is not None and value > above:
-                return (level if low > above else Level.INCONCLUSIVE), above, False
+                sure = low > above or level is by_value
+                return (level if sure else Level.INCONCLUSIVE), above, False
             if below is not None and value < below:
-                return (level if high < below else Level.INCONCLUSIVE), below, True
+                sure = high < below or level is by_value
+                return (level if sure else Level.INCONCLUSIVE), below, True
         level, bound = self.level(value)
         if bound is None and (self.warn_below, self.fail_below) != (None, None):
             return Level.PASS, self.warn_below or self.fail_below, True
         return level, bound, False
 
 
-@undefined_if_unreadable("line rate")
+@undefined_if_unreadable(OF_LINE)
 def line_rate(
     found: Landmarks,
     line_rate_mb_s: float | None,
     *,
     where: str,
     settings: LineRateSettings = LineRateSettings(),
+    launches: Sequence[Curve] = (),
 ) -> Finding:
     """Return the asymptotic bandwidth's share of the line rate.
 
-    ``found``: the landmarks of a curve; ``line_rate_mb_s``: of the link. A share above 1.02 is an
-    error of measurement. Raises NetproofError for a line rate that is not positive.
+    ``found``: the landmarks of a curve, the median of ``launches``; ``line_rate_mb_s``: of the
+    link. A share above 1.02 is an error of measurement. Raises NetproofError for a line rate that
+    is not positive.
     """
     if line_rate_mb_s is None:
         raise CannotJudgeError("no line rate is known: give link rate and MTU")
-    r_mb_s = found.asymptotic_mb_s
+    r_mb_s, interval = found.asymptotic_mb_s, found.interval("asymptotic_mb_s")
+    what = "an asymptotic bandwidth of {}"
+    largest = launches[0].sizes[-1] if launches and settings.of_files else 0
+    if r_mb_s is None and largest >= LARGEST_FROM:
+        rates = [curve.bandwidth_mb_s[-1] for curve in launches if curve.bandwidth_mb_s is not None]
+        r_mb_s = median(rates)
+        interval = intervals.of_median(rates) or (r_mb_s, r_mb_s)
+        what = f"at {largest} bytes {{}}{' of one launch' if len(rates) == 1 else ''}"
     if r_mb_s is None:
         why, short = (
             found.why("asymptotic_mb_s", figures=figures) or "it has no r∞"
             for figures in (True, False)
         )
-        return replace(undefined("line rate", where, why), why_undefined=short)
-    share, interval = line_rate_share(r_mb_s, line_rate_mb_s), found.interval("asymptotic_mb_s")
+        return replace(undefined(OF_LINE, where, why), why_undefined=short)
+    share = line_rate_share(r_mb_s, line_rate_mb_s)
     if interval is not None:
         interval = (interval[0] / line_rate_mb_s, interval[1] / line_rate_mb_s)
     level, bound, below = settings.of_interval(share, interval)
+    known = interval is not None and interval[0] < interval[1]
+    spoken = interval_in_words(interval, ".1%") if known else "no interval"
     reason = (
-        f"an asymptotic bandwidth of {rate_in_words(r_mb_s)} is {share:.1%} of the line"
-        f" rate of {rate_in_words(line_rate_mb_s)}"
-        f" ({interval_in_words(interval, '.1%') or 'no interval'})"
+        f"{what.format(rate_in_words(r_mb_s))} is {share:.1%} of the line"
+        f" rate of {rate_in_words(line_rate_mb_s)} ({spoken})"
     )
     if bound is not None:
         reason += f" ({level.value}: {'below' if below else 'above'} {bound:g} is flagged)"
     if level is Level.INCONCLUSIVE:
         reason += "; more launches would show on which side of the bound it lies"
     elif level in FLAGGED and below:
-        reason += "; look at the link's rate, its duplex and errors, and at what else it carried"
+        reason += (
+            "; look at the transport that the library took, at the link's rate, duplex and errors,"
+            " and at what else it carried"
+        )
     elif level in FLAGGED:
         reason += (
-            "; no link carries that, so the link rate given is wrong, or the messages took"
-            " another network or shared memory"
+            "; too fast to be true: no link carries that, so the link rate given is wrong, or the"
+            " messages took another network or shared memory"
         )
-    return Finding("line rate", level, where, reason, value=share, bound=bound, interval=interval)
+    return Finding(OF_LINE, level, where, reason, value=share, bound=bound, interval=interval)
+
+
+@undefined_if_unreadable("too fast", several=True)
+def too_fast(curve: Curve, *, where: str, settings: Above = TOO_FAST) -> tuple[Finding, ...]:
+    """Return the largest message if nothing can have moved it: an error of measurement.
+
+    ``settings``: MB/s. Its time is also that of a message ``SPAN`` times smaller, or less, so that
+    latency explains all of it.
+    """
+    times = times_of(curve, settings)
+    if not times:
+        return ()
+    sizes = [*times]
+    least, most = sizes[0], sizes[-1]
+    rate = most / times[most]
+    grown = times[most] / times[least]
+    if most < SPAN * least or grown > FLAT or settings.level(rate)[0] not in FLAGGED:
+        return ()
+    return (
+        settings.finding(
+            "too fast",
+            where,
+            rate,
+            f"{most} bytes took {figure(times[most])} µs, and {least} bytes no less,"
+            f" {figure(times[least])} µs: {figure(rate)} MB/s, too fast to be true",
+            "nothing was moved, or not all of it: let the benchmark check its data, and look at"
+            " what the library does with this memory",
+            size=most,
+            compared_sizes=(least,),
+        ),
+    )
 
 
 def loss(mpi_mb_s: float, tcp_mb_s: float) -> float:
@@ -269,8 +335,21 @@ def _of_losses(mpi: Sequence[float], tcp: Sequence[float]) -> tuple[float, float
 def _line_rates(case: CaseCurves, settings: Any) -> tuple[Finding, ...]:
     if case.curve.bandwidth_mb_s is None or case.line_rate_mb_s is None:
         return ()
-    own = settings.line_rate
-    return (line_rate(case.landmarks, case.line_rate_mb_s, where=case.where, settings=own),)
+    return (
+        line_rate(
+            case.landmarks,
+            case.line_rate_mb_s,
+            where=case.where,
+            settings=settings.line_rate,
+            launches=case.launches,
+        ),
+    )
+
+
+def _too_fast(case: CaseCurves, settings: Any) -> tuple[Finding, ...]:
+    if case.curve.sizes[-1] < settings.too_fast.least_size:
+        return ()
+    return too_fast(case.curve, where=case.where, settings=settings.too_fast)
 
 
 def _losses(case: CaseCurves, settings: Any) -> tuple[Finding, ...]:
@@ -296,11 +375,18 @@ def _losses(case: CaseCurves, settings: Any) -> tuple[Finding, ...]:
 CRITERIA = (
     Criterion(
         {"line_rate": LineRateSettings()},
-        {"line rate": "line_rate"},
+        {OF_LINE: "line_rate"},
         _line_rates,
         of_launches=True,
         of_measurement=True,
         note="{count} {have} no share of the line rate: {cases}: {why}",
+    ),
+    Criterion(
+        {"too_fast": TOO_FAST},
+        {"too fast": "too_fast"},
+        _too_fast,
+        of_launches=True,
+        of_measurement=True,
     ),
     Criterion(
         {

@@ -41,9 +41,13 @@ _SET_BY_SITES: dict[str, tuple[str, ...]] = {
 }
 """The settings that a site may change: ``warn`` and ``fail`` of a criterion that is not here."""
 
+_OF_THE_METHOD = ("decline", "too_fast", "apart", "slower")
+"""Keys of which a site sets nothing."""
+
 _ALL_SIZES = (
     *("score", "roughness", "early_rendezvous"),
     *("floor_inside", "mpi_loss_inside", "mpi_loss_at_size", "mpi_loss_at_size_inside"),
+    "too_fast",
 )
 """Criteria that ``least_size`` of ``curves`` does not concern."""
 
@@ -119,7 +123,9 @@ class Settings(_Fields):
 
 def set_by_sites(name: str) -> tuple[str, ...]:
     """Return the settings of a key that a site may change."""
-    return () if name in _GONE_KEYS else _SET_BY_SITES.get(name, ("warn", "fail"))
+    return (
+        () if name in (*_GONE_KEYS, *_OF_THE_METHOD) else _SET_BY_SITES.get(name, ("warn", "fail"))
+    )
 
 
 def gone(changes: Mapping[str, Mapping[str, Any]]) -> Iterator[str]:

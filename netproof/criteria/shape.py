@@ -1,15 +1,16 @@
-"""The shape of one curve: inversion, jump, dropout, dip; and its roughness, a figure.
+"""The shape of one curve: inversion, jump, dropout, dip, decline; and its roughness, a figure.
 
 Inversion, jump and dropout wait for large factors, since one launch is noise, and what they flag is
-measured again. A dip is small, and takes launches whose interval confirms it.
+measured again. A dip is small, and takes launches whose interval confirms it. A decline lasts to
+the largest message, and is smaller where launches confirm it.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
-from itertools import pairwise
+from dataclasses import dataclass, replace
+from itertools import accumulate, pairwise
 from statistics import median
 from typing import Any
 
@@ -21,16 +22,19 @@ from netproof.criteria.findings import (
     Finding,
     Level,
     bandwidths_of,
+    figure,
     greatest,
+    in_brackets,
     in_common,
     interval_in_words,
+    ranges_in_words,
     rate_in_words,
     times_of,
     times_of_each,
     undefined,
     undefined_if_unreadable,
 )
-from netproof.criteria.interface import CaseCurves, Criterion
+from netproof.criteria.interface import CaseCurves, Criterion, Layer
 from netproof.measurement import interval as intervals
 from netproof.measurement.curve import Curve
 
@@ -53,10 +57,34 @@ ROUGHNESS = Bounds()
 DROPOUT = Below(0.5, 0.1)
 """Shares of the lesser of the best bandwidths on either side."""
 
+NOTED_DROPOUT = Below(0.75)
+"""Shares that judged files note; a library's change of protocol often has one of these."""
+
 DIP = Below(0.9, 0.8)
 """Shares of the rate that both neighbouring sizes let expect.
 
 NVIDIA's and AMD's own harnesses fail a dip of 5 % between neighbouring sizes of one run.
+"""
+
+
+@dataclass(frozen=True)
+class DeclineSettings(Bounds):
+    """How many times the best rate is that of the largest messages, by the whole interval.
+
+    Between nodes the rate rises to that of the line. Inside one it falls where messages outgrow a
+    cache. ``alone``: the value that warns where one launch has no interval; None: none does.
+    """
+
+    alone: float | None = None
+
+
+DECLINE = DeclineSettings(1.5)
+"""Of runs, which warn."""
+
+DECLINE_TO = 128 * 1024
+"""Bytes of a largest message that shows whether a rate stays down.
+
+Libraries change their protocol at up to 64 KiB, and their rate recovers above.
 """
 
 STEP = 1.2
@@ -70,25 +98,45 @@ ROUNDING = 1e-9
 
 
 @undefined_if_unreadable("inversion")
-def inversion(curve: Curve, *, where: str, settings: Bounds = INVERSION) -> Finding:
+def inversion(
+    curve: Curve, *, where: str, settings: Bounds = INVERSION, layer: Layer = Layer.NETWORK
+) -> Finding:
     """Return the largest ratio of a message's time to a larger one's.
 
     max over s of t(s) / min over s' ≥ s of t(s'), a pure number, 1 for a curve that never
     falls. ``size`` is that of the slow message, ``compared_sizes`` that of the faster one.
     """
     times = times_of(curve, settings, at_least=2)
-    worst = greatest(inversion_at_sizes(times))
+    at_each = inversion_at_sizes(times)
+    worst = greatest(at_each)
     faster = worst.compared[0]
+    took = (
+        f"took {figure(times[worst.size])} µs, {worst.value:.3g} times the"
+        f" {figure(times[faster])} µs of one of {faster} bytes"
+    )
+    several = _flagged_sizes(at_each, times, settings)
     return settings.finding(
         "inversion",
         where,
         worst.value,
-        f"a message of {worst.size} bytes took {times[worst.size]:.4g} µs, "
-        f"{worst.value:.3g} times the {times[faster]:.4g} µs of one of {faster} bytes",
-        f"look for lost packets or a full buffer between {worst.size} and {faster} bytes",
+        f"messages of {several} took longer than larger ones, most at {worst.size} bytes: one"
+        f" {took}"
+        if several
+        else f"a message of {worst.size} bytes {took}",
+        layer.advice(
+            f"look for lost packets or a full buffer between {worst.size} and {faster} bytes"
+        ),
         size=worst.size,
         compared_sizes=worst.compared,
     )
+
+
+def _flagged_sizes(
+    at_each: Sequence[AtSize], measured: Mapping[int, float], settings: Bounds
+) -> str:
+    """Return the flagged sizes in words, empty for one or none."""
+    flagged = [one.size for one in at_each if settings.level(one.value)[0] in FLAGGED]
+    return ranges_in_words(flagged, [*measured]) if len(flagged) > 1 else ""
 
 
 def inversion_at_sizes(times: Mapping[int, float]) -> list[AtSize]:
@@ -134,22 +182,28 @@ def rounded_to_zero(curve: Curve, size: int, *, where: str) -> Finding:
 
 
 @undefined_if_unreadable("jump")
-def jump(curve: Curve, *, where: str, settings: Bounds = JUMP) -> Finding:
+def jump(
+    curve: Curve, *, where: str, settings: Bounds = JUMP, layer: Layer = Layer.NETWORK
+) -> Finding:
     """Return the most that time grew faster than the size in one step.
 
     max over neighbouring sizes of (t₂/t₁) / (s₂/s₁), a pure number, at least 1. ``size`` is
     the larger one of the step, ``compared_sizes`` the smaller.
     """
     times = times_of(curve, settings, at_least=2)
-    worst = greatest(jump_at_sizes(times))
+    at_each = jump_at_sizes(times)
+    worst = greatest(at_each)
     before = worst.compared[0]
+    several = _flagged_sizes(at_each, times, settings)
     return settings.finding(
         "jump",
         where,
         worst.value,
-        f"from {before} to {worst.size} bytes time went from {times[before]:.4g} to "
-        f"{times[worst.size]:.4g} µs, {worst.value:.3g} times what the size explains",
-        f"look for congestion or a change of protocol at {worst.size} bytes",
+        f"{f'time jumped at {several}, most ' if several else ''}"
+        f"from {before} to {worst.size} bytes{':' if several else ''} time went from"
+        f" {figure(times[before])} to {figure(times[worst.size])} µs, {worst.value:.3g} times what"
+        " the size explains",
+        layer.advice(f"look for congestion or a change of protocol at {worst.size} bytes"),
         size=worst.size,
         compared_sizes=worst.compared,
     )
@@ -183,7 +237,9 @@ def roughness(curve: Curve, *, where: str, settings: Bounds = ROUGHNESS) -> Find
 
 
 @undefined_if_unreadable("dropout", several=True)
-def dropout(curve: Curve, *, where: str, settings: Bounds = DROPOUT) -> tuple[Finding, ...]:
+def dropout(
+    curve: Curve, *, where: str, settings: Bounds = DROPOUT, layer: Layer = Layer.NETWORK
+) -> tuple[Finding, ...]:
     """Return the sizes whose bandwidth is far below what both sides reach.
 
     bw(s) / min(best at smaller sizes, best at larger sizes): each size flagged, or the nearest;
@@ -201,7 +257,8 @@ def dropout(curve: Curve, *, where: str, settings: Bounds = DROPOUT) -> tuple[Fi
                 f"at {found.size} bytes the bandwidth is {rate_in_words(rates[found.size])}, "
                 f"{found.value:.2g} of the lesser of {rate_in_words(rates[left])} at {left}"
                 f" bytes and {rate_in_words(rates[right])} at {right} bytes",
-                "measure the sizes around it, and look at socket buffers and flow control",
+                "measure the sizes around it, and "
+                + layer.advice("look at socket buffers and flow control"),
                 size=found.size,
                 compared_sizes=found.compared,
             )
@@ -307,15 +364,93 @@ def _by_one_side(
     )
 
 
+@undefined_if_unreadable("decline", several=True)
+def decline(
+    launches: Sequence[Curve],
+    *,
+    where: str,
+    settings: DeclineSettings = DECLINE,
+    line_rate_mb_s: float | None = None,
+    layer: Layer = Layer.NETWORK,
+) -> tuple[Finding, ...]:
+    """Return where the rate falls and stays down to the largest message; nothing where it does not.
+
+    The value is the best rate over that of all larger messages from some size on, two at least,
+    where that is most.
+    ``size``: the first from which on the rate is down by that, or the bound; ``others``: all larger
+    ones; ``compared_sizes``: that of the best rate. Rates count up to the line rate, since a
+    shaped link lets bursts pass.
+    """
+    most = math.inf if line_rate_mb_s is None else line_rate_mb_s
+    each = [
+        {size: min(rate, most) for size, rate in bandwidths_of(curve, settings).items()}
+        for curve in launches
+    ]
+    sizes = in_common(each)
+    if sizes[-1] < DECLINE_TO:
+        return ()
+    rates = {size: median(one[size] for one in each) for size in sizes}
+    best = list(accumulate(sizes, lambda one, other: max(one, other, key=rates.__getitem__)))
+    falls = [
+        AtSize(size, rates[before] / max(rates[one] for one in sizes[place:]), (before,))
+        for place, (before, size) in enumerate(zip(best, sizes[1:], strict=False), 1)
+        if sizes[-1] >= STEP * size
+    ]
+    if not falls:
+        return ()
+    worst = greatest(falls)
+    (peak,) = worst.compared
+    shares = [one[peak] / max(one[size] for size in sizes if size >= worst.size) for one in each]
+    interval, value = intervals.of_median(shares), median(shares)
+    warn = settings.alone if interval is None else settings.warn
+    sure = value if interval is None else min(value, interval[0])
+    decided = next(
+        (
+            (level, bound)
+            for level, bound in ((Level.FAIL, settings.fail), (Level.WARN, warn))
+            if bound is not None and sure >= bound
+        ),
+        None,
+    )
+    if decided is None:
+        return ()
+    down = next(one.size for one in falls if one.value >= min(warn or value, value))
+    lower = [size for size in sizes if size >= down]
+    return (
+        settings.finding(
+            "decline",
+            where,
+            value,
+            f"the bandwidth falls from {figure(rates[peak])} MB/s at {peak} bytes to"
+            f" {figure(rates[sizes[-1]])} MB/s at {sizes[-1]} bytes, and stays down from {down}"
+            f" bytes on: {value:.3g} times less{in_brackets(interval_in_words(interval))}",
+            _DECLINE_ADVICE.get(layer) or layer.advice(_DECLINE_ADVICE[Layer.NETWORK]),
+            interval=interval,
+            decided=decided,
+            size=down,
+            others=tuple(lower[1:]),
+            compared_sizes=(peak,),
+        ),
+    )
+
+
+_DECLINE_ADVICE = {
+    Layer.NETWORK: "look at the protocol of large messages, at memory that is registered again for"
+    " each, and at flow control",
+    Layer.INSIDE: "messages may outgrow a cache: look at the library's way of copying large ones",
+}
+
+
 def _of_first(
-    judge: Callable[..., Finding], key: str
+    judge: Callable[..., Finding], key: str, *, layered: bool = False
 ) -> Callable[[CaseCurves, Any], tuple[Finding, ...]]:
-    """Return what judges the first launches of a case by the settings of a key."""
+    """Return what judges the first launches of a case; ``layered``: its advice is of a layer."""
 
     def judged(case: CaseCurves, settings: Any) -> tuple[Finding, ...]:
         if not case.has_sizes:
             return ()
-        return (judge(case.first, where=case.where, settings=getattr(settings, key)),)
+        more = {"layer": case.layer} if layered else {}
+        return (judge(case.first, where=case.where, settings=getattr(settings, key), **more),)
 
     return judged
 
@@ -324,7 +459,7 @@ def _inversions(case: CaseCurves, settings: Any) -> list[Finding]:
     """Return the inversion, and the worst finding on each size whose rate is 0 in a launch."""
     if not case.has_sizes:
         return []
-    found = inversion(case.first, where=case.where, settings=settings.inversion)
+    found = inversion(case.first, where=case.where, settings=settings.inversion, layer=case.layer)
     rounded = sorted(
         (rounded_to_zero(launch, size, where=case.where) for launch, size in case.at_least),
         key=lambda one: one.level is Level.FAIL,
@@ -335,7 +470,7 @@ def _inversions(case: CaseCurves, settings: Any) -> list[Finding]:
 def _dropouts(case: CaseCurves, settings: Any) -> tuple[Finding, ...]:
     if case.first.bandwidth_mb_s is None:
         return ()
-    return dropout(case.first, where=case.where, settings=settings.dropout)
+    return dropout(case.first, where=case.where, settings=settings.dropout, layer=case.layer)
 
 
 def _dips(case: CaseCurves, settings: Any) -> tuple[Finding, ...]:
@@ -344,25 +479,41 @@ def _dips(case: CaseCurves, settings: Any) -> tuple[Finding, ...]:
     return dips(case.launches, where=case.where, settings=settings.dip)
 
 
+def _declines(case: CaseCurves, settings: Any) -> tuple[Finding, ...]:
+    # Within a node the end of a cache is no fault, and many pairs together reach it early.
+    if case.curve.bandwidth_mb_s is None or case.inside or case.ranks > 2:
+        return ()
+    return decline(
+        case.launches,
+        where=case.where,
+        settings=settings.decline,
+        line_rate_mb_s=case.line_rate_mb_s,
+        layer=case.layer,
+    )
+
+
 CRITERIA = (
     Criterion(
         {"inversion": INVERSION},
         {"inversion": "inversion"},
         _inversions,
         at_sizes=inversion_at_sizes,
+        fewest_sizes=2,
         sentence="a message took {} times as long as a larger one",
     ),
     Criterion(
         {"jump": JUMP},
         {"jump": "jump"},
-        _of_first(jump, "jump"),
+        _of_first(jump, "jump", layered=True),
         at_sizes=jump_at_sizes,
+        fewest_sizes=2,
         sentence="time grew {} times more than the size from the one before",
     ),
     Criterion(
         {"roughness": ROUGHNESS},
         {"roughness": "roughness"},
         _of_first(roughness, "roughness"),
+        fewest_sizes=2,
     ),
     Criterion(
         {"dropout": DROPOUT},
@@ -370,7 +521,10 @@ CRITERIA = (
         _dropouts,
         read=bandwidths_of,
         at_sizes=dropout_at_sizes,
+        fewest_sizes=3,
+        noted=NOTED_DROPOUT,
         sentence="the bandwidth is {} of what both sides reach",
     ),
     Criterion({"dip": DIP}, {"dip": "dip"}, _dips, of_launches=True),
+    Criterion({"decline": DECLINE}, {"decline": "decline"}, _declines, of_launches=True),
 )

@@ -1,4 +1,4 @@
-"""Slower than others: the envelope at each size, and the floor over all sizes.
+"""Slower than others: the envelope at each size, the floor over all sizes, and two side by side.
 
 The floor scores each environment of a partition against each other one. They send over one link, so
 that neither its rate nor any machine's number is needed.
@@ -10,6 +10,7 @@ import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, cached_property
+from itertools import groupby
 from statistics import median
 from typing import NamedTuple
 
@@ -25,6 +26,7 @@ from netproof.criteria.findings import (
     Finding,
     Level,
     common_sizes,
+    figure,
     in_brackets,
     in_common,
     interval_in_words,
@@ -33,7 +35,7 @@ from netproof.criteria.findings import (
     undefined,
     undefined_if_unreadable,
 )
-from netproof.criteria.interface import ComparedCases, Criterion
+from netproof.criteria.interface import ComparedCases, Criterion, Layer
 from netproof.criteria.score import NO_INTERVAL
 from netproof.measurement import interval as intervals
 from netproof.measurement import links
@@ -52,6 +54,18 @@ where hardly a size is sound, so a quarter fails.
 
 FLOOR_INSIDE = Below()
 """Within a node, where libraries copy once or twice, nothing is asserted."""
+
+
+SLOWER = Above()
+"""Shares by which one of two is slower over a range of sizes; by default it is not looked for."""
+
+ALIKE = 0.05
+"""Share below which two times of a size do not differ."""
+
+ALONE = 0.5
+"""Share from which on a size without neighbours that differ counts."""
+
+CERTAIN, LIKELY = "certain", "likely"
 
 
 def envelope(
@@ -89,6 +103,7 @@ class _Side:
     times: Mapping[int, float]
     fault: str
     launches: Sequence[Mapping[int, float]]
+    layer: Layer
     crossing: Crossing | None
     crossed: Mapping[int, float]
     paired: Mapping[str, Sequence[tuple[Mapping[int, float], Mapping[int, float]]]]
@@ -130,6 +145,7 @@ def above_envelope(
     crossings: Mapping[str, Crossing] | None = None,
     pairs: Mapping[tuple[str, str], Sequence[tuple[Curve, Curve]]] | None = None,
     only: str | None = None,
+    layers: Mapping[str, Layer] | None = None,
 ) -> tuple[Finding, ...]:
     """Return how many times as long as any other each configuration takes.
 
@@ -138,7 +154,8 @@ def above_envelope(
     inconclusive has a finding, else the size that comes nearest. ``crossings``: the link that
     messages cross; ``pairs``: interleaved launches of two, by which alone they are then
     compared. A size fails if the ratio to any other fails with its whole interval; else the largest
-    ratio decides. ``only``: of which configuration findings are asked for.
+    ratio decides. ``only``: of which configuration findings are asked for; ``layers``: what times
+    are of, for advice.
     """
     all_sizes = replace(settings, least_size=1)
     sides = {}
@@ -155,7 +172,8 @@ def above_envelope(
             if one == where and len(together) > 1
         }
         several = [_by_size(launch) for launch in (launches or {}).get(where, ())]
-        sides[where] = _Side(where, times, fault, several, crossing, crossed, paired)
+        layer = (layers or {}).get(where, Layer.NETWORK)
+        sides[where] = _Side(where, times, fault, several, layer, crossing, crossed, paired)
 
     @cache
     def added(label: str, slower: Crossing | None) -> dict[int, float]:
@@ -263,12 +281,12 @@ def _by_size(curve: Curve) -> dict[int, float]:
 
 def _of_envelope(compared: _Compared, common: CommonSizes, settings: Above) -> Finding:
     size, side, other = compared.size, compared.side, compared.other
-    own, theirs = f"{compared.own_us:.4g} µs at {size} bytes", compared.other_us
+    own, theirs = f"{figure(compared.own_us)} µs at {size} bytes", compared.other_us
     level = settings.level(compared.value, compared.interval)[0]
     if compared.value < 1 and level is not Level.INCONCLUSIVE:
         reason = f"{own} is the least of all, compared {common}"
         return settings.finding("envelope", side.label, 1, reason, size=size, common=common)
-    whose = f"the {theirs:.4g} µs of {other.label}"
+    whose = f"the {figure(theirs)} µs of {other.label}"
     if compared.added_us > 0 and side.crossing is not None and other.crossing is not None:
         whose = (
             f"the {theirs + compared.added_us:.4g} µs that {other.label} would take over"
@@ -277,12 +295,18 @@ def _of_envelope(compared: _Compared, common: CommonSizes, settings: Above) -> F
     if compared.ratios:
         whose += f", in {len(compared.ratios)} interleaved pairs of launches"
     spoken = in_brackets(interval_in_words(compared.interval))
+    advice = f"avoid or mend this configuration for messages of about {size} bytes"
+    if other.layer is Layer.INSIDE and side.layer is not Layer.INSIDE:
+        advice = (
+            f"{other.label} is as fast as shared memory: its ranks may have run on one node, and"
+            " these on two; compare the same placement"
+        )
     return settings.finding(
         "envelope",
         side.label,
         compared.value,
         f"{own} is {compared.value:.3g} times{spoken} {whose}, compared {common}",
-        f"avoid or mend this configuration for messages of about {size} bytes",
+        advice,
         interval=compared.interval,
         size=size,
         common=common,
@@ -366,6 +390,138 @@ def _against(
     )
 
 
+def differences(
+    sides: Mapping[str, Sequence[Curve]],
+    *,
+    settings: Above = SLOWER,
+    layers: Mapping[str, Layer] | None = None,
+    names: Mapping[str, str] | None = None,
+) -> list[Finding]:
+    """Return from which size to which one of two configurations is slower, and by how much.
+
+    ``sides``: the launches of both, by label. A range has sizes that differ the same way by
+    ``ALIKE`` or more, two at least, or one by ``ALONE``; a single size that differs less does not
+    end it. The value is the geometric mean of the ratios of its times, less 1; its interval is that
+    over the launches. A range that all launches do not show, nor the interval, is chance, and left
+    out. A finding is of the slower one, ``against`` the other, ``size`` where they differ most;
+    ``names``: of the configurations in sentences.
+    """
+    each = {label: times_of_each(launches, settings) for label, launches in sides.items()}
+    sizes = in_common([one for several in each.values() for one in several])
+    (first, ours), (second, theirs) = each.items()
+    ratios = {
+        size: median(one[size] for one in ours) / median(one[size] for one in theirs)
+        for size in sizes
+    }
+    known = {label: (layers or {}).get(label, Layer.NETWORK) for label in sides}
+
+    def finding(span: Sequence[int]) -> Finding | None:
+        slower, faster = (first, second) if ratios[span[0]] > 1 else (second, first)
+        shares = {size: max(ratios[size], 1 / ratios[size]) - 1 for size in span}
+        means = {
+            label: [
+                math.exp(math.fsum(math.log(one[size]) for size in span) / len(span))
+                for one in several
+            ]
+            for label, several in each.items()
+        }
+        interval = intervals.of_ratio(means[slower], means[faster])
+        how = _certainty(means[slower], means[faster], interval)
+        if not how:
+            return None
+        value = median(means[slower]) / median(means[faster]) - 1
+        worst = max(shares, key=shares.__getitem__)
+        where, by = f"at {span[0]} bytes", f"{_percent(value)} %"
+        if len(span) > 1:
+            where = f"from {span[0]} to {span[-1]} bytes"
+            by = f"{_percent(min(shares.values()))} to {_percent(max(shares.values()))} %, {by} on"
+            by += f" average, most at {worst} bytes"
+        if interval is not None:
+            interval = (interval[0] - 1, interval[1] - 1)
+            by += f" (95% interval {_percent(interval[0])} to {_percent(interval[1])} %)"
+        level, bound = settings.level(value, interval)
+        reason = f"slower than {(names or {}).get(faster, faster)} {where}, by {by}; {how}"
+        if level in (*FLAGGED, Level.INCONCLUSIVE):
+            reason += f" ({level.value}: above {_percent(bound)} % is flagged)"
+        if known[faster] is Layer.INSIDE and known[slower] is not Layer.INSIDE:
+            reason += "; the other is as fast as shared memory: compare the same placement"
+        return Finding(
+            "slower",
+            level,
+            slower,
+            reason,
+            size=worst,
+            value=value,
+            bound=bound,
+            interval=interval,
+            others=tuple(size for size in span if size != worst),
+            common=common_sizes(sizes),
+            against=faster,
+        )
+
+    found = []
+    for span in _spans(ratios, ALIKE):
+        whole = finding(span)
+        found.append(whole)
+        if settings.fail is not None and (whole is None or whole.level is not Level.FAIL):
+            # A part may be beyond the bound where all of it together is not.
+            within = {size: ratios[size] for size in span}
+            parts = map(finding, _spans(within, max(ALIKE, settings.fail)))
+            found += [part for part in parts if part is not None and part.level is Level.FAIL]
+    return [one for one in found if one is not None]
+
+
+def _spans(ratios: Mapping[int, float], least: float) -> Iterator[list[int]]:
+    """Yield ranges of sizes that differ the same way by a share of ``least`` or more."""
+    sizes = [*ratios]
+    signs = [
+        0 if 1 / (1 + least) < ratio < 1 + least else math.copysign(1, math.log(ratio))
+        for ratio in ratios.values()
+    ]
+    for place in range(1, len(sizes) - 1):
+        before, after = signs[place - 1], signs[place + 1]
+        if signs[place] == 0 and before == after and before * math.log(ratios[sizes[place]]) > 0:
+            signs[place] = before
+    for sign, group in groupby(zip(sizes, signs, strict=True), key=lambda one: one[1]):
+        span = [size for size, _ in group]
+        apart = max(max(ratios[size], 1 / ratios[size]) for size in span)
+        if sign and (len(span) > 1 or len(sizes) == 1 or apart >= 1 + ALONE):
+            yield span
+
+
+def _certainty(
+    slower: Sequence[float], faster: Sequence[float], interval: tuple[float, float] | None
+) -> str:
+    """Return how sure a difference is, in words; empty where launches do not show it."""
+    if min(len(slower), len(faster)) == 1:
+        alone = len(slower) == len(faster)
+        return f"one launch {'each' if alone else 'of one of them'}: repeat"
+    if interval is not None and interval[0] > 1:
+        return CERTAIN
+    return f"{LIKELY}: all launches are slower" if min(slower) > max(faster) else ""
+
+
+def _percent(share: float) -> str:
+    return f"{100 * share:.3g}" if share < 9.995 else f"{100 * share:.0f}"
+
+
+def _differences(compared: ComparedCases) -> Iterator[Finding]:
+    """Yield in what two configurations differ; of more, the envelope and the score say it."""
+    cases = compared.cases
+    bounds = next(iter(cases.values())).settings.slower
+    if len(cases) != 2 or (bounds.warn, bounds.fail) == (None, None):
+        return
+    try:
+        yield from differences(
+            {label: case.launches for label, case in cases.items()},
+            settings=bounds,
+            layers={label: case.layer for label, case in cases.items()},
+            names={label: case.name for label, case in cases.items()},
+        )
+    except CannotJudgeError as error:
+        yield undefined("slower", next(iter(cases)), str(error)).ruled(Level.SHOWN)
+
+
 def _envelopes(compared: ComparedCases) -> Iterator[Finding]:
     """Yield the findings on each case; one alone has no envelope, which is only shown."""
     cases = compared.cases
@@ -381,6 +537,7 @@ def _envelopes(compared: ComparedCases) -> Iterator[Finding]:
             crossings={label: one.crossing for label, one in cases.items() if one.crossing},
             pairs={sides: launches for sides, (launches, _) in compared.pairs.items()},
             only=compared.only,
+            layers={label: one.layer for label, one in cases.items()},
         ):
             if len(cases) == 1 and finding.level is Level.UNDEFINED:
                 yield finding.ruled(Level.SHOWN)
@@ -424,4 +581,5 @@ CRITERIA = (
         {"floor": "floor"},
         compare=_floors,
     ),
+    Criterion({"slower": SLOWER}, {"slower": "slower"}, compare=_differences, noted=Above(0.0)),
 )

@@ -8,7 +8,7 @@ from netproof.criteria import Finding, Level
 from netproof.criteria.counters import MORE, PATH
 from netproof.diagnosis.evidence import Evidence, EvidenceSource, Place, PlaceKind, RedCase, Sign
 from netproof.measurement.disturbance import NodeLoad
-from netproof.measurement.readings import LATENCY_BELOW
+from netproof.measurement.landmark_table import LATENCY_BELOW
 from netproof.session.measured import RankUse
 from netproof.session.node_facts import Node
 from netproof.site.hostlist import fold

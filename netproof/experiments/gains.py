@@ -11,10 +11,11 @@ Student's intervals are hardly ever narrow enough: there variances inform each o
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from statistics import fmean, median, stdev, variance
+from types import MappingProxyType
 
 import scipy
 
@@ -35,6 +36,9 @@ LEAST_GAIN = 0.02
 """Least gain that is worth a setting to maintain."""
 
 LEAST_ROUNDS = 3
+
+NOTHING_SHARED = Variance(1.0, 0.0)
+"""Common variance without weight: each value's interval is Student's of its own."""
 
 LEAST_VARIANCE = 1e-12
 """Least variance of logarithms: times within a millionth are equal."""
@@ -177,18 +181,11 @@ def tuned(made: Sequence[Made], already: str | None = None) -> SweepTable:
                 f" {LEAST_ROUNDS}"
             )
     sizes = list(next(iter(several.values()))[0])
+    ranges = {
+        kind: [one for one in sizes if range_of(one, sizes[-1]) is kind] for kind in MessageRange
+    }
     questions = len(several) * len(MessageRange)
-    rows = []
-    for kind in MessageRange:
-        members = [size for size in sizes if range_of(size, sizes[-1]) is kind]
-        if members:
-            # The mean: an eager limit moves few of a range's sizes, and a median misses them.
-            logs = {
-                value: [fmean(logs[size] for size in members) for logs in launches]
-                for value, launches in several.items()
-            }
-            rows.append(_row(kind, logs, lambda logs: _gain(logs, questions), already))
-    return _table(made, rows, several, {})
+    return _table(made, several, ranges, NOTHING_SHARED, questions, already=already)
 
 
 def winners(made: Sequence[Made]) -> SweepTable:
@@ -205,22 +202,32 @@ def winners(made: Sequence[Made]) -> SweepTable:
             f"no value has more than {most} rounds that nothing disturbed, and it takes"
             f" {LEAST_ROUNDS}"
         )
-    sizes = list(next(iter(enough.values()))[0])
-    questions, shared = len(enough) * len(sizes), common(enough)
-    rows = []
-    for size in sizes:
-        logs = {value: [one[size] for one in launches] for value, launches in enough.items()}
-        rows.append(_row(size, logs, lambda logs: gain_with(logs, shared, questions)))
+    each = {size: [size] for size in next(iter(enough.values()))[0]}
     few = {value: len(logs) for value, logs in several.items() if value not in enough}
-    return _table(made, rows, enough, few)
+    return _table(made, enough, each, common(enough), len(enough) * len(each), few)
 
 
 def _table(
     made: Sequence[Made],
-    rows: Sequence[SweepRow],
     several: Mapping[str, Sequence[Mapping[int, float]]],
-    few: Mapping[str, int],
+    groups: Mapping[int | MessageRange, Sequence[int]],
+    shared: Variance,
+    questions: int,
+    few: Mapping[str, int] = MappingProxyType({}),
+    already: str | None = None,
 ) -> SweepTable:
+    """Return a row for each group of sizes that has any; ``shared``: their common variance."""
+    rows = []
+    for at, members in groups.items():
+        # The mean: an eager limit moves few of a range's sizes, and a median misses them.
+        logs = {
+            value: [fmean(one[size] for size in members) for one in launches]
+            for value, launches in several.items()
+            if members
+        }
+        if logs:
+            gains = {value: gain_with(one, shared, questions) for value, one in logs.items()}
+            rows.append(_row(at, logs, gains, already))
     by_size = {
         value: {size: math.exp(fmean(logs[size] for logs in launches)) for size in launches[0]}
         for value, launches in several.items()
@@ -233,16 +240,19 @@ def _table(
 def _row(
     at: int | MessageRange,
     logs: Mapping[str, Sequence[float]],
-    gain: Callable[[Sequence[float]], Gain],
-    already: str | None = None,
+    gains: Mapping[str, Gain],
+    already: str | None,
 ) -> SweepRow:
-    gains = {value: gain(several) for value, several in logs.items()}
     sure = [value for value, one in gains.items() if one.sure and value != already]
     if not sure:
         return SweepRow(at, None, {}, gains)
     best = max(sure, key=lambda value: gains[value].factor)
-    others = {value: several for value, several in logs.items() if value not in (best, already)}
-    return SweepRow(at, best, _as_good(logs[best], others), gains)
+    as_good = {}
+    for value, several in logs.items():
+        low, high = interval_of_difference(logs[best], several)
+        if low <= 0 and value not in (best, already):
+            as_good[value] = max(0.0, math.exp(min(high, 700)) - 1)
+    return SweepRow(at, best, as_good, gains)
 
 
 def by_its_size(value: str) -> tuple[bool, int, str]:
@@ -294,27 +304,6 @@ def _logs(curve: Curve, before: Curve, behind: Curve) -> dict[int, float]:
     return logs
 
 
-def _gain(logs: Sequence[float], questions: int) -> Gain:
-    """Return Student's interval, so wide that all questions together err as often as one would."""
-    error = stdev(logs) / math.sqrt(len(logs))
-    half = float(scipy.special.stdtrit(len(logs) - 1, 1 - ERROR / questions / 2)) * error
-    return _gain_of(fmean(logs), half)
-
-
-def _gain_of(middle: float, half: float) -> Gain:
-    return Gain(math.exp(middle), (math.exp(middle - half), math.exp(min(middle + half, 700))))
-
-
-def _as_good(best: Sequence[float], logs: Mapping[str, Sequence[float]]) -> dict[str, float]:
-    """Return values statistically tied with the best, and by which share they may be behind."""
-    found = {}
-    for value, several in logs.items():
-        low, high = interval_of_difference(best, several)
-        if low <= 0:
-            found[value] = max(0.0, math.exp(min(high, 700)) - 1)
-    return found
-
-
 def interval_of_difference(first: Sequence[float], second: Sequence[float]) -> tuple[float, float]:
     """Return the 95 % interval of a difference of means with unequal variances (Welch)."""
     variances = [stdev(one) ** 2 / len(one) for one in (first, second)]
@@ -356,8 +345,8 @@ def common(logs: Mapping[str, Sequence[Mapping[int, float]]]) -> Variance:
 def gain_with(logs: Sequence[float], shared: Variance, questions: int) -> Gain:
     """Return a gain, its interval so wide that all questions together err as often as one would."""
     spread = moderated(_variance(logs), shared)
-    half = spread.half_width(ERROR / questions, 1 / len(logs))
-    return _gain_of(fmean(logs), half)
+    middle, half = fmean(logs), spread.half_width(ERROR / questions, 1 / len(logs))
+    return Gain(math.exp(middle), (math.exp(middle - half), math.exp(min(middle + half, 700))))
 
 
 def _variance(logs: Sequence[float]) -> Variance:

@@ -7,21 +7,15 @@ stored but computed here, by the code that judges a run.
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any, Literal, Self, get_args
+from typing import Any, Literal
 
-from pydantic import Field, ValidationError, field_validator, model_validator
-from ruamel.yaml import YAML
-from ruamel.yaml.comments import CommentedMap, CommentedSeq
-from ruamel.yaml.error import MarkedYAMLError, YAMLError
+from pydantic import Field
 
 from netproof.benchmarks import registry
 from netproof.criteria import loss
 from netproof.errors import NetproofError, shortened
-from netproof.experiments.parameters import BY_NAME
 from netproof.intake import loading, yaml_reading
 from netproof.intake.models import (
-    AtKey,
-    Fault,
     Maybe,
     Positive,
     PositiveWhole,
@@ -29,7 +23,6 @@ from netproof.intake.models import (
     Text,
     Written,
     YesOrNo,
-    faults,
 )
 from netproof.measurement.case import Case
 from netproof.measurement.curve import Curve
@@ -52,12 +45,6 @@ MBPS_BITS = {1_000_000: (1_000_000,), MEBI: (MEBI,), "unstated": (1_000_000, MEB
 RATE_KIB = (64, 16, 4, 1)
 RELATIONS = {"equal": "", "below": "< ", "about": "≈ "}
 
-_Unit = Literal["us", "MB/s", "Mbps", "%"]
-
-
-def _one_of(choices: object) -> str:
-    return f"one of {', '.join(map(str, choices))}"
-
 
 class StudySide(Written):
     """Largest bandwidth of MPI or TCP as printed, its size as printed, and the latency in µs."""
@@ -70,35 +57,15 @@ class StudySide(Written):
 class Peaks(Written):
     """MPI alongside TCP on one network.
 
-    ``link_mbit_s`` and ``mtu`` are None where no Ethernet carries it; ``mtu_stated`` is False for
-    an MTU that the study does not give.
+    ``link_mbit_s`` and ``mtu``, assumed by netproof, are None where no Ethernet carries it.
     """
 
     where: Text
     network: Text
     link_mbit_s: Maybe[Positive] = None
-    stated_mtu: Maybe[PositiveWhole] = Field(None, alias="mtu")
-    assumed_mtu: Maybe[PositiveWhole] = Field(None, alias="mtu_assumed")
+    mtu: Maybe[PositiveWhole] = Field(None, alias="mtu_assumed")
     mpi: StudySide
     tcp: StudySide
-
-    @model_validator(mode="after")
-    def _takes_both(self) -> Self:
-        if self.mtu_stated and self.assumed_mtu is not None:
-            raise AtKey("mtu_assumed", "an MTU is stated: remove one of mtu and mtu_assumed")
-        if (self.link_mbit_s is None) != (self.mtu is None):
-            raise AtKey("link_mbit_s", "a share of the line rate takes link_mbit_s and an mtu")
-        return self
-
-    @property
-    def mtu(self) -> int | None:
-        """MTU in bytes, stated or assumed."""
-        return self.assumed_mtu if self.stated_mtu is None else self.stated_mtu
-
-    @property
-    def mtu_stated(self) -> bool:
-        """Whether the study gives the MTU."""
-        return self.stated_mtu is not None
 
     @property
     def loss(self) -> float:
@@ -127,16 +94,6 @@ class Adapter(Written):
     peak: Positive
     peak_size_printed: Text
     rates: dict[int, Positive]
-
-    @field_validator("rates")
-    @classmethod
-    def _at_each_size(cls, rates: dict[int, float]) -> dict[int, float]:
-        if set(rates) != set(RATE_KIB):
-            raise ValueError(
-                f"found rates at {', '.join(map(str, rates))} KiB, expected those at"
-                f" {', '.join(map(str, RATE_KIB))}"
-            )
-        return rates
 
 
 class Adapters(Written):
@@ -171,14 +128,6 @@ class StudyRun(Written):
     latency_printed_s: Positive
     rows: Several[StudyRow]
 
-    @field_validator("rows")
-    @classmethod
-    def _increasing(cls, rows: tuple[StudyRow, ...]) -> tuple[StudyRow, ...]:
-        sizes = [row.size for row in rows]
-        if sizes != sorted(set(sizes)):
-            raise ValueError(f"found the bytes {sizes}, expected increasing ones")
-        return rows
-
     @property
     def latency_printed_us(self) -> float:
         """The same in µs."""
@@ -206,19 +155,11 @@ class StudyFigure(Written):
     """
 
     what: Text
-    relation: Literal["equal", "below", "about"] = Field(alias="is", title=_one_of(RELATIONS))
+    relation: Literal["equal", "below", "about"] = Field(alias="is")
     value: Positive
-    unit: _Unit = Field(title=_one_of(get_args(_Unit)))
+    unit: Literal["us", "MB/s", "Mbps", "%"]
     link_mbit_s: Maybe[Positive] = None
     mtu: Maybe[PositiveWhole] = None
-
-    @model_validator(mode="after")
-    def _of_a_link(self) -> Self:
-        if self.link_mbit_s is not None and self.unit not in ("MB/s", "Mbps"):
-            raise AtKey("link_mbit_s", f"a value in {self.unit} has no share of a link")
-        if self.mtu is not None and self.link_mbit_s is None:
-            raise AtKey("mtu", "a share of the line rate takes link_mbit_s too")
-        return self
 
     def link_shares(self, mbps: tuple[int, ...]) -> tuple[float, ...]:
         """Return shares of the signalling rate, one per meaning of Mbps; none without a link."""
@@ -240,8 +181,8 @@ class StudyFigure(Written):
 class NetpipeCharts(Written):
     """NetPIPE curves that a part of a page draws, over TCP and MPI together."""
 
-    path: Literal["inter-node", "intra-node"] = Field(title="inter-node or intra-node")
-    direction: Literal["oneway", "bidirectional"] = Field(title="oneway or bidirectional")
+    path: Literal["inter-node", "intra-node"]
+    direction: Literal["oneway", "bidirectional"]
 
 
 class StudyPart(Written):
@@ -261,16 +202,6 @@ class StudyPart(Written):
     sweeps: Several[Text] = ()
     not_measured: Maybe[Text] = None
 
-    @model_validator(mode="after")
-    def _shows_something(self) -> Self:
-        shown = (self.tables, self.netpipe, self.functions, self.scores, self.sweeps)
-        if not any(shown) and self.not_measured is None:
-            raise AtKey("heading", "the part shows nothing: give tables, netpipe or another key")
-        unknown = [name for name in self.sweeps if name not in BY_NAME]
-        if unknown:
-            raise AtKey("sweeps", f"{unknown[0]!r} is no parameter; those are {', '.join(BY_NAME)}")
-        return self
-
 
 class Study(Written):
     """One study's figures; those that it does not have are empty or None.
@@ -281,24 +212,13 @@ class Study(Written):
     name: Text = Field(alias="study")
     title: Text
     source: Text
-    mbps_means: Maybe[Literal[1000000, 1048576, "unstated"]] = Field(
-        None, alias="mbps", title=_one_of(MBPS_BITS)
-    )
+    mbps_means: Maybe[Literal[1000000, 1048576, "unstated"]] = Field(None, alias="mbps")
     notes: Several[Text] = ()
     peaks: Several[Peaks] = ()
     adapters: Maybe[Adapters] = None
     run: Maybe[StudyRun] = None
     figures: Several[StudyFigure] = ()
     page: Several[StudyPart] = ()
-
-    @model_validator(mode="after")
-    def _has_figures(self) -> Self:
-        in_mbps = self.peaks or self.run or any(one.unit == "Mbps" for one in self.figures)
-        if in_mbps and not self.mbps:
-            raise AtKey("mbps", f"missing, expected {_one_of(MBPS_BITS)}")
-        if not (self.peaks or self.adapters or self.run or self.figures):
-            raise AtKey("figures", "missing, a study has peaks, adapters, a run or figures")
-        return self
 
     @property
     def sweeps(self) -> tuple[str, ...]:
@@ -328,51 +248,21 @@ def names(directory: Path = DIRECTORY) -> tuple[str, ...]:
 def load(name: str, directory: Path = DIRECTORY) -> Study:
     """Return a study's figures.
 
-    Raises NetproofError naming file, line and key for whatever is missing, unknown or of another
-    kind, and for an unknown name.
+    Raises NetproofError naming file and key for whatever is missing, unknown or of another kind,
+    and for an unknown name.
     """
     if name not in names(directory):
         raise NetproofError(
             f"{name!r} is no study: there are {', '.join(names(directory))} in {directory}"
         )
     path = directory / f"{name}.yaml"
-    document = _document(path)
     try:
-        study = Study.model_validate(document)
-    except ValidationError as error:
-        raise _refused(path, document, next(faults(Study, error))) from None
-    if study.name != name:
-        raise NetproofError(f"{path}:1: key 'study': found {study.name!r}, expected {name!r}")
-    return study
-
-
-def _document(path: Path) -> CommentedMap:
-    try:
-        text = loading.read_text(path)
-        yaml_reading.check_yaml(text, path)
-        data = YAML().load(text)
-    except MarkedYAMLError as error:
-        line = error.problem_mark.line + 1 if error.problem_mark else 1
-        raise NetproofError(f"{path}:{line}: no YAML: {error.problem}") from error
-    except (OSError, UnicodeDecodeError, YAMLError) as error:
+        values = yaml_reading.yaml_value(loading.read_text(path), path)
+        if not isinstance(values, dict):
+            raise NetproofError(f"expected a study's keys, found {shortened(repr(values))}")
+        return Study.of_site(values)
+    except (OSError, UnicodeDecodeError, NetproofError) as error:
         raise NetproofError(f"{path}: cannot be read: {error}") from error
-    if not isinstance(data, CommentedMap):
-        raise NetproofError(f"{path}:1: expected a study's keys, found {shortened(repr(data))}")
-    return data
-
-
-def _refused(path: Path, document: CommentedMap, fault: Fault) -> NetproofError:
-    """Return the error with its line: that of the key, or of the mapping that lacks it."""
-    place: Any = document
-    for step in fault.steps[:-1]:
-        place = place[step]
-    last = fault.steps[-1]
-    if isinstance(place, CommentedSeq):
-        line = place.lc.item(last)[0]
-    else:
-        line = place.lc.key(last)[0] if last in place else place.lc.line
-    key = next(step for step in reversed(fault.steps) if isinstance(step, str))
-    return NetproofError(f"{path}:{line + 1}: key {shortened(repr(key))}: {fault.reason}")
 
 
 ABSENT = "absent"

@@ -96,9 +96,9 @@ class VictimRun:
             return self.fault
         emulated = len({load.machine for load in self.launch.loads}) < len(self.turn.nodes)
         if not (self.turn.beside and emulated):
-            said = disturbed(self.launch.loads, partition.settings().disturbance)
-            if said:
-                return "; ".join(said)
+            disturbances = disturbed(self.launch.loads, partition.settings().disturbance)
+            if disturbances:
+                return "; ".join(disturbances)
         return self._not_throughout() if self.turn.beside else ""
 
     def _not_throughout(self) -> str:
@@ -229,8 +229,10 @@ def aggressions_of(folder: Path) -> dict[str, Aggression]:
             step, began, ended, rows, why = line.split("\t")
             found[step] = Aggression(float(began), float(ended), int(rows), why)
         except ValueError as error:
-            said = shortened(repr(line))
-            raise NetproofError(f"{path}:{number}: {said} is no aggressor: {error}") from error
+            found_line = shortened(repr(line))
+            raise NetproofError(
+                f"{path}:{number}: {found_line} is no aggressor: {error}"
+            ) from error
     return found
 
 
@@ -448,7 +450,7 @@ def _losing(alone: Sequence[VictimRun], bounds: CountedSettings) -> tuple[list[L
     resent = []
     for number, run in enumerate(alone):
         if run.launch.counters is None:
-            return [], f"losses: no node said what it counted in {run.turn.step}"
+            return [], f"losses: no node reported what it counted in {run.turn.step}"
         for node, peer in (run.turn.nodes, run.turn.nodes[::-1]):
             share = sent_again(run.launch.counters, node)
             if share.count is None or share.of is None:

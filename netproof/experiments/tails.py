@@ -242,8 +242,8 @@ def of_job(folder: Path, jobid: str) -> Tail:
     try:
         calls = int((folder / CALLS_FILE).read_text())
     except (OSError, ValueError) as error:
-        said = f"{folder / CALLS_FILE}: the job did not come to draw its long launch: {error}"
-        raise NetproofError(said) from None
+        why = f"{folder / CALLS_FILE}: the job did not come to draw its long launch: {error}"
+        raise NetproofError(why) from None
     case = Case(*question.where, OF_PAIRS.name, FUNCTION, 2, 1)
     times: list[float] = []
     looks: list[tuple[float, int]] = []
@@ -399,9 +399,9 @@ def _pauses(tail: Tail, from_us: float) -> Iterator[Pause]:
     usual_s = tail.took_s / len(tail.times_us)
     least_s = max(LEAST_SILENCE_S, PAUSE_TIMES * usual_s)
     for (before, seen), (after, now) in itertools.pairwise(tail.watched):
-        told_us = max((long.get(place, 0.0) for place in range(seen, now)), default=0.0)
+        printed_us = max((long.get(place, 0.0) for place in range(seen, now)), default=0.0)
         silent_s = after - before
-        if silent_s >= least_s and told_us < 1e6 * silent_s / 2:
+        if silent_s >= least_s and printed_us < 1e6 * silent_s / 2:
             yield Pause(after, 1e6 * silent_s, in_call=False)
 
 

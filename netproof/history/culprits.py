@@ -11,7 +11,7 @@ import json
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
-from functools import cached_property
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -66,61 +66,30 @@ class Culprits:
     unknown: Mapping[str, str]
 
 
-class Recorded:
-    """The store's records of one session, read on request."""
+_KEY = ", ".join(KEY)
 
-    def __init__(self, store: Store, stored: StoredSession) -> None:
-        self._store, self._stored = store, stored
+_ROWS = {
+    "sessions": "select * from sessions",
+    "nodes": "select * from nodes",
+    "cases": f"select {_KEY}, ranks_per_node, partition_extras, environment_extras"
+    " from cases where complete",
+    "launches": f"select {_KEY}, list(distinct used.node) as nodes"
+    f" from (select {_KEY}, unnest(ranks_used) as used from launches) group by all",
+}
+"""What is asked of each table of a session."""
 
-    @cached_property
-    def session(self) -> dict[str, Any]:
-        """Return the row of ``sessions``."""
-        return self._rows("sessions", "select * from sessions")[0]
-
-    @cached_property
-    def nodes(self) -> dict[tuple[str, str], list[dict[str, Any]]]:
-        """Return the rows of ``nodes``, by partition and environment."""
-        return self._by_place(self._rows("nodes", "select * from nodes"))
-
-    @cached_property
-    def cases(self) -> dict[tuple, dict[str, Any]]:
-        """Return the measured rows of ``cases``, by a case's key without its system."""
-        rows = self._rows(
-            "cases",
-            f"select {', '.join(KEY)}, ranks_per_node, partition_extras, environment_extras"
-            " from cases where complete",
-        )
-        return {tuple(row[name] for name in KEY): row for row in rows}
-
-    @cached_property
-    def node_lists(self) -> dict[tuple, frozenset[str]]:
-        """Return the nodes of each case, by a case's key without its system."""
-        rows = self._rows(
-            "launches",
-            f"select {', '.join(KEY)}, list(distinct used.node) as nodes"
-            f" from (select {', '.join(KEY)}, unnest(ranks_used) as used from launches)"
-            " group by all",
-        )
-        return {tuple(row[name] for name in KEY): frozenset(row["nodes"]) for row in rows}
-
-    def _rows(self, table: str, query: str) -> list[dict[str, Any]]:
-        found = questions.ask(self._store, [self._stored], [table], query)
-        return found.to_pylist(maps_as_pydicts="strict")
-
-    @staticmethod
-    def _by_place(rows: Iterable[dict[str, Any]]) -> dict[tuple[str, str], list[dict[str, Any]]]:
-        found: dict[tuple[str, str], list[dict[str, Any]]] = defaultdict(list)
-        for row in rows:
-            found[row["partition"], row["environment"]].append(row)
-        return found
+Rows = Sequence[Mapping[str, Any]]
 
 
 class Archive:
-    """The store's records of its sessions, each part read once."""
+    """The store's records of its sessions, each table read once."""
 
     def __init__(self, store: Store) -> None:
-        self._store = store
-        self._read: dict[StoredSession, Recorded] = {}
+        self._rows = cache(
+            lambda stored, table: questions.ask(store, [stored], [table], _ROWS[table]).to_pylist(
+                maps_as_pydicts="strict"
+            )
+        )
 
     def culprits(
         self, before: StoredSession, after: StoredSession, cases: Sequence[Case]
@@ -129,24 +98,33 @@ class Archive:
 
         Raise NetproofError where a session cannot be read.
         """
-        one, other = self._recorded(before), self._recorded(after)
+        pair = (before, after)
         place = (cases[0].partition, cases[0].environment)
-        found = [
-            *_of_nodes(one.nodes.get(place, []), other.nodes.get(place, [])),
-            *_of_cases(one, other, cases),
-            *_of_sessions(one.session, other.session, cases[0].environment),
+        sessions = [self._rows(one, "sessions")[0] for one in pair]
+        nodes = [
+            [
+                row
+                for row in self._rows(one, "nodes")
+                if place == (row["partition"], row["environment"])
+            ]
+            for one in pair
         ]
-        return Culprits(before, after, tuple(found), dict(_unknown(one, other, place)))
+        found = [
+            *_of_nodes(*nodes),
+            *_of_cases(
+                *([self._by_case(one, name) for one in pair] for name in ("cases", "launches")),
+                cases,
+            ),
+            *_of_sessions(*sessions, place[1]),
+        ]
+        return Culprits(*pair, tuple(found), dict(_unknown(sessions, nodes)))
 
-    def _recorded(self, stored: StoredSession) -> Recorded:
-        if stored not in self._read:
-            self._read[stored] = Recorded(self._store, stored)
-        return self._read[stored]
+    def _by_case(self, stored: StoredSession, table: str) -> dict[tuple, Mapping[str, Any]]:
+        """Return a table's rows by a case's key without its system."""
+        return {tuple(row[name] for name in KEY): row for row in self._rows(stored, table)}
 
 
-def _of_nodes(
-    before: Sequence[Mapping[str, Any]], after: Sequence[Mapping[str, Any]]
-) -> Iterator[ProvenanceDifference]:
+def _of_nodes(before: Rows, after: Rows) -> Iterator[ProvenanceDifference]:
     """Yield differences of nodes: of a node to itself, and of new nodes to all earlier ones."""
     one, other = _by_key(before), _by_key(after)
     if not one or not other:
@@ -175,7 +153,7 @@ def _alike(group: str, was: str, now: str) -> bool:
     return was == now or (group == "memory" and memory_alike(values))
 
 
-def _by_key(rows: Sequence[Mapping[str, Any]]) -> dict[str, dict[str, str]]:
+def _by_key(rows: Rows) -> dict[str, dict[str, str]]:
     """Return each property of nodes by name, with its value on each node."""
     found: dict[str, dict[str, set[str]]] = defaultdict(lambda: defaultdict(set))
     for row in rows:
@@ -212,40 +190,30 @@ def _weight(key: str) -> tuple[int, str]:
 
 
 def _of_cases(
-    one: Recorded, other: Recorded, cases: Sequence[Case]
+    rows: Sequence[Mapping[tuple, Mapping[str, Any]]],
+    launches: Sequence[Mapping[tuple, Mapping[str, Any]]],
+    cases: Sequence[Case],
 ) -> Iterator[ProvenanceDifference]:
-    """Yield differences of the site's configuration, and of the nodes that the cases ran on."""
+    """Yield differences of the site's configuration, and of the nodes that the cases ran on.
+
+    ``rows``, ``launches``: before and after, by case.
+    """
     keys = [tuple(getattr(case, name) for name in KEY) for case in cases]
-    both = [key for key in keys if key in one.cases and key in other.cases]
-    seen = set()
-    for key in both:
-        for difference in _of_extras(one.cases[key], other.cases[key]):
-            if difference not in seen:
-                seen.add(difference)
-                yield difference
+    both = [key for key in keys if all(key in one for one in rows)]
+    yield from dict.fromkeys(
+        difference for key in both for difference in _of_extras(*(one[key] for one in rows))
+    )
     lists = [
-        (one.node_lists.get(key, frozenset()), other.node_lists.get(key, frozenset()))
+        tuple(frozenset(one[key]["nodes"] if key in one else ()) for one in launches)
         for key in both
     ]
-    were, are = (
-        (frozenset().union(*sides) for sides in zip(*lists, strict=True))
-        if lists
-        else (
-            frozenset(),
-            frozenset(),
-        )
-    )
+    were, are = (frozenset().union(*(pair[side] for pair in lists)) for side in (0, 1))
+    moved = [pair for pair in lists if pair[0] != pair[1]]
     if were != are:
         yield ProvenanceDifference("nodes", _joined(were), _joined(are), (), own=True)
-    elif moved := [pair for pair in lists if pair[0] != pair[1]]:
-        was, now = moved[0]
-        yield ProvenanceDifference(
-            f"nodes of {len(moved)} of {len(lists)} cases, the first of them",
-            _joined(was),
-            _joined(now),
-            (),
-            own=True,
-        )
+    elif moved:
+        what = f"nodes of {len(moved)} of {len(lists)} cases, the first of them"
+        yield ProvenanceDifference(what, *map(_joined, moved[0]), (), own=True)
 
 
 def _differing(
@@ -296,25 +264,20 @@ def _files(row: Mapping[str, Any]) -> dict[str, str]:
     }
 
 
-def _unknown(one: Recorded, other: Recorded, place: tuple[str, str]) -> Iterator[tuple[str, str]]:
+def _unknown(
+    sessions: Sequence[Mapping[str, Any]], nodes: Sequence[Rows]
+) -> Iterator[tuple[str, str]]:
     """Yield missing information on the configuration or the sessions' software, with reasons."""
-    for recorded, when in ((one, "before"), (other, "after")):
-        if place not in recorded.nodes:
-            reasons = {
-                name: why
-                for name, why in recorded.session["unknown"].items()
-                if name == "nodes" or name.startswith("nodes of ")
-            }
-            why = next(iter(reasons.values()), "the session has no record of them")
-            yield f"nodes {when}", why
-    reasons = {}
-    for recorded in (one, other):
-        for row in recorded.nodes.get(place, []):
-            for key, why in row["absent"].items():
-                reasons.setdefault(key, why)
-        for key in (*_OF_SESSION, "software"):
-            if key in recorded.session["unknown"]:
-                reasons.setdefault(key, recorded.session["unknown"][key])
+    reasons: dict[str, str] = {}
+    for session, rows, when in zip(sessions, nodes, ("before", "after"), strict=True):
+        unknown = session["unknown"]
+        if not rows:
+            of_nodes = (why for name, why in unknown.items() if f"{name} ".startswith("nodes "))
+            yield f"nodes {when}", next(of_nodes, "the session has no record of them")
+        for row in rows:
+            reasons = row["absent"] | reasons
+        software = {key: unknown[key] for key in (*_OF_SESSION, "software") if key in unknown}
+        reasons = software | reasons
     yield from ((key.replace(".", " ", 1), why) for key, why in sorted(reasons.items()))
 
 

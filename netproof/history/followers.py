@@ -217,8 +217,8 @@ class Followers:
         these = there[set_aside]
         self.aside_night[these], self.aside_off[these] = night, np.abs(off[set_aside])
         self.aside_known[these] = known[set_aside]
-        said = statistic.score(off[set_aside], known.tail[set_aside])
-        p_values = statistic.two_sided(said, known.freedom[set_aside])
+        total = statistic.score(off[set_aside], known.tail[set_aside])
+        p_values = statistic.two_sided(total, known.freedom[set_aside])
         for number, p_value in zip(these, p_values, strict=True):
             level = self.known.level[number]
             self.past[number].aside = change_between(
@@ -340,8 +340,8 @@ class Followers:
         """Return p-values of standard deviations between the newest nights and long ago."""
         now, ago = NOW_NIGHTS, AGO_NIGHTS
         # The variance of a median is pi / 2 times that of a mean.
-        said = off / math.sqrt(math.pi / 2 / now + 1 / ago)
-        p_values = statistic.two_sided(said, np.full(off.shape, float(ago)))
+        total = off / math.sqrt(math.pi / 2 / now + 1 / ago)
+        p_values = statistic.two_sided(total, np.full(off.shape, float(ago)))
         return np.minimum(p_values / statistic.LONG_AGO_SHARE, 1.0)
 
     def _is_slope(self, number: int, night: int) -> bool:

@@ -10,7 +10,6 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import cache, cached_property
-from typing import TypeVar
 
 from netproof.errors import NetproofError
 from netproof.history.accepted import Acceptance
@@ -98,22 +97,21 @@ class Shift:
 
 @dataclass(frozen=True)
 class Event:
-    """Changes of one configuration that began together.
+    """Changes of one configuration that began together, or a night on which it alone was off.
 
-    ``night``: of the first ``session`` at the new level, by its place; ``before``: the last session
-    before it that measured them; ``shifts``: in order of their ``weight``; ``culprits``: other
-    changes between the two; ``alongside``: where the configuration has none, changes between the
-    sessions around.
+    ``session``: the first at the new level, or that of the bad night; ``shifts``: in order of
+    their ``weight``; ``before``: the last session before it that measured them, ``culprits``: other
+    changes between the two, both None of a bad night; ``alongside``: where the configuration has
+    none, changes between the sessions around.
     """
 
     partition: str
     environment: str
-    night: int
     session: StoredSession
-    before: StoredSession
     shifts: tuple[Shift, ...]
-    culprits: Culprits
-    alongside: tuple[Culprits, ...]
+    before: StoredSession | None = None
+    culprits: Culprits | None = None
+    alongside: tuple[Culprits, ...] = ()
 
     @property
     def worse(self) -> bool:
@@ -122,13 +120,15 @@ class Event:
 
     def sentence(self) -> str:
         """Return the sentence: since when, the largest changes first, and what else changed."""
-        word = "worse" if self.worse else "better"
         shifts = _listed(map(str, self.shifts), MOST_SHIFTS)
-        return (
-            f"{self.partition} {self.environment} is {word} since"
-            f" {self.session.start:%Y-%m-%d %H:%M} (session {self.session.name}): {shifts}."
-            f" {' '.join(self.changed())}"
-        )
+        where = f"{self.partition} {self.environment}"
+        when = f"{self.session.start:%Y-%m-%d %H:%M} (session {self.session.name}): {shifts}"
+        if self.culprits is None:
+            chance = all(shift.state is SeriesState.ODD_NIGHT for shift in self.shifts)
+            as_much = "; among so many series chance brings as much" if chance else ""
+            return f"{where} had a bad night on {when}{as_much}"
+        word = "worse" if self.worse else "better"
+        return f"{where} is {word} since {when}. {' '.join(self.changed())}"
 
     def changed(self) -> tuple[str, ...]:
         """Return what else changed, also around it, and what is not known, a sentence each."""
@@ -163,26 +163,6 @@ class Event:
 
 
 @dataclass(frozen=True)
-class Odd:
-    """A configuration's series that were off on one night alone, the furthest first."""
-
-    partition: str
-    environment: str
-    session: StoredSession
-    shifts: tuple[Shift, ...]
-
-    def sentence(self) -> str:
-        """Return the sentence: what was off on which night."""
-        odd = _listed(map(str, self.shifts), MOST_SHIFTS)
-        chance = all(shift.state is SeriesState.ODD_NIGHT for shift in self.shifts)
-        alongside = "; among so many series chance brings as much" if chance else ""
-        return (
-            f"{self.partition} {self.environment} had a bad night on"
-            f" {self.session.start:%Y-%m-%d %H:%M} (session {self.session.name}): {odd}{alongside}"
-        )
-
-
-@dataclass(frozen=True)
 class SeriesLevel:
     """A series' level from a ``first`` to a ``last`` night.
 
@@ -194,9 +174,6 @@ class SeriesLevel:
     value: float
     low: float
     high: float
-
-
-Group = TypeVar("Group", Event, Odd)
 
 
 @cache
@@ -224,7 +201,7 @@ class HistoryVerdict:
     followed: Mapping[Series, Followed]
     shifts: tuple[Shift, ...]
     events: tuple[Event, ...]
-    bad_nights: tuple[Odd, ...]
+    bad_nights: tuple[Event, ...]
     acceptances: tuple[Acceptance, ...]
     not_kept: str = ""
 
@@ -343,12 +320,8 @@ class HistoryVerdict:
                 inconclusive=tuple(one for one in self.nights.inconclusive if one.case in cases),
             ),
             shifts=shifts,
-            events=tuple(
-                part_of(event, these) for event in self.events if part_of(event, these).shifts
-            ),
-            bad_nights=tuple(
-                part_of(odd, these) for odd in self.bad_nights if part_of(odd, these).shifts
-            ),
+            events=_parts_of(self.events, these),
+            bad_nights=_parts_of(self.bad_nights, these),
         )
 
 
@@ -377,8 +350,10 @@ def _kinds(unknown: Mapping[str, str]) -> Iterator[str]:
             yield f"{counts[kind]} {kind}"
 
 
-def part_of(several: Group, these: Collection[Series]) -> Group:
-    """Return an event or odd night with only its shifts of ``these``."""
-    return dataclasses.replace(
-        several, shifts=tuple(shift for shift in several.shifts if shift.of in these)
+def _parts_of(events: Iterable[Event], these: Collection[Series]) -> tuple[Event, ...]:
+    """Return the events that have shifts of ``these``, with those alone."""
+    parts = (
+        dataclasses.replace(one, shifts=tuple(it for it in one.shifts if it.of in these))
+        for one in events
     )
+    return tuple(one for one in parts if one.shifts)

@@ -20,7 +20,6 @@ from netproof.history.followers import follow_on
 from netproof.history.history_verdict import (
     Event,
     HistoryVerdict,
-    Odd,
     SeriesState,
     Shift,
 )
@@ -270,16 +269,15 @@ def _event(
         ]
     return Event(
         *place,
-        night,
         nights.sessions[night],
-        nights.sessions[earlier[-1]],
         tuple(sorted(shifts, key=lambda shift: shift.weight)),
+        nights.sessions[earlier[-1]],
         culprits,
         tuple(alongside),
     )
 
 
-def _bad_nights(nights: Nights, shifts: Sequence[Shift]) -> list[Odd]:
+def _bad_nights(nights: Nights, shifts: Sequence[Shift]) -> list[Event]:
     """Return the nights that stand out, and whatever was off tonight, still unexplained."""
     tonight = len(nights.sessions) - 1
     on: dict[tuple[int, tuple[str, str]], list[Shift]] = defaultdict(list)
@@ -290,7 +288,7 @@ def _bad_nights(nights: Nights, shifts: Sequence[Shift]) -> list[Odd]:
         ):
             on[night, shift.of.where].append(shift)
     return [
-        Odd(*place, nights.sessions[night], tuple(sorted(several, key=lambda one: one.weight)))
+        Event(*place, nights.sessions[night], tuple(sorted(several, key=lambda one: one.weight)))
         for (night, place), several in sorted(
             on.items(), key=lambda item: (-item[0][0], item[0][1])
         )

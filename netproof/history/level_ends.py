@@ -63,9 +63,9 @@ def step_of(series: Floats, opened: OpenStep, nights: Sequence[int]) -> Change:
     around = [*opened.nights[-statistic.LONGEST :], *nights[: statistic.LONGEST]]
     begin = first_night(series, around, (known.level[0], known.noise[0]))
     off = (series[nights] - known.level[0]) / known.noise[0]
-    said = statistic.score(off, known.tail).sum() / math.sqrt(len(nights))
-    said /= math.sqrt(1 + len(nights) / known.count[0])
-    p_value = statistic.two_sided(said, known.freedom)[0] / statistic.SINCE_SHARE
+    total = statistic.score(off, known.tail).sum() / math.sqrt(len(nights))
+    total /= math.sqrt(1 + len(nights) / known.count[0])
+    p_value = statistic.two_sided(total, known.freedom)[0] / statistic.SINCE_SHARE
     after = float(np.median(series[nights]))
     return change_between(
         ChangeKind.STEP,
@@ -87,8 +87,8 @@ def ended_step(series: Floats, opened: OpenStep, gone: Sequence[int], begin: int
     far = np.flatnonzero(np.abs(off) > BAD_NIGHT)
     if len(far) == 1 and len(gone) <= statistic.LONGEST:
         night = gone[far[0]]
-        said = statistic.score(off[far], known.tail)
-        p_value = statistic.two_sided(said, known.freedom)[0]
+        total = statistic.score(off[far], known.tail)
+        p_value = statistic.two_sided(total, known.freedom)[0]
         change = change_between(
             ChangeKind.BAD_NIGHT, night, night, known.level[0], series[night], p_value
         )
@@ -104,8 +104,8 @@ def lone_bad_nights(series: Floats, known: Estimate, nights: Sequence[int]) -> l
     off = (series[nights] - known.level[0]) / known.noise[0]
     far = np.abs(off) > BAD_NIGHT
     alone = far & ~np.append(far[1:], False) & ~np.insert(far[:-1], 0, False)
-    said = statistic.score(off[alone], known.tail)
-    p_values = statistic.two_sided(said, known.freedom)
+    total = statistic.score(off[alone], known.tail)
+    p_values = statistic.two_sided(total, known.freedom)
     found = []
     for place, p_value in zip(np.flatnonzero(alone), p_values, strict=True):
         night = nights[place]

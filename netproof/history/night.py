@@ -190,9 +190,9 @@ def score(off: Floats, tail: Floats) -> Floats:
     return np.sign(off) * np.minimum(distance, -scipy.special.ndtri(beyond / 2))
 
 
-def two_sided(said: Floats, freedom: Floats) -> Floats:
+def two_sided(total: Floats, freedom: Floats) -> Floats:
     """Return the p-value of a sum in standard deviations, estimated with this freedom."""
-    return 2 * scipy.special.stdtr(np.maximum(freedom, 1.0), -np.abs(said))
+    return 2 * scipy.special.stdtr(np.maximum(freedom, 1.0), -np.abs(total))
 
 
 def scan(newest: Floats, before: Estimate) -> tuple[Floats, NDArray[np.int64]]:
@@ -214,9 +214,9 @@ def scan(newest: Floats, before: Estimate) -> tuple[Floats, NDArray[np.int64]]:
             total = scores.sum(axis=1)
             extreme = np.max(scores * np.sign(total)[:, np.newaxis], axis=1)
             rest = (np.abs(total) - extreme) / np.sqrt(nights - 1)
-            said = np.minimum(np.abs(total) / np.sqrt(nights), rest / REST[nights])
-            said = np.maximum(said, 0.0) / np.sqrt(1 + nights / known.count)
-            p_value = np.minimum(two_sided(said, known.freedom) / share, 1.0)
+            deviate = np.minimum(np.abs(total) / np.sqrt(nights), rest / REST[nights])
+            deviate = np.maximum(deviate, 0.0) / np.sqrt(1 + nights / known.count)
+            p_value = np.minimum(two_sided(deviate, known.freedom) / share, 1.0)
         p_value = np.where(ready & np.isfinite(p_value), p_value, 1.0)
         window = np.where(p_value < best, nights, window)
         best = np.minimum(best, p_value)

@@ -6,10 +6,10 @@ import dataclasses
 import math
 import zlib
 from collections import defaultdict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,14 +19,19 @@ from netproof.history import values as night_values
 from netproof.history.changes import LEAST_NOISE
 from netproof.history.night import logarithms
 from netproof.history.selection import NEWEST_SESSIONS, STRIDE, Quantity
-from netproof.history.values import COUNTED, QUANTITIES, SIZES, Floats, NightValues
+from netproof.history.values import (
+    OF_COUNTED,
+    OF_CRASHES,
+    QUANTITIES,
+    SIZES,
+    Floats,
+    NightValues,
+)
 from netproof.measurement.case import Case
 from netproof.measurement.interval import MAD_OF_NORMAL
 from netproof.site.partition import ScoreBaseline
 from netproof.store import Store, StoredSession, questions
 from netproof.store.tables import KEY
-
-T = TypeVar("T")
 
 STILL_MEASURED = 10
 """Newest sessions that may lack a case before it is followed no longer."""
@@ -77,63 +82,37 @@ class Inconclusive:
         return f"{case.partition} {case.environment} {case.what()}: inconclusive: {why}"
 
 
-@dataclass(frozen=True)
-class Crashes:
-    """Launches of a configuration, and those that crashed: a count for each session.
+Counts = Mapping[str, Any]
+"""What was counted at a place: its two names, and of each count a tuple over the sessions.
 
-    None where a session has none. Most counts are 0, so that a single night shows no level: a share
-    is over many.
+None stands where a session has none, or where it is not known.
+"""
+
+
+def crashes_in_words(one: Counts) -> str:
+    """Return how many launches of a configuration crashed, and in the newest that counted them.
+
+    Most counts are 0, so that a single night shows no level: a share is over many.
     """
-
-    partition: str
-    environment: str
-    launches: tuple[int | None, ...]
-    crashed: tuple[int | None, ...]
-
-    def sentence(self) -> str:
-        """Return how many crashed, in how many sessions, and in the newest that counted them."""
-        made, died = (sum(filter(None, line)) for line in (self.launches, self.crashed))
-        nights = [night for night, count in enumerate(self.launches) if count is not None]
-        some = sum(bool(count) for count in self.crashed)
-        newest = nights[-1]
-        return (
-            f"{self.partition} {self.environment}: {died} of {made} launches crashed"
-            f" ({100 * died / made:.2g} %), in {some} of {len(nights)} sessions; in the newest"
-            f" {self.crashed[newest]} of {self.launches[newest]}"
-        )
+    launches, crashed = one["launches"], one["crashed"]
+    made, died = (sum(filter(None, line)) for line in (launches, crashed))
+    nights = [night for night, count in enumerate(launches) if count is not None]
+    some, newest = sum(map(bool, crashed)), nights[-1]
+    return (
+        f"{one['partition']} {one['environment']}: {died} of {made} launches crashed"
+        f" ({100 * died / made:.2g} %), in {some} of {len(nights)} sessions; in the newest"
+        f" {crashed[newest]} of {launches[newest]}"
+    )
 
 
-@dataclass(frozen=True)
-class NodeCounted:
-    """A node's network counters: a sum over the launches of each session.
-
-    None where a session has none, or where it is not known.
-    """
-
-    partition: str
-    node: str
-    segments: tuple[int | None, ...]
-    again: tuple[int | None, ...]
-    errors: tuple[int | None, ...]
-    drops: tuple[int | None, ...]
-    carrier_changes: tuple[int | None, ...]
-
-    @property
-    def amiss(self) -> bool:
-        """Check whether it had errors or carrier changes in any session."""
-        return any(self.errors) or any(self.carrier_changes)
-
-    def sentence(self) -> str:
-        """Return its carrier changes and errors, and in how many sessions."""
-        parts = []
-        for words, counts in (
-            ("carrier changes", self.carrier_changes),
-            ("packets with errors", self.errors),
-        ):
-            known = [count for count in counts if count is not None]
-            if some := sum(map(bool, known)):
-                parts.append(f"{sum(known):,} {words} in {some} of {len(known)} sessions")
-        return f"{self.partition} {self.node}: {'; '.join(parts)}"
+def counted_in_words(one: Counts) -> str:
+    """Return a node's carrier changes and errors, and in how many sessions; empty without any."""
+    parts = []
+    for words, key in (("carrier changes", "carrier_changes"), ("packets with errors", "errors")):
+        known = [count for count in one[key] if count is not None]
+        if some := sum(map(bool, known)):
+            parts.append(f"{sum(known):,} {words} in {some} of {len(known)} sessions")
+    return f"{one['partition']} {one['node']}: {'; '.join(parts)}" if parts else ""
 
 
 @dataclass(frozen=True)
@@ -155,10 +134,10 @@ class Nights:
     baseline: ScoreBaseline | None
     left: int
     other_sizes: int
-    crashes: tuple[Crashes, ...] = ()
+    crashes: tuple[Counts, ...] = ()
     inconclusive: tuple[Inconclusive, ...] = ()
     unread: tuple[str, ...] = ()
-    counted: tuple[NodeCounted, ...] = ()
+    counted: tuple[Counts, ...] = ()
 
 
 def chosen(
@@ -197,8 +176,8 @@ def chosen(
         )
     found = [stored for stored in everything if stored.system == system]
     if labels:
-        known = _labels(store, found)
-        found = [one for one in found if labels.items() <= known[one.name].items()]
+        known = questions.labels(store, found)
+        found = [one for one in found if labels.items() <= known.get(one, {}).items()]
         if not found:
             asked = " ".join(f"{key}={value}" for key, value in labels.items())
             there = sorted({f"{key}={value}" for of in known.values() for key, value in of.items()})
@@ -244,10 +223,10 @@ def read(
         values.baseline,
         left,
         other_sizes,
-        _by_night(Crashes, values.crashes, 2),
+        _by_night(OF_CRASHES, values.crashes),
         tuple(sorted(inconclusive, key=lambda one: (one.session, one.case))),
         tuple(f"{stored.name} is left out: {why}" for stored, why in faults.items()),
-        _by_night(NodeCounted, values.counted, len(COUNTED)),
+        _by_night(OF_COUNTED, values.counted),
     ), values
 
 
@@ -258,13 +237,15 @@ def _series(values: NightValues, cases: Sequence[Case]) -> tuple[list[Series], i
     for place in values.inconclusive:
         unsettled[place] = True
     number_of = {key: number for number, key in enumerate(values.cases)}
-    of_baseline = np.zeros_like(unsettled)
-    for number, case in enumerate(cases):
-        there = number_of.get(_key_of_baseline(case, baseline))
+    of_baseline, scored = np.zeros_like(unsettled), np.ones(len(cases), dtype=bool)
+    where = dataclasses.asdict(baseline) if baseline else {}
+    for number, case in enumerate(cases if baseline else ()):
+        its = dataclasses.replace(case, **where)
+        # A score against itself is always 1.
+        scored[number] = its != case
+        there = number_of.get(tuple(getattr(its, name) for name in KEY))
         if there is not None:
             of_baseline[number] = unsettled[there]
-    # A score against itself is always 1.
-    scored = np.array([not _is(baseline, case) for case in cases], dtype=bool)
     found, left, other_sizes = [], 0, 0
     for number, quantity in enumerate(QUANTITIES):
         score = quantity is Quantity.SCORE
@@ -307,23 +288,23 @@ def _line(values: Floats, there: NDArray[np.bool_]) -> tuple[float | None, ...]:
 
 
 def _by_night(
-    kind: Callable[..., T], nights: Sequence[Sequence[Sequence[Any]]], counts: int
-) -> tuple[T, ...]:
-    """Return a ``kind`` for each pair of names, with a tuple over the nights for each count.
-
-    ``nights``: the rows of each: two names, then so many ``counts``; None on nights without a row.
-    """
+    names: Sequence[str], nights: Sequence[Sequence[Sequence[Any]]]
+) -> tuple[Counts, ...]:
+    """Return what each place counted; ``nights``: rows of the two names of a place, and counts."""
     rows: dict[tuple[str, str], dict[int, Sequence[Any]]] = defaultdict(dict)
     for night, several in enumerate(nights):
         for one, other, *values in several:
             rows[one, other][night] = values
-    unknown = [None] * counts
+    unknown, every = [None] * (len(names) - 2), range(len(nights))
     return tuple(
-        kind(
-            *where,
-            *zip(*(by_night.get(night, unknown) for night in range(len(nights))), strict=True),
+        dict(
+            zip(
+                names,
+                (*where, *zip(*(there.get(n, unknown) for n in every), strict=True)),
+                strict=True,
+            )
         )
-        for where, by_night in sorted(rows.items())
+        for where, there in sorted(rows.items())
     )
 
 
@@ -339,30 +320,6 @@ def named(store: Store, name: str, system: str | None = None) -> StoredSession:
     if system not in (None, found.system):
         raise NetproofError(f"session {found.name} is of system {found.system}, not {system}")
     return found
-
-
-def _labels(store: Store, sessions: Sequence[StoredSession]) -> dict[str, dict[str, str]]:
-    found: dict[str, dict[str, str]] = {stored.name: {} for stored in sessions}
-    table, _ = questions.each(store, lambda these: questions.labels(store, these), sessions)
-    for row in table.to_pylist(maps_as_pydicts="strict"):
-        found[row["session"]] = row["labels"]
-    return found
-
-
-def _is(baseline: ScoreBaseline | None, case: Case) -> bool:
-    return (
-        baseline is not None
-        and case.partition == baseline.partition
-        and (case.environment == baseline.environment)
-    )
-
-
-def _key_of_baseline(case: Case, baseline: ScoreBaseline | None) -> tuple | None:
-    """Return the key of the baseline's case for a case's score, as rows have it."""
-    if baseline is None:
-        return None
-    there = dataclasses.replace(case, **dataclasses.asdict(baseline))
-    return tuple(getattr(there, name) for name in KEY)
 
 
 def _leave_other_sizes(

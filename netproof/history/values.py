@@ -43,11 +43,8 @@ AT_ONCE = 10
 READ = ("cases", "curves", "launches", "repeats")
 """The tables of a session that its values are read from."""
 
-COUNTED = ("segments", "segments_again", "errors", "drops", "carrier_changes")
-"""Followed counters of a node."""
-
 OF_CRASHES = ("partition", "environment", "launches", "crashed")
-OF_COUNTED = ("partition", "node", *COUNTED)
+OF_COUNTED = ("partition", "node", "segments", "again", "errors", "drops", "carrier_changes")
 """The columns of each night's crashes and counters."""
 
 
@@ -61,7 +58,7 @@ class NightValues:
     the place in ``known_sizes``, -1 for none; ``ranks_per_node``: 0 where that is not known.
     ``inconclusive``: why the figures of a case in a night are no values. Of each night:
     ``crashes``: partition, environment, launches, crashed; ``counted``: partition, node, and those
-    of ``COUNTED``; ``said``: the baseline that it names.
+    of ``OF_COUNTED``; ``baselines``: the one that it names.
     """
 
     sessions: list[str] = field(default_factory=list)
@@ -79,7 +76,7 @@ class NightValues:
     inconclusive: dict[tuple[int, int], tuple[str, ...]] = field(default_factory=dict)
     crashes: list[list[list[Any]]] = field(default_factory=list)
     counted: list[list[list[Any]]] = field(default_factory=list)
-    said: list[ScoreBaseline | None] = field(default_factory=list)
+    baselines: list[ScoreBaseline | None] = field(default_factory=list)
 
     def of(self, sessions: Sequence[str]) -> NightValues:
         """Return some of its sessions, in this order; cases keep their places."""
@@ -92,7 +89,7 @@ class NightValues:
         }
         of_nights = {
             name: [getattr(self, name)[night] for night in nights]
-            for name in ("marks", "crashes", "counted", "said")
+            for name in ("marks", "crashes", "counted", "baselines")
         }
         return replace(
             self,
@@ -111,7 +108,7 @@ class NightValues:
         rows: Sequence[Mapping[str, Any]],
         crashes: list[list[Any]],
         counted: list[list[Any]],
-        said: ScoreBaseline | None,
+        baseline: ScoreBaseline | None,
     ) -> None:
         """Add a session; ``rows``: those of ``questions.nightly``."""
         place = {key: number for number, key in enumerate(self.cases)}
@@ -142,7 +139,7 @@ class NightValues:
         self.marks.append(mark)
         self.crashes.append(crashes)
         self.counted.append(counted)
-        self.said.append(said)
+        self.baselines.append(baseline)
 
 
 def _grown(array: NDArray[Any], shape: tuple[int, int], missing: float) -> NDArray[Any]:
@@ -179,9 +176,11 @@ def gathered(
     before = dict(zip(known.sessions, known.marks, strict=True))
     there = {one for one in sessions if marks[one] and before.get(one.name) == marks[one]}
     missing = [one for one in sessions if one not in there]
-    earlier = dict(zip(known.sessions, known.said, strict=True))
-    said = {one.name: earlier[one.name] for one in there} | _said(store, missing)
-    baseline = next((said[one.name] for one in reversed(sessions) if said.get(one.name)), None)
+    earlier = dict(zip(known.sessions, known.baselines, strict=True))
+    baselines = {one.name: earlier[one.name] for one in there} | _baselines(store, missing)
+    baseline = next(
+        (baselines[one.name] for one in reversed(sessions) if baselines.get(one.name)), None
+    )
     if baseline != known.baseline:
         # The scores' baseline is another one.
         known, there, missing = NightValues(baseline=baseline), set(), list(sessions)
@@ -204,7 +203,7 @@ def gathered(
                 rows.get(stored.name, []),
                 [[row[name] for name in OF_CRASHES] for row in crashes.get(stored.name, ())],
                 [[row[name] for name in OF_COUNTED] for row in counted.get(stored.name, ())],
-                said.get(stored.name),
+                baselines.get(stored.name),
             )
     if not found.sessions:
         raise NetproofError("; ".join(faults.values()))
@@ -212,7 +211,7 @@ def gathered(
     return (found if in_order == found.sessions else found.of(in_order)), faults
 
 
-def _said(store: Store, sessions: Sequence[StoredSession]) -> dict[str, ScoreBaseline]:
+def _baselines(store: Store, sessions: Sequence[StoredSession]) -> dict[str, ScoreBaseline]:
     """Return the baseline of the site by session, of those that name it."""
     found = {}
     for name, rows in _rows(store, questions.partition_extras, sessions)[0].items():
@@ -251,7 +250,7 @@ def case_of(system: str, values: NightValues, number: int) -> Case:
 
 HEAD = b"netproof-followed "
 
-FORMAT = 7
+FORMAT = 8
 """Raised when detection finds other changes in the same nights, or the file of states changes."""
 
 MOST_BYTES = 2_000_000_000
@@ -338,8 +337,8 @@ def _read(arrays: dict[str, Any]) -> StoredHistory:
         list(map(tuple, several)) for several in (values.cases, values.known_sizes)
     )
     values.inconclusive = {(case, night): tuple(why) for case, night, why in values.inconclusive}
-    values.baseline, *values.said = (
-        one and ScoreBaseline(**one) for one in (values.baseline, *values.said)
+    values.baseline, *values.baselines = (
+        one and ScoreBaseline(**one) for one in (values.baseline, *values.baselines)
     )
     series = tuple((tuple(key), Quantity(name)) for key, name in record["series"])
     state = Followers(arrays["logs"], tuple(map(frozenset, record["accepted"])))
@@ -348,7 +347,7 @@ def _read(arrays: dict[str, Any]) -> StoredHistory:
     every = np.arange(len(series))
     state.go_on_from(columns, [past.get(number, SeriesPast()) for number in every.tolist()], every)
     shape = (len(values.cases), len(values.sessions))
-    of_nights = (values.marks, values.crashes, values.counted, values.said)
+    of_nights = (values.marks, values.crashes, values.counted, values.baselines)
     fits = (
         values.values.shape == (len(QUANTITIES), *shape)
         and values.sizes.shape == (len(SIZES), *shape)

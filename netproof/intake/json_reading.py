@@ -39,14 +39,13 @@ def json_file(path: Path) -> Any:
     return json_value(text, path)
 
 
-def json_value(text: str, place: object, most: int | None = None) -> Any:
+def json_value(text: str, place: object) -> Any:
     """Return the value of a JSON text; errors name ``place``.
 
-    ``most``: characters, by default as many as a file may have bytes. Raise NetproofError, with
-    the line, for invalid JSON, a duplicate key, NaN, Infinity, numbers beyond floats, lone
-    surrogates, and whatever exceeds the limits.
+    Raise NetproofError, with the line, for invalid JSON, and for a duplicate key, NaN, Infinity,
+    numbers beyond floats, lone surrogates, and whatever exceeds the limits.
     """
-    most = most_bytes() if most is None else most
+    most = most_bytes()
     if len(text) > most:
         raise NetproofError(too_much(place, f"{most} characters"))
     values = max(2_000_000, len(text) // JSON_CHARACTERS_PER_VALUE)
@@ -64,17 +63,7 @@ def json_value(text: str, place: object, most: int | None = None) -> Any:
         if _HALF.search(text):
             json.dumps(value, ensure_ascii=False).encode()
     except RecursionError:
-        line = _line_beyond(text, JSON_DEPTH)
-        raise NetproofError(f"{place}:{line}: {too_deep(JSON_DEPTH)}") from None
-    except _Twice as error:
-        line = _line_of_second(text, error.key)
-        raise NetproofError(
-            f"{place}:{line}: duplicate key {shown(error.key)}; remove one of them"
-        ) from None
-    except _NoNumber as error:
-        raise NetproofError(
-            f"{place}:{_line_of_word(text, error.word)}: is no JSON: {error}"
-        ) from error
+        raise NetproofError(f"{place}: {too_deep(JSON_DEPTH)}") from None
     except json.JSONDecodeError as error:
         reason = f"{error.msg} at character {error.colno}"
         raise NoJsonError(place, error.lineno, reason) from error
@@ -86,8 +75,7 @@ def json_value(text: str, place: object, most: int | None = None) -> Any:
     while level:
         depth += 1
         if depth > JSON_DEPTH:
-            line = _line_beyond(text, JSON_DEPTH)
-            raise NetproofError(f"{place}:{line}: {too_deep(JSON_DEPTH)}")
+            raise NetproofError(f"{place}: {too_deep(JSON_DEPTH)}")
         level = [
             child
             for parent in level
@@ -101,20 +89,6 @@ _LARGE = re.compile(r"[0-9]{19}|[eE][+-]?[0-9]{3}")
 
 _HALF = re.compile(r"\\u[dD][89a-fA-F]")
 
-_TOKENS = re.compile(r'"(?:[^"\\]|\\.)*"|[\[\]{}:,\n]', re.DOTALL)
-
-
-class _Twice(ValueError):
-    def __init__(self, key: str) -> None:
-        self.key = key
-        super().__init__(key)
-
-
-class _NoNumber(ValueError):
-    def __init__(self, word: str, reason: str) -> None:
-        self.word = word
-        super().__init__(reason)
-
 
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     made = dict(pairs)
@@ -122,65 +96,23 @@ def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
         seen: set[str] = set()
         for key, _ in pairs:
             if key in seen:
-                raise _Twice(key)
+                raise ValueError(f"duplicate key {shown(key)}; remove one of them")
             seen.add(key)
     return made
 
 
 def _no_number(word: str) -> Any:
-    raise _NoNumber(word, f"{word} is no number")
+    raise ValueError(f"{word} is no number")
 
 
 def _float(digits: str) -> float:
     value = float(digits)
     if not math.isfinite(value):
-        raise _NoNumber(digits, f"{shown(digits)} is beyond all numbers")
+        raise ValueError(f"{shown(digits)} is beyond all numbers")
     return value
 
 
 def _int(digits: str) -> int:
     if len(digits) > 20:
-        raise _NoNumber(digits, f"{shown(digits)} is beyond all numbers")
+        raise ValueError(f"{shown(digits)} is beyond all numbers")
     return int(digits)
-
-
-def _line_beyond(text: str, depth: int) -> int:
-    """Return the line at which brackets exceed this depth."""
-    line, open_ = 1, 0
-    for found in _TOKENS.finditer(text):
-        token = found[0]
-        line += token == "\n"
-        open_ += (token in "[{") - (token in "]}")
-        if open_ > depth:
-            break
-    return line
-
-
-def _line_of_word(text: str, word: str) -> int:
-    """Return the line of a word's first occurrence outside quotes."""
-    line = 1
-    for found in re.finditer(rf'"(?:[^"\\]|\\.)*"|\n|{re.escape(word)}', text, re.DOTALL):
-        if found[0] == word:
-            break
-        line += found[0] == "\n"
-    return line
-
-
-def _line_of_second(text: str, key: str) -> int:
-    """Return the line at which an object repeats this key."""
-    line, stack, before = 1, [set()], ""
-    for found in _TOKENS.finditer(text):
-        token = found[0]
-        if token == "\n":
-            line += 1
-            continue
-        if token in "[{":
-            stack.append(set())
-        elif token in "]}" and len(stack) > 1:
-            stack.pop()
-        elif token == ":" and before.startswith('"') and json.loads(before, strict=False) == key:
-            if key in stack[-1]:
-                return line
-            stack[-1].add(key)
-        before = token
-    return line

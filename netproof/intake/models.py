@@ -23,14 +23,6 @@ MOST_QUOTED = 80
 T = TypeVar("T")
 
 
-class AtKey(ValueError):
-    """Error of a validator of a whole mapping that concerns one of its keys."""
-
-    def __init__(self, key: str, reason: str) -> None:
-        self.key = key
-        super().__init__(reason)
-
-
 class Written(BaseModel):
     """A mapping that somebody wrote: frozen, and strict as above."""
 
@@ -87,9 +79,7 @@ def faults(model: type[BaseModel], error: ValidationError) -> Iterator[Fault]:
     """Yield each fault that a model found, in the order of its fields, with the expected value."""
     for one in error.errors(include_url=False):
         steps = tuple(step for step in one["loc"] if step != "[key]")
-        raised = one.get("ctx", {}).get("error")
-        below = (raised.key,) if isinstance(raised, AtKey) else ()
-        yield Fault((*steps, *below), _reason(model, steps, one))
+        yield Fault(steps, _reason(model, steps, one))
 
 
 def _reason(model: type[BaseModel], steps: tuple[str | int, ...], one: Any) -> str:
@@ -115,14 +105,14 @@ def _names(kind: Any) -> list[str]:
 def _expected(model: type[BaseModel], steps: tuple[str | int, ...]) -> str:
     """Return the meaning of a place and the kind of its value, from its field or its type."""
     kind = _of(model, steps)
-    said = [kind] if isinstance(kind, FieldInfo) else []
+    fields = [kind] if isinstance(kind, FieldInfo) else []
     alternatives = list(_alternatives(kind))
     for one in alternatives:
-        said += [
+        fields += [
             given for given in getattr(one, "__metadata__", ()) if isinstance(given, FieldInfo)
         ]
-    meaning = next((one.description for one in said if one.description), None)
-    called = [one.title for one in said if one.title]
+    meaning = next((one.description for one in fields if one.description), None)
+    called = [one.title for one in fields if one.title]
     called += [_CALLED[base] for one in alternatives if (base := get_origin(one) or one) in _CALLED]
     called += ["a mapping" for one in alternatives if _is_model(one)]
     kind_of = called[0] if called else ""

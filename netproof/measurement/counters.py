@@ -115,7 +115,7 @@ class Counters:
         """Why ``value`` is None."""
         counted = self.of(node)
         if counted is None:
-            return f"{node} told of no counters"
+            return f"{node} reported no counters"
         source = counted.source(kind, name)
         if source is not None and counter in source.absent:
             return source.absent[counter]
@@ -169,18 +169,18 @@ def counters(errors: Path, text: str, nodes: Collection[str]) -> Counters | None
     ``nodes``: of the ranks. None where the job recorded none. Raise ParseError for damaged or
     missing lines, and where only some nodes have counters.
     """
-    said = _lines(errors, text)
-    if not said:
+    of_nodes = _lines(errors, text)
+    if not of_nodes:
         return None
-    if sorted(said) != sorted(nodes):
+    if sorted(of_nodes) != sorted(nodes):
         raise ParseError(
             str(errors),
             0,
             "",
-            f"counters of {', '.join(sorted(said))} are there, and ranks ran on"
+            f"counters of {', '.join(sorted(of_nodes))} are there, and ranks ran on"
             f" {', '.join(sorted(nodes))}",
         )
-    return _counters(errors, said)
+    return _counters(errors, of_nodes)
 
 
 def of_crash(errors: Path) -> Counters | None:
@@ -189,8 +189,8 @@ def of_crash(errors: Path) -> Counters | None:
     ``errors``: its standard error. None where no node did, and where it cannot be read.
     """
     try:
-        said = _lines(errors, errors.read_text(errors="replace"))
-        whole = {node: lines for node, lines in said.items() if lines[-1][0] == _LAST}
+        of_nodes = _lines(errors, errors.read_text(errors="replace"))
+        whole = {node: lines for node, lines in of_nodes.items() if lines[-1][0] == _LAST}
         return _counters(errors, whole) if whole else None
     except (ParseError, OSError):
         return None
@@ -198,10 +198,10 @@ def of_crash(errors: Path) -> Counters | None:
 
 def _lines(errors: Path, text: str) -> dict[str, list[tuple[str, str]]]:
     """Return each node's lines as source and fields; ParseError for damaged lines."""
-    said: dict[str, list[tuple[str, str]]] = {}
+    of_nodes: dict[str, list[tuple[str, str]]] = {}
     for found in _LINE.finditer(text):
         node, number, what, fields = found.groups()
-        lines = said.setdefault(node, [])
+        lines = of_nodes.setdefault(node, [])
         if number == str(len(lines) + 1) and not (lines and lines[-1][0] == _LAST):
             lines.append((what, fields))
             continue
@@ -209,20 +209,20 @@ def _lines(errors: Path, text: str) -> dict[str, list[tuple[str, str]]]:
         if number is None:
             reason = "it is not whole"
         elif lines and lines[-1][0] == _LAST:
-            reason = f"{node} has said its last already"
+            reason = f"{node} has had its last line already"
         line = text[found.start() :].partition("\n")[0]
         raise ParseError(
             str(errors), line_of(found), shortened(line), f"is no line of counters: {reason}"
         )
-    return said
+    return of_nodes
 
 
-def _counters(errors: Path, said: Mapping[str, Sequence[tuple[str, str]]]) -> Counters:
+def _counters(errors: Path, of_nodes: Mapping[str, Sequence[tuple[str, str]]]) -> Counters:
     names: dict[tuple[str, ...], int] = {}
     read = []
-    for node in sorted(said):
+    for node in sorted(of_nodes):
         try:
-            read.append(_node(node, said[node], names))
+            read.append(_node(node, of_nodes[node], names))
         except (ValueError, IndexError) as error:
             raise ParseError(
                 str(errors), 0, "", f"the counters of {node} cannot be read: {error}"

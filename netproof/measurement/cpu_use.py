@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import itertools
 from collections import defaultdict
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import median
 
@@ -149,29 +149,20 @@ def _cost(
     ranks, sharing = own[0].ranks, own[0].sharing
     if not started:
         return _unknown(node, ranks, sharing, without)
-    seconds = _net(own, started, lambda use: use.wall_s)
-    start_s = median(use.cpu_s for use in started)
-    cpu_s = median(use.cpu_s for use in own) - start_s
-    if seconds is None or seconds <= 0 or cpu_s <= 0:
+    seconds, cpu_s = (_net(own, started, name) for name in ("wall_s", "cpu_s"))
+    if seconds <= 0 or cpu_s <= 0:
         reason = (
             f"the launches took {_range(own)}, no more than those that only start and end,"
             f" {_range(started)}"
         )
         return _unknown(node, ranks, sharing, reason)
-    found: dict[str, float | None] = {
-        "seconds": seconds,
-        "cpu_s": cpu_s,
-        "start_s": start_s,
-        "cores": cpu_s / seconds,
-        # The kernel samples user and system time, and counts interrupts in ticks.
-        "user_s": _at_least_0(_net(own, started, lambda use: use.user_s)),
-        "system_s": _at_least_0(_net(own, started, lambda use: use.system_s)),
-        "interrupts_s": _at_least_0(_net(own, started, lambda use: use.interrupts_s)),
-    }
-    absent = {name: "it was not recorded" for name in ("user_s", "system_s") if found[name] is None}
-    if found["interrupts_s"] is None:
-        absent["interrupts_s"] = "the node's load does not tell what interrupts took"
-    awake_s = _net(own, started, lambda use: use.awake_s)
+    # The kernel samples user and system time, and counts interrupts in ticks.
+    sampled = {name: _net(own, started, name) for name in _NOT_SAMPLED}
+    found = {name: value if value is None else max(0.0, value) for name, value in sampled.items()}
+    absent = {name: why for name, why in _NOT_SAMPLED.items() if found[name] is None}
+    start_s = median(use.cpu_s for use in started)
+    found |= {"seconds": seconds, "cpu_s": cpu_s, "start_s": start_s, "cores": cpu_s / seconds}
+    awake_s = _net(own, started, "awake_s")
     if awake_s is None:
         absent["asleep_share"] = "the kernel does not tell how long its ranks waited for a CPU"
     elif awake_s > ONE_THREAD * ranks * seconds:
@@ -181,61 +172,60 @@ def _cost(
         )
     else:
         found["asleep_share"] = max(0.0, 1 - awake_s / (ranks * seconds))
-    return NodeCost(node, ranks, sharing, **{**found, **_for_messages(made, started, absent)})
+    found |= _for_messages(made, started, absent)
+    return NodeCost(node, ranks, sharing, **found, absent=tuple(absent.items()))
+
+
+_NOT_SAMPLED = {
+    "user_s": "it was not recorded",
+    "system_s": "it was not recorded",
+    "interrupts_s": "the node's load does not tell what interrupts took",
+}
+"""Sampled figures, each with the reason where there is none."""
 
 
 def _for_messages(
     made: Sequence[tuple[NodeUse, Payload | None, int]],
     started: Sequence[NodeUse],
     absent: dict[str, str],
-) -> dict[str, float | tuple[tuple[str, str], ...] | None]:
-    """Return the figures that depend on the amount sent, and reasons for missing ones."""
-    start_s = median(use.cpu_s for use in started)
-    slept = [use.slept for use in started]
-    for_bytes, for_messages, sleeps = [], [], []
-    reason = ""
-    for use, sent, nodes in made:
+) -> dict[str, float]:
+    """Return the figures that depend on the amount sent; reasons for missing ones to ``absent``."""
+    for _, sent, _ in made:
+        reason = ""
         if sent is None or sent.bytes is None or sent.messages is None:
             reason = "how much was sent was not recorded" if sent is None else sent.why
-            break
-        if not sent.messages or not sent.bytes:
+        elif not sent.messages or not sent.bytes:
             reason = "it sends no data"
-            break
-        # Each message leaves one node and arrives at one.
-        handled = 2 / nodes
-        for_bytes.append((use.cpu_s - start_s) / (handled * sent.bytes / BYTES_PER_GB))
-        for_messages.append(_US_PER_S * (use.cpu_s - start_s) / (handled * sent.messages))
-        if use.slept is not None and None not in slept:
-            sleeps.append((use.slept - median(slept)) / (handled * sent.messages))
-    if reason:
-        absent |= dict.fromkeys(("s_per_gb", "us_per_message", "slept_per_message"), reason)
-        return {"absent": tuple(absent.items())}
-    found: dict[str, float | tuple[tuple[str, str], ...] | None] = {
-        "s_per_gb": median(for_bytes),
-        "us_per_message": median(for_messages),
+        if reason:
+            absent |= dict.fromkeys(("s_per_gb", "us_per_message", "slept_per_message"), reason)
+            return {}
+    # Each message leaves one node and arrives at one.
+    handled = [(use, sent, 2 / nodes) for use, sent, nodes in made]
+    start_s = median(use.cpu_s for use in started)
+    found = {
+        "s_per_gb": median(
+            (use.cpu_s - start_s) / (share * sent.bytes / BYTES_PER_GB)
+            for use, sent, share in handled
+        ),
+        "us_per_message": median(
+            _US_PER_S * (use.cpu_s - start_s) / (share * sent.messages)
+            for use, sent, share in handled
+        ),
     }
-    if len(sleeps) == len(made):
-        found["slept_per_message"] = max(0.0, median(sleeps))
-    else:
+    if None in [use.slept for use in (*started, *(use for use, _, _ in made))]:
         absent["slept_per_message"] = "the kernel does not tell how often its ranks slept"
-    return {**found, "absent": tuple(absent.items())}
+        return found
+    slept = median(use.slept for use in started)
+    per_message = median(
+        (use.slept - slept) / (share * sent.messages) for use, sent, share in handled
+    )
+    return found | {"slept_per_message": max(0.0, per_message)}
 
 
-def _net(
-    own: Sequence[NodeUse],
-    started: Sequence[NodeUse],
-    value: Callable[[NodeUse], float | None],
-) -> float | None:
+def _net(own: Sequence[NodeUse], started: Sequence[NodeUse], name: str) -> float | None:
     """Return a figure's median over launches, less that over those that only start and end."""
-    values, taken_off = map(value, own), map(value, started)
-    ours, theirs = list(values), list(taken_off)
-    if None in ours or None in theirs:
-        return None
-    return median(ours) - median(theirs)
-
-
-def _at_least_0(value: float | None) -> float | None:
-    return None if value is None else max(0.0, value)
+    ours, theirs = ([getattr(use, name) for use in uses] for uses in (own, started))
+    return None if None in ours or None in theirs else median(ours) - median(theirs)
 
 
 def _range(uses: Sequence[NodeUse]) -> str:
@@ -251,18 +241,18 @@ def cost_in_words(cost: NodeCost) -> str:
     """Return a cost's figures besides CPU seconds and seconds, or why they are not known."""
     if cost.cpu_s is None:
         return f"starting and ending included: {cost.why('cpu_s')}"
-    said = [f"without {cost.start_s:.3g} CPU s of starting and ending"]
+    parts = [f"without {cost.start_s:.3g} CPU s of starting and ending"]
     if cost.user_s is not None and cost.system_s is not None:
-        said.append(f"{cost.user_s:.3g} s user, {cost.system_s:.3g} s system")
+        parts.append(f"{cost.user_s:.3g} s user, {cost.system_s:.3g} s system")
     if cost.interrupts_s is not None:
         of = f", which {cost.sharing} nodes share," if cost.sharing > 1 else ""
-        said.append(f"its machine{of} took {cost.interrupts_s:.3g} CPU s for interrupts meanwhile")
+        parts.append(f"its machine{of} took {cost.interrupts_s:.3g} CPU s for interrupts meanwhile")
     if cost.asleep_share is not None:
-        said.append(
+        parts.append(
             "its ranks never slept"
             if cost.never_asleep()
             else f"its ranks slept {cost.asleep_share:.0%} of the time"
         )
     if cost.s_per_gb is not None and cost.us_per_message is not None:
-        said.append(f"{cost.s_per_gb:.3g} CPU s a GB, {cost.us_per_message:.3g} CPU µs a message")
-    return "; ".join(said)
+        parts.append(f"{cost.s_per_gb:.3g} CPU s a GB, {cost.us_per_message:.3g} CPU µs a message")
+    return "; ".join(parts)

@@ -102,14 +102,14 @@ def disturbed(
     sentences = []
     for together in _machines(loads):
         load = together[0]
-        said = []
+        parts = []
         if _beyond(load, load.others_share, settings.others, columns=3):
-            said.append(f"others used {_percent(load.others_share)} of the CPUs")
+            parts.append(f"others used {_percent(load.others_share)} of the CPUs")
         if _beyond(load, load.steal_share, settings.steal, columns=1):
-            said.append(f"the hypervisor gave {_percent(load.steal_share)} of the CPUs to others")
-        if said:
+            parts.append(f"the hypervisor gave {_percent(load.steal_share)} of the CPUs to others")
+        if parts:
             nodes = ", ".join(one.node for one in together)
-            sentences.append(f"{nodes}: {' and '.join(said)}")
+            sentences.append(f"{nodes}: {' and '.join(parts)}")
     return tuple(sentences)
 
 

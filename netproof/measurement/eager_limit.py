@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+import itertools
 from dataclasses import dataclass
 from itertools import pairwise
 from statistics import median
 
 from netproof.measurement.curve import Curve
-from netproof.measurement.landmark_table import KIB
-from netproof.measurement.readings import latency_us
+from netproof.measurement.landmark_table import KIB, latency_us
 
 EAGER_FROM, EAGER_TO = 512, 1024 * KIB
 """Sizes in bytes between which an eager limit may lie."""
@@ -97,21 +97,12 @@ def eager_limit_alongside(curve: Curve, other: Curve) -> EagerLimit | None:
         if median(under) > step / 2:
             continue
         largest = jump
-        rates = dict(zip(curve.sizes, curve.bandwidth_mb_s or (), strict=False))
-        found = EagerLimit(
-            size_below=small,
-            time_below_us=times[small],
-            rate_below_mb_s=rates.get(small),
-            size_above=large,
-            time_above_us=times[large],
-            rate_above_mb_s=rates.get(large),
-            step_us=step,
-        )
+        found = _limit(curve, curve.sizes.index(small), curve.sizes.index(large), step)
     return found
 
 
 def _step(curve: Curve, below: int) -> EagerLimit | None:
-    sizes, times, rates = curve.sizes, curve.time_us, curve.bandwidth_mb_s
+    sizes, times = curve.sizes, curve.time_us
     above = below + 1
     if not EAGER_FROM <= sizes[below] <= EAGER_TO:
         return None
@@ -138,15 +129,16 @@ def _step(curve: Curve, below: int) -> EagerLimit | None:
     is_spike = min(times[above:]) < times[above] - step / 2
     if step <= 0 or is_dip or is_spike:
         return None
-    return EagerLimit(
-        size_below=sizes[below],
-        time_below_us=times[below],
-        rate_below_mb_s=rates[below] if rates else None,
-        size_above=sizes[above],
-        time_above_us=times[above],
-        rate_above_mb_s=rates[above] if rates else None,
-        step_us=step,
+    return _limit(curve, below, above, step)
+
+
+def _limit(curve: Curve, below: int, above: int, step_us: float) -> EagerLimit:
+    rates = curve.bandwidth_mb_s
+    sides = (
+        (curve.sizes[at], curve.time_us[at], None if rates is None else rates[at])
+        for at in (below, above)
     )
+    return EagerLimit(*itertools.chain(*sides), step_us)
 
 
 def _far_sizes(curve: Curve, index: int, *, larger: bool) -> list[int]:

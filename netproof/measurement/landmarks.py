@@ -19,7 +19,7 @@ from netproof.measurement.asymptotic import bend, r_interval, theil_sen, top
 from netproof.measurement.curve import Curve
 from netproof.measurement.eager_limit import EAGER_FROM, EAGER_TO, EagerLimit, eager_limit
 from netproof.measurement.interval import Interval, of_median
-from netproof.measurement.readings import readings
+from netproof.measurement.landmark_table import readings
 from netproof.measurement.units import line_rate_share
 
 FEWEST_SIZES = 4

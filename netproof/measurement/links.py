@@ -45,46 +45,26 @@ class Link:
         return f"{self.mbit_s:g} Mbit/s with MTU {self.mtu}{over}"
 
 
-@dataclass(frozen=True)
-class RailLinks:
-    """The links of a node: rate of one in Mbit/s, MTU in bytes of its interface, their number.
+def link_of(extras: Mapping[str, Any], *, over_tcp: bool, rails: int = 1) -> Link | None:
+    """Return so many links of a partition's node as one; ``extras``: the partition's keys.
 
-    ``rdma``: transport of an MPI that does not use TCP, as the site's key; ``rdma_mtu``: its MTU in
-    bytes, 0 for the key's default.
+    None where it is not TCP, and the site does not name the transport, ``rdma``.
     """
+    rate, mtu, named = rails * extras["link_mbit_s"], extras["mtu"], extras.get("rdma", "")
+    if over_tcp:
+        return Link(rate, mtu)
+    if not named:
+        return None
+    transport = Transport(named)
+    if transport is Transport.INFINIBAND:
+        mtu = transport.usual_mtu
+    return Link(rate, extras.get("rdma_mtu", 0) or mtu, transport)
 
-    mbit_s: float
-    mtu: int
-    rails: int = 0
-    rdma: str = ""
-    rdma_mtu: int = 0
 
-    @classmethod
-    def of_extras(cls, extras: Mapping[str, Any]) -> RailLinks:
-        """Return the links in a report's record of a partition."""
-        return cls(
-            extras["link_mbit_s"],
-            extras["mtu"],
-            len(extras.get("rails") or ()),
-            extras.get("rdma", ""),
-            extras.get("rdma_mtu", 0),
-        )
-
-    def link(self, *, over_tcp: bool, rails: int = 1) -> Link | None:
-        """Return several as one link; None where it is not TCP, and the transport is not known."""
-        if not (over_tcp or self.rdma):
-            return None
-        transport = Transport.TCP if over_tcp else Transport(self.rdma)
-        mtu = self.mtu
-        if transport is Transport.INFINIBAND:
-            mtu = self.rdma_mtu or transport.usual_mtu
-        elif transport is Transport.ROCE:
-            mtu = self.rdma_mtu or mtu
-        return Link(rails * self.mbit_s, mtu, transport)
-
-    def link_or_tcp(self, *, over_tcp: bool, rails: int = 1) -> Link:
-        """Return ``link``, with TCP's headers, the largest, where the transport is not known."""
-        return self.link(over_tcp=over_tcp, rails=rails) or Link(rails * self.mbit_s, self.mtu)
+def link_or_tcp(extras: Mapping[str, Any], *, over_tcp: bool, rails: int = 1) -> Link:
+    """Return ``link_of``, with TCP's headers, the largest, where the transport is not known."""
+    found = link_of(extras, over_tcp=over_tcp, rails=rails)
+    return found or link_of(extras, over_tcp=True, rails=rails)
 
 
 @dataclass(frozen=True)

@@ -51,8 +51,6 @@ def random_round(
     nodes: Sequence[str],
     before: Collection[Pair],
     random: np.random.Generator,
-    *,
-    why: str = "random pairs",
 ) -> PlannedLaunch:
     """Return a random round, of new pairs as long as there are any.
 
@@ -66,7 +64,7 @@ def random_round(
         most = max(often[node] for node in taking)
         last = [node for node in taking if often[node] == most]
         taking.remove(last[int(random.integers(len(last)))])
-    return PlannedLaunch(0, _matched(taking, met, random), why=why)
+    return PlannedLaunch(0, _matched(taking, met, random), why="random pairs")
 
 
 _SHUFFLES = 8
@@ -489,6 +487,9 @@ def both_ways_round(
     return None if count >= ACROSS_BOTH_WAYS else both_ways(across[0])
 
 
+REPEATS = 3
+"""Launches of each pair alone."""
+
 MOST_CONFIRMED = 4
 """Most accusations that are measured alone, the first ones."""
 
@@ -497,7 +498,6 @@ def confirming_rounds(
     nodes: Sequence[str],
     judgement: Judgement,
     observations: Sequence[PairObservation],
-    repeats: int = 3,
 ) -> tuple[PlannedLaunch, ...]:
     """Return rounds of each accused thing alone, and of as many pairs of cleared nodes, in turn.
 
@@ -526,14 +526,12 @@ def confirming_rounds(
         return ()
     return tuple(
         PlannedLaunch(0, (pair,), alone=True, why=f"{pair[0]} – {pair[1]} alone")
-        for _ in range(repeats)
+        for _ in range(REPEATS)
         for pair in (*pairs, *controls)
     )
 
 
-def stream_rounds(
-    nodes: Sequence[str], judgement: Judgement, repeats: int = 3
-) -> tuple[PlannedLaunch, ...]:
+def stream_rounds(nodes: Sequence[str], judgement: Judgement) -> tuple[PlannedLaunch, ...]:
     """Return streams of each accused node to a cleared one and back, and one between cleared ones.
 
     Each pair is of who sends and who receives. () if no node is accused of its rate, or fewer than
@@ -556,7 +554,7 @@ def stream_rounds(
             pairs += [(node, good[0]), (good[0], node)]
     return tuple(
         PlannedLaunch(0, (pair,), alone=True, stream=True, why=f"{pair[0]} sends to {pair[1]}")
-        for _ in range(repeats)
+        for _ in range(REPEATS)
         for pair in pairs
     )
 

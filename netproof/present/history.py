@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -20,7 +19,7 @@ from netproof.history.history_verdict import (
     Shift,
     confidence,
 )
-from netproof.history.series import Series
+from netproof.history.series import Series, counted_in_words, crashes_in_words
 from netproof.measurement.case import Case
 from netproof.present import documents, tables
 from netproof.present.sparkline import columns, readable, sparkline
@@ -180,14 +179,20 @@ def _print_inconclusive(
 def _print_crashes_and_counters(verdict: HistoryVerdict, out: Console) -> None:
     """Print crashed launches of configurations, and sessions with network errors of nodes."""
     for heading, several in (
-        ("launches that crashed", [one for one in verdict.nights.crashes if any(one.crashed)]),
-        ("what nodes' networks counted", [one for one in verdict.nights.counted if one.amiss]),
+        (
+            "launches that crashed",
+            [crashes_in_words(one) for one in verdict.nights.crashes if any(one["crashed"])],
+        ),
+        (
+            "what nodes' networks counted",
+            list(filter(None, map(counted_in_words, verdict.nights.counted))),
+        ),
     ):
         if several:
             out.print()
             say(out, heading, "bold")
-        for one in several:
-            say(out, one.sentence(), "yellow")
+        for sentence in several:
+            say(out, sentence, "yellow")
 
 
 def _print_counts(verdict: HistoryVerdict, out: Console) -> None:
@@ -367,8 +372,8 @@ def document(verdict: HistoryVerdict, *, series: bool) -> dict[str, Any]:
         and {"partition": nights.baseline.partition, "environment": nights.baseline.environment},
         "no_longer_followed": nights.left,
         "other_sizes": nights.other_sizes,
-        "crashes": [dataclasses.asdict(one) for one in nights.crashes],
-        "counted": [dataclasses.asdict(one) for one in nights.counted],
+        "crashes": nights.crashes,
+        "counted": nights.counted,
         "inconclusive": [
             {"session": one.session.name, "case": documents.of_case(one.case), "why": one.why}
             for one in nights.inconclusive

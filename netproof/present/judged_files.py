@@ -9,7 +9,6 @@ from typing import Any
 from rich.console import Console
 from rich.text import Text
 
-from netproof.benchmarks import registry
 from netproof.criteria import Finding, Level
 from netproof.criteria.findings import folded
 from netproof.criteria.registry import RELATIVE
@@ -25,33 +24,46 @@ _STYLES = {
     Level.WARN: ("WARN", "yellow"),
     Level.PASS: ("pass", "green"),
 }
-_TAKES = ", and this takes "
 _LISTED = (Level.WARN, Level.UNDEFINED, Level.INCONCLUSIVE, Level.FAIL)
 """Levels that get a sentence, the worst last."""
 
 
 def print_files(judged: FilesVerdict, out: Console, *, compared: bool) -> None:
-    """Print a line for each curve, then the findings, the worst last, and how many passed."""
+    """Print a line for each curve, then notes and findings, the worst last, and how many passed."""
     if judged.curves:
         print_table(fitting(columns(judged.curves), out.width), out)
+    for one in judged.curves:
+        for finding in folded(one.noted, one.curve.sizes):
+            say(out, f"note {finding.why}")
     for level in _LISTED:
         word, style = _STYLES[level]
         for one in judged.curves:
-            findings = [found for found in one.findings if found.level is level]
-            # One sentence for all criteria that take more sizes than a short curve has.
-            short = [found for found in findings if _TAKES in found.why_undefined]
-            if len(short) > 1:
-                names = ", ".join(dict.fromkeys(found.criterion for found in short))
-                where, why = short[0].where, short[0].why_undefined
-                say(out, f"{word} {where}: {names} undefined: {why}", style)
-                findings = [found for found in findings if found not in short]
-            for finding in folded(findings):
+            found = [finding for finding in one.findings if finding.level is level]
+            for finding in _once(folded(found, one.curve.sizes)):
                 say(out, f"{word} {finding.why}", style)
     for note in judged.notes:
         say(out, note)
     for fault in judged.faults:
         say(out, f"NOT READ {fault}", "bold yellow")
     say(out, summary(judged, compared=compared), "bold")
+
+
+def _once(findings: Sequence[Finding]) -> list[Finding]:
+    """Return findings with those that are undefined for the same reason as one."""
+    reasons: dict[object, list[Finding]] = {}
+    for place, finding in enumerate(findings):
+        same = finding.level is Level.UNDEFINED and finding.size is None
+        reasons.setdefault(finding.why_undefined if same else place, []).append(finding)
+    return [
+        several[0]
+        if len(several) == 1
+        else dataclasses.replace(
+            several[0],
+            reason=f"{', '.join(finding.criterion for finding in several)} undefined:"
+            f" {several[0].why_undefined}",
+        )
+        for several in reasons.values()
+    ]
 
 
 def summary(judged: FilesVerdict, *, compared: bool) -> str:
@@ -99,6 +111,7 @@ def _curve(one: CurveVerdict) -> dict[str, Any]:
         "level": one.level,
         "curve": documents.of_curve(one.curve),
         "landmarks": documents.of_landmarks(one.landmarks),
+        "rank_spread": one.rank_spread,
         "findings": [_finding(finding) for finding in one.findings],
     }
 
@@ -108,6 +121,8 @@ def _finding(finding: Finding) -> dict[str, Any]:
         "criterion": finding.criterion,
         "level": finding.level,
         "size_bytes": finding.size,
+        "sizes_bytes": finding.sizes(),
+        "against": finding.against,
         "value": finding.value,
         "bound": finding.bound,
         "interval": documents.of_interval(finding.interval),
@@ -120,33 +135,36 @@ def columns(curves: Sequence[CurveVerdict]) -> list[TableColumn]:
     """Return the columns of the table: a line for each curve."""
 
     def figures(
-        heading: str, name: str, rank: int, *, digits: int = 1, scale: int = 1
+        heading: str, values: Sequence[float | None], rank: int, *, digits: int = 1
     ) -> TableColumn:
-        values = [
-            # A share of a stream's time is no latency.
-            None
-            if name == "latency_us" and registry.streams(one.kind.benchmark, one.kind.function)
-            else getattr(one.landmarks, name)
-            for one in curves
-        ]
-        cells = ["-" if value is None else f"{scale * value:.{digits}f}" for value in values]
+        cells = ["-" if value is None else f"{value:.{digits}f}" for value in values]
         return TableColumn(heading, cells, rank)
 
+    def landmark(name: str) -> list[float | None]:
+        return [getattr(one.landmarks, name) for one in curves]
+
+    latencies = [
+        None if one.times_are_shares else latency
+        for one, latency in zip(curves, landmark("latency_us"), strict=True)
+    ]
+    shares = [None if one.share is None else 100 * one.share for one in curves]
+    spreads = [one.rank_spread for one in curves]
     scores = [
         next((f.value for f in one.findings if f.criterion in RELATIVE), None) for one in curves
     ]
     score = ["-" if value is None else f"{value:.2f}" for value in scores]
     scored = any(value is not None for value in scores)
     # With a link, its share is what was asked for: it stays on a narrow terminal.
-    linked = any(one.landmarks.line_rate_share is not None for one in curves)
+    linked = any(share is not None for share in shares)
     return [
         TableColumn("configuration", [one.configuration for one in curves], right=False),
         TableColumn("measured", [str(one.kind) for one in curves], right=False),
         TableColumn("launches", [str(len(one.launches)) for one in curves], 4),
-        figures("latency µs", "latency_us", 1, digits=2),
-        figures("peak MB/s", "peak_mb_s", 2),
-        figures("r∞ MB/s", "asymptotic_mb_s", 3),
-        figures("of line", "line_rate_share", 0 if linked else 3, scale=100),
+        figures("latency µs", latencies, 1, digits=2),
+        figures("peak MB/s", landmark("peak_mb_s"), 2),
+        figures("r∞ MB/s", landmark("asymptotic_mb_s"), 3),
+        figures("of line", shares, 0 if linked else 3),
+        *([figures("slowest/fastest rank", spreads, 2)] if any(spreads) else []),
         *([TableColumn("score", score, 1)] if scored else []),
         TableColumn("", [Text(*_STYLES[one.level]) for one in curves], right=False),
     ]

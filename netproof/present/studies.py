@@ -150,14 +150,14 @@ def _peaks_table(study: Study) -> DataTable:
             f"{row.tcp.peak:g}",
             str(row.tcp.size_printed),
             f"{row.loss:.1%}",
-            _shares(row.shares(row.mpi, study.mbps), assumed=not row.mtu_stated),
-            _shares(row.shares(row.tcp, study.mbps), assumed=not row.mtu_stated),
+            _shares(row.shares(row.mpi, study.mbps), assumed=True),
+            _shares(row.shares(row.tcp, study.mbps), assumed=True),
             f"{row.mpi.latency_us:.2f}",
             f"{row.tcp.latency_us:.2f}",
         )
         for row in study.peaks
     ]
-    assumed = any(row.mtu and not row.mtu_stated for row in study.peaks)
+    assumed = any(row.mtu for row in study.peaks)
     return DataTable(_PEAKS, rows, EVERY[2:], "* for an assumed MTU" if assumed else "")
 
 

@@ -2,27 +2,15 @@
 
 from __future__ import annotations
 
+import re
 import textwrap
-from collections import Counter
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Iterable, Sequence
 
 from rich.console import Console
-from rich.text import Text
 
 from netproof.criteria import Finding, Level
 from netproof.diagnosis.diagnosis import Diagnosis
-from netproof.measurement.units import mbit_s
-from netproof.present.tables import (
-    EVERY,
-    DataTable,
-    TableColumn,
-    case_columns,
-    fitting,
-    print_by_heading,
-    print_table,
-    width_of,
-)
+from netproof.present.tables import EVERY, DataTable, print_table
 from netproof.present.terminal import say
 from netproof.present.wording import (
     counted,
@@ -36,7 +24,7 @@ from netproof.verdict.exit_status import FAILED, INCONCLUSIVE, PASSED
 from netproof.verdict.explain import Failure, counts, excess, failures, listed
 from netproof.verdict.session_verdict import JudgedSession
 from netproof.verdict.stored import NOTHING, Recurring
-from netproof.verdict.verdict import CaseVerdict, StoredResult, Verdict, sentences_of_skipped
+from netproof.verdict.verdict import CaseVerdict, Verdict, sentences_of_skipped
 
 MOST_DIFFERENCES = 10
 """Differences between nodes that are printed; the store and the report have all of them."""
@@ -53,6 +41,9 @@ _PARTITIONS = 4
 
 _LINE = 120
 """Most characters of a line on one failure."""
+
+_FOLDERS = re.compile(r"(?<!\S)/(?:[^\s/]+/)+")
+"""Folders of an absolute path, which leave no room for the reason."""
 
 _MOST = {"FAIL": 5, "INCONCLUSIVE": 4, "WARN": 3}
 """Lines of the worst kind that there is; all others are counted."""
@@ -121,8 +112,10 @@ def print_brief(judged: JudgedSession, diagnoses: Sequence[Diagnosis], out: Cons
 
 
 def _cut(line: str) -> str:
-    """Return a line that is no longer than ``_LINE``, cut between words unless one is long."""
-    return textwrap.shorten(line, _LINE, placeholder=" …") if len(line) > _LINE else line
+    """Return a line that is no longer than ``_LINE``, without folders, cut between words."""
+    if len(line) <= _LINE:
+        return line
+    return textwrap.shorten(_FOLDERS.sub("…/", line), _LINE, placeholder=" …")
 
 
 def _failure(failure: Failure, verdict: Verdict) -> str:
@@ -165,16 +158,6 @@ def _finding(judged: CaseVerdict, finding: Finding) -> str:
     return f"{where}: {what} {finding.value:.3g}{size}, limit {finding.bound:.3g}{on}"
 
 
-def print_absences(verdict: Verdict, out: Console) -> None:
-    """Print declared absences, skipped cases, and what the criteria could not decide."""
-    for sentence in not_available(verdict.absences):
-        say(out, f"not available: {sentence}")
-    for sentence in sentences_of_skipped(verdict.left):
-        say(out, sentence, "yellow")
-    for note in verdict.notes:
-        say(out, f"note: {note}")
-
-
 def print_alongside(verdict: Verdict, out: Console) -> None:
     """Print stored results alongside the session: configurations, sessions, dates, marks."""
     if verdict.alongside is None:
@@ -196,22 +179,6 @@ def print_differences(differences: Sequence[str], out: Console) -> None:
         say(out, f"nodes differ in {beyond} more, which netproof report has", "yellow")
 
 
-def print_nodes(verdict: Verdict, out: Console) -> None:
-    """Print the coverage of each partition, and warnings on its nodes; failures come elsewhere."""
-    for one in verdict.coverage:
-        say(out, f"coverage: {one}")
-    for one in verdict.pairs:
-        say(out, f"pairs: {one}")
-    for sentence in verdict.node_warnings:
-        say(out, f"WARN {sentence}", "yellow")
-
-
-def print_unread(unread: Sequence[str], out: Console) -> None:
-    """Print why earlier sessions could not be read."""
-    for reason in unread:
-        say(out, f"not compared with an earlier session: {reason}")
-
-
 def print_verdict(
     verdict: Verdict,
     out: Console,
@@ -220,31 +187,59 @@ def print_verdict(
     differences: Sequence[str] = (),
     unread: Sequence[str] = (),
 ) -> None:
-    """Print the cases with their landmarks, then notes, warnings, inconclusive and failed ones.
+    """Print repeated curves and all sentences on cases, nodes and session, the worst last.
 
     ``recurring``: the warnings that are one line, since earlier sessions had them; ``differences``:
     between jobs; ``unread``: why earlier sessions could not be read.
     """
-    _print_cases(verdict, out)
+    for judged in verdict.cases:
+        _print_both_curves(judged, out)
     print_alongside(verdict, out)
-    print_absences(verdict, out)
+
+    def print_all(mark: str, sentences: Iterable[object], style: str = "") -> None:
+        for sentence in sentences:
+            say(out, f"{mark}{sentence}", style)
+
+    print_all("not available: ", not_available(verdict.absences))
+    print_all("", sentences_of_skipped(verdict.left), "yellow")
+    print_all("note: ", verdict.notes)
     print_differences(differences, out)
-    print_unread(unread, out)
-    _print_flags(verdict, recurring, out)
-    print_nodes(verdict, out)
+    print_all("not compared with an earlier session: ", unread)
+    found = [one for judged in verdict.cases for one in judged.findings]
+    print_all("note: ", (one.why for one in found if one.forgiven))
+    print_recurring(recurring, out)
+    warned = [one.why for one in found if one.level is Level.WARN and not recurring.has(one)]
+    print_all("WARN ", warned, "yellow")
+    print_all("coverage: ", verdict.coverage)
+    print_all("pairs: ", verdict.pairs)
+    print_all("WARN ", verdict.node_warnings, "yellow")
     inconclusive = [why for judged in verdict.cases for why in judged.said(Level.INCONCLUSIVE)]
-    for reason in (*inconclusive, *verdict.undecided):
-        say(out, f"INCONCLUSIVE {reason}", "yellow")
-    several = failures(verdict)
-    last = {id(one.judged): number for number, one in enumerate(several) if one.judged}
-    for number, one in enumerate(several):
-        say(out, f"FAIL {one}", "red")
-        # The curves of a case follow its last line.
-        if one.judged is not None and last[id(one.judged)] == number:
-            _print_both_curves(one.judged, out)
+    print_all("INCONCLUSIVE ", [*inconclusive, *verdict.undecided], "yellow")
+    print_all("FAIL ", failures(verdict), "red")
     if verdict.crashes:
         say(out, verdict.crashes)
     say(out, outcome(counts(verdict)), "bold")
+
+
+def print_changed(judged: JudgedSession, out: Console) -> None:
+    """Print the differences from the stored verdict, case by case."""
+    changed = judged.changed
+    if changed is None:
+        say(out, "no verdict is stored of what was asked for, so this one is the first")
+        return
+    stored = changed.stored
+    bounds = f"other bounds: {'; '.join(stored.differs)}" if stored.differs else "the same bounds"
+    if not changed:
+        say(out, f"says the same as the verdict of {stored.at}, by {bounds}", "green")
+        return
+    count = counted(len(changed.cases))
+    say(out, f"says of {count} otherwise than the verdict of {stored.at}, by {bounds}", "yellow")
+    for sentence in (
+        *map(str, changed.cases),
+        *(f"now: {fault}" for fault in changed.new),
+        *(f"no more: {fault}" for fault in changed.gone),
+    ):
+        say(out, f"CHANGED {sentence}", "yellow")
 
 
 def print_recurring(recurring: Recurring, out: Console) -> None:
@@ -253,60 +248,8 @@ def print_recurring(recurring: Recurring, out: Console) -> None:
         say(out, recurring_sentence(recurring), "yellow")
 
 
-def _print_cases(verdict: Verdict, out: Console) -> None:
-    """Print a line for each case; where not all fits, below its configuration, by columns that do.
-
-    Stored results follow, greyed, with their day for a verdict.
-    """
-    cases: list[CaseVerdict | StoredResult] = list(verdict.cases)
-    cases += [] if verdict.alongside is None else verdict.alongside.cases
-    scores = ["-" if (one := case.score()) is None else f"{one.value:.2f}" for case in cases]
-    heads = (("latency µs", 1), ("peak MB/s", 2), ("peak Mbit/s", 4), ("r∞ of line", 3))
-    figures = list(zip(heads, zip(*map(_figures, cases), strict=True), strict=True))
-    columns = case_columns(one.case for one in cases)
-    columns += [
-        TableColumn(head, cells, rank) for (head, rank), cells in (*figures, (("score", 1), scores))
-    ]
-    stored = [isinstance(one, StoredResult) for one in cases]
-    if any(stored):
-        for at, column in enumerate(columns):
-            cells = zip(column.cells, stored, strict=True)
-            dimmed = [Text(cell, "dim") if grey else cell for cell, grey in cells]
-            columns[at] = replace(column, cells=dimmed)
-    columns.append(TableColumn("verdict", [_word(one) for one in cases], right=False))
-    if width_of(columns) <= out.width or not out.is_terminal:
-        print_table(columns, out)
-        return
-    where = [f"{one.case.partition} {one.case.environment}" for one in cases]
-    places = Counter(where)
-    # A stable sort, since stored results of a configuration follow others.
-    rank = {place: number for number, place in enumerate(places)}
-    order = sorted(range(len(cases)), key=lambda at: rank[where[at]])
-    below = [replace(one, cells=[one.cells[at] for at in order]) for one in columns[2:]]
-    print_by_heading(fitting(below, out.width), places, out)
-
-
-def _print_flags(verdict: Verdict, recurring: Recurring, out: Console) -> None:
-    """Print flags that did not fail, notes first, with both curves of repeated measurements."""
-    for judged in verdict.cases:
-        for finding in judged.findings:
-            if finding.forgiven:
-                say(out, f"note: {finding.why}")
-        if {finding.level for finding in judged.flags()} <= {Level.SHOWN}:
-            _print_both_curves(judged, out)
-    print_recurring(recurring, out)
-    for judged in verdict.cases:
-        for finding in judged.findings:
-            if finding.level is Level.WARN and not recurring.has(finding):
-                say(out, f"WARN {finding.why}", "yellow")
-        # The curves of a failure come with it.
-        levels = {finding.level for finding in judged.flags()}
-        if not levels <= {Level.SHOWN} and Level.FAIL not in levels:
-            _print_both_curves(judged, out)
-
-
 def _print_both_curves(judged: CaseVerdict, out: Console) -> None:
-    """Print the flagged sizes and those around them: as first measured, and as repeated."""
+    """Print the flagged sizes and those around them: as first measured, and as repeated, if so."""
     repeated = judged.repeated()
     if repeated is None:
         return
@@ -323,30 +266,5 @@ def _print_both_curves(judged: CaseVerdict, out: Console) -> None:
         if any(flag / 2 <= size <= 2 * flag for flag in flagged)
     ]
     if rows:
+        say(out, f"{judged.case}, measured again", "bold")
         print_table(DataTable(heads, rows, EVERY).columns(), out)
-
-
-_WORDS = {
-    Level.FAIL: ("FAIL", "bold red"),
-    Level.INCONCLUSIVE: ("INCONCLUSIVE", "bold yellow"),
-    Level.WARN: ("WARN", "yellow"),
-}
-
-
-def _word(judged: CaseVerdict | StoredResult) -> Text:
-    if isinstance(judged, StoredResult):
-        return Text(f"of {judged.date}", "dim")
-    return Text(*_WORDS.get(judged.level, (judged.expected or "pass", "green")))
-
-
-def _figures(judged: CaseVerdict | StoredResult) -> tuple[str, str, str, str]:
-    """Return latency, peak in MB/s and Mbit/s, and its share of the line rate."""
-    found = judged.landmarks
-    if found is None:
-        return "-", "-", "-", "-"
-    peak, share = found.peak_mb_s, found.line_rate_share
-    return (
-        "-" if found.latency_us is None else f"{found.latency_us:.1f}",
-        *(("-", "-") if peak is None else (f"{peak:.1f}", f"{mbit_s(peak):.0f}")),
-        "-" if share is None else f"{100 * share:.1f} %",
-    )

@@ -24,6 +24,14 @@ def with_time_unit(time_us: float) -> str:
     return f"{value:.0f} {unit}" if value >= 100 else f"{value:.3g} {unit}"
 
 
+def duration(seconds: float) -> str:
+    """Return a time as people write it: ``40 s``, ``12 min``, ``2 h 5 min``."""
+    if seconds < 90:
+        return f"{seconds:.0f} s"
+    whole = round(seconds / 60)
+    return f"{whole} min" if whole < 120 else f"{whole // 60} h {whole % 60} min"
+
+
 def size_in_words(size: int) -> str:
     """Return a size in bytes as people write it: ``64 KiB``."""
     for unit, name in ((1 << 20, "MiB"), (1 << 10, "KiB")):

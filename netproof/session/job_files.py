@@ -82,7 +82,7 @@ def of_job(
     benchmark = registry.of(case)
     settings = partition.sizes_of(case.benchmark)
     asked = benchmark.asked(case, partition.max_message_bytes, settings)
-    line_rate = line_rate_of_case(partition.rail_links(), case, mpi_over_tcp=mpi_over_tcp)
+    line_rate = line_rate_of_case(vars(partition), case, mpi_over_tcp=mpi_over_tcp)
     read, subject = reader(folder, case), benchmark.subject(case)
     recorded = records(folder)
     done, crashed, reasons = [], [], []

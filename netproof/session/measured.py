@@ -22,7 +22,7 @@ from netproof.measurement.curve import Curve
 from netproof.measurement.disturbance import NodeLoad, Scheduled
 from netproof.measurement.landmarks import Landmarks, landmarks
 from netproof.measurement.launches import insist_alike, median_curve, spread
-from netproof.measurement.links import RailLinks
+from netproof.measurement.links import link_of
 from netproof.measurement.pace import Pace
 from netproof.measurement.payload import Payload
 
@@ -300,7 +300,7 @@ def whole(case: Case, values: Mapping[str, Any]) -> Measured:
 
 def _insist_on_link(measured: Measured, values: Mapping[str, Any]) -> None:
     extras, over_tcp = values["partition_extras"], values["environment_extras"]["mpi_over_tcp"]
-    rate = line_rate_of_case(RailLinks.of_extras(extras), measured.case, mpi_over_tcp=over_tcp)
+    rate = line_rate_of_case(extras, measured.case, mpi_over_tcp=over_tcp)
     stored = measured.line_rate_mb_s
     if (stored is None) != (rate is None) or not math.isclose(stored or 0, rate or 0):
         raise NetproofError(f"its line rate is {stored} MB/s, and its link has {rate}")
@@ -311,18 +311,18 @@ def _insist_on_link(measured: Measured, values: Mapping[str, Any]) -> None:
         )
 
 
-def line_rate_of_case(links: RailLinks, case: Case, *, mpi_over_tcp: bool) -> float | None:
-    """Return the most that a case's bandwidth can be in MB/s over the ``links`` of a node.
+def line_rate_of_case(extras: Mapping[str, Any], case: Case, *, mpi_over_tcp: bool) -> float | None:
+    """Return the most that a case's bandwidth can be in MB/s on a partition of these ``extras``.
 
     None inside a node, where there is no link, and for an MPI that does not go over TCP where the
     site does not say what carries it. Of MPI it is that of all rails together; a stream of TCP has
     one of them.
     """
-    link = links.link(over_tcp=mpi_over_tcp or case.function == "tcp")
+    link = link_of(extras, over_tcp=mpi_over_tcp or case.function == "tcp")
     if case.path == "intra-node" or link is None:
         return None
     factor = registry.function_of(case).over_link(case.ranks, case.ranks_per_node)
-    rails = 1 if case.function == "tcp" else max(1, links.rails)
+    rails = 1 if case.function == "tcp" else max(1, len(extras.get("rails") or ()))
     return factor * rails * link.line_rate_mb_s()
 
 

@@ -20,7 +20,7 @@ from netproof.criteria.settings import Settings
 from netproof.errors import NetproofError
 from netproof.intake.models import Written
 from netproof.intake.patterns import expression
-from netproof.measurement.transports import Transport, line_rate_mb_s
+from netproof.measurement.transports import RDMA, Transport, line_rate_mb_s
 from netproof.site.load_settings import LoadSettings
 from netproof.site.pair_settings import PairSettings
 
@@ -150,7 +150,7 @@ _Percentage = Annotated[int, Field(ge=0, le=100, title="a percentage, 0 to 100")
 _Rdma = Annotated[
     str,
     Field(
-        pattern=f"^({'|'.join(one for one in Transport if one is not Transport.TCP)})?$",
+        pattern=f"^({'|'.join(RDMA)})?$",
         title="roce or infiniband",
     ),
 ]

@@ -14,7 +14,7 @@ from netproof.benchmarks.message_sizes import MessageSizes
 from netproof.benchmarks.registry import MPI_BENCHMARKS, OF_PAIRS
 from netproof.criteria.settings import Settings
 from netproof.errors import NetproofError
-from netproof.measurement.links import Link, RailLinks
+from netproof.measurement.links import Link, link_or_tcp
 from netproof.site.keys import PartitionExtras
 from netproof.site.load_settings import LoadSettings
 from netproof.site.pair_settings import PairSettings
@@ -53,13 +53,9 @@ class Partition(PartitionExtras):
         """Return the settings of victims alongside aggressors."""
         return LoadSettings.of_site(self.load)
 
-    def rail_links(self) -> RailLinks:
-        """Return the links of each of its nodes that carry MPI."""
-        return RailLinks(self.link_mbit_s, self.mtu, len(self.rails), self.rdma, self.rdma_mtu)
-
     def link(self, *, over_tcp: bool = True) -> Link:
         """Return one link of each of its nodes; TCP's where the site names no other transport."""
-        return self.rail_links().link_or_tcp(over_tcp=over_tcp)
+        return link_or_tcp(vars(self), over_tcp=over_tcp)
 
 
 def makes_pairs(features: Collection[str]) -> bool:

@@ -11,6 +11,7 @@ They are verified when a file is read.
 from __future__ import annotations
 
 import errno
+import glob
 import json
 import os
 import re
@@ -272,8 +273,8 @@ class Store:
             try:
                 self._sweep(incoming)
                 files = {
-                    f"{name}.parquet": _parquet(tables[name], table.schema())
-                    for name, table in TABLES.items()
+                    f"{name}.parquet": _parquet(tables[name], schema)
+                    for name, schema in TABLES.items()
                 } | others
                 for name, content in (*files.items(), (CHECKSUMS, _checksums(files))):
                     writing.replace(incoming / name, content)
@@ -332,28 +333,19 @@ class Store:
 
     def sessions(self, system: str | None = None) -> tuple[StoredSession, ...]:
         """All sessions, of one system or of all, in order of their start."""
-        found = [path for top in self._systems(system) for path in top.glob("month=*/session=*")]
-        return tuple(sorted(_stored(path) for path in found))
+        of_system = "*" if system is None else glob.escape(system)
+        found = self.folder.glob(f"system={of_system}/month=*/session=*")
+        return tuple(sorted(map(_stored, found)))
 
     def newest(self, system: str | None = None) -> StoredSession:
-        """The session that began last; looks only into each system's last months.
-
-        Raises NetproofError where there is none.
-        """
-        found = []
-        for folder in self._systems(system):
-            # A month can be empty: a writer made it and was killed before its session came.
-            for month in sorted(folder.glob("month=*"), reverse=True):
-                sessions = [_stored(path) for path in month.glob("session=*")]
-                if sessions:
-                    found.append(max(sessions))
-                    break
+        """The session that began last; raises NetproofError where there is none."""
+        found = self.sessions(system)
         if not found:
             of = f" of system {system}" if system else ""
             raise NetproofError(
                 f"{self.folder}: holds no session{of}; 'netproof store add REPORT' brings one"
             )
-        return max(found)
+        return found[-1]
 
     def find(self, name: str, system: str | None = None) -> StoredSession:
         """The session of that name, or of the only name that begins so, or the ``newest``.
@@ -377,12 +369,6 @@ class Store:
             f"{self.folder}: {len(found)} sessions begin with {name!r}, among them {some}; say more"
             " of the name"
         )
-
-    def _systems(self, system: str | None) -> list[Path]:
-        if system is None:
-            return sorted(self.folder.glob("system=*"))
-        folder = self.folder / f"system={system}"
-        return [folder] if folder.is_dir() else []
 
     def _sweep(self, mine: Path) -> None:
         """Remove what killed writers left; by the file server's clock, which all share."""

@@ -7,7 +7,7 @@ import hashlib
 import json
 import math
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -25,7 +25,7 @@ from netproof.session.again import MeasuredAgain
 from netproof.session.measured import Launch, Measured
 from netproof.session.session import CheckResult, Session
 from netproof.store.folder import SESSION, VERDICT, Damaged, Store, StoredSession, verify
-from netproof.store.tables import KEY, LANDMARK_COLUMNS, TABLES
+from netproof.store.tables import KEY, LANDMARK_COLUMNS, OUTCOME, POINT, TABLES
 
 Rows = dict[str, list[dict[str, Any]]]
 """Table to its rows, each a column to its value."""
@@ -34,6 +34,14 @@ LeftOpen = Mapping[tuple[Any, ...], Sequence[str]]
 """Of each case that was judged, by its key, why its figures tell nothing; empty where they do."""
 
 _UUID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
+_OF_INFO = {
+    "uuid": "uuid",
+    "host": "hostname",
+    "user": "user",
+    "command": "cmdline",
+    "reframe": "version",
+}
+_OF_SOFTWARE = ("netproof", "slurm", "git_revision", "git_changed")
 _PARTITION_COLUMNS = ("switch", "nic", "driver", "link_mbit_s", "mtu")
 
 KIND_OF_CASES = "check"
@@ -181,7 +189,7 @@ def tables_of(
         raise NetproofError(
             f"{stored.path}: cases passed and nothing was measured: a dry run is not stored"
         )
-    for result in sorted(results, key=lambda result: tuple(_key_of(result.case).values())):
+    for result in sorted(results, key=lambda one: tuple(_columns(one.case, KEY).values())):
         key = result.case.key()
         _case(rows, attempts[key], result, left_open.get(key))
     gathered = provenance.of_report(report, str(stored.path))
@@ -190,8 +198,8 @@ def tables_of(
     return {name: _table(name, rows[name], stored.path) for name in TABLES}
 
 
-def _key_of(case: Case) -> dict[str, Any]:
-    return {name: getattr(case, name) for name in KEY}
+def _columns(record: Any, names: Iterable[str]) -> dict[str, Any]:
+    return {name: getattr(record, name) for name in names}
 
 
 def _moment(stored: Session, key: str) -> datetime:
@@ -211,7 +219,7 @@ def _session(
     sha256: str,
 ) -> dict[str, Any]:
     info = stored.info
-    absent = [key for key in ("hostname", "user", "cmdline", "version") if key not in info]
+    absent = [key for key in _OF_INFO.values() if key not in info]
     if absent:
         raise NetproofError(f"{stored.path}: session_info: {absent[0]} is missing")
     software = gathered.software
@@ -220,82 +228,44 @@ def _session(
         for result in results
         if result.measured
     }
+    slurm = gathered.slurm or None
     return {
-        "uuid": info["uuid"],
+        **{name: info[key] for name, key in _OF_INFO.items()},
         "started": _moment(stored, "time_start_unix"),
         "ended": _moment(stored, "time_end_unix"),
-        "host": info["hostname"],
-        "user": info["user"],
-        "command": info["cmdline"],
         "cases": len(results),
         "measured": sum(result.measured is not None for result in results),
         "labels": stored.labels(),
-        "reframe": info["version"],
-        "netproof": software.netproof if software else None,
-        "slurm": software.slurm if software else None,
         "mpi": {name: library for name, library in sorted(libraries.items()) if library},
-        "git_revision": software.git_revision if software else None,
-        "git_changed": software.git_changed if software else None,
+        **{name: software and getattr(software, name) for name in _OF_SOFTWARE},
         "files": [dataclasses.asdict(file) for file in software.files] if software else [],
-        "differences": list(gathered.differences),
+        "differences": gathered.differences,
         "unknown": dict(gathered.unknown),
-        "slurm_nodes": [
-            {
-                "partition": one.partition,
-                "node": node.name,
-                "state": node.state,
-                "reason": node.reason,
-            }
-            for one in gathered.slurm
+        "slurm_nodes": slurm
+        and [
+            {"partition": one.partition, "node": node.name, **_columns(node, ("state", "reason"))}
+            for one in slurm
             for node in one.nodes
-        ]
-        if gathered.slurm
-        else None,
-        "slurm_unknown": {one.partition: one.why for one in gathered.slurm if not one.nodes}
-        if gathered.slurm
-        else None,
+        ],
+        "slurm_unknown": slurm and {one.partition: one.why for one in slurm if not one.nodes},
         "report": str(stored.path.resolve()),
         "report_sha256": sha256,
     }
 
 
-def _outcome(result: CheckResult) -> dict[str, Any]:
-    return {
-        "result": result.result,
-        "phase": result.phase,
-        "reason": result.reason,
-        "seconds": result.seconds,
-        "nodes": list(result.nodes),
-        "folder": result.folder,
-    }
-
-
 def _test(number: int, result: CheckResult) -> dict[str, Any]:
-    return {
-        "number": number,
-        "test": result.name,
-        "kind": result.kind,
-        "partition": result.partition,
-        "environment": result.environment,
-        **_outcome(result),
-    }
+    own = _columns(result, ("kind", "partition", "environment", *OUTCOME))
+    return {"number": number, "test": result.name, **own}
 
 
 def _repeat(rows: Rows, number: int, measured: MeasuredAgain) -> None:
-    same = {
-        **_key_of(measured.case),
-        "ranks_per_node": measured.case.ranks_per_node,
-        "test_number": number,
-    }
+    same = {**_columns(measured.case, (*KEY, "ranks_per_node")), "test_number": number}
     rows["repeats"].append(
         {
             **same,
-            "jobid": measured.jobid,
-            "nodes": list(measured.nodes),
+            **_columns(measured, ("jobid", "nodes", "faults", "made")),
             "launches": len(measured.launches),
-            "faults": list(measured.faults),
             "loads": [_plain(loads) for loads in measured.loads] or None,
-            "made": measured.made,
             "crashes": _plain(measured.crashes),
         }
     )
@@ -304,13 +274,8 @@ def _repeat(rows: Rows, number: int, measured: MeasuredAgain) -> None:
 
 
 def _node(entry: node_differences.NodeInJob) -> dict[str, Any]:
-    return {
-        "partition": entry.partition,
-        "environment": entry.environment,
-        "job": entry.job,
-        "jobid": entry.jobid,
-        **dataclasses.asdict(entry.node),
-    }
+    place = _columns(entry, ("partition", "environment", "job", "jobid"))
+    return place | dataclasses.asdict(entry.node)
 
 
 def _case(rows: Rows, attempts: int, result: CheckResult, left_open: Sequence[str] | None) -> None:
@@ -319,13 +284,12 @@ def _case(rows: Rows, attempts: int, result: CheckResult, left_open: Sequence[st
         raise NetproofError(f"{case}: is the case of a test of kind {result.kind!r}")
     if result.contradiction is not None:
         raise NetproofError(result.contradiction)
-    row = dict.fromkeys(TABLES["cases"].columns) | {
-        **_key_of(case),
+    row = dict.fromkeys(TABLES["cases"].names) | {
+        **_columns(case, KEY),
         "ranks_per_node": case.ranks_per_node or None,
         "check": result.name,
         "attempts": attempts,
-        **_outcome(result),
-        "failed_job": result.failed_job,
+        **_columns(result, (*OUTCOME, "failed_job")),
         "complete": measured is not None,
     }
     if measured is not None:
@@ -366,7 +330,7 @@ def _launch(rows: Rows, case: Case, launch: Launch) -> None:
     whole = dataclasses.asdict(launch)
     rows["launches"].append(
         {
-            **_key_of(case),
+            **_columns(case, KEY),
             "launch": launch.number,
             "position": launch.order,
             "started": datetime.fromtimestamp(launch.start, UTC).replace(tzinfo=None),
@@ -378,7 +342,7 @@ def _launch(rows: Rows, case: Case, launch: Launch) -> None:
             **{name: whole[name] for name in ("twin", "counters", "payload", "exchanged")},
         }
     )
-    same = {**_key_of(case), "ranks_per_node": case.ranks_per_node, "launch": launch.number}
+    same = {**_columns(case, (*KEY, "ranks_per_node")), "launch": launch.number}
     rows["curves"] += _points(same, launch.curve)
 
 
@@ -388,21 +352,13 @@ def _plain(records: Sequence[Any]) -> list[dict[str, Any]]:
 
 def _points(same: Mapping[str, Any], curve: Curve) -> list[dict[str, Any]]:
     """Return a row for each size of a curve; ``same``: what all of them have."""
-    columns = {
-        "size_bytes": curve.sizes,
-        "time_us": curve.time_us,
-        "bandwidth_mb_s": curve.bandwidth_mb_s,
-        "time_min_us": curve.time_min_us,
-        "time_avg_us": curve.time_avg_us,
-    }
-    filled = [(None,) * len(curve.sizes) if one is None else one for one in columns.values()]
-    return [
-        {**same, **dict(zip(columns, values, strict=True))} for values in zip(*filled, strict=True)
-    ]
+    columns = (curve.sizes, *(getattr(curve, name) for name in POINT[1:]))
+    filled = [(None,) * len(curve.sizes) if one is None else one for one in columns]
+    return [same | dict(zip(POINT, values, strict=True)) for values in zip(*filled, strict=True)]
 
 
 def _table(name: str, rows: list[dict[str, Any]], path: Path) -> pa.Table:
-    schema = TABLES[name].schema()
+    schema = TABLES[name]
     arrays = []
     for field in schema:
         values = [row[field.name] for row in rows]

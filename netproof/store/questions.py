@@ -33,7 +33,7 @@ from netproof.session.session import GOOD_RESULTS, PAIRS_KEY, Session, label_of
 from netproof.site.partition import ScoreBaseline
 from netproof.store import ingest
 from netproof.store.folder import SESSION, Damaged, Store, StoredSession, verify
-from netproof.store.tables import KEY, PATH_COLUMNS, TABLES
+from netproof.store.tables import KEY, PATH_COLUMNS, POINT, TABLES
 
 MEMORY_LIMIT = "768MB"
 """Memory of DuckDB; what needs more is put on disk while the question runs."""
@@ -98,7 +98,7 @@ def tables(
     folder = store.path(stored)
     read = {}
     for name in only:
-        path, schema = folder / f"{name}.parquet", TABLES[name].schema()
+        path, schema = folder / f"{name}.parquet", TABLES[name]
         verify(folder, path.name)
         try:
             found = pq.read_table(path, partitioning=None)
@@ -211,25 +211,32 @@ class LazySession(Session):
     with_pairs = property(lambda self: self._pairs().with_pairs)
 
 
+def labels(store: Store, sessions: Sequence[StoredSession]) -> dict[StoredSession, dict[str, str]]:
+    """Return what each session was labelled with, in order; damaged ones are left out.
+
+    Raises NetproofError where there is no session.
+    """
+    query = "select system, session, labels from sessions"
+    table, _ = each(store, lambda these: ask(store, these or None, ["sessions"], query), sessions)
+    found = {
+        StoredSession(row["session"], row["system"]): row["labels"]
+        for row in table.to_pylist(maps_as_pydicts="strict")
+    }
+    return {stored: found[stored] for stored in sorted(found)}
+
+
 def labelled(store: Store, label: str) -> dict[str, StoredSession]:
     """The newest session of each value that sessions have for a label, by value, oldest first.
 
     Raises NetproofError where no session has it, or sessions of several systems do.
     """
-    table, _ = each(
-        store,
-        lambda sessions: _ask(
-            connect(store, sessions or None, only=["sessions"]),
-            "select labels[$label] as value, system, max(session) as session from sessions"
-            " where labels[$label] is not null group by all order by session",
-            {"label": label},
-        ),
-        store.sessions(),
-    )
-    # In order of the newest session of each value, also where sessions were asked one by one.
-    newest = {(row["value"], row["system"]): row for row in table.to_pylist()}
-    found = sorted(newest.values(), key=lambda row: row["session"])
-    systems = sorted({row["system"] for row in found})
+    found: dict[str, StoredSession] = {}
+    systems = set()
+    for stored, known in labels(store, store.sessions()).items():
+        if label in known:
+            found.pop(known[label], None)
+            found[known[label]] = stored
+            systems.add(stored.system)
     if not found:
         raise NetproofError(
             f"{store.folder}: no session has the label {label!r};"
@@ -237,10 +244,10 @@ def labelled(store: Store, label: str) -> dict[str, StoredSession]:
         )
     if len(systems) > 1:
         raise NetproofError(
-            f"{store.folder}: sessions of {', '.join(systems)} have the label {label!r}, and those"
-            " of one system are compared; name the sessions instead"
+            f"{store.folder}: sessions of {', '.join(sorted(systems))} have the label {label!r},"
+            " and those of one system are compared; name the sessions instead"
         )
-    return {row["value"]: StoredSession(row["session"], row["system"]) for row in found}
+    return found
 
 
 def with_label(store: Store, stated: str) -> StoredSession:
@@ -306,10 +313,9 @@ def _curves(rows: pa.Table) -> list[Curve]:
     several: dict[int, list[dict[str, Any]]] = {}
     for row in rows.to_pylist():
         several.setdefault(row["launch"], []).append(row)
-    names = ("size_bytes", "time_us", "bandwidth_mb_s", "time_min_us", "time_avg_us")
     found = []
     for points in several.values():
-        columns = (tuple(one[name] for one in points) for name in names)
+        columns = (tuple(one[name] for one in points) for name in POINT)
         found.append(Curve(*(None if None in column else column for column in columns)))
     return found
 
@@ -339,8 +345,10 @@ def seconds(store: Store, sessions: Sequence[StoredSession]) -> pa.Table:
     seconds.
     """
     key = ", ".join(KEY)
-    return _ask(
-        connect(store, sessions, only=["sessions", "cases", "launches"]),
+    return ask(
+        store,
+        sessions,
+        ["sessions", "cases", "launches"],
         f"""
         with run as (
             select session, {key}, sum(wall_s) as wall_s from launches group by all
@@ -353,17 +361,11 @@ def seconds(store: Store, sessions: Sequence[StoredSession]) -> pa.Table:
 
 
 def ask(
-    store: Store, sessions: Sequence[StoredSession], only: Sequence[str], query: str
+    store: Store, sessions: Sequence[StoredSession] | None, only: Sequence[str], query: str
 ) -> pa.Table:
-    """The answer to a question in SQL to the tables ``only`` of some sessions."""
-    return _ask(connect(store, sessions, only=only), query)
-
-
-def labels(store: Store, sessions: Sequence[StoredSession]) -> pa.Table:
-    """What each of the sessions was labelled with: columns ``session`` and ``labels``."""
-    return ask(
-        store, sessions, ["sessions"], "select session, labels from sessions order by session"
-    )
+    """The answer to a question in SQL to the tables ``only`` of some sessions, None for all."""
+    with connect(store, sessions, only=only) as connection:
+        return answered(lambda: connection.sql(query).to_arrow_table())
 
 
 def partition_extras(store: Store, sessions: Sequence[StoredSession]) -> pa.Table:
@@ -378,13 +380,6 @@ def partition_extras(store: Store, sessions: Sequence[StoredSession]) -> pa.Tabl
         "select session, partition, any_value(partition_extras) as extras from cases"
         " where partition_extras is not null group by all order by all",
     )
-
-
-def _ask(
-    connection: duckdb.DuckDBPyConnection, query: str, values: Mapping[str, Any] | None = None
-) -> pa.Table:
-    with connection:
-        return answered(lambda: connection.sql(query, params=values).to_arrow_table())
 
 
 def answered(ask: Callable[..., Any], *arguments: object) -> Any:
@@ -459,15 +454,14 @@ def crashes(store: Store, sessions: Sequence[StoredSession]) -> pa.Table:
             sum(made)::integer as launches, sum(crashed)::integer as crashed
         from (from own union all from next_to) group by all order by all
     """
-    with connect(store, sessions, only=["cases", "repeats", "launches"]) as connection:
-        return answered(lambda: connection.sql(query).to_arrow_table())
+    return ask(store, sessions, ["cases", "repeats", "launches"], query)
 
 
 def counted(store: Store, sessions: Sequence[StoredSession]) -> pa.Table:
     """What the network of each node counted in each session, over the launches of all cases.
 
     Paired launches in other environments are among them, and those that crashed. Columns:
-    ``session``, ``partition``, ``node``, ``segments`` that TCP sent, ``segments_again`` of them,
+    ``session``, ``partition``, ``node``, ``segments`` that TCP sent, ``again`` of them,
     ``errors``, ``drops`` and ``carrier_changes`` of the interfaces but loopback; null where that of
     one launch is not known. A row for each node whose counters were recorded.
     """
@@ -503,7 +497,7 @@ def counted(store: Store, sessions: Sequence[StoredSession]) -> pa.Table:
         )
         select session, partition, node,
             {total("tcp", "Tcp.OutSegs", "Tcp.RetransSegs")} as segments,
-            {total("tcp", "Tcp.RetransSegs")} as segments_again,
+            {total("tcp", "Tcp.RetransSegs")} as again,
             {total("interface", "rx_errs", "tx_errs")} as errors,
             {total("interface", "rx_drop", "tx_drop")} as drops,
             {total("interface", "carrier_changes")} as carrier_changes

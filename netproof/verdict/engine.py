@@ -17,9 +17,10 @@ from itertools import chain
 from typing import Any
 
 from netproof.benchmarks import registry
+from netproof.benchmarks.interface import Function
 from netproof.criteria import Bounds, Confirmation, ConfirmSettings, Finding, Level
 from netproof.criteria.findings import FLAGGED, at_sizes
-from netproof.criteria.interface import CaseCurves, ComparedCases, CountedLaunch, Pairs
+from netproof.criteria.interface import CaseCurves, ComparedCases, CountedLaunch, Layer, Pairs
 from netproof.criteria.registry import BY_FINDING, CONFIRMED_BY_MEASURING, CRITERIA
 from netproof.criteria.settings import Settings
 from netproof.intake.patterns import expression
@@ -32,7 +33,7 @@ from netproof.measurement.disturbance import (
     disturbed,
     others_share,
 )
-from netproof.measurement.links import Crossing, Link, RailLinks
+from netproof.measurement.links import Crossing, Link, link_or_tcp
 from netproof.measurement.payload import Payload
 from netproof.session.measured import Launch, Measured
 from netproof.session.session import REFERENCE as CRITERION
@@ -73,7 +74,8 @@ class Subject:
         rails = tuple(extras.get("rails") or filter(None, [extras.get("interface")]))
         # A stream of TCP has one of them.
         stream = measured.case.function == "tcp"
-        link = RailLinks.of_extras(extras).link_or_tcp(
+        link = link_or_tcp(
+            extras,
             over_tcp=stream or environment.get("mpi_over_tcp", True),
             rails=1 if stream else max(1, len(rails)),
         )
@@ -195,6 +197,7 @@ class Subject:
             ranks=case.ranks,
             ranks_per_node=case.ranks_per_node,
             ping_pong=function.ping_pong,
+            layer=_layer(case, function),
             crashes=(
                 *map(str, measured.crashes),
                 *(
@@ -216,6 +219,12 @@ class Subject:
             ),
             disturbances=self.disturbances,
         )
+
+
+def _layer(case: Case, function: Function) -> Layer:
+    if case.path == "intra-node":
+        return Layer.INSIDE
+    return Layer.COLLECTIVE if function.collective else Layer.NETWORK
 
 
 Job = Mapping[tuple, Subject]

@@ -38,8 +38,7 @@ class Failure:
 
     ``whole``: the verdict's sentence, for a single one; ``why``: the reason alone; ``waiting``:
     cases that did not run since ``tests`` failed; ``excess``: how many times beyond its bound, 1
-    where not known, the most of several; ``judged``: to show in detail, where sizes were measured
-    again.
+    where not known, the most of several.
     """
 
     kind: FailureKind
@@ -49,7 +48,6 @@ class Failure:
     tests: tuple[FailedTest, ...] = ()
     waiting: tuple[Case, ...] = ()
     excess: float = 1.0
-    judged: CaseVerdict | None = None
 
     def __str__(self) -> str:
         """Return one line: what failed, why, and what did not run for it."""
@@ -134,10 +132,7 @@ def _of_case(judged: CaseVerdict) -> Iterator[Failure]:
         yield Failure(kind, f"{judged.case}: {why}", why, cases)
     for one in judged.findings:
         if one.level is Level.FAIL:
-            more = judged if one.confirmation is not None else None
-            yield Failure(
-                FailureKind.BOUND, one.why, one.reason, cases, excess=excess(one), judged=more
-            )
+            yield Failure(FailureKind.BOUND, one.why, one.reason, cases, excess=excess(one))
 
 
 def excess(finding: Finding) -> float:

@@ -11,9 +11,8 @@ from netproof.criteria import Finding, Level
 from netproof.measurement import asymptotic, interval, twin
 from netproof.measurement.case import Case
 from netproof.measurement.interval import Interval, Side
-from netproof.measurement.landmark_table import LANDMARKS, RATES
+from netproof.measurement.landmark_table import LANDMARKS, LATENCY_BELOW, RATES, readings
 from netproof.measurement.landmarks import ASYMPTOTIC
-from netproof.measurement.readings import LATENCY_BELOW, readings
 from netproof.session.measured import Measured
 from netproof.session.session import REFERENCE as CRITERION
 from netproof.verdict.references import XFAIL, NotThere

@@ -50,7 +50,7 @@ def test_reframe_s_lines_go_to_a_log_alongside_the_report(quickstart, tmp_path):
         *("setup", "testbed", "python", "netproof", "testbed")
     ]
     words = calls[2].split()
-    assert words[1] == "ci/progress"
+    assert words[1] == "ci/progress.py"
     given = dict(zip(words[2:8:2], words[3:8:2], strict=True))
     stem = given["--report"].removesuffix(".json")
     assert given == {
@@ -81,7 +81,7 @@ def test_spack_environments_are_built_before_and_tried_under_slurm(quickstart):
     assert calls[1] == "spack-envs build openmpi-gcc mpich-gcc"
     assert calls[2].split()[:2] == ["testbed", "up"]
     assert calls[3] == ("spack-envs check openmpi-gcc mpich-gcc --slurm --partition=gige --nodes=2")
-    assert calls[4].startswith("python ci/progress ")
+    assert calls[4].startswith("python ci/progress.py ")
 
 
 @pytest.mark.parametrize("arguments", [["--spack"], ["--spack", "--smoke"], ["mpich-gcc"]])

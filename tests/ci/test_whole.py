@@ -60,7 +60,7 @@ OWN = [
 
 def parts(*arguments: str) -> list[str]:
     """How pytest is started, for the two parts of the tests."""
-    longest = "--durations 40 --durations-min 5"
+    longest = "--all --durations 40 --durations-min 5"
     return [
         " ".join(["pytest --part", part, longest, *arguments])
         for part in ("unit --numprocesses auto --dist worksteal", "system")
@@ -79,28 +79,34 @@ def in_order(said: tuple[int, list[str]]) -> tuple[int, list[str]]:
     return status, [line for line in started if line != PREPARED]
 
 
-def test_what_ci_runs_ends_with_a_try_of_the_other_release(whole):
-    assert in_order(whole()) == (0, [*OWN, *parts(), "release other"])
-    said = in_order(whole("-k", "verdict"))
+def test_all_tests_end_with_a_try_of_the_other_release(whole):
+    assert in_order(whole("--all")) == (0, [*OWN, *parts(), "release other"])
+    said = in_order(whole("--all", "-k", "verdict"))
     assert said[1] == [*OWN, *parts("-k", "verdict"), "release other"]
+
+
+@pytest.mark.parametrize("status", [0, 1])
+def test_what_ci_runs_leaves_out_nightly_tests_and_the_other_release(whole, status):
+    short = [line.replace(" --all", "") for line in parts("-k", "verdict")]
+    assert whole("-k", "verdict", pytest=status, other=1) == (status, [*OWN, *short])
     assert "ci/test\n" in (ROOT / ".ci" / "run").read_text()
 
 
 @pytest.mark.parametrize("status", [1, 2, 100, 143])
 def test_a_try_that_cannot_be_made_or_fails_fails_the_whole(whole, status):
-    assert whole(other=status)[0] == status
+    assert whole("--all", other=status)[0] == status
 
 
 def test_the_other_release_waits_for_the_tests_to_pass(whole):
-    assert in_order(whole(pytest=1)) == (1, [*OWN, *parts()])
-    assert in_order(whole(pytest=1, system=0)) == (1, [*OWN, *parts()])
-    assert in_order(whole(system=1)) == (1, [*OWN, *parts()])
+    assert in_order(whole("--all", pytest=1)) == (1, [*OWN, *parts()])
+    assert in_order(whole("--all", pytest=1, system=0)) == (1, [*OWN, *parts()])
+    assert in_order(whole("--all", system=1)) == (1, [*OWN, *parts()])
 
 
 def test_what_was_asked_for_may_all_be_in_one_part_and_is_not_to_be_in_none(whole):
-    assert in_order(whole(pytest=5, system=0)) == (0, [*OWN, *parts(), "release other"])
+    assert in_order(whole("--all", pytest=5, system=0)) == (0, [*OWN, *parts(), "release other"])
     assert whole(system=5)[0] == 0
-    assert in_order(whole(pytest=5)) == (5, [*OWN, *parts()])
+    assert whole(pytest=5)[0] == 5
 
 
 @pytest.mark.parametrize("status", [0, 1, 5])

@@ -29,10 +29,9 @@ import test_gpcnet
 import test_pairs
 import test_winners
 
-from ci import planted_changes, power
-from ci.history_benchmark import histories as drawn
-from ci.pair_power import runs
-from ci.pair_power.portions import portions
+from ci.evaluation import histories as drawn
+from ci.evaluation import pair_power as simulated
+from ci.evaluation import power
 from netproof.comparison import comparison
 from netproof.diagnosis import diagnosis
 from netproof.experiments import algorithms, gains, gpcnet, sweep, tails
@@ -432,8 +431,8 @@ def power_of_verdicts() -> Iterator[Fact]:
         for n in range(3)
     ]
     derived = {None: whole, 0.1: whole.by_derived(others, 0.1)}
-    growing = planted_changes.growing(whole.matrix).values()
-    for plant in (*planted_changes.plants(whole.matrix), *(kind[5] for kind in growing)):
+    growing = power.growing(whole.matrix).values()
+    for plant in (*power.plants(whole.matrix), *(kind[5] for kind in growing)):
         if plant.floor not in derived:
             continue
         found, having = derived[plant.floor].judged_with(plant)
@@ -449,8 +448,8 @@ def power_of_verdicts() -> Iterator[Fact]:
 
 def pair_power() -> Iterator[Fact]:
     """Simulate rounds of pairs with a known fault, and report after how many it is named."""
-    yield from facts("settings", runs.SETTINGS, ACCUSING)
-    for one in portions():
+    yield from facts("settings", simulated.SETTINGS, ACCUSING)
+    for one in simulated.portions():
         fault = one.fault
         if one.nodes in (4, 64) and fault.count < 5 and fault.slower != 0.2:
             found = dataclasses.replace(one, runs=1).simulate(math.inf)

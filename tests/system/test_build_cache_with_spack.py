@@ -22,10 +22,13 @@ ROOT = Path(__file__).resolve().parents[2]
 NOBODY = 65534
 SITE = ROOT / "spack-envs" / "site" / "debian12" / "packages.yaml"
 
-pytestmark = pytest.mark.skipif(
-    shutil.which("spack") is None,
-    reason="there is no spack on PATH: docs/spack.md says how to get one",
-)
+pytestmark = [
+    pytest.mark.nightly,
+    pytest.mark.skipif(
+        shutil.which("spack") is None,
+        reason="there is no spack on PATH: docs/spack.md says how to get one",
+    ),
+]
 
 
 @dataclass(frozen=True)

@@ -122,6 +122,7 @@ def kill_all():
     processes.kill("the testbed", lambda process: process.state == str(STATE))
 
 
+@pytest.mark.nightly
 def test_down_leaves_the_machine_as_it_was_even_with_a_job_in_full_swing(untouched_machine):
     succeeded(invoke("up"))
     left_behind = "setsid sh -c 'trap : TERM HUP; while :; do sleep 1; done' & sleep 600"
@@ -159,6 +160,7 @@ def test_up_twice_changes_nothing(up):
     assert recorded_jobs() == jobs
 
 
+@pytest.mark.nightly
 def test_two_ups_at_once_make_one_testbed():
     invoke("down")
     pair = [subprocess.Popen([TESTBED, "up"], stdout=subprocess.DEVNULL) for _ in range(2)]
@@ -206,6 +208,7 @@ def test_up_takes_back_a_node_that_slurm_drained_and_none_that_somebody_did(up):
     assert "slurmd: somebody drained gige-3 (a cable is bad); once it may be used" in result.stderr
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("script", ["srun sleep 600", "sleep 3"])
 def test_the_number_of_a_job_that_a_killed_slurmctld_has_lost_is_given_to_no_other(up, script):
     """Its nodes would refuse it, whether the lost one goes on or ended meanwhile."""
@@ -338,6 +341,7 @@ def test_a_batch_script_keeps_all_cpus(up):
     assert out.read_text().splitlines()[0] == subprocess.getoutput(show)
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("role", ["munged", "mariadbd", "slurmdbd", "slurmctld", "slurmd:gige-2"])
 def test_up_heals_what_was_killed_and_leaves_the_rest_alone(up, role):
     slurm("srun", "-N2", "true")
@@ -359,6 +363,7 @@ def test_up_heals_what_was_killed_and_leaves_the_rest_alone(up, role):
     assert jobs[0] in recorded_jobs()
 
 
+@pytest.mark.nightly
 def test_up_and_down_work_after_everything_was_killed(up):
     slurm("srun", "true")
     jobs = recorded_jobs()
@@ -370,6 +375,7 @@ def test_up_and_down_work_after_everything_was_killed(up):
     succeeded(invoke("down"))
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("after", [0.25, 0.4, 0.55, 0.7, 0.9, 1.2, 1.6])
 def test_an_up_that_was_cut_short_hinders_neither_down_nor_up(untouched_machine, after):
     for then in ("down", "up"):
@@ -392,6 +398,7 @@ def lose_everything_but_the_files():
     (STATE / "boot-id").write_text("00000000-0000-0000-0000-000000000000\n")
 
 
+@pytest.mark.nightly
 def test_up_and_down_work_on_the_files_of_an_earlier_boot(up, untouched_machine):
     lose_everything_but_the_files()
     (STATE / "database/data/ibdata1").write_bytes(b"cut short by the power failure")
@@ -404,6 +411,7 @@ def test_up_and_down_work_on_the_files_of_an_earlier_boot(up, untouched_machine)
     assert traces() == untouched_machine
 
 
+@pytest.mark.nightly
 def test_up_mends_a_link_that_was_changed(up):
     node = network.namespace("gige-1")
     subprocess.run(["ip", "netns", "exec", node, "tc", "qdisc", "del", "dev", "eth1", "root"])
@@ -414,6 +422,7 @@ def test_up_mends_a_link_that_was_changed(up):
     succeeded(invoke("status"))
 
 
+@pytest.mark.nightly
 def test_up_mends_a_network_that_lost_a_node(up):
     subprocess.run(["ip", "netns", "delete", network.namespace("gige-4")], check=True)
     assert invoke("status").returncode == 1
@@ -421,6 +430,7 @@ def test_up_mends_a_network_that_lost_a_node(up):
     succeeded(invoke("status"))
 
 
+@pytest.mark.nightly
 def test_a_second_testbed_is_refused_while_the_first_lives_and_takes_over_when_it_is_dead(up):
     other = STATE.with_name("netproof-testbed-2")
     assert str(STATE) in refused(invoke("up", "--state", other))
@@ -539,6 +549,7 @@ def twins_share(partition: str, mbps: int, largest: int) -> float:
     return line[0] / line_rate_mb_s(mbps, 1500)
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize(
     ("partition", "mbps", "largest"),
     [("gige", 1000, 8388608), ("fast-ethernet", 100, 1048576)],

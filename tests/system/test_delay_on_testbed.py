@@ -18,7 +18,7 @@ import pytest
 from ci.testbed import delays, network, processes
 from ci.testbed.state import DEFAULT
 
-pytestmark = [pytest.mark.testbed, pytest.mark.usefixtures("lines")]
+pytestmark = [pytest.mark.testbed, pytest.mark.usefixtures("lines"), pytest.mark.nightly]
 
 ROOT = Path(__file__).resolve().parents[2]
 TESTBED = ROOT / "ci" / "testbed" / "testbed"

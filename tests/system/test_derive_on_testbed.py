@@ -14,6 +14,8 @@ from typer.testing import CliRunner
 
 from netproof.commands.cli import app
 
+pytestmark = pytest.mark.nightly
+
 ROOT = Path(__file__).resolve().parents[2]
 PINGPONG = "ImbPingPong"
 

@@ -7,8 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from ci.false_reds import records
-from ci.false_reds.records import Condition, Outcome
+from ci.evaluation import engine
+from ci.evaluation.engine import Grade
+from ci.evaluation.false_reds import COUNTS, EVALUATION, ONE_CPU
+
+pytestmark = pytest.mark.nightly
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -41,22 +44,32 @@ def test_a_run_alongside_a_load_is_made_judged_and_kept(testbed, run, tmp_path):
     for name, text in SITE_FILES.items():
         (site / name).write_text(text)
     folder = tmp_path / "campaign"
-    counts = [f"--{one}={int(one is Condition.ONE_CPU)}" for one in Condition]
+    counts = [f"--{one}={int(one == ONE_CPU)}" for one in COUNTS]
     ran = run(
         tmp_path,
-        *("python", "-m", "ci.false_reds", "--out", str(folder), "--quiet-share", "1", *counts),
+        *(
+            "python",
+            "-m",
+            "ci.evaluation",
+            "false-reds",
+            "--out",
+            str(folder),
+            "--quiet-share",
+            "1",
+            *counts,
+        ),
         RFM_CONFIG_PATH=str(site),
         PYTHONPATH=str(ROOT),
     )
     # One run is too few for the aims.
     assert ran.returncode == 1, ran.stderr
-    (only,) = records.read(folder)[1]
+    (only,) = engine.read(EVALUATION, folder)[1]
     # What the load disturbs may be inconclusive, and is never red.
-    assert only.judged.outcome in (Outcome.GREEN, Outcome.INCONCLUSIVE)
-    assert only.machine.load_cpu_s > 1
-    assert only.launches.made >= 8
-    assert only.launches.failed == 0
-    assert only.launches.seeds
+    assert only.judged.found in (Grade.GREEN, Grade.INCONCLUSIVE)
+    assert only.load_cpu_s > 1
+    made, failed = only.launches
+    assert made >= 8
+    assert failed == 0
     assert "| one CPU taken throughout | 1 | " in ran.stdout
     up = subprocess.run([ROOT / "ci/testbed/testbed", "status"], capture_output=True, check=False)
     assert up.returncode == 0

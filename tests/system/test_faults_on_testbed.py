@@ -15,7 +15,7 @@ from ci.testbed import mending, network, planting, processes, topology_reading
 from ci.testbed.state import DEFAULT, StateFolder
 from netproof.site import slurm
 
-pytestmark = [pytest.mark.testbed, pytest.mark.usefixtures("leaves")]
+pytestmark = [pytest.mark.testbed, pytest.mark.usefixtures("leaves"), pytest.mark.nightly]
 
 ROOT = Path(__file__).resolve().parents[2]
 TESTBED = ROOT / "ci" / "testbed" / "testbed"

@@ -53,6 +53,7 @@ def judged(run, folder: Path) -> session.CheckResult:
     return found
 
 
+@pytest.mark.nightly
 def test_a_healthy_link_carries_what_its_twin_does(run, tmp_path):
     found = judged(run, tmp_path)
     measured = found.measured

@@ -86,6 +86,7 @@ def test_a_module_that_is_not_there_fails_the_run(run, tmp_path, settings):
     assert "Unable to locate a modulefile for 'mpich/5.0.2'" in ran.stdout + ran.stderr
 
 
+@pytest.mark.nightly
 @pytest.mark.testbed
 @pytest.mark.usefixtures("testbed")
 def test_it_measures_on_the_testbed(run, tmp_path, settings):

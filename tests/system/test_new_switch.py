@@ -13,7 +13,7 @@ import pytest
 from netproof.session import session
 from netproof.store import Store
 
-pytestmark = [pytest.mark.testbed, pytest.mark.usefixtures("three_switches")]
+pytestmark = [pytest.mark.testbed, pytest.mark.usefixtures("three_switches"), pytest.mark.nightly]
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = (ROOT / "docs" / "new-switch.md").read_text()

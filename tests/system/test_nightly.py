@@ -287,6 +287,7 @@ def not_red(ran: subprocess.CompletedProcess[str], told: str) -> str:
 class TestOnTheTestbed:
     """One night after the other, in one store."""
 
+    @pytest.mark.nightly
     def test_a_matrix_too_big_for_a_night_is_covered_in_several(self, place):
         measured: list[str] = []
         for night in range(3):
@@ -323,6 +324,7 @@ class TestOnTheTestbed:
         assert document["labels"] == {"night": "2"}
         assert [len(one["cases"]) for one in document["skipped"]] == [8, 8]
 
+    @pytest.mark.nightly
     def test_quotes_and_commands_in_names_are_text_all_the_way(self, run, tmp_path):
         """Switch, contention domain, MPI, label, and the folders of everything."""
         folder = tmp_path / "n;i&g(h)#t"
@@ -369,6 +371,7 @@ class TestOnTheTestbed:
         assert f"{word}, 24 of 24" in place.told or f"{word}, 23 of 24" in place.told
         assert len(Store(place.store).sessions("testbed")) == 4
 
+    @pytest.mark.nightly
     def test_a_partition_that_is_down_is_not_measured_and_the_others_are(self, place):
         def set_state(state: str) -> None:
             command = ("scontrol", "update", "PartitionName=gige", f"State={state}")
@@ -388,6 +391,7 @@ class TestOnTheTestbed:
         assert "partition gige is DOWN" in messages
         assert len(messages) == 1 + ("1 inconclusive" in place.told)
 
+    @pytest.mark.nightly
     def test_nodes_in_maintenance_leave_too_few(self, place):
         def set_state(*state: str) -> None:
             command = ("scontrol", "update", "NodeName=fast-ethernet-[2-4],gige-[2-4]", *state)
@@ -404,6 +408,7 @@ class TestOnTheTestbed:
         assert "gige-2 is drained (new cables)" in place.told
         assert place.content() == before
 
+    @pytest.mark.nightly
     def test_a_store_that_fills_up_meanwhile_keeps_what_it_had(self, place, small_disk):
         store = small_disk / "store"
         shutil.copytree(place.store, store)
@@ -417,6 +422,7 @@ class TestOnTheTestbed:
         assert Store(store).sessions() == sessions
         assert {path: path.read_bytes() for path in before} == before
 
+    @pytest.mark.nightly
     def test_a_reframe_that_leaves_no_report_is_not_judged(self, place):
         """On nodes that were resumed just now, and have not answered slurmctld since."""
         before = place.content()
@@ -430,6 +436,7 @@ class TestOnTheTestbed:
         assert "Ran 0/0 test case(s)" in place.told
         assert place.content() == before
 
+    @pytest.mark.nightly
     @pytest.mark.parametrize("how", [signal.SIGTERM, signal.SIGKILL])
     def test_a_killed_night_leaves_no_job_no_process_and_no_lock(self, place, how):
         before = place.content()
@@ -449,6 +456,7 @@ class TestOnTheTestbed:
         ran = place.night("--least-free", "1000000000")
         assert "the file system is too full" in place.told, ran.stdout
 
+    @pytest.mark.nightly
     def test_a_slurmctld_that_goes_away_meanwhile_is_no_failure_of_a_network(self, place):
         before = place.content()
         night = subprocess.Popen(

@@ -59,6 +59,7 @@ def test_healthy_nodes_are_the_same_and_all_are_measured(run, tmp_path):
     assert covered["known"]
 
 
+@pytest.mark.nightly
 def test_another_mtu_and_another_sysctl_fail_in_a_sentence_each(run, tmp_path, planted):
     mtu = "gige: gige-4: MTU 1400, 3 others 1500, as the site's file says"
     if shutil.which("ping"):
@@ -101,6 +102,7 @@ def held(run, tmp_path: Path) -> Iterator[None]:
     run(tmp_path, "scancel", said.stdout.strip())
 
 
+@pytest.mark.nightly
 def test_a_busy_node_is_deferred_and_named_and_the_others_are_measured(
     run, tmp_path, impatient, held
 ):
@@ -132,6 +134,7 @@ def firewall() -> Iterator[None]:
     inside("gige-2", "iptables", "-D", *rule)
 
 
+@pytest.mark.nightly
 def test_a_firewall_on_a_node_is_named_and_what_waits_for_it_ends(
     run, tmp_path, impatient, firewall
 ):

@@ -427,6 +427,7 @@ def loads_of_a_launch(run, folder: Path, gige: Partition) -> tuple[NodeLoad, ...
     return loads
 
 
+@pytest.mark.nightly
 def test_what_takes_half_of_the_cpus_is_seen_and_no_more_than_there_is(run, tmp_path, gige):
     cpus = len(os.sched_getaffinity(0))
     loops = [

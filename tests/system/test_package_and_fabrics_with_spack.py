@@ -11,10 +11,13 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
 
-pytestmark = pytest.mark.skipif(
-    shutil.which("spack") is None,
-    reason="there is no spack on PATH: docs/spack.md says how to get one",
-)
+pytestmark = [
+    pytest.mark.nightly,
+    pytest.mark.skipif(
+        shutil.which("spack") is None,
+        reason="there is no spack on PATH: docs/spack.md says how to get one",
+    ),
+]
 
 
 def test_the_package_passes_spacks_audit(tmp_path):

@@ -47,6 +47,7 @@ def judged(run, folder: Path) -> tuple[session.CheckResult, PairsVerdict]:
     return found, pairs.judge(found.rounds, site.pair_settings(), site.settings().disturbance)
 
 
+@pytest.mark.nightly
 def test_every_node_of_a_healthy_switch_is_measured_and_none_accused(run, tmp_path):
     _, of_pairs = judged(run, tmp_path)
     assert of_pairs.rounds.measured() == set(NODES)

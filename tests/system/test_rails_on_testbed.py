@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from made_site import settings_of
 
-pytestmark = [pytest.mark.testbed]
+pytestmark = [pytest.mark.testbed, pytest.mark.nightly]
 
 ROOT = Path(__file__).resolve().parents[2]
 

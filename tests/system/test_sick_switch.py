@@ -9,7 +9,7 @@ import pytest
 
 from netproof.session import session
 
-pytestmark = [pytest.mark.testbed, pytest.mark.usefixtures("sick_testbed")]
+pytestmark = [pytest.mark.testbed, pytest.mark.usefixtures("sick_testbed"), pytest.mark.nightly]
 
 ROOT = Path(__file__).resolve().parents[2]
 SICK = ROOT / "docs" / "criteria" / "sick-switch.yaml"

@@ -8,8 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from ci.campaigns.slow_mpi import compiled, slower
+from ci.evaluation.testbed import compiled_slow_mpi, slower
 from netproof.benchmarks import netpipe
+
+pytestmark = pytest.mark.nightly
 
 ROOT = Path(__file__).resolve().parents[2]
 LIBRARIES = {"mpich": ROOT / ".opt" / "mpich", "intelmpi": ROOT / ".opt" / "intelmpi"}
@@ -17,7 +19,7 @@ LIBRARIES = {"mpich": ROOT / ".opt" / "mpich", "intelmpi": ROOT / ".opt" / "inte
 
 @pytest.fixture(scope="module")
 def library(tmp_path_factory) -> Path:
-    return compiled(tmp_path_factory.mktemp("slow"))
+    return compiled_slow_mpi(tmp_path_factory.mktemp("slow"))
 
 
 def started(prefix: Path, place: Path, variables: dict[str, str], *command: str) -> str:

@@ -16,6 +16,8 @@ from pathlib import Path
 import pytest
 from made_site import SMALL, settings_of
 
+pytestmark = pytest.mark.nightly
+
 ROOT = Path(__file__).resolve().parents[2]
 WHERE = ("testbed:gige", "--environment", "mpich")
 

@@ -15,7 +15,7 @@ from made_site import SMALL, settings_of
 
 from ci.testbed.state import DEFAULT
 
-pytestmark = [pytest.mark.testbed]
+pytestmark = [pytest.mark.testbed, pytest.mark.nightly]
 
 ROOT = Path(__file__).resolve().parents[2]
 SWITCH = "{link_mbps: 1000, mtu: 1500, buffer: 1000000, cpus: 4, nodes: %s}"

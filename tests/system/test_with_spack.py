@@ -34,10 +34,13 @@ CELLS = [
     for compiler in COMPILERS
 ]
 
-pytestmark = pytest.mark.skipif(
-    shutil.which("spack") is None,
-    reason="there is no spack on PATH: docs/spack.md says how to get one",
-)
+pytestmark = [
+    pytest.mark.nightly,
+    pytest.mark.skipif(
+        shutil.which("spack") is None,
+        reason="there is no spack on PATH: docs/spack.md says how to get one",
+    ),
+]
 
 
 def copied(folder: Path) -> Path:

@@ -77,7 +77,7 @@ def _kind(
         ]
         flagged = [finding for finding in one.findings if finding.level in LOOKS]
         if flagged:
-            reasons = [finding.reason for finding in folded(flagged)]
+            reasons = [finding.reason for finding in folded(flagged, one.curve.sizes)]
             findings.append((LOOKS[one.level], one.configuration, reasons))
     several = {one.configuration: (one.curve, one.launches) for one in members}
     drawn = figures.of_curves(str(kind), several, flags, names=everyone, legend="configuration")

@@ -7,7 +7,7 @@ import shlex
 import pytest
 from recorded_runs import RECORDED
 
-from ci.progress.past import past_tests
+from ci.progress import past_tests
 from netproof.session import session
 from netproof.store import Store
 from netproof.verdict.session_verdict import ingest

@@ -5,8 +5,7 @@ from __future__ import annotations
 import pytest
 from recorded_runs import RECORDED, recorded
 
-from ci.progress.course import Course
-from ci.progress.lines import Line, parse
+from ci.progress import Course, Line, parse
 from netproof.site.matrix import PlannedJob
 
 

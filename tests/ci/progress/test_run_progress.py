@@ -34,7 +34,7 @@ time.sleep(60)
 
 def progress(tmp_path: Path, *command: str, report: Path | None = None) -> list[str]:
     return [
-        *(sys.executable, str(ROOT / "ci" / "progress"), "--log", str(tmp_path / "run.log")),
+        *(sys.executable, str(ROOT / "ci" / "progress.py"), "--log", str(tmp_path / "run.log")),
         *("--report", str(report or tmp_path / "run.json"), "--", *command),
     ]
 

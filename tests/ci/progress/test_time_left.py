@@ -3,21 +3,10 @@
 from __future__ import annotations
 
 import pytest
-from recorded_runs import RECORDED, recorded, timed
+from recorded_runs import recorded, timed
 
-from ci.progress.course import Course, clock
-from ci.progress.lines import Line, parse
+from ci.progress import Course, Line, clock, parse
 from netproof.site.matrix import PlannedJob
-
-
-def course_of(seconds=None, domains=None) -> Course:
-    """The recorded run up to its first job's end, at 10 seconds."""
-    course = Course(seconds or {}, domains or {})
-    for text in RECORDED.read_text().splitlines():
-        line = parse(text)
-        if line is not None and course.take(line, 10.0):
-            return course
-    raise AssertionError("no job ended")
 
 
 class TestTimeLeft:
@@ -29,10 +18,6 @@ class TestTimeLeft:
         assert course.left_s(5.0) is None
         assert course.sentence(5.0) == "0:05, time left not known yet"
 
-    def test_without_past_sessions_a_job_takes_as_long_as_those_that_ended(self):
-        assert course_of().left_s(10.0) == pytest.approx(15 * 10)
-        assert course_of().left_s(14.0) == pytest.approx(15 * 10 - 4)
-
     def test_past_sessions_tell_before_a_job_has_ended(self):
         job = PlannedJob("gige", "openmpi4", "netpipe", 2)
         course = Course({job: 21.0})
@@ -42,17 +27,6 @@ class TestTimeLeft:
         # It takes longer than it should.
         assert course.left_s(60.0) == 0
         assert course.sentence(60.0) == "1:00, time left not known"
-
-    def test_a_run_that_is_slower_than_the_past_ones_takes_longer_to_its_end(self):
-        alike = {job: 5.0 for job in course_of().jobs}
-        # 10 seconds for a job of 5.
-        assert course_of(alike).left_s(10.0) == pytest.approx(15 * 5 * 2)
-
-    def test_domains_run_alongside_each_other(self):
-        jobs = course_of().jobs
-        course = course_of({job: 10.0 for job in jobs}, {job: job.partition for job in jobs})
-        # Of gige 7 jobs are left; of fast-ethernet none of the 8 has ended, after 10 seconds.
-        assert course.left_s(10.0) == pytest.approx(70)
 
     def test_failures_are_counted(self):
         course = Course()
@@ -78,17 +52,17 @@ class TestOneTestAfterTheOther:
 
     SMOKE = "serial-2.log"
 
-    def domains(self, name: str) -> dict[PlannedJob, str]:
-        return {line.job: "all" for _, line in timed(name) if line.job is not None}
+    def jobs(self, name: str) -> set[PlannedJob]:
+        return {line.job for _, line in timed(name) if line.job is not None}
 
     def past(self) -> dict:
-        return at(Course(serial=True), timed("serial-1.log"), 1e6).took
+        return at(Course(), timed("serial-1.log"), 1e6).took
 
     @pytest.mark.parametrize("share", [0.1, 0.5])
     def test_by_an_earlier_run_of_the_same_it_is_within_a_factor_of_two(self, share):
         lines = timed(self.SMOKE)
         whole_s = lines[-1][0]
-        course = Course({}, self.domains(self.SMOKE), True, self.past())
+        course = Course({}, self.jobs(self.SMOKE), self.past())
         left_s = at(course, lines, share * whole_s).left_s(share * whole_s)
         assert 0.5 < left_s / (whole_s - share * whole_s) < 2
         assert "about" in course.sentence(share * whole_s)
@@ -97,7 +71,7 @@ class TestOneTestAfterTheOther:
     def test_without_one_it_is_at_least_what_is_reported_and_never_nearly_done(self, share):
         lines = timed(self.SMOKE)
         whole_s = lines[-1][0]
-        course = at(Course({}, self.domains(self.SMOKE), True), lines, share * whole_s)
+        course = at(Course({}, self.jobs(self.SMOKE)), lines, share * whole_s)
         assert course.left_s(share * whole_s) <= whole_s - share * whole_s
         sentence = course.sentence(share * whole_s)
         assert "at least" in sentence or "not known" in sentence
@@ -108,25 +82,25 @@ class TestOneTestAfterTheOther:
         name = "serial-whole-cut.log"
         jobs = {
             PlannedJob(job.partition, mpi, *rest)
-            for job in self.domains(name)
+            for job in self.jobs(name)
             for mpi, *rest in [(job.environment, job.benchmark, job.ranks)]
         } | {
             PlannedJob("fast-ethernet", mpi, "netpipe", 2)
             for mpi in ("openmpi5", "mpich", "intelmpi")
         }
-        course = at(Course({}, dict.fromkeys(jobs, "all"), True), timed(name), now_s)
+        course = at(Course({}, jobs), timed(name), now_s)
         assert course.left_s(now_s) > 100
         assert "at least" in course.sentence(now_s)
 
     def test_at_the_end_nothing_is_left(self):
         lines = timed(self.SMOKE)
         for past in ({}, self.past()):
-            course = at(Course({}, self.domains(self.SMOKE), True, past), lines, 1e6)
+            course = at(Course({}, self.jobs(self.SMOKE), past), lines, 1e6)
             assert course.left_s(lines[-1][0]) == 0
             assert course.sentence(lines[-1][0]).endswith("nearly done")
 
     def test_a_test_that_no_earlier_run_had_makes_it_a_lower_bound(self):
         past = self.past()
         del past["NetpipeJob", "gige", "mpich"]
-        course = at(Course({}, self.domains(self.SMOKE), True, past), timed(self.SMOKE), 10.0)
+        course = at(Course({}, self.jobs(self.SMOKE), past), timed(self.SMOKE), 10.0)
         assert "at least" in course.sentence(10.0)

@@ -30,13 +30,15 @@ def read(tmp_path: Path):
     def of(content: bytes, name: str) -> Output:
         path = tmp_path / "x.out"
         path.write_bytes(content)
-        return outputs.read(outputs.text_of(path), name)
+        (output,) = outputs.read(outputs.text_of(path), name).outputs
+        return output
 
     return of
 
 
 def whole(name: str) -> Output:
-    return outputs.read((DATA / name).read_text(), name)
+    (output,) = outputs.read((DATA / name).read_text(), name).outputs
+    return output
 
 
 @pytest.mark.parametrize("end", [b"\r\n", b"\r\r\n"])

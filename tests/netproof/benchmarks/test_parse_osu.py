@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from netproof.benchmarks import osu, outputs
+from netproof.benchmarks import osu, outputs, registry
 from netproof.errors import ParseError
 from netproof.measurement.case import Case
 from netproof.verdict import files
@@ -41,7 +41,7 @@ def refused(text: str) -> ParseError:
 @pytest.mark.parametrize("name", WHOLE)
 def test_every_recorded_output_is_read_by_its_content(name: str) -> None:
     text = (DATA / name).read_text()
-    output = outputs.read(text, name)
+    (output,) = outputs.read(text, name).outputs
     assert isinstance(output, osu.OsuOutput)
     assert output.version == name.split("/", maxsplit=1)[0]
     assert Path(name).name.startswith(output.function)
@@ -152,6 +152,7 @@ def test_what_a_launcher_says_of_a_program_that_it_killed_is_no_epilogue():
         ("5.3/mbw_mr-4.out", "237893.39", "537893.39", "does not follow from bytes"),
         ("5.3/alltoall-f-4.out", " 3590.77", "93590.77", "expected min <= avg <= max"),
         ("7.4/latency-c.out", "Pass", "Okay", "Validation is Okay"),
+        ("5.3/bw.out", "\n1    ", "\n0    ", "a rate of messages of 0 bytes"),
     ],
 )
 def test_what_contradicts_itself_is_refused(name: str, old: str, new: str, said: str):
@@ -373,3 +374,159 @@ def test_judge_takes_them_and_compares_like_with_like(tmp_path: Path):
         for finding in one.findings
         if finding.criterion == "envelope"
     ]
+
+
+ONE_SIDED = "# Window creation: MPI_Win_allocate\n# Synchronization: MPI_Win_flush\n"
+OVERALL = "# Overall = Coll. Init + Compute + MPI_Test + MPI_Wait\n\n"
+
+
+def table(title: str, columns: str, *rows: str, more: str = "", version: str = "5.6.3") -> str:
+    return "\n".join([f"# OSU {title} Test v{version}", f"{more}{columns}", *rows, ""])
+
+
+class TestOtherTests:
+    """Tests that no run starts: their outputs are read."""
+
+    @pytest.mark.parametrize(
+        ("title", "function", "ranks"),
+        [
+            ("MPI Multi Latency", "multi_lat", None),
+            ("MPI Multi-threaded Latency", "latency_mt", 2),
+            ("MPI Latency Persistent", "latency_persistent", 2),
+            ("MPI_Put Latency", "put_latency", 2),
+            ("MPI_Get latency", "get_latency", 2),
+            ("MPI_Accumulate latency", "acc_latency", 2),
+            ("MPI_Get_accumulate latency", "get_acc_latency", 2),
+            ("MPI_Fetch_and_op latency", "fop_latency", 2),
+            ("MPI_Compare_and_swap latency", "cas_latency", 2),
+            ("One Sided MPI_Put latency", "put_latency", 2),
+        ],
+    )
+    def test_of_latency(self, title, function, ranks):
+        more = ONE_SIDED if "MPI_" in title else ""
+        text = table(title, "# Size          Latency (us)", f"{8:<10}{1.3:18.2f}", more=more)
+        output = osu.read(text, "x.out")
+        (printed,) = output.printed()
+        assert (printed.function, printed.ranks) == (function, ranks)
+        assert output.curve().time_us == (1.3,)
+        assert output.remark == ("MPI_Win_allocate, MPI_Win_flush" if more else "")
+
+    @pytest.mark.parametrize(
+        ("title", "function", "factor"),
+        [
+            ("MPI_Put Bandwidth", "put_bw", 1),
+            ("MPI_Get-CUDA Bandwidth", "get_bw", 1),
+            ("MPI_Put Bi-directional Bandwidth", "put_bibw", 2),
+            ("MPI Bandwidth Persistent", "bw_persistent", 1),
+        ],
+    )
+    def test_of_bandwidth(self, title, function, factor):
+        text = table(title, "# Size      Bandwidth (MB/s)", f"{8:<10}{4.0:18.2f}")
+        output = osu.read(text, "x.out")
+        assert output.function == function
+        assert output.curve().time_us == (2,)
+        assert registry.link_factor("osu", function) == factor
+        assert output.remark == ("CUDA" if "CUDA" in title else "")
+
+    @pytest.mark.parametrize(
+        ("title", "function"),
+        [
+            ("Gather", "gather"),
+            ("Gatherv", "gatherv"),
+            ("Scatterv", "scatterv"),
+            ("Allgatherv", "allgatherv"),
+            ("Reduce", "reduce"),
+            ("Reduce_scatter_block", "reduce_scatter_block"),
+            ("All-to-Allv Personalized Exchange", "alltoallv"),
+            ("All-to-Allw Personalized Exchange", "alltoallw"),
+            ("Neighborhood Allgather", "neighbor_allgather"),
+            ("Broadcast Persistent", "bcast_persistent"),
+        ],
+    )
+    def test_of_other_collectives(self, title, function):
+        columns = f"# Size    {'Avg Latency(us)':>18}"
+        text = table(f"MPI {title} Latency", columns, f"{4:<10}{1.5:18.2f}", version="7.4")
+        output = osu.read(text, "x.out")
+        assert (output.function, output.remark) == (function, "mean of the ranks")
+        assert output.curve().bandwidth_mb_s is None
+
+    @pytest.mark.parametrize(
+        ("title", "function"),
+        [
+            ("Non-blocking Allreduce", "iallreduce"),
+            ("Non-Blocking Broadcast", "ibcast"),
+            ("Non-blocking All-to-All", "ialltoall"),
+            ("Non-blocking All-to-Allw Personalized Exchange", "ialltoallw"),
+            ("Non-blocking Neighborhood Alltoall", "ineighbor_alltoall"),
+        ],
+    )
+    def test_the_time_of_one_that_does_not_block_is_that_without_computation(self, title, function):
+        columns = "# Size" + "".join(
+            f"{name:>{width}}"
+            for name, width in zip(
+                ("Overall(us)", "Compute(us)", "Pure Comm.(us)", "Overlap(%)"),
+                (22, 18, 18, 18),
+                strict=True,
+            )
+        )
+        row = f"{4:<10}{7.55:18.2f}{4.29:18.2f}{3.47:18.2f}{6.08:18.2f}"
+        output = osu.read(table(f"MPI {title} Latency", columns, row, more=OVERALL), "x.out")
+        assert output.function == function
+        assert output.curve().time_us == (3.47,)
+        assert output.document([])["overlap_percent"] == [6.08]
+        wrong = row.replace("6.08", "9.08")
+        text = table(f"MPI {title} Latency", columns, wrong, more=OVERALL)
+        assert "Overlap(%) does not follow from the times" in str(refused(text))
+
+    @pytest.mark.parametrize("extremes", [(), ("Min Comm.(us)", "Max Comm.(us)")])
+    def test_with_all_columns_its_time_is_the_slowest_ranks_if_it_is_there(self, extremes):
+        steps = ("Compute(us)", "Coll. Init(us)", "MPI_Test(us)", "MPI_Wait(us)")
+        names = ("Overall(us)", *steps, "Pure Comm.(us)", *extremes, "Overlap(%)")
+        figures = (7.55, 4.29, 0.5, 0.0, 0.4, 3.47, *((3.1, 3.9) if extremes else ()), 6.08)
+        columns = "# Size    " + "".join(f"{name:>18}" for name in names)
+        row = f"{4:<10}" + "".join(f"{value:18.2f}" for value in figures)
+        text = table("MPI Non-blocking Reduce Latency", columns, row, more=OVERALL)
+        output = osu.read(text, "x.out")
+        assert output.curve().time_us == ((3.9,) if extremes else (3.47,))
+        assert output.curve().time_min_us == ((3.1,) if extremes else None)
+        assert output.remark == ("" if extremes else "mean of the ranks")
+
+    @pytest.mark.parametrize(
+        ("first", "width"), [("       Overall(us)", 18), ("# Overall(us)", 13)]
+    )
+    def test_a_barrier_that_does_not_block(self, first, width):
+        columns = first + "".join(
+            f"{name:>18}" for name in ("Compute(us)", "Pure Comm.(us)", "Overlap(%)")
+        )
+        row = f"{8.85:{width}.2f}{5.04:18.2f}{4.02:18.2f}{5.04:18.2f}"
+        text = table("MPI Non-blocking Barrier Latency", columns, row, more=OVERALL)
+        assert osu.read(text, "x.out").curve().time_us == (4.02,)
+        assert "a second row of ibarrier" in str(refused(text + row + "\n"))
+
+    def test_release_3_has_wider_columns(self):
+        columns = "# Size            Latency (us)"
+        row = f"{0:<10}{19.23:20.2f}"
+        text = table("MPI Latency", columns, row, version="3.1.1")
+        assert osu.read(text, "x.out").curve().time_us == (19.23,)
+        assert "is no row of columns" in str(refused(text.replace("    19.23", "   19.23")))
+        columns = "# Size     Bi-Bandwidth (MB/s)"
+        row = f"{8:<10}{4.0:20.2f}"
+        title = "One Sided MPI_Put Bi-directional Bandwidth"
+        assert osu.read(table(title, columns, row, version="3.1.1"), "x.out").function == "put_bibw"
+
+    @pytest.mark.parametrize("version", ["5.6.3-rc1", "7.0b1", "4.4.1", "7.5+cuda", "3.6"])
+    def test_a_version_may_have_a_suffix(self, version):
+        row = f"{8:<10}{1.3:18.2f}"
+        text = table("MPI Latency", "# Size          Latency (us)", row, version=version)
+        assert osu.read(text, "x.out").version == version
+
+    def test_the_rate_of_pairs_may_stand_without_messages(self):
+        columns = f"# [ pairs: 2 ] [ window size: 64 ]\n# Size    {'MB/s':>18}"
+        text = table("MPI Multiple Bandwidth / Message Rate", columns, f"{8:<10}{4.0:18.2f}")
+        assert osu.read(text, "x.out").curve().time_us == (2,)
+
+    def test_no_run_starts_them(self):
+        names = {one.name for one in osu.BENCHMARK.functions}
+        assert names.isdisjoint(one.name for one in osu.BENCHMARK.only_read)
+        cases = osu.BENCHMARK.cases(("s", "p", "e"), [2, 4], 1, all_functions=True)
+        assert {case.function for case in cases} == names

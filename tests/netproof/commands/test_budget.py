@@ -9,7 +9,6 @@ from pathlib import Path
 import pytest
 
 from netproof.commands.night import left_for_another_night
-from netproof.commands.night_results import minutes
 from netproof.site import site
 from netproof.site.matrix import Matrix, PlannedJob, domain_of, jobs, matrix
 from netproof.store.durations import Expected, Past
@@ -90,10 +89,3 @@ def test_night_after_night_every_job_has_its_turn(expected, seconds):
         left = left_for_another_night(each(several, seconds), past, expected, 600)
         tried = tried | dict.fromkeys(set(several) - set(left), FIRST + timedelta(days=night))
     assert set(tried) == set(several)
-
-
-@pytest.mark.parametrize(
-    ("seconds", "said"), [(40, "40 s"), (100, "2 min"), (7500, "2 h 5 min"), (0, "0 s")]
-)
-def test_times_are_said_as_people_say_them(seconds, said):
-    assert minutes(seconds) == said

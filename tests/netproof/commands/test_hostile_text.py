@@ -16,9 +16,8 @@ from xml.etree import ElementTree
 import pytest
 
 from netproof.benchmarks.imb import BENCHMARK as IMB
-from netproof.commands import night_results
-from netproof.commands.night import _tell
-from netproof.commands.night_results import Night
+from netproof.commands.night import _junit, _tell
+from netproof.present.night import Night, summary
 from netproof.session import job_scripts, plan
 from netproof.site import site, site_file
 from netproof.site.partition import Partition
@@ -323,8 +322,7 @@ def night(text: str) -> Night:
 class TestTelling:
     @pytest.mark.parametrize("text", [*HOSTILE, "]]><x/>", "&x;", "\x00\ud800"])
     def test_junit_stays_one_document_with_one_test(self, tmp_path, text):
-        night_results.write_junit(night(text), tmp_path / "junit.xml")
-        suites = ElementTree.parse(tmp_path / "junit.xml").getroot()
+        suites = ElementTree.fromstring(_junit(night(text)))
         (error,) = suites.iter("error")
         assert error.get("message").startswith("node ")
         assert [element.tag for element in suites.iter()] == [
@@ -334,7 +332,7 @@ class TestTelling:
     @pytest.mark.parametrize("text", HOSTILE)
     def test_the_hook_reads_text_and_runs_none_of_it(self, tmp_path, monkeypatch, text):
         monkeypatch.chdir(tmp_path)
-        mail = night_results.summary(night(text))
+        mail = summary(night(text))
         assert _tell(f"cat >{shlex.quote(str(tmp_path / 'mail'))}", mail) is None
         assert _tell('read -r subject && printf %s "$subject" >subject', mail) is None
         assert (tmp_path / "mail").read_text() == mail
@@ -342,7 +340,7 @@ class TestTelling:
         assert sorted(path.name for path in tmp_path.iterdir()) == ["mail", "subject"]
 
     def test_a_name_cannot_add_a_line_that_looks_like_the_night_s_own(self):
-        mail = night_results.summary(night("x\nnetproof x: PASSED\nexit status 0\n"))
+        mail = summary(night("x\nnetproof x: PASSED\nexit status 0\n"))
         assert [line for line in mail.splitlines() if line.startswith(("netproof", "exit"))] == [
             "netproof x",
             "exit status 2",

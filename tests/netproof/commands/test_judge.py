@@ -96,20 +96,24 @@ def test_a_jump_fails_with_its_size_and_that_nobody_measured_it_again(tmp_path):
 @pytest.mark.parametrize(
     ("name", "status", "said"),
     [
-        ("osu/7.2/bw-one-size.out", 3, "NOT JUDGED {} OSU bw 2 ranks: inversion, jump,"),
-        ("osu/7.2/latency-one-size.out", 3, "NOT JUDGED {} OSU latency 2 ranks: inversion"),
-        ("osu/7.5/bw-cuda-c.out", 3, "NOT JUDGED {} OSU bw 2 ranks, CUDA: dropout undefined"),
+        ("osu/7.2/bw-one-size.out", 3, "NOT JUDGED {} OSU bw 2 ranks: one size, 1048576 bytes"),
+        ("osu/7.2/latency-one-size.out", 3, "NOT JUDGED {} OSU latency 2 ranks: one size"),
+        (
+            "osu/7.5/bw-cuda-c.out",
+            3,
+            "NOT JUDGED {} OSU bw 2 ranks, CUDA: 2 sizes of 4 bytes or more are too few for",
+        ),
         ("osu/7.5/bw-rocm.out", 0, "WARN {} OSU bw 2 ranks, ROCM: at 2048 bytes the bandwidth"),
-        ("osu/7.5/bibw-cuda-crashed.out", 2, "NOT READ {}:5: is no row that OMB prints"),
+        ("osu/7.5/bibw-cuda-crashed.out", 2, "NOT READ {}:5: the run broke off here"),
         ("osu/5.7.1/allreduce-cr.out", 0, "1 of 1 curves passed"),
-        ("osu/5.8/latency-flux.out", 3, "NOT JUDGED {} OSU latency 2 ranks: dropout undefined"),
+        ("osu/5.8/latency-flux.out", 3, "NOT JUDGED {} OSU latency 2 ranks: 2 sizes of 4 bytes"),
         (
             "osu/5.1/bw-nagle.out",
             1,
             "FAIL {} OSU bw 2 ranks: at 1 bytes the rate, below 0.005 MB/s",
         ),
         ("osu/5.1/bw-slow.out", 1, "FAIL {} OSU bw 2 ranks: at 2 bytes the rate, below 0.005 MB"),
-        ("imb/2019.6/stripped.txt", 3, "NOT JUDGED {} IMB PingPong 2 ranks: dropout undefined"),
+        ("imb/2019.6/stripped.txt", 3, "NOT JUDGED {} IMB PingPong 2 ranks: 2 sizes of 4 bytes"),
         ("imb/4.1-format/windows.txt", 0, "WARN {} IMB Alltoall 4 ranks: from 16384 to 32768"),
     ],
 )
@@ -178,7 +182,8 @@ def test_configurations_are_compared_where_a_pattern_says_what_is_one(tree):
         ("slow mpich", 3),
     }
     levels = {one["configuration"]: one["level"] for one in found["curves"]}
-    assert levels == {"fast mpich": "pass", "slow mpich": "fail"}
+    # Its shaped link lets bursts pass, so that the rate declines.
+    assert levels == {"fast mpich": "warn", "slow mpich": "fail"}
     (slow,) = (one for one in found["curves"] if one["level"] == "fail")
     failed = {finding["criterion"] for finding in slow["findings"] if finding["level"] == "fail"}
     assert failed == {"envelope"}
@@ -242,6 +247,12 @@ def test_a_list_names_configurations_as_a_pattern_does(tree):
         (["--link", "1"], "--link 1: give a rate in bit/s with its unit, 1G or 1M"),
         (["--mtu", "9000"], "give its rate with --link"),
         (["--transport", "roce"], "give its rate with --link"),
+        (["--least", "90%"], "give the link's with --link"),
+        (["--link", "1G", "--least", "9"], "--least 9: give a share of the line rate"),
+        (["--link", "1G", "--least", "190%"], "--least 190%: give a share of the line rate, 90%"),
+        (["--as", "{a}/*", "--fail-above", "10"], "--fail-above 10: give a share of the other's"),
+        (["--fail-above", "10%"], "--as or --names says what is one"),
+        (["--link", "1G", "--transport", "shared-memory", "--mtu", "4096"], "shared memory has"),
         (
             ["--link", "100G", "--transport", "infiniband", "--mtu", "1500"],
             "--mtu 1500: InfiniBand has MTUs of 4096, 2048",
@@ -298,20 +309,17 @@ def test_a_rate_above_the_line_says_that_the_link_given_is_wrong():
     status, said = judge(TCP, "--link", "10M")
     assert status in (1, 3)
     assert "of the line rate of" in said
-    assert "for MPI over RDMA say --transport roce or infiniband" in said
+    assert "if the MTU is not 1500, say --mtu; if it is not tcp, say --transport roce or" in said
 
 
 def test_the_transport_says_what_a_link_carries():
     rates = {}
-    for transport in Transport:
+    for transport in ("tcp", "roce", "infiniband"):
         _, found = document(TCP, "--link", "100M", "--transport", transport)
         (one,) = found["curves"]
         rates[transport] = one["landmarks"]["line_rate_share"]
     assert rates["infiniband"] < rates["tcp"]
     assert rates["roce"] == pytest.approx(rates["tcp"] * (1448 / 1538) / (1024 / 1106))
-    status, said = judge(TCP, "--link", "10M", "--transport", "roce")
-    assert status in (1, 3)
-    assert "--transport" not in said
 
 
 @pytest.mark.parametrize(

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
+from netproof.benchmarks import outputs
 from netproof.commands.cli import app
 from netproof.errors import NetproofError
 from netproof.verdict import files
@@ -17,7 +18,8 @@ READ = (
     *("rocm-hole-at-2-kib", "put-bandwidth", "get-bandwidth", "multi-latency-7", "multi-latency-5"),
     *("iallreduce", "omb-3", "omb-4", "rank-before-lines", "tag-before-lines", "time-after"),
     *("counters-after", "blanks-stripped", "one-carriage-return", "windows-line-ends"),
-    *("letter-before", "rate-of-256-pairs", "rate-of-0", "rates-of-0"),
+    *("letter-before", "rate-of-256-pairs", "rate-of-0", "rates-of-0", "sendrecv-without-banner"),
+    "biband-without-banner",
 )
 
 
@@ -42,7 +44,7 @@ def test_no_line_of_a_short_curve_is_undefined_for_its_own():
     ("name", "words"),
     [
         ("rocm-hole-at-2-kib", "at 2048 bytes the bandwidth is 206.5 MB/s"),
-        ("rank-before-lines", "a message of 1024 bytes took 103 µs, 20.3 times"),
+        ("rank-before-lines", "most at 1024 bytes: one took 103 µs, 20.3 times"),
         ("rate-of-0", "at 1 bytes the rate, below 0.005 MB/s (0.04 Mbit/s), was printed as 0"),
     ],
 )
@@ -55,6 +57,55 @@ def test_a_program_that_crashed_is_refused_with_the_line_of_the_crash():
     assert status == 2
     assert "crashed.out:5: " in " ".join(out.split())
     assert "*** Process received signal ***" in " ".join(out.split())
+
+
+def test_a_size_that_lost_a_digit_is_refused_by_its_line():
+    status, out = judged("size-lost-a-digit")
+    assert status == 2
+    assert "lost-a-digit.out:7: 104857 bytes after 524288: sizes must increase" in " ".join(
+        out.split()
+    )
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("rank-before-lines", "'[0] ' before 6 lines was left out"),
+        ("tag-before-lines", "'[1,0]<stdout>:' before 6 lines was left out"),
+        ("time-after", "3 lines after the tables were left out, first 'real 0m2.194s'"),
+        ("counters-after", "2 lines after the tables were left out, first 'cxi0 tx 115762638'"),
+    ],
+)
+def test_what_was_left_out_is_said(name, said):
+    assert said in " ".join(judged(name)[1].split())
+
+
+READ_AS = {
+    "put-bandwidth": ("put_bw", 2, "MPI_Win_allocate, MPI_Win_flush", {1: 1.27, 2: 2.53}),
+    "get-bandwidth": ("get_bw", 2, "MPI_Win_allocate, MPI_Win_flush", {1: 1.27, 2: 2.53}),
+    "multi-latency-7": ("multi_lat", None, "", {1: 4.35, 4: 4.23}),
+    "multi-latency-5": ("multi_lat", None, "", {0: 0.98, 4: 1.04}),
+    "iallreduce": ("iallreduce", None, "mean of the ranks", {4: 3.47, 8: 2.88}),
+    "omb-3": ("mbw_mr", 4, "", {1048576: 226.20, 4194304: 1483.04}),
+    "omb-4": ("latency", 2, "", {0: 2833.44, 4: 2632.88}),
+    "rank-before-lines": ("latency", 2, "", {512: 53.57, 4096: 5.89}),
+    "tag-before-lines": ("latency", 2, "", {0: 0.28, 4: 0.28}),
+    "time-after": ("latency", 2, "", {0: 1.61, 8: 1.61}),
+    "sendrecv-without-banner": ("Sendrecv", 2, "", {524288: 59.52, 4194304: 3076.62}),
+    "biband-without-banner": ("Biband", 2, "", {64: 0.17, 256: 0.41}),
+    "rate-of-0": ("bw", 2, "", {1: 200.00, 4096: 20.22}),
+}
+"""Function, ranks, remark, and µs at the first and the last size."""
+
+
+@pytest.mark.parametrize("name", READ_AS)
+def test_it_is_read_as_what_it_is(name):
+    path = DATA / f"{name}.out"
+    ((_, printed),) = outputs.read(outputs.text_of(path), path.name).printed()
+    curve = printed.curve()
+    points = list(zip(curve.sizes, curve.time_us, strict=True))
+    times = {size: round(time, 2) for size, time in (points[0], points[-1])}
+    assert (printed.function, printed.ranks, printed.remark, times) == READ_AS[name]
 
 
 @pytest.mark.parametrize(

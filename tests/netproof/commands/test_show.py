@@ -12,7 +12,7 @@ from rich.console import Console
 from typer.testing import CliRunner
 
 from netproof.commands.cli import app
-from netproof.commands.show import print_session
+from netproof.present.landmarks import print_whole
 from netproof.present.sparkline import BLOCKS
 from netproof.session import session
 from netproof.verdict import session_verdict
@@ -39,7 +39,7 @@ def shown(*arguments: str) -> tuple[int, str, str]:
 def printed(width: int, system: str = "testbed", path: Path = SICK) -> str:
     out = io.StringIO()
     judged = session_verdict.judge_session(session.load(path), system=system)
-    print_session(judged, Console(file=out, width=width))
+    print_whole(judged, Console(file=out, width=width))
     return out.getvalue()
 
 
@@ -101,9 +101,25 @@ def test_no_figure_is_cut_on_any_width(width):
 
 @pytest.mark.parametrize("width", [80, 120, 200])
 def test_tables_keep_to_the_terminal_where_it_is_wide_enough(width):
-    rows = [line for line in printed(width).splitlines() if re.match(r"[✗! ]  (gige|fast)", line)]
+    rows = [
+        line
+        for line in printed(width).splitlines()
+        if re.match(r"(FAIL|pass|WARN|INCONCLUSIVE) +(gige|fast)", line)
+    ]
     assert len(rows) > 100
     assert max(len(row.rstrip()) for row in rows) <= width
+
+
+@pytest.mark.parametrize("width", [40, 200])
+def test_a_terminal_of_any_width_shows_what_became_of_each_case(width):
+    verdict, rows = session_verdict.judge_session(session.load(SICK)).verdict, printed(width)
+    for judged in verdict.cases:
+        place = rf"^{judged.level.upper()} +{judged.case.partition} +{judged.case.environment} "
+        assert len(re.findall(place, rows, re.MULTILINE)) == sum(
+            (one.level, one.case.partition, one.case.environment)
+            == (judged.level, judged.case.partition, judged.case.environment)
+            for one in verdict.cases
+        )
 
 
 def test_a_wider_terminal_shows_more_landmarks():

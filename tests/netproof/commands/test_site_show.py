@@ -10,8 +10,7 @@ import pytest
 from typer.testing import CliRunner
 
 from netproof.commands.cli import app
-from netproof.commands.site_show import duration
-from netproof.present.wording import not_available
+from netproof.present.wording import duration, not_available
 from netproof.site import site
 from netproof.site.matrix import matrix
 
@@ -130,7 +129,7 @@ def test_a_job_that_would_outlast_its_limit_is_named(store, tmp_path, monkeypatc
 
 
 @pytest.mark.parametrize(
-    ("seconds", "words"), [(0, "0 s"), (89, "89 s"), (91, "2 min"), (5400, "1 h 30 min")]
+    ("seconds", "words"), [(0, "0 s"), (89, "89 s"), (91, "2 min"), (7500, "2 h 5 min")]
 )
 def test_a_time_is_shown_as_people_write_it(seconds, words):
     assert duration(seconds) == words

@@ -9,15 +9,17 @@ from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
+from typer.testing import CliRunner
 
 from netproof.commands import night as command
-from netproof.commands import night_results
-from netproof.commands.night_results import Night
+from netproof.commands.cli import app
 from netproof.criteria import Level
 from netproof.intake import json_reading
 from netproof.measurement.disturbance import DisturbanceSettings
 from netproof.pairs import verdict as pairs
 from netproof.pairs.verdict import PairsVerdict
+from netproof.present import night as mail
+from netproof.present.night import Night
 from netproof.session import pair_rounds, session
 from netproof.session.left import Left
 from netproof.session.pair_rounds import PairRounds
@@ -74,7 +76,7 @@ def faulty() -> Session:
 
 
 def suite_of(night: Night) -> ElementTree.Element:
-    suites = ElementTree.fromstring(night_results.junit_document(night))
+    suites = ElementTree.fromstring(command._junit(night))
     assert suites.tag == "testsuites"
     (suite,) = suites
     for name in ("tests", "failures", "errors", "skipped"):
@@ -149,25 +151,27 @@ def test_what_a_job_wrote_cannot_break_the_xml_or_the_terminal(passed):
     night = night_of(changed(passed, "PingPong", result="fail", phase="sanity", reason=said))
     (failure,) = suite_of(night).iter("failure")
     assert "\\x1b[31m <&> ]]> \\x00 \ufffd \ufffd \"'" in failure.text
-    assert "\x1b" not in night_results.summary(night)
+    assert "\x1b" not in mail.summary(night)
 
 
 @pytest.mark.slow
-def test_junit_is_whole_or_not_there(passed, tmp_path):
-    night_results.write_junit(night_of(passed), tmp_path / "reports" / "junit.xml")
-    assert [path.name for path in (tmp_path / "reports").iterdir()] == ["junit.xml"]
-    with pytest.raises(OSError, match="directory"):
-        night_results.write_junit(night_of(passed), tmp_path / "reports")
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["reports"]
+def test_a_verdict_is_junit_too_with_its_own_exit_status(monkeypatch):
+    monkeypatch.setenv("RFM_CONFIG_PATH", str(ROOT / "site-config"))
+    monkeypatch.setenv("RFM_REFERENCE_PREFIX", str(ROOT / "reference-values"))
+    ran = CliRunner().invoke(app, ["verdict", str(RECORDED / "passed.json"), "--format", "junit"])
+    (suite,) = ElementTree.fromstring(ran.stdout_bytes)
+    assert (ran.exit_code, suite.get("name")) == (FAILED, "netproof testbed")
+    assert (suite.get("tests"), suite.get("failures")) == ("126", "121")
+    assert datetime.fromisoformat(suite.get("timestamp"))
 
 
 @pytest.mark.slow
 def test_the_headline_says_what_came_of_the_night(passed, faulty):
-    assert night_results.headline(night_of(passed)) == (
+    assert mail.headline(night_of(passed)) == (
         "netproof testbed: PASSED, 3 of 3 cases passed (2026-11-21 02:00, 2 h 5 min)"
     )
-    assert "FAILED, 5 of 8 cases passed" in night_results.headline(night_of(faulty))
-    assert night_results.headline(Night("testbed", STARTED, ENDED, faults=["no"])) == (
+    assert "FAILED, 5 of 8 cases passed" in mail.headline(night_of(faulty))
+    assert mail.headline(Night("testbed", STARTED, ENDED, faults=["no"])) == (
         "netproof testbed: NOT JUDGED (2026-11-21 02:00, 2 h 5 min)"
     )
 
@@ -186,17 +190,17 @@ def test_a_failure_counts_before_what_could_not_be_judged(passed, faulty):
 
 @pytest.mark.slow
 def test_the_summary_has_failures_what_was_left_and_where_to_read_on(faulty, passed):
-    text = night_results.summary(night_of(faulty, stored="20261121T020000-00000000"))
+    text = mail.summary(night_of(faulty, stored="20261121T020000-00000000"))
     assert "FAIL testbed:gige mpich IMB Barrier 2 ranks: fail in sanity" in text
     assert text.endswith("session 20261121T020000-00000000\nexit status 1\n")
     left = changed(passed, "PingPong", result="skip", measured=None, skipped=TURN)
-    said = night_results.summary(night_of(left))
+    said = mail.summary(night_of(left))
     assert f"1 case of gige intelmpi deferred: {TURN.why}" in said
 
 
 def test_of_very_many_sentences_the_first_are_told_and_the_others_counted(passed):
-    text = night_results.summary(night_of(passed, worse=tuple(f"change {n}" for n in range(50))))
-    assert text.count("WORSE change") == night_results.SENTENCES
+    text = mail.summary(night_of(passed, worse=tuple(f"change {n}" for n in range(50))))
+    assert text.count("WORSE change") == mail.SENTENCES
     assert "WORSE and 30 more, in the report" in text
 
 
@@ -220,9 +224,9 @@ def test_a_hook_need_not_read_what_it_is_told():
 @pytest.mark.slow
 def test_a_change_for_the_worse_says_how_it_ends_where_it_is_intended(passed):
     worse = "gige mpich is worse since 2026-11-18: latency +20 %"
-    text = night_results.summary(night_of(passed, worse=(worse,)))
+    text = mail.summary(night_of(passed, worse=(worse,)))
     assert f"WORSE {worse}\nwhat of this is intended ends by 'netproof history accept'\n" in text
-    assert "accept" not in night_results.summary(night_of(passed))
+    assert "accept" not in mail.summary(night_of(passed))
 
 
 def test_in_what_jobs_differ_and_what_is_found_of_nodes_is_told(passed):
@@ -236,7 +240,7 @@ def test_in_what_jobs_differ_and_what_is_found_of_nodes_is_told(passed):
         of, verdict=verdict, beyond_nodes=("job 8 ran with other files", "requeued: job 9")
     )
     night = Night("testbed", STARTED, ENDED, judged=with_it)
-    text = night_results.summary(night)
+    text = mail.summary(night)
     assert "\nnodes differ: job 8 ran with other files\nrequeued: job 9\n" in text
     assert "\nWARN gige: gige-2: driver not known\n" in text
     line = "gige: 1 of 2 usable nodes measured; not measured gige-2"
@@ -265,8 +269,8 @@ def test_two_nodes_that_cannot_be_compared_leave_a_night_passed_and_are_told(pas
     verdict = dataclasses.replace(of.verdict, pairs=(of_two_nodes(),))
     night = Night("testbed", STARTED, ENDED, judged=dataclasses.replace(of, verdict=verdict))
     assert night.status == PASSED
-    assert "PASSED, 3 of 3 cases passed (" in night_results.headline(night)
-    told = night_results.summary(night)
+    assert "PASSED, 3 of 3 cases passed (" in mail.headline(night)
+    told = mail.summary(night)
     assert "\npairs: fast-ethernet mpich: too few nodes to compare with each other (2); " in told
     assert "INCONCLUSIVE" not in told
     assert suite_of(night).get("errors") == "0"
@@ -278,7 +282,7 @@ def test_the_first_line_counts_the_warnings(passed):
     orange = dataclasses.replace(first.findings[0], level=Level.WARN)
     cases = (dataclasses.replace(first, findings=(orange,)), *others)
     warned = dataclasses.replace(of, verdict=dataclasses.replace(of.verdict, cases=cases))
-    headline = night_results.headline(Night("testbed", STARTED, ENDED, judged=warned))
+    headline = mail.headline(Night("testbed", STARTED, ENDED, judged=warned))
     assert "PASSED, 3 of 3 cases passed, 1 of them with a warning (" in headline
 
 
@@ -294,7 +298,7 @@ def test_what_failed_for_one_reason_is_told_once_and_the_worst_first(faulty):
                 result, result="fail_deps", measured=None, failed_job="ImbJob"
             )
         results.append(result)
-    text = night_results.summary(night_of(dataclasses.replace(faulty, results=tuple(results))))
+    text = mail.summary(night_of(dataclasses.replace(faulty, results=tuple(results))))
     first, second = (line for line in text.splitlines() if line.startswith("FAIL"))
     assert first == (
         "FAIL testbed:gige mpich ImbJob: fail in run: sbatch: error; 7 cases did not run for it"
@@ -311,12 +315,12 @@ def test_what_is_inconclusive_is_an_error_and_is_told(passed):
     with_it = dataclasses.replace(of, verdict=dataclasses.replace(of.verdict, cases=cases))
     night = Night("testbed", STARTED, ENDED, judged=with_it)
     assert night.status == INCONCLUSIVE
-    headline = night_results.headline(night)
+    headline = mail.headline(night)
     assert headline.startswith(
         "netproof testbed: INCONCLUSIVE, 2 of 3 cases passed, 1 inconclusive ("
     )
     faulty = dataclasses.replace(night, faults=["the store is full"])
-    assert night_results.headline(faulty).startswith("netproof testbed: NOT JUDGED, ")
-    assert f"\nINCONCLUSIVE {unsure.why}\n" in night_results.summary(night)
+    assert mail.headline(faulty).startswith("netproof testbed: NOT JUDGED, ")
+    assert f"\nINCONCLUSIVE {unsure.why}\n" in mail.summary(night)
     (error,) = suite_of(night).iter("error")
     assert error.get("message") == unsure.why

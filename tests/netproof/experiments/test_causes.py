@@ -205,7 +205,7 @@ def test_a_port_that_loses_stands_out_and_is_no_small_buffer(template):
 def test_without_counters_losses_are_not_known_and_that_is_told(template):
     found = judged(template, altered(RECORDED["half"], lambda row: {"tcp": {}}))
     (why,) = found.not_examined
-    assert why.startswith("losses: no node said what it counted in bandwidth-")
+    assert why.startswith("losses: no node reported what it counted in bandwidth-")
     assert [cause.kind for cause in found.causes] == [CauseKind.UPLINKS]
 
 

@@ -23,7 +23,10 @@ STUDIES = (
 def test_the_five_studies_are_there_and_each_can_be_read():
     assert names() == STUDIES
     for name in STUDIES:
-        assert load(name).source
+        study = load(name)
+        assert study.name == name
+        assert study.peaks or study.adapters or study.run or study.figures
+        assert study.mbps or all(one.unit != "Mbps" for one in study.figures)
 
 
 class TestShow:
@@ -76,7 +79,7 @@ class TestCommand:
 
 @pytest.fixture
 def edited(tmp_path):
-    """A copy of the studies, one of them with a text replaced; gives file and line of it."""
+    """A copy of the studies, one of them with a text replaced."""
     shutil.copytree(DIRECTORY, tmp_path, dirs_exist_ok=True)
 
     def edit(study, old, new):
@@ -84,128 +87,35 @@ def edited(tmp_path):
         text = path.read_text()
         assert old in text
         path.write_text(text.replace(old, new, 1))
-        return tmp_path, f"{path}:{text[: text.index(old)].count(chr(10)) + 1}: "
+        return tmp_path
 
     return edit
 
 
 class TestStrictness:
-    @pytest.mark.slow
     @pytest.mark.parametrize(
         ("study", "old", "new", "said"),
         [
-            ("e325-opteron", "title:", "titel:", "key 'title': missing, expected text"),
-            (
-                "e325-opteron",
-                "peak: 1876",
-                "peak: fast",
-                "key 'peak': found 'fast', expected a pos",
-            ),
-            ("e325-opteron", "peak: 1876", "peak: -1", "key 'peak': found -1, expected a positive"),
-            ("e325-opteron", "peak: 1876", "peak: true", "key 'peak': found True, expected a pos"),
-            ("e325-opteron", "peak: 1876", "peak: .nan", "key 'peak': found nan, expected a posit"),
-            ("e325-opteron", "peak: 1876, ", "", "key 'peak': missing, expected a positive number"),
-            (
-                "e325-opteron",
-                "mbps: unstated",
-                "mbps: 1024",
-                "key 'mbps': found 1024, expected one",
-            ),
-            ("e325-opteron", "mbps: unstated", "", "key 'mbps': missing, expected one of 1000000"),
-            ("e325-opteron", "    mtu_assumed: 1500", "", "takes link_mbit_s and an mtu"),
-            (
-                "e325-opteron",
-                "where: between nodes",
-                "where: ''",
-                "key 'where': found '', expected",
-            ),
-            ("e325-opteron", "study: e325-opteron", "study: other", "key 'study': found 'other'"),
-            ("network-adapters", "mtu: 1500", "mut: 1500", "key 'mut': unknown here"),
-            ("network-adapters", "over_tcp: true", "over_tcp: 1", "expected true or false"),
-            (
-                "network-adapters",
-                "64: 89",
-                "32: 89",
-                "key 'rates': found rates at 32, 16, 4, 1 KiB",
-            ),
-            ("network-adapters", "mtu: 1500", "mtu:", "key 'mtu': found nothing; give a value"),
-            ("netpipe-howto", "sweeps: [mtu]", "sweeps: [mut]", "'mut' is no parameter; those are"),
-            ("netpipe-howto", "    sweeps: [mtu]\n", "", "the part shows nothing: give tables"),
-            (
-                "netpipe-howto",
-                "path: inter-node",
-                "path: around",
-                "found 'around', expected inter-node",
-            ),
-            ("netpipe-howto", "bytes: 2,", "bytes: 1,", "expected increasing ones"),
-            ("netpipe-howto", "bytes: 2,", "bytes: 2.5,", "expected a positive whole number"),
-            ("netpipe-howto", "is: equal", "is: near", "key 'is': found 'near', expected one of"),
-            ("netpipe-howto", "unit: us", "unit: ns", "key 'unit': found 'ns', expected one of us"),
-            (
-                "gige-mpi-tests",
-                "value: 9, unit: us",
-                "value: 9, unit: us, mtu: 9000",
-                "link_mbit_s",
-            ),
-            ("gige-mpi-tests", "unit: us}", "unit: us, link_mbit_s: 1}", "has no share of a link"),
+            ("e325-opteron", "title:", "titel:", "title: missing, expected text"),
+            ("e325-opteron", "peak: 1876", "peak: fast", "peak: found 'fast', expected a positive"),
+            ("e325-opteron", "peak: 1876", "peak: .nan", "'.nan' is no number"),
+            ("e325-opteron", "mbps: unstated", "mbps: 1024", "mbps: found 1024, expected"),
+            ("network-adapters", "mtu: 1500", "mut: 1500", "mut: unknown here"),
+            ("network-adapters", "mtu: 1500", "mtu:", "mtu: found nothing; give a value"),
+            ("netpipe-howto", "unit: us", "unit: ns", "unit: found 'ns', expected"),
         ],
     )
     def test_what_is_missing_unknown_or_of_another_kind_is_named(
         self, edited, study, old, new, said
     ):
-        directory, _ = edited(study, old, new)
-        with pytest.raises(NetproofError) as error:
-            load(study, directory)
-        assert said in str(error.value)
-        assert f"{study}.yaml:" in str(error.value)
-
-    @pytest.mark.parametrize(
-        ("old", "new"),
-        [
-            ("peak: 788", "peak: none"),
-            (
-                "  - where: in a node\n    network: GigE tun",
-                "  - nowhere: in a node\n    network: x",
-            ),
-            ("mbps: unstated", "mbps: unstated\nmbps: unstated"),
-        ],
-    )
-    def test_the_line_is_the_one_at_fault(self, edited, old, new):
-        directory, place = edited("e325-opteron", old, new)
-        with pytest.raises(NetproofError) as error:
-            load("e325-opteron", directory)
-        line = int(str(error.value).split(":")[1])
-        assert line - int(place.split(":")[1]) in (0, 1)
-
-    @pytest.mark.parametrize(
-        ("text", "said"),
-        [
-            ("study: [", "no YAML"),
-            ("- 1", "expected a study's keys"),
-            ("", "expected a study's keys"),
-            (
-                "study: empty\ntitle: t\nsource: s\n",
-                "a study has peaks, adapters, a run or figures",
-            ),
-            ("study: empty\ntitle: t\nsource: s\nfigures: []\n", "a list that is not empty"),
-            ("study: empty\ntitle: t\nsource: s\nfigures: [1]\n", "expected a mapping"),
-            ("study: empty\ntitle: t\nsource: s\nfigures: 1\n", "expected a list"),
-            ("study: empty\ntitle: t\nsource: s\nrun: 1\n", "expected a mapping"),
-            (
-                "study: empty\ntitle: t\nsource: s\nnotes: [1]\n",
-                "key 'notes': found 1, expected text",
-            ),
-        ],
-    )
-    def test_what_is_no_study_is_refused(self, tmp_path, text, said):
-        (tmp_path / "empty.yaml").write_text(text)
-        with pytest.raises(NetproofError, match=r"empty\.yaml:\d+: ") as error:
-            load("empty", tmp_path)
+        with pytest.raises(NetproofError, match=f"{study}.yaml: cannot be read") as error:
+            load(study, edited(study, old, new))
         assert said in str(error.value)
 
-    def test_bytes_that_are_no_text_are_refused(self, tmp_path):
-        (tmp_path / "empty.yaml").write_bytes(b"\xff\xfe\xfd")
-        with pytest.raises(NetproofError, match="cannot be read"):
+    @pytest.mark.parametrize("content", [b"study: [", b"- 1", b"", b"\xff\xfe\xfd"])
+    def test_what_is_no_study_is_refused(self, tmp_path, content):
+        (tmp_path / "empty.yaml").write_bytes(content)
+        with pytest.raises(NetproofError, match=r"empty\.yaml: cannot be read: "):
             load("empty", tmp_path)
 
     def test_a_name_that_no_study_has_is_answered_with_those_there_are(self):

@@ -137,8 +137,7 @@ class MadeNights:
         rows["sessions"][0]["started"] = stored.start
         change(rows)
         tables = {
-            name: pa.Table.from_pylist(rows[name], schema=table.schema())
-            for name, table in TABLES.items()
+            name: pa.Table.from_pylist(rows[name], schema=schema) for name, schema in TABLES.items()
         }
         self.store.put(stored, tables)
         return drawn

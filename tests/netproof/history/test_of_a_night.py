@@ -12,9 +12,8 @@ import pytest
 from made_nights import RECORDED, MadeNights, by
 
 from netproof.commands import night as command
-from netproof.commands import night_results
 from netproof.commands.night import NightPlan
-from netproof.commands.night_results import Night
+from netproof.present.night import Night, summary
 from netproof.session.measured import Measured
 from netproof.session.session import MEASURED_FORMAT
 from netproof.verdict.exit_status import FAILED
@@ -71,6 +70,6 @@ def test_a_change_for_the_worse_fails_the_night_and_is_told(nights, tmp_path, mo
     (worse,) = night.worse
     since = f"{nights.stored(SLOWER_FROM).start:%Y-%m-%d %H:%M}"
     assert worse.startswith(f"gige mpich is worse since {since}")
-    assert f"WORSE {worse}" in night_results.summary(night)
+    assert f"WORSE {worse}" in summary(night)
     assert night.page.is_file()
     assert (tmp_path / "pages" / "latest").resolve().name == night.stored

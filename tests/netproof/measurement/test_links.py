@@ -14,7 +14,14 @@ from netproof.benchmarks.imb import BENCHMARK as IMB
 from netproof.criteria import Level, above_envelope
 from netproof.criteria.slower import ENVELOPE
 from netproof.measurement.curve import Curve
-from netproof.measurement.links import Crossing, Link, RailLinks, explained_us, messages
+from netproof.measurement.links import (
+    Crossing,
+    Link,
+    explained_us,
+    link_of,
+    link_or_tcp,
+    messages,
+)
 from netproof.measurement.transports import Transport
 from netproof.measurement.units import line_rate_mb_s
 from netproof.site import site
@@ -271,20 +278,17 @@ def test_rdma_is_said_of_a_link():
     )
 
 
-class TestRailLinks:
-    NODE = RailLinks(100_000, 1500, 2, "infiniband", 0)
+NODE = {"link_mbit_s": 100_000, "mtu": 1500, "rails": ("a", "b"), "rdma": "infiniband"}
 
+
+class TestLinkOfANode:
     def test_mpi_of_rdma_has_its_link_and_what_goes_over_tcp_that_of_tcp(self):
-        assert self.NODE.link(over_tcp=False) == Link(100_000, 4096, Transport.INFINIBAND)
-        assert self.NODE.link(over_tcp=True, rails=2) == Link(200_000, 1500)
+        assert link_of(NODE, over_tcp=False) == Link(100_000, 4096, Transport.INFINIBAND)
+        assert link_of(NODE, over_tcp=True, rails=2) == Link(200_000, 1500)
+        roce = {**NODE, "rdma": "roce", "rdma_mtu": 4192}
+        assert link_of(roce, over_tcp=False) == Link(100_000, 4192, Transport.ROCE)
 
     def test_where_nothing_says_what_carries_mpi_there_is_none_or_tcps(self):
-        unknown = RailLinks(100_000, 1500)
-        assert unknown.link(over_tcp=False) is None
-        assert unknown.link_or_tcp(over_tcp=False) == Link(100_000, 1500)
-
-    def test_of_a_report_of_before_rails(self):
-        kept = {"link_mbit_s": 1000, "mtu": 9000}
-        assert RailLinks.of_extras(kept) == RailLinks(1000, 9000)
-        rdma = {**kept, "rails": ["a", "b"], "rdma": "roce", "rdma_mtu": 4192}
-        assert RailLinks.of_extras(rdma).link(over_tcp=False) == Link(1000, 4192, Transport.ROCE)
+        unknown = {"link_mbit_s": 100_000, "mtu": 1500}
+        assert link_of(unknown, over_tcp=False) is None
+        assert link_or_tcp(unknown, over_tcp=False) == Link(100_000, 1500)

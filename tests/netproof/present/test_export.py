@@ -46,10 +46,10 @@ def test_csv_has_every_row_and_column(stored, tmp_path):
     written, left_out = export(*stored, Format.CSV, tmp_path / "out")
     assert left_out == 0
     assert {path.name for path in written} == {f"{name}.csv" for name in TABLES}
-    for name, table in TABLES.items():
+    for name, schema in TABLES.items():
         with (tmp_path / "out" / f"{name}.csv").open(newline="") as file:
             header = next(csv.reader(file))
-        assert header == ["system", "month", "session", *table.columns]
+        assert header == ["system", "month", "session", *schema.names]
         assert header[:3] == list(PATH_COLUMNS)
     with (tmp_path / "out" / "curves.csv").open(newline="") as file:
         rows = list(csv.DictReader(file))

@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-import dataclasses
 import io
 
 import pytest
 from rich.console import Console
 from rich.table import Table
 
-from netproof.measurement.case import Case
 from netproof.present import terminal
 from netproof.present.tables import TableColumn, fitting, print_table, say, width_of
-from netproof.present.verdict import print_verdict
-from netproof.verdict.verdict import CaseVerdict, Verdict
 
 WIDE = [
     TableColumn("partition", ["gige", "fast-ethernet"], right=False),
@@ -92,39 +88,3 @@ def test_on_a_terminal_what_is_being_done_is_said_on_standard_error(capsys, monk
     assert said.out == ""
     assert "judging the session" in said.err
     assert "comparing" in said.err
-
-
-class TestVerdict:
-    """Verdicts on a case that was not measured."""
-
-    @pytest.fixture
-    def said(self):
-        case = Case("testbed", "fast-ethernet", "intelmpi", "imb", "Reduce_scatter", 4, 1)
-        missing = CaseVerdict(case, None, ("did not run",))
-        # The widest benchmark.
-        widest = dataclasses.replace(case, benchmark="netpipe", function="mpi", ranks=2)
-        other = CaseVerdict(dataclasses.replace(widest, direction="bidirectional"), None, ())
-
-        def on(width, terminal=True):
-            out = io.StringIO()
-            console = Console(file=out, width=width, force_terminal=terminal, color_system=None)
-            print_verdict(Verdict((missing, other), (), (), ()), console)
-            return out.getvalue()
-
-        return on
-
-    @pytest.mark.parametrize("width", [40, 80, 100, 140, 200])
-    def test_a_terminal_of_any_width_shows_what_became_of_each_case(self, said, width):
-        row = next(line for line in said(width).splitlines() if "Reduce_scatter" in line)
-        where = "fast-ethernet intelmpi"
-        assert where in " ".join(row.split()) or where in said(width).splitlines()
-        words = row[row.index("IMB") :].split()
-        assert (words[:3], words[-1]) == (["IMB", "Reduce_scatter", "4"], "FAIL")
-
-    def test_80_columns_are_enough_for_that(self, said):
-        rows = said(80).splitlines()[:4]
-        assert "latency µs" in rows[2]
-        assert max(len(row.rstrip()) for row in rows) <= 80
-
-    def test_off_a_terminal_no_column_is_left_out(self, said):
-        assert "r∞ of line" in said(60, terminal=False)

@@ -408,7 +408,7 @@ def test_the_line_rate_of_mpi_is_that_of_all_rails_and_of_tcp_that_of_one(partit
     for function, links in (("tcp", 1), ("mpi", 2)):
         case = Case("testbed", "gige", "mpich", "netpipe", function, 2, 1)
         one, both = (
-            measured.line_rate_of_case(it.rail_links(), case, mpi_over_tcp=True)
+            measured.line_rate_of_case(vars(it), case, mpi_over_tcp=True)
             for it in (partition, rails)
         )
         assert both == links * one
@@ -427,7 +427,7 @@ def test_the_line_rate_of_mpi_is_that_of_all_rails_and_of_tcp_that_of_one(partit
 def test_mpi_that_does_not_go_over_tcp_has_the_line_rate_of_what_carries_it(
     partition, extras, rate
 ):
-    site = partition.model_copy(update={"link_mbit_s": 25_000, "mtu": 1500, **extras}).rail_links()
+    site = vars(partition.model_copy(update={"link_mbit_s": 25_000, "mtu": 1500, **extras}))
     mpi, tcp = (
         Case("testbed", "gige", "mpich", "netpipe", function, 2, 1) for function in ("mpi", "tcp")
     )

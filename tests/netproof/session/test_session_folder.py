@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from ci import store_flips
+from ci.evaluation import store_flips
 from netproof.errors import NetproofError
 from netproof.measurement.case import Case
 from netproof.session import records, session

@@ -681,7 +681,7 @@ def test_any_reader_of_parquet_reads_it(store):
     ingest(store, FAULTY)
     files = sorted(map(str, store.folder.glob("system=*/month=*/session=*/curves.parquet")))
     dataset = ds.dataset(files, partitioning="hive", partition_base_dir=str(store.folder))
-    assert set(dataset.schema.names) == {*TABLES["curves"].columns, *PATH_COLUMNS}
+    assert set(dataset.schema.names) == {*TABLES["curves"].names, *PATH_COLUMNS}
     assert set(dataset.to_table().column("session").to_pylist()) == {
         stored.name for stored in store.sessions()
     }
@@ -689,14 +689,13 @@ def test_any_reader_of_parquet_reads_it(store):
 
 def test_the_documentation_has_every_table_and_column():
     text = (ROOT / "docs" / "store.md").read_text()
-    for name, table in TABLES.items():
+    for name, schema in TABLES.items():
         section = text.split(f"\n### `{name}`\n", 1)[1].split("\n##", 1)[0]
         told = re.findall(r"(?m)^\| (.+?) \| (.+?) \| (.+?) \|$", section)[2:]
-        assert [row[0].strip("`") for row in told] == list(table.columns), name
-        for row, (column, described) in zip(told, table.columns.items(), strict=True):
-            assert row[2] == described.meaning, f"{name}.{column}"
-    for column, meaning in PATH_COLUMNS.items():
-        assert f"| `{column}` | {meaning} |" in text
+        columns = [(row[0].strip("`"), row[1].endswith(", null")) for row in told]
+        assert columns == [(column.name, column.nullable) for column in schema], name
+    for column in PATH_COLUMNS:
+        assert f"| `{column}` | " in text
 
 
 @pytest.mark.slow

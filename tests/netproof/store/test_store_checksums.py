@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from ci import store_flips
+from ci.evaluation import store_flips
 from netproof.commands.cli import app
 from netproof.errors import NetproofError
 from netproof.store import Store, StoredSession, questions

@@ -1,0 +1,262 @@
+"""Mutated inputs: recorded ones with faults drawn by a seed, and judges of what is read of them."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from ci.evaluation.testbed import ROOT
+from netproof.benchmarks import imb, netpipe
+from netproof.errors import NetproofError
+from netproof.intake import patterns
+
+DATA = ROOT / "tests" / "data"
+
+
+REFUSED, RIGHT, WRITTEN, WRONG = "refused", "right", "as written", "wrong"
+LARGEST = 10_000_000
+"""Largest input in characters, so that writing it does not take the memory."""
+
+
+@dataclass(frozen=True)
+class Input:
+    """A mutated input: its text, its origin, and whether it has to be refused."""
+
+    text: str
+    origin: str
+    must_refuse: bool = False
+
+
+Judge = Callable[[Input], str]
+"""Reads an input; returns RIGHT, WRITTEN or the fault. NetproofError is a refusal."""
+
+
+@dataclass(frozen=True)
+class Attack:
+    """A kind of input, with its maker and its judge."""
+
+    name: str
+    make: Callable[[random.Random], Input]
+    judge: Judge
+
+
+_ODD = (
+    "\x00",
+    "\x1b[31m",
+    "é",
+    "\udcff".encode("utf-8", "replace").decode(),
+    "\r",
+    "\t",
+    "9" * 400,
+)
+_WORDS = ("nan", "inf", "-1", "1e999", "0", "0.00", "99999999999999999999", "-", "null", "[]", "{}")
+
+
+def mutated(text: str, others: Sequence[str], draw: random.Random) -> str:
+    """Put one to three faults into a text: in characters, lines, numbers, or from another text."""
+    for _ in range(draw.choice((1, 1, 1, 2, 3))):
+        text = draw.choice(_MUTATIONS)(text, others, draw)[:LARGEST]
+    return text
+
+
+def _place(text: str, draw: random.Random) -> int:
+    return draw.randrange(len(text)) if text else 0
+
+
+def _character(text: str, others: Sequence[str], draw: random.Random) -> str:
+    at = _place(text, draw)
+    return text[:at] + draw.choice("0123456789 .-#:,{}[]\"'\n*&!|>%@x") + text[at + 1 :]
+
+
+def _odd(text: str, others: Sequence[str], draw: random.Random) -> str:
+    at = _place(text, draw)
+    return text[:at] + draw.choice(_ODD) + text[at:]
+
+
+def _cut(text: str, others: Sequence[str], draw: random.Random) -> str:
+    return text[: _place(text, draw)]
+
+
+def _without(text: str, others: Sequence[str], draw: random.Random) -> str:
+    at = _place(text, draw)
+    return text[:at] + text[at + draw.randint(1, 40) :]
+
+
+def _lines(text: str, others: Sequence[str], draw: random.Random) -> str:
+    lines = text.splitlines(keepends=True) or [""]
+    one, other = draw.randrange(len(lines)), draw.randrange(len(lines))
+    kind = draw.randrange(4)
+    if kind == 0:
+        del lines[one]
+    elif kind == 1:
+        lines.insert(other, lines[one])
+    elif kind == 2:
+        lines[one], lines[other] = lines[other], lines[one]
+    else:
+        lines[one] = lines[one].rstrip("\n") * draw.choice((2, 50)) + "\n"
+    return "".join(lines)
+
+
+def _token(text: str, others: Sequence[str], draw: random.Random) -> str:
+    at = _place(text, draw)
+    begin = max(text.rfind(" ", 0, at), text.rfind("\n", 0, at), text.rfind(",", 0, at)) + 1
+    end = min((found for mark in " \n," if (found := text.find(mark, begin)) >= 0), default=at)
+    return text[:begin] + draw.choice(_WORDS) + text[max(end, begin) :]
+
+
+def _digit(text: str, others: Sequence[str], draw: random.Random) -> str:
+    at = _place(text, draw)
+    where = next((i for i in range(at, len(text)) if text[i].isdigit()), None)
+    if where is None:
+        return text
+    return text[:where] + draw.choice("0123456789") + text[where + 1 :]
+
+
+def _spliced(text: str, others: Sequence[str], draw: random.Random) -> str:
+    other = draw.choice(others)
+    return text[: _place(text, draw)] + other[_place(other, draw) :]
+
+
+def _nested(text: str, others: Sequence[str], draw: random.Random) -> str:
+    at = _place(text, draw)
+    return text[:at] + draw.choice("[{(") * draw.choice((30, 2000, 50_000)) + text[at:]
+
+
+_MUTATIONS = (
+    *(_character, _character, _digit, _digit, _digit, _token, _token, _lines, _lines, _lines),
+    *(_cut, _without, _odd, _spliced, _nested),
+)
+
+
+def of_files(paths: Sequence[Path], special: Callable[..., Input | None] | None = None) -> Any:
+    """Return a maker of inputs from files; ``special`` makes some that have to be refused."""
+    return of_texts({str(path): path.read_text() for path in paths}, special)
+
+
+def of_texts(texts: dict[str, str], special: Callable[..., Input | None] | None = None) -> Any:
+    """Return a maker of inputs from texts by origin; otherwise as ``of_files``."""
+
+    def make(draw: random.Random) -> Input:
+        origin = draw.choice(list(texts))
+        if special is not None and draw.random() < 0.2:
+            made = special(texts[origin], origin, draw)
+            if made is not None:
+                return made
+        return Input(mutated(texts[origin], list(texts.values()), draw), origin)
+
+    return make
+
+
+def _ways_round(origin: str) -> bool:
+    return "both-ways" in origin
+
+
+def _netpipe(read: Callable[..., netpipe.NetpipeOutput]) -> Judge:
+    @cache
+    def truth(origin: str) -> dict[int, float]:
+        output = read(Path(origin).read_text(), origin, bidirectional=_ways_round(origin))
+        return dict(output.points)
+
+    def judge(given: Input) -> str:
+        both = _ways_round(given.origin)
+        output = read(given.text, given.origin, bidirectional=both)
+        known = truth(given.origin)
+        if all(known.get(size) == time_us for size, time_us in output.points):
+            there = [size for size, _ in output.points]
+            between = [size for size in known if there[0] <= size <= there[-1]]
+            return RIGHT if there == between else f"lacks sizes: {sorted({*between} - {*there})}"
+        # Nothing may follow the rows.
+        lines = given.text.strip().split("\n")[-len(output.points) :]
+        for line, point in zip(lines, output.points, strict=True):
+            words = line.replace(":", " ").split()
+            stated = (
+                (int(words[0]) // (2 if both else 1), float(words[2]) * 1e6)
+                if len(words) == 3
+                else (int(words[1]), float(words[-2]))
+            )
+            if stated[0] != point[0] or abs(stated[1] - point[1]) > 0.011:
+                return f"{line!r} says {stated}, and read was {point}"
+        return WRITTEN
+
+    return judge
+
+
+def _imb() -> Judge:
+    def rows(output: imb.ImbOutput) -> dict[tuple, tuple]:
+        return {
+            (table.function, table.ranks, table.group, row.size): (row.time_us, row.repetitions)
+            for table in output.tables
+            for row in table.rows
+        }
+
+    @cache
+    def truth(origin: str) -> dict[tuple, tuple]:
+        return rows(imb.read(Path(origin).read_text(), origin))
+
+    def judge(given: Input) -> str:
+        output = imb.read(given.text, given.origin)
+        if rows(output).items() <= truth(given.origin).items():
+            return RIGHT
+        lines = given.text.split("\n")
+        for table in output.tables:
+            for row in table.rows:
+                words = [float(word) for word in lines[row.line - 1].split()]
+                time_us = row.messages_s if row.messages_s is not None else row.time_us
+                sizes = () if table.function == "Barrier" else (row.size,)
+                if not {*sizes, row.repetitions, time_us} <= set(words):
+                    return f"line {row.line} says {words}, and read was {row}"
+        return WRITTEN
+
+    return judge
+
+
+def _reads(read: Callable[..., Any], path: Path) -> bool:
+    more = {} if read is imb.read else {"bidirectional": _ways_round(path.name)}
+    try:
+        read(path.read_text(), str(path), **more)
+    except NetproofError:
+        return False
+    return True
+
+
+def _pattern(draw: random.Random) -> Input:
+    def part(depth: int) -> str:
+        kind = draw.randrange(7 if depth else 3)
+        if kind < 3:
+            return draw.choice(("a", "[a-z]", ".", "\\w", "gige", "x|y", "[a-zA-Z0-9 ]", "\\d"))
+        if kind == 3:
+            return f"({part(depth - 1)}|{part(depth - 1)})"
+        if kind == 4:
+            return part(depth - 1) + part(depth - 1)
+        return f"({part(depth - 1)}){draw.choice(('*', '+', '?', '{2,9}', '{40}', '*?', '{1,}'))}"
+
+    return Input(part(draw.randint(1, 6)) + draw.choice(("", "!", "$", "z")), "made")
+
+
+def _matched(given: Input) -> str:
+    for search in (False, True):
+        taken = patterns.expression(given.text, search=search)
+        for text in ("a" * 60, "gige openmpi-5.0 IMB Alltoallv 64 ranks", "ab" * 30 + "?"):
+            taken.search(text) if search else taken.fullmatch(text)
+    return RIGHT
+
+
+def of_outputs() -> tuple[Attack, ...]:
+    """Return the attacks on the parsers of benchmarks' outputs, and on a site's patterns."""
+    fine = [
+        path for path in sorted((DATA / "netpipe" / "3.7.2").glob("*")) if "hung" not in path.name
+    ]
+    file, printed = netpipe.read_file, netpipe.read_print
+    files = [path for path in fine if path.suffix == ".out" and _reads(file, path)]
+    prints = [path for path in fine if path.suffix == ".stderr" and _reads(printed, path)]
+    tables = [path for path in sorted((DATA / "imb").rglob("*.txt")) if _reads(imb.read, path)]
+    return (
+        Attack("NetPIPE file", of_files(files), _netpipe(file)),
+        Attack("NetPIPE print", of_files(prints), _netpipe(printed)),
+        Attack("IMB output", of_files(tables), _imb()),
+        Attack("patterns", _pattern, _matched),
+    )

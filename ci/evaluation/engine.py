@@ -1,0 +1,765 @@
+"""Evaluate netproof on the testbed by a table of plants: what, where, and the expected answer.
+
+An evaluation is a folder. Its settings and all planned runs are written when it begins, and each
+run has a folder with its result, so that an interrupted one can resume.
+"""
+
+from __future__ import annotations
+
+import argparse
+import dataclasses
+import fcntl
+import hashlib
+import json
+import os
+import random
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import textwrap
+import time
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field
+from enum import StrEnum
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+from pydantic import TypeAdapter
+from scipy.stats import binomtest
+
+from ci.evaluation import load as loads
+from ci.evaluation import testbed as machine
+from ci.evaluation.testbed import CANNOT, ROOT, CannotRunError, Testbed, TooLongError, now
+from ci.testbed import topology_reading
+from netproof.commands import night
+from netproof.errors import NetproofError
+from netproof.session import job_files
+
+MET, MISSED = 0, 1
+"""Exit statuses: all aims met, one missed; CANNOT: not possible."""
+CODE = ("checks", "ci", "netproof", "reference-values", "site-config")
+"""Folders whose contents decide how a run ends."""
+FORMAT = 2
+CAMPAIGN_FILE, RESULT_FILE, REPORT = "campaign.json", "result.json", "run-0.json"
+CONFIDENCE = 0.95
+AT_MOST = f" at most ({CONFIDENCE:.0%})"
+"""End of the head of a rate's upper limit."""
+SENTENCE = 200
+"""Longest sentence in characters; the rest is cut."""
+SHOWN = 6
+"""Largest number of a run's sentences in a table."""
+RUNS = 10
+"""Aim: runs of each kind."""
+HEALTHY = "healthy"
+WHERE = ("out", "resume", "table", "judge_again")
+"""Options that choose what to do with an evaluation."""
+
+
+class Ended(BaseException):
+    """A signal ended the evaluation; no handler of errors may catch it."""
+
+
+class Grade(StrEnum):
+    """Grade of an answer; each evaluation has some of them, and says what they mean there."""
+
+    GREEN = "green"
+    RED = "red"
+    RIGHT = "right"
+    NAMED = "named"
+    HALF = "half right"
+    OTHERWISE = "red otherwise"
+    WRONG = "wrong"
+    MISSED = "missed"
+    INCONCLUSIVE = "inconclusive"
+    FALSE = "false"
+    NOT_JUDGED = "not judged"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Plant:
+    """A row of an evaluation's table: what is planted where; subclasses add the expected answer.
+
+    ``said``: in words; ``topology``: file of the testbed, below the checkout; ``place``: kind of
+    place of ``switch``, one drawn, or each of its nodes if empty; ``faults``: keys and values for
+    ``testbed plant``, one drawn; ``seconds``: duration of a temporary fault; ``environments``: one,
+    drawn, is measured; ``variables``: planted settings of its library, by environment; ``slow``:
+    time that slow_mpi.c adds to calls instead, only in ``program`` unless empty.
+    """
+
+    said: str
+    topology: str = "ci/testbed/topology.yaml"
+    switch: str = "gige"
+    place: str = ""
+    faults: tuple[Mapping[str, Any], ...] = ({},)
+    seconds: float | None = None
+    environments: tuple[str, ...] = ()
+    variables: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    slow: str = ""
+    program: str = ""
+
+    def places(self) -> tuple[str, ...]:
+        """Return where its fault can be planted, sorted; without ``place`` it is in all of them."""
+        topology = topology_reading.load(ROOT / self.topology)
+        if not self.place:
+            (switch,) = (one for one in topology.switches if one.name == self.switch)
+            return tuple(node.name for node in switch.nodes)
+        there = topology.places.items()
+        wanted = (self.place, self.switch)
+        return tuple(sorted(name for name, (of, on) in there if (of, on.name) == wanted))
+
+    def drawn(self, number: int, kind: str, seed: int, environments: tuple[str, ...]) -> Run:
+        """Return a run with this plant's fault at each of its places."""
+        (fault,) = self.faults
+        places = self.places() if fault else ()
+        return Run(number, kind, seed, environments, self.topology, self.switch, places, fault)
+
+
+@dataclass(frozen=True)
+class Run:
+    """One planned run, with its seed's choices; a fault is planted at each of ``places``."""
+
+    number: int
+    kind: str
+    seed: int
+    environments: tuple[str, ...]
+    topology: str
+    switch: str
+    places: tuple[str, ...]
+    fault: Mapping[str, Any]
+
+    @property
+    def folder(self) -> str:
+        """Name of its folder in the evaluation's."""
+        return f"{self.number:03}-{self.kind}"
+
+
+@dataclass(frozen=True)
+class Answer:
+    """Grade of an answer, and its sentences.
+
+    ``by``: criteria that named the fault; ``outcome``: a diagnosis' own; ``steps``: eager limits
+    found at their sizes, and all.
+    """
+
+    found: Grade
+    said: tuple[str, ...] = ()
+    by: tuple[str, ...] = ()
+    outcome: str = ""
+    steps: tuple[int, int] = (0, 0)
+
+
+def not_judged(reason: str) -> Answer:
+    """Return the result of a run without an answer, with the reason."""
+    return Answer(Grade.NOT_JUDGED, (short(reason),))
+
+
+@dataclass(frozen=True)
+class Result:
+    """A run with its result.
+
+    ``wall_s``: seconds to measure and judge it; ``before`` and ``after``: load averages over 1, 5
+    and 15 minutes, () if it ended before; ``pressure_s``: seconds of the run in which a task waited
+    for a CPU, None if the kernel has none; ``load_cpu_s``: CPU seconds of the load program, and
+    ``cpu`` the single CPU that it took; ``launches``: made and failed, None if not recorded.
+    """
+
+    run: Run
+    judged: Answer
+    started: str
+    wall_s: float
+    before: tuple[float, ...] = ()
+    after: tuple[float, ...] = ()
+    pressure_s: float | None = None
+    load_cpu_s: float = 0.0
+    cpu: int | None = None
+    launches: tuple[int, int] | None = None
+
+
+@dataclass(frozen=True)
+class Campaign:
+    """An evaluation's settings, its runs in order, its code's digest and its machine."""
+
+    settings: Mapping[str, Any]
+    runs: tuple[Run, ...]
+    code: str
+    machine: Mapping[str, Any]
+
+
+class Evaluation:
+    """What the runs of a program measure, ask and expect; subclasses have its table."""
+
+    name = ""
+    plants: Mapping[str, Plant]
+    good = Grade.RIGHT
+    heads: tuple[str, ...]
+    """Columns of the table: the row's name, grades, ``cells``, and those that each table has."""
+    described = "Smoke runs"
+    silent = "nothing was found"
+    odd = ("Not right:", "All runs that were made are right.")
+    repeats_broken = True
+    rejudges = True
+    without: tuple[str, ...] = ()
+    """Variables that the question must not see."""
+
+    def add_options(self, parser: argparse.ArgumentParser) -> None:
+        """Add the options of a new evaluation."""
+        raise NotImplementedError
+
+    def plan(self, settings: Mapping[str, Any]) -> tuple[Run, ...]:
+        """Plan the runs; ``seed`` draws all that is drawn."""
+        raise NotImplementedError
+
+    def name_of(self, run: Run) -> str:
+        """Describe a run in words."""
+        return f"{self.plants[run.kind].said}, {' alongside '.join(run.environments)}"
+
+    def prepare(self, folder: Path, runs: Sequence[Run]) -> None:
+        """Make what these runs need, once. Raises CannotRunError if it cannot be made."""
+
+    def load(
+        self, run: Run, settings: Mapping[str, Any], folder: Path
+    ) -> tuple[list[str] | None, int | None]:
+        """Return the arguments of the program alongside a run, and the single CPU that it takes."""
+        return None, None
+
+    def begin_s(self, run: Run, settings: Mapping[str, Any]) -> float:
+        """Return the seconds after the first launch after which a temporary fault begins."""
+        return 0.0
+
+    def site(self, run: Run, folder: Path) -> dict[str, str]:
+        """Return variables for a run's site, which may have a fault. Raises CannotRunError."""
+        return {}
+
+    def reframe(self, run: Run, settings: Mapping[str, Any]) -> tuple[list[str], str] | None:
+        """Return ReFrame's options and its checks; None if the question itself measures."""
+        raise NotImplementedError
+
+    def question(self, run: Run, settings: Mapping[str, Any], report: Path) -> list[str]:
+        """Return the arguments of the netproof command that answers."""
+        raise NotImplementedError
+
+    def judge(self, run: Run, status: int, text: str, errors: str) -> Answer:
+        """Grade an answer by exit status, document and errors; one that contradicts itself is not
+        judged."""
+        raise NotImplementedError
+
+    def least(self, kind: str) -> int:
+        """Return how many judged runs of a kind the aim takes."""
+        return RUNS
+
+    def aim(self, kind: str, judged: Sequence[Answer]) -> str | None:
+        """Return a sentence if the judged runs of a kind miss their aim."""
+        raise NotImplementedError
+
+    def missed(self, campaign: Campaign, results: Sequence[Result]) -> list[str]:
+        """Return a sentence for each aim that was missed or that takes more runs."""
+        sentences = []
+        if len(results) < len(campaign.runs):
+            sentences.append(f"{len(results)} of {len(campaign.runs)} runs were made")
+        broken = sum(result.judged.found is Grade.NOT_JUDGED for result in results)
+        if broken:
+            sentences.append(f"{broken} runs were not judged; --resume makes them again")
+        for kind, plant in self.plants.items():
+            judged = [one.judged for one in results if one.run.kind == kind]
+            judged = [one for one in judged if one.found is not Grade.NOT_JUDGED]
+            least = self.least(kind)
+            if len(judged) < least:
+                sentences.append(f"{plant.said}: {len(judged)} of the {least} runs that it takes")
+            sentence = self.aim(kind, judged)
+            sentences += [sentence] if sentence else []
+        return sentences
+
+    def is_wrong(self, result: Result) -> bool:
+        """Check whether a result counts as wrong in the table."""
+        return result.judged.found is not self.good
+
+    def is_odd(self, result: Result) -> bool:
+        """Check whether a result is listed below the table."""
+        return self.is_wrong(result)
+
+    def groups(self, results: Sequence[Result]) -> Iterator[tuple[str, list[Result]]]:
+        """Yield the table's rows: a name and its results."""
+        for kind, plant in self.plants.items():
+            yield plant.said, [one for one in results if one.run.kind == kind]
+
+    def cells(self, results: Sequence[Result]) -> dict[str, str]:
+        """Return the cells of a row that only this table has, by their heads."""
+        return {}
+
+    def notes(self, results: Sequence[Result]) -> list[str]:
+        """Return sentences below the table."""
+        return []
+
+    def of_settings(self, settings: Mapping[str, Any]) -> str:
+        """Return the first words of the description: what was run."""
+        return self.described
+
+
+def short(sentence: str) -> str:
+    """Cut a sentence to SENTENCE characters at most."""
+    return textwrap.shorten(sentence, SENTENCE, placeholder=" …")
+
+
+def numbered(drawn: random.Random, items: list[Any], first: Sequence[Any] = ()) -> Iterator[tuple]:
+    """Yield number, item and seed of each run: ``first``, then ``items`` in a drawn order."""
+    drawn.shuffle(items)
+    for number, item in enumerate([*first, *items], 1):
+        yield number, item, drawn.randrange(1, 2**31)
+
+
+def begin(folder: Path, campaign: Campaign) -> None:
+    """Write the plan. Raises CannotRunError if ``folder`` is not empty, or without runs."""
+    if not campaign.runs:
+        raise CannotRunError("no run was asked for")
+    folder.mkdir(parents=True, exist_ok=True)
+    if any(folder.iterdir()):
+        raise CannotRunError(f"{folder}: is not empty; give --out another, or --resume this one")
+    write(folder / CAMPAIGN_FILE, {"format": FORMAT, **dataclasses.asdict(campaign)})
+
+
+def read(evaluation: Evaluation, folder: Path) -> tuple[Campaign, list[Result]]:
+    """Return an evaluation's plan and the results of its finished runs, in their order.
+
+    Raises CannotRunError if the folder has none, or a file is damaged.
+    """
+    path = folder / CAMPAIGN_FILE
+    try:
+        document = json.loads(path.read_text())
+        if document["format"] != FORMAT:
+            raise CannotRunError(f"{path}: its format is {document['format']}, not {FORMAT}")
+        campaign = TypeAdapter(Campaign).validate_python(document)
+        results = []
+        for run in campaign.runs:
+            if run.kind not in evaluation.plants:
+                raise CannotRunError(f"{path}: {run.kind!r} is no kind of run")
+            path = folder / run.folder / RESULT_FILE
+            if path.is_file():
+                result = TypeAdapter(Result).validate_json(path.read_text())
+                if result.run != run:
+                    raise CannotRunError(f"{path}: is of another run than was planned")
+                results.append(result)
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise CannotRunError(f"{path}: cannot be read as an evaluation's: {error!r}") from error
+    return campaign, results
+
+
+def write(path: Path, document: Mapping[str, Any]) -> None:
+    """Write a file whole or not at all."""
+    new = path.with_suffix(".new")
+    new.write_text(json.dumps(document, indent=1) + "\n")
+    new.rename(path)
+
+
+def code_digest() -> str:
+    """Return a digest of the folders that decide how a run ends."""
+    digest = hashlib.sha256()
+    for folder in CODE:
+        for path in sorted((ROOT / folder).rglob("*")):
+            if path.is_file() and "__pycache__" not in path.parts:
+                digest.update(f"{path.relative_to(ROOT)}\0".encode())
+                digest.update(hashlib.sha256(path.read_bytes()).digest())
+    return digest.hexdigest()[:12]
+
+
+@contextmanager
+def locked(folder: Path) -> Iterator[int]:
+    """Lock an evaluation; yield the lock's descriptor. Raises CannotRunError if it is locked."""
+    with (folder / "lock").open("w") as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise CannotRunError(f"{folder}: is being worked on by another process") from None
+        yield lock.fileno()
+
+
+def go_on(evaluation: Evaluation, folder: Path) -> None:
+    """Make the runs that have no result, and those not judged, and report each.
+
+    Raises CannotRunError if it cannot continue; finished runs stay.
+    """
+    with locked(folder) as lock:
+        campaign, results = read(evaluation, folder)
+        if campaign.code != code_digest():
+            raise CannotRunError(
+                f"{folder}: was begun with other code or configuration than is here now; runs of"
+                " both are no one evaluation"
+            )
+        again = Grade.NOT_JUDGED if evaluation.repeats_broken else None
+        done = {one.run.number for one in results if one.judged.found is not again}
+        runs = [run for run in campaign.runs if run.number not in done]
+        if not runs:
+            return
+        evaluation.prepare(folder, runs)
+        testbed = Testbed(folder / "testbed.log")
+        try:
+            for run in runs:
+                place = folder / run.folder
+                # An interrupted run's files are not a result.
+                shutil.rmtree(place, ignore_errors=True)
+                place.mkdir()
+                result = attempt(evaluation, run, campaign, testbed, place, lock)
+                write(place / RESULT_FILE, dataclasses.asdict(result))
+                said = " · ".join(result.judged.said) or evaluation.silent
+                print(f"  {result.judged.found}, {result.wall_s:.0f} s: {said}", flush=True)
+        finally:
+            testbed.restore()
+
+
+def attempt(
+    evaluation: Evaluation,
+    run: Run,
+    campaign: Campaign,
+    testbed: Testbed,
+    folder: Path,
+    lock: int,
+) -> Result:
+    """Make one run in ``folder``. Raises CannotRunError if no run is possible at all."""
+    settings, plant, started = campaign.settings, evaluation.plants[run.kind], now()
+    result = Result(run, Answer(Grade.NOT_JUDGED), started, 0.0)
+    begin_s = evaluation.begin_s(run, settings)
+    try:
+        testbed.up(ROOT / run.topology)
+        # Wait before planting: a planted busy CPU is not noise.
+        machine.wait_until_quiet(settings)
+        with ExitStack() as stack:
+            scratch = Path(stack.enter_context(tempfile.TemporaryDirectory(dir=folder)))
+            arguments, cpu = evaluation.load(run, settings, scratch)
+            load = stack.enter_context(loads.running(arguments)) if arguments else None
+            result = dataclasses.replace(result, before=os.getloadavg(), cpu=cpu)
+            waited = machine.pressure_seconds()
+            print(
+                f"{run.number}/{len(campaign.runs)} {evaluation.name_of(run)}: load average"
+                f" {', '.join(f'{one:.2f}' for one in result.before)}",
+                flush=True,
+            )
+            stack.enter_context(
+                machine.planted(
+                    testbed, run.places, run.fault, seconds=plant.seconds, begin_s=begin_s
+                )
+            )
+            begun = time.monotonic()
+            try:
+                with machine.limited(settings["run_limit"]):
+                    judged = measure(evaluation, run, settings, folder, lock)
+            finally:
+                wall_s = time.monotonic() - begun
+                result = dataclasses.replace(result, wall_s=wall_s, after=os.getloadavg())
+            later = machine.pressure_seconds()
+            waiting = None if None in (waited, later) else later - waited
+            used = load.cpu_seconds() if load else 0.0
+            result = dataclasses.replace(result, pressure_s=waiting, load_cpu_s=used)
+            if load and not used:
+                judged = not_judged("the program alongside the run used no CPU")
+    except CannotRunError:
+        raise
+    except (NetproofError, TooLongError, OSError) as error:
+        judged = not_judged(str(error))
+        # Nothing of the failure may disturb the next run.
+        testbed.rebuild()
+    return dataclasses.replace(result, judged=judged, launches=launches_in(folder))
+
+
+def measure(
+    evaluation: Evaluation, run: Run, settings: Mapping[str, Any], folder: Path, lock: int
+) -> Answer:
+    """Run the project's checks, if the run takes any, and ask; the report stays in ``folder``.
+
+    Raises NetproofError if ReFrame leaves no report or takes longer than a run may.
+    """
+    variables = evaluation.site(run, folder)
+    wanted = evaluation.reframe(run, settings)
+    if wanted is not None:
+        options, checks = wanted
+        night.measure(
+            [*options, "--exec-policy=serial", "-c", str(ROOT / "checks" / checks), "-r"],
+            folder=folder,
+            report=folder / REPORT,
+            log=folder / "reframe.log",
+            settings=variables,
+            lock=lock,
+            patience_s=settings["run_limit"],
+        )
+    return ask(evaluation, run, settings, folder, "answer", variables)
+
+
+def ask(
+    evaluation: Evaluation,
+    run: Run,
+    settings: Mapping[str, Any],
+    folder: Path,
+    name: str,
+    variables: Mapping[str, str],
+) -> Answer:
+    """Ask netproof, and grade its answer, which stays as ``name``.json and .err."""
+    ours = {key: value for key, value in os.environ.items() if key not in evaluation.without}
+    ran = answered(
+        [*evaluation.question(run, settings, folder / REPORT), "--format", "json"],
+        folder,
+        {**ours, **variables, "RFM_REPORT_FILE": str(folder / REPORT)},
+    )
+    (folder / f"{name}.json").write_text(ran.stdout)
+    (folder / f"{name}.err").write_text(ran.stderr)
+    return evaluation.judge(run, ran.returncode, ran.stdout, ran.stderr)
+
+
+def answered(
+    command: Sequence[str], folder: Path, environment: Mapping[str, str]
+) -> subprocess.CompletedProcess[str]:
+    """Run a netproof command in ``folder``."""
+    return subprocess.run(
+        ["netproof", *command],
+        cwd=folder,
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+def launches_in(folder: Path) -> tuple[int, int] | None:
+    """Count the launches that jobs below a run's ``folder`` recorded, and those that failed.
+
+    A job with a failed check is in ``stage``, and perhaps in ``output`` as well. None without any,
+    or if a record cannot be read.
+    """
+    jobs: dict[Path, Path] = {}
+    for place in ("output", "stage"):
+        for path in (folder / place).rglob(job_files.LAUNCHES_FILE):
+            jobs[path.parent.relative_to(folder / place)] = path.parent
+    try:
+        found = [one for job in jobs.values() for one in job_files.records(job).values()]
+    except (NetproofError, OSError):
+        return None
+    return (len(found), sum(one.status != 0 for one in found)) if found else None
+
+
+def judged_again(evaluation: Evaluation, folder: Path) -> tuple[Campaign, list[Result]]:
+    """Return an evaluation with its reports rejudged by the present code; stored results stay.
+
+    A run without a report, or one that would be repeated, keeps its result.
+    """
+    campaign, results = read(evaluation, folder)
+    again = []
+    for result in results:
+        place = folder / result.run.folder
+        broken = evaluation.repeats_broken and result.judged.found is Grade.NOT_JUDGED
+        if (place / REPORT).is_file() and not broken:
+            variables = evaluation.site(result.run, place)
+            judged = ask(
+                evaluation, result.run, campaign.settings, place, "answer-again", variables
+            )
+            result = dataclasses.replace(result, judged=judged)
+        again.append(result)
+    return dataclasses.replace(campaign, code=f"{campaign.code}, judged by {code_digest()}"), again
+
+
+def upper_limit(wrong: int, runs: int) -> float:
+    """Return the one-sided limit on the rate of ``wrong`` (Clopper and Pearson 1934)."""
+    return binomtest(wrong, runs, alternative="less").proportion_ci(CONFIDENCE, "exact").high
+
+
+def markdown(rows: Sequence[Sequence[str]]) -> list[str]:
+    """Return the lines of a table in Markdown; the first row is its head."""
+    return [f"| {' | '.join(row)} |" for row in (rows[0], ["---"] * len(rows[0]), *rows[1:])]
+
+
+def table(evaluation: Evaluation, campaign: Campaign, results: Sequence[Result]) -> str:
+    """Return an evaluation's results as Markdown, with its missed aims."""
+    rows = [evaluation.heads]
+    rows += [_row(evaluation, name, some) for name, some in evaluation.groups(results) if some]
+    lines = [_description(evaluation, campaign, results), "", *markdown(rows)]
+    for note in evaluation.notes(results):
+        lines += ["", note]
+    odd = [one for one in results if evaluation.is_odd(one)]
+    lines += ["", evaluation.odd[0 if odd else 1]]
+    if odd:
+        lines += ["", *(_line(evaluation, one) for one in odd)]
+    aims = evaluation.missed(campaign, results)
+    lines += ["", *([f"- MISSED: {sentence}." for sentence in aims] or ["Aims met."])]
+    return "\n".join(lines)
+
+
+def _description(evaluation: Evaluation, campaign: Campaign, results: Sequence[Result]) -> str:
+    """Describe the runs: what they are, seed, machine, code, days and load."""
+    host = campaign.machine
+    groups = {True: "on", False: "off", None: "not there"}[host["autogroup"]]
+    days = sorted({result.started[:10] for result in results})
+    when = f", {' to '.join(dict.fromkeys((days[0], days[-1])))}" if days else ""
+    before = [result.before[0] for result in results if result.before]
+    load = f" Load average before a run: {min(before):.2f} to {max(before):.2f}." if before else ""
+    return (
+        f"{evaluation.of_settings(campaign.settings)}, seed {campaign.settings['seed']},"
+        f" {host['cpus']} CPUs, Linux {host['kernel']}, autogroup {groups}, code"
+        f" {campaign.code}{when}.{load}"
+    )
+
+
+def _row(evaluation: Evaluation, name: str, results: Sequence[Result]) -> list[str]:
+    counted = Counter(result.judged.found for result in results)
+    judged = [
+        one
+        for one in results
+        if not evaluation.repeats_broken or one.judged.found is not Grade.NOT_JUDGED
+    ]
+    limit = "not known"
+    if judged:
+        wrong = sum(evaluation.is_wrong(one) for one in judged)
+        limit = f"{100 * upper_limit(wrong, len(judged)):.0f} %"
+    seconds = [result.wall_s for result in results]
+    cells = {
+        **{grade: str(counted[grade]) for grade in Grade},
+        "runs": str(len(results)),
+        "median s": f"{median(seconds):.0f}",
+        "longest s": f"{max(seconds):.0f}",
+        **evaluation.cells(results),
+    }
+    heads = evaluation.heads[1:]
+    return [name, *(limit if head.endswith(AT_MOST) else cells[head] for head in heads)]
+
+
+def _line(evaluation: Evaluation, result: Result) -> str:
+    run, judged = result.run, result.judged
+    facts = [f"seed {run.seed}", result.started, f"{result.wall_s:.0f} s"]
+    facts += [", ".join(run.environments)] if run.environments else []
+    if result.before and result.after:
+        facts.append(f"load average {result.before[0]:.1f} to {result.after[0]:.1f}")
+    if result.cpu is not None:
+        facts.append(f"CPU {result.cpu} taken")
+    if result.launches and result.launches[1]:
+        facts.append(f"{result.launches[1]} of {result.launches[0]} launches failed")
+    said = " · ".join(judged.said) or evaluation.silent
+    return (
+        f"- run {run.number}, {evaluation.name_of(run)} ({', '.join(facts)}):"
+        f" **{judged.found}**: {said}"
+    )
+
+
+def number(kind: type, least: float) -> Any:
+    """Return a reader of numbers of this kind, ``least`` or more, for the command line."""
+
+    def read_number(text: str) -> Any:
+        value = kind(text)
+        if not least <= value < float("inf"):
+            raise argparse.ArgumentTypeError(f"{text} is not {least:g} or more")
+        return value
+
+    return read_number
+
+
+def add_counts(group: Any, *counts: tuple[str, int, str]) -> None:
+    """Add settings that are counts, from 0 on: each as name, default, help."""
+    for name, count, what in counts:
+        group.add_argument(
+            f"--{name}",
+            type=number(int, 0),
+            default=count,
+            metavar="N",
+            help=f"{what} (default: %(default)s)",
+        )
+
+
+def add_seconds(group: Any, *several: tuple[str, float, str]) -> None:
+    """Add settings in seconds or shares: each as name, default, help."""
+    for name, default, what in several:
+        group.add_argument(
+            f"--{name}",
+            type=number(float, 0.01),
+            default=default,
+            metavar="N",
+            help=f"{what} (default: %(default)g)",
+        )
+
+
+def add_kinds(group: Any, kinds: Sequence[str]) -> None:
+    """Add the option that selects kinds of runs."""
+    group.add_argument(
+        "--kinds",
+        nargs="+",
+        choices=list(kinds),
+        default=list(kinds),
+        metavar="KIND",
+        help=f"only these: {', '.join(kinds)}",
+    )
+
+
+def _parser(evaluation: Evaluation) -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog=f"ci/{evaluation.name}", description=evaluation.__doc__, allow_abbrev=False
+    )
+    where = parser.add_mutually_exclusive_group(required=True)
+    for name, what in (
+        ("out", "begin one in a new folder"),
+        ("resume", "go on with one"),
+        ("table", "print what it found so far"),
+        ("judge-again", "print what it found, its reports judged by the code that is here"),
+    ):
+        if evaluation.rejudges or name != "judge-again":
+            where.add_argument(f"--{name}", type=Path, metavar="FOLDER", help=what)
+    settings = parser.add_argument_group("with --out")
+    evaluation.add_options(settings)
+    settings.add_argument("--seed", type=int, help="of all that is drawn; drawn by default")
+    add_seconds(
+        settings,
+        ("quiet-share", 0.05, "share of the CPUs that others may use before a run"),
+        ("quiet-seconds", 5.0, "seconds over which that is measured"),
+        ("quiet-limit", 600.0, "seconds to wait for it"),
+        ("run-limit", 3600.0, "seconds after which a run is ended"),
+    )
+    return parser
+
+
+def _options(evaluation: Evaluation, arguments: Sequence[str]) -> dict[str, Any]:
+    """Parse the options; an existing evaluation has its settings and takes none."""
+    parser = _parser(evaluation)
+    options = vars(parser.parse_args(arguments))
+    if not options["out"]:
+        defaults = vars(parser.parse_args(["--out", "."]))
+        given = [name for name, value in options.items() if value != defaults[name]]
+        other = [name for name in given if name not in WHERE]
+        if other:
+            parser.error(f"--{other[0].replace('_', '-')} goes with --out")
+    return options
+
+
+def _end_once(number: int, _frame: Any) -> None:
+    """End the run; a second signal does not interrupt the cleanup."""
+    for one in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        # Not SIG_IGN, which the testbed's daemons would inherit.
+        signal.signal(one, lambda *_: None)
+    raise Ended(signal.Signals(number).name)
+
+
+def main(evaluation: Evaluation, arguments: Sequence[str]) -> int:
+    """Begin, resume, print or rejudge an evaluation; return MET, MISSED or CANNOT."""
+    options = _options(evaluation, arguments)
+    for one in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        # An evaluation under nohup ignores the hangup.
+        if signal.getsignal(one) is not signal.SIG_IGN:
+            signal.signal(one, _end_once)
+    folders = {name: options.pop(name, None) for name in WHERE}
+    folder = next(one for one in folders.values() if one).resolve()
+    try:
+        if folders["out"]:
+            if options["seed"] is None:
+                options["seed"] = random.SystemRandom().randrange(1, 2**31)
+            runs = evaluation.plan(options)
+            begin(folder, Campaign(options, runs, code_digest(), machine.this_machine()))
+        if folders["out"] or folders["resume"]:
+            go_on(evaluation, folder)
+        campaign, results = (judged_again if folders["judge_again"] else read)(evaluation, folder)
+    except (NetproofError, OSError) as error:
+        print(f"ci/{evaluation.name}: {error}", file=sys.stderr)
+        return CANNOT
+    except Ended as ended:
+        print(
+            f"ci/{evaluation.name}: ended by {ended}; go on with --resume {folder}",
+            file=sys.stderr,
+        )
+        return CANNOT
+    print(table(evaluation, campaign, results))
+    return MISSED if evaluation.missed(campaign, results) else MET

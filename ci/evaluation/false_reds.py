@@ -1,0 +1,310 @@
+"""Acceptance runs of a healthy network, alongside other programs too, and of a sick switch."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import random
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import chain
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+from ci.evaluation import engine, load
+from ci.evaluation.engine import (
+    AT_MOST,
+    Answer,
+    Campaign,
+    Evaluation,
+    Grade,
+    Plant,
+    Result,
+    Run,
+    not_judged,
+)
+from ci.evaluation.testbed import SITE, CannotRunError
+from netproof.criteria import Level
+from netproof.measurement.case import Case
+from netproof.present import documents
+from netproof.site import site
+from netproof.site.site_file import JUDGE_ENVIRONMENT
+from netproof.verdict.exit_status import FAILED, INCONCLUSIVE, PASSED
+
+QUIET, ONE_CPU, BURSTS, COMPILER, SICK = "quiet", "one-cpu", "bursts", "compiler", "sick"
+CONDITIONS = {
+    QUIET: Plant(said="quiet"),
+    ONE_CPU: Plant(said="one CPU taken throughout"),
+    BURSTS: Plant(said="all CPUs taken in bursts"),
+    COMPILER: Plant(said="a compiler alongside"),
+    SICK: Plant(said="sick switch, quiet", topology="docs/criteria/sick-switch.yaml"),
+}
+COUNTS = {QUIET: 10, ONE_CPU: 7, BURSTS: 7, COMPILER: 6, SICK: 20}
+LEAST_HEALTHY, LEAST_QUIET, LEAST_SICK = 30, 10, 20
+"""Aim: healthy runs without a red one, quiet runs among them, and sick runs."""
+MOST_INCONCLUSIVE = 0.1
+"""Aim: largest share of quiet runs that may be inconclusive."""
+
+
+class FalseReds(Evaluation):
+    """Acceptance runs of the healthy testbed under conditions of the machine, and of a sick switch.
+
+    Each run is that of ci/quickstart. No healthy one may be red, and every sick one has to be.
+    Anything missing or unreadable counts against a run, whichever way it was to end.
+    """
+
+    name = "false-reds"
+    plants = CONDITIONS
+    heads = (
+        *("condition", "runs"),
+        *(Grade.GREEN, Grade.INCONCLUSIVE, Grade.RED, Grade.NOT_JUDGED),
+        *(f"wrong{AT_MOST}", "median s", "longest s", "CPUs taken alongside", "waiting for a CPU"),
+    )
+    odd = ("Not as it should be:", "All runs ended as they should.")
+    repeats_broken = False
+
+    def add_options(self, parser: argparse.ArgumentParser) -> None:
+        """Add counts of each condition, the kind of run, and the lengths of bursts."""
+        engine.add_counts(
+            parser, *((name, count, CONDITIONS[name].said) for name, count in COUNTS.items())
+        )
+        kind = parser.add_mutually_exclusive_group()
+        kind.add_argument(
+            "--smoke", dest="whole", action="store_false", help="as ci/quickstart --smoke (default)"
+        )
+        kind.add_argument("--whole", action="store_true", help="as ci/quickstart")
+        parser.set_defaults(whole=False)
+        engine.add_seconds(
+            parser,
+            ("burst", 2.0, "mean seconds of a burst"),
+            ("pause", 2.0, "mean seconds between bursts"),
+        )
+
+    def plan(self, settings: Mapping[str, Any]) -> tuple[Run, ...]:
+        """Plan the runs of each condition; ``seed`` draws their order and seeds."""
+        counts = {name: settings[name.replace("-", "_")] for name in CONDITIONS}
+        names = [name for name, count in counts.items() for _ in range(count)]
+        environments = _environments() if counts[SICK] else []
+        return tuple(
+            CONDITIONS[name].drawn(
+                *(number, name, seed),
+                # A whole run measures all of them, and is red if one is.
+                (random.Random(seed).choice(environments),) if name == SICK else (),
+            )
+            for number, name, seed in engine.numbered(random.Random(settings["seed"]), names)
+        )
+
+    def name_of(self, run: Run) -> str:
+        """Describe a run in words."""
+        return CONDITIONS[run.kind].said
+
+    def prepare(self, folder: Path, runs: Sequence[Run]) -> None:
+        """Raise CannotRunError if the compiler's load lacks a program."""
+        missing = load.missing_packages()
+        if missing and any(run.kind == COMPILER for run in runs):
+            raise CannotRunError(
+                "the condition 'compiler' takes what is not here: apt-get install"
+                f" {' '.join(missing)}"
+            )
+
+    def load(
+        self, run: Run, settings: Mapping[str, Any], folder: Path
+    ) -> tuple[list[str] | None, int | None]:
+        """Return the load program's arguments, and the single CPU that it takes."""
+        cpus = sorted(os.sched_getaffinity(0))
+        if run.kind == ONE_CPU:
+            cpu = random.Random(run.seed).choice(cpus)
+            return ["one-cpu", "--cpu", str(cpu)], cpu
+        if run.kind == BURSTS:
+            means = ["--burst", str(settings["burst"]), "--pause", str(settings["pause"])]
+            return ["bursts", "--seed", str(run.seed), *means, "--cpus", *map(str, cpus)], None
+        if run.kind == COMPILER:
+            return ["compiler", "--seed", str(run.seed), "--folder", str(folder)], None
+        return None, None
+
+    def reframe(self, run: Run, settings: Mapping[str, Any]) -> tuple[list[str], str]:
+        """Return what ci/quickstart runs, on the sick switch with one environment."""
+        options = ["--system", _system(run, settings)]
+        options += [] if settings["whole"] else ["-S", "launches=1"]
+        options += ["-p", f"^{run.environments[0]}$"] if run.environments else []
+        return options, ""
+
+    def question(self, run: Run, settings: Mapping[str, Any], report: Path) -> list[str]:
+        """Ask for the verdict."""
+        return ["verdict", str(report), _system(run, settings)]
+
+    def judge(self, run: Run, status: int, text: str, errors: str) -> Answer:
+        """Return the verdict's own word, if all of it agrees."""
+        return judge(status, text, errors)
+
+    def is_wrong(self, result: Result) -> bool:
+        """Red or not judged; for a sick one, anything but red by a criterion."""
+        judged = result.judged
+        if result.run.kind == SICK:
+            # A job that did not start does not show a sick switch.
+            return judged.found is not Grade.RED or not judged.by
+        return judged.found in (Grade.RED, Grade.NOT_JUDGED)
+
+    def is_odd(self, result: Result) -> bool:
+        """A healthy run is also listed if it is inconclusive."""
+        green = result.judged.found is Grade.GREEN
+        return self.is_wrong(result) or (result.run.kind != SICK and not green)
+
+    def groups(self, results: Sequence[Result]) -> Iterator[tuple[str, list[Result]]]:
+        """Yield each condition, with all healthy runs before the sick ones."""
+        rows = list(super().groups(results))
+        healthy = [one for one in results if one.run.kind != SICK]
+        yield from [*rows[:-1], ("all healthy", healthy), rows[-1]]
+
+    def cells(self, results: Sequence[Result]) -> dict[str, str]:
+        """Return the CPUs taken alongside, and the share of waiting, both medians."""
+        known = [one for one in results if one.after and one.wall_s]
+        taken = [one.load_cpu_s / one.wall_s for one in known]
+        waiting = [one.pressure_s / one.wall_s for one in known if one.pressure_s is not None]
+        unknown = "not available"
+        return {
+            "CPUs taken alongside": f"{median(taken):.2f}" if taken else unknown,
+            "waiting for a CPU": f"{100 * median(waiting):.0f} %" if waiting else unknown,
+        }
+
+    def notes(self, results: Sequence[Result]) -> list[str]:
+        """Return the criteria by which the sick switch was red."""
+        sick = (one.judged.by for one in results if one.run.kind == SICK)
+        found = Counter(chain.from_iterable(sick)).most_common()
+        said = ", ".join(f"{name} in {count}" for name, count in found)
+        return [f"The sick switch was red by: {said}."] if found else []
+
+    def of_settings(self, settings: Mapping[str, Any]) -> str:
+        """Return the kind of runs, and the lengths of bursts."""
+        kind = "Whole" if settings["whole"] else "Smoke"
+        return (
+            f"{kind} runs, bursts of {settings['burst']:g} s and pauses of {settings['pause']:g} s"
+            " on average"
+        )
+
+    def missed(self, campaign: Campaign, results: Sequence[Result]) -> list[str]:
+        """Return a sentence for each aim that was missed or that takes more runs."""
+        sentences = []
+        if len(results) < len(campaign.runs):
+            sentences.append(f"{len(results)} of {len(campaign.runs)} runs were made")
+        healthy = [one for one in results if one.run.kind != SICK]
+        sick = [one for one in results if one.run.kind == SICK]
+        quiet = [one for one in healthy if one.run.kind == QUIET]
+        for what, made, least in (
+            ("healthy runs", healthy, LEAST_HEALTHY),
+            ("quiet runs", quiet, LEAST_QUIET),
+            ("runs on the sick switch", sick, LEAST_SICK),
+        ):
+            if len(made) < least:
+                sentences.append(f"{what}: {len(made)} of the {least} that it takes")
+        made = {one.run.kind for one in results}
+        sentences += [
+            f"no run was made with this: {plant.said}"
+            for name, plant in CONDITIONS.items()
+            if name not in made
+        ]
+        wrong = sum(map(self.is_wrong, healthy))
+        if wrong:
+            sentences.append(f"{wrong} of {len(healthy)} healthy runs were red or not judged")
+        undecided = sum(one.judged.found is Grade.INCONCLUSIVE for one in quiet)
+        if undecided > MOST_INCONCLUSIVE * len(quiet):
+            sentences.append(f"{undecided} of {len(quiet)} quiet runs were inconclusive")
+        unseen = sum(map(self.is_wrong, sick))
+        if unseen:
+            sentences.append(f"{unseen} of {len(sick)} sick runs were not red by a criterion")
+        return sentences
+
+
+def _system(run: Run, settings: Mapping[str, Any]) -> str:
+    return "testbed" if settings["whole"] and run.kind != SICK else "testbed:gige"
+
+
+def _environments() -> list[str]:
+    """Return the site's MPI environments, sorted."""
+    (system,) = site.load(SITE)["systems"]
+    several = {name for partition in system["partitions"] for name in partition["environs"]}
+    return sorted(several - {JUDGE_ENVIRONMENT})
+
+
+def judge(status: int, text: str, errors: str) -> Answer:
+    """Read ``netproof verdict --format json`` with its exit status: green, inconclusive or red.
+
+    It is not judged where they contradict each other or docs/operation.md.
+    """
+    try:
+        document = json.loads(text)
+    except ValueError:
+        said = " ".join(errors.split()) or "nothing else was said"
+        return not_judged(f"netproof verdict ended with {status} and left no JSON: {said}")
+    try:
+        return _judge(status, document)
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        return not_judged(f"what netproof verdict printed is no verdict: {error!r}")
+
+
+def _judge(status: int, document: Mapping[str, Any]) -> Answer:
+    if document["format"] != documents.FORMAT:
+        return not_judged(f"the verdict's format is {document['format']}, not {documents.FORMAT}")
+    levels = [(_level(case), case) for case in document["cases"]]
+    if not levels:
+        return not_judged("the verdict has no cases")
+    cases = [(level, case) for level, case in levels if level is not Level.PASS]
+    faults, beyond = document["faults"], document["undecided"]
+    failed = bool(faults) or any(level is Level.FAIL for level, _ in cases)
+    left, word = bool(document["skipped"]), document["verdict"]
+    # Measured cases come first.
+    flagged = sorted(
+        (_flagged(level, case, document["system"]) for level, case in cases),
+        key=lambda one: not one[0],
+    )
+    said = [sentence for _, sentence in flagged]
+    more = [f"and {len(said) - engine.SHOWN} more cases"] if len(said) > engine.SHOWN else []
+    sentences = (*map(engine.short, [*faults, *beyond]), *said[: engine.SHOWN], *more)
+    if status == PASSED and word == "pass" and not (cases or faults or beyond or left):
+        return Answer(Grade.GREEN)
+    if status == FAILED and word == "fail" and failed:
+        by = sorted({name for names, _ in flagged for name in names})
+        return Answer(Grade.RED, sentences, tuple(by))
+    is_open = (cases or beyond) and not (failed or left) and word not in ("pass", "fail")
+    if status == INCONCLUSIVE and is_open:
+        return Answer(Grade.INCONCLUSIVE, sentences)
+    reason = (
+        f"netproof verdict ended with {status} and says {word!r}, with {len(cases)} of"
+        f" {len(levels)} cases failed or inconclusive, {len(faults)} faults and {len(beyond)}"
+        f" undecided beyond a case{' and cases that were left' if left else ''}"
+    )
+    return Answer(Grade.NOT_JUDGED, (engine.short(reason), *sentences))
+
+
+def _level(case: Mapping[str, Any]) -> Level:
+    """Return whether a case of the document failed, is inconclusive, or passed."""
+    word = Level(case["verdict"])
+    levels = {Level(finding["level"]) for finding in case["findings"]}
+    if word is Level.FAIL or case["faults"] or Level.FAIL in levels:
+        return Level.FAIL
+    if Level.INCONCLUSIVE in {word, *levels}:
+        return Level.INCONCLUSIVE
+    if word in (Level.PASS, Level.WARN):
+        return Level.PASS
+    raise ValueError(f"a case is {word!r}")
+
+
+def _flagged(level: Level, case: Mapping[str, Any], system: str) -> tuple[tuple[str, ...], str]:
+    """Return the criteria by which a case failed, and its name with the sentences."""
+    counted = [finding for finding in case["findings"] if finding["level"] == level]
+    fields = [name for name in Case.__dataclass_fields__ if name != "system"]
+    what = Case(system, *(case[name] for name in fields))
+    sentences = [*case["faults"], *(finding["why"] for finding in counted)]
+    said = "; ".join(engine.short(_without(str(what), one)) for one in sentences) or level
+    criteria = tuple(finding["criterion"] for finding in counted if level is Level.FAIL)
+    return criteria, f"{what.partition} {what.environment} {what.what()}: {said}"
+
+
+def _without(case: str, sentence: str) -> str:
+    """Return a sentence without the case and switch at its beginning."""
+    return sentence.partition("): ")[2] or sentence if sentence.startswith(case) else sentence
+
+
+EVALUATION = FalseReds()

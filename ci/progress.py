@@ -1,0 +1,485 @@
+"""Run ReFrame serially with its output in a log, and show its progress and the time left.
+
+On a terminal this is one changing line; elsewhere a line whenever a job ends, and at least every
+``EVERY_S`` seconds. The exit status is ReFrame's.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import re
+import shlex
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Mapping, Sequence, Set
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from statistics import mean, median
+from types import FrameType
+
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TextColumn
+from rich.table import Column
+
+from netproof.benchmarks import registry
+from netproof.commands.night import ENDING_S, ending_with_this_process
+from netproof.commands.site_show import shown
+from netproof.errors import NetproofError
+from netproof.present import terminal
+from netproof.site.matrix import PlannedJob
+from netproof.store import Store, questions
+from netproof.store.durations import SESSIONS, TAKEN
+from netproof.verdict.exit_status import CANNOT
+
+COLOUR = re.compile(r"\x1b\[[0-9;]*m")
+_TEST = re.compile(
+    r"\[ *(?P<word>RUN|OK|FAIL|ERROR|ABORT|SKIP|XFAIL|XPASS) *\] "
+    r"(?:\( *(?P<done>\d+)/(?P<all>\d+)\) )?"
+    r"(?P<name>\w+)(?P<parameters>.*?) /[0-9a-f]+ @[^:\s]+:(?P<partition>[^+\s]+)\+(?P<environ>\S+)"
+)
+_RANKS = re.compile(r"%ranks=(\d+)")
+BAD = ("FAIL", "ERROR", "ABORT", "XPASS")
+_FURTHER = "Further"
+"""End of the names of tests that repeat launches of undecided cases."""
+
+Test = tuple[str, str, str]
+"""ReFrame's display name of a test, its partition and its environment."""
+
+
+@dataclass(frozen=True)
+class Line:
+    """A line of ReFrame on one test: RUN, or its result.
+
+    ``done`` of ``tests`` had ended by then, 0 if not shown; ``job``: None for a test without
+    launches.
+    """
+
+    word: str
+    done: int
+    tests: int
+    test: Test
+    job: PlannedJob | None
+
+
+def parse(text: str) -> Line | None:
+    """Parse a line of ReFrame's output on a test; return None for any other line."""
+    match = _TEST.match(COLOUR.sub("", text))
+    if match is None:
+        return None
+    job, ranks = None, _RANKS.search(match["parameters"])
+    where = (match["partition"], match["environ"])
+    found = registry.whose_job(match["name"])
+    if found is not None:
+        benchmark, default = found
+        if benchmark.by_protocol:
+            job = PlannedJob(*where, benchmark.name, 2)
+        elif ranks:
+            job = PlannedJob(*where, benchmark.name, int(ranks[1]), default)
+    test = (match["name"] + match["parameters"], *where)
+    return Line(match["word"], int(match["done"] or 0), int(match["all"] or 0), test, job)
+
+
+def repeats_launches(test: Test) -> bool:
+    """Check whether a test repeats launches of undecided cases."""
+    return test[0].split(" ", 1)[0].endswith(_FURTHER)
+
+
+_WEIGHT = 0.05
+"""Share of the expected time that has to have ended to count half for the pace."""
+
+
+@dataclass
+class Course:
+    """Progress of a run. Times are seconds since it began.
+
+    Tests run one by one, and later ones have not begun. ``seconds``: each job's time in past
+    sessions, empty if unknown: similar jobs decide then. ``expected``: the jobs of the run;
+    ``past``: each test's time in past runs of the same command.
+    """
+
+    seconds: Mapping[PlannedJob, float] = field(default_factory=dict)
+    expected: Set[PlannedJob] = frozenset()
+    past: Mapping[Test, float] = field(default_factory=dict)
+    done: int = 0
+    tests: int = 0
+    bad: int = 0
+    jobs: set[PlannedJob] = field(default_factory=set)
+    begun: dict[Test, float] = field(default_factory=dict)
+    took: dict[Test, float] = field(default_factory=dict)
+    job_of: dict[Test, PlannedJob] = field(default_factory=dict)
+
+    def take(self, line: Line, now_s: float) -> bool:
+        """Note a line; return whether a job ended."""
+        self.done, self.tests = max(self.done, line.done), max(self.tests, line.tests)
+        self.bad += line.word in BAD
+        ended = line.word != "RUN"
+        if ended:
+            self.took[line.test] = now_s - self.begun.pop(line.test, now_s)
+        else:
+            self.begun[line.test] = now_s
+        if line.job is None:
+            return False
+        self.job_of[line.test] = line.job
+        self.jobs.add(line.job)
+        return ended
+
+    def left_s(self, now_s: float) -> float | None:
+        """Return the seconds left; None if nothing is known."""
+        return self._left_by_past(now_s) if self.past else self._left_by_similar_jobs(now_s)
+
+    def at_least(self) -> bool:
+        """Return whether the time left is a lower limit, since a later test's time is unknown.
+
+        A test that repeats launches takes as long as its undecided cases.
+        """
+        if self.past:
+            known = self.past.keys() | self.took.keys() | self.begun.keys()
+            return len(known) < self.tests or any(test not in self.past for test in self.begun)
+        return self._further_to_come() > 0
+
+    def _further_to_come(self) -> int:
+        """Count unfinished tests that repeat launches: two for each job."""
+        several = 2 * len(self.expected | self.jobs)
+        return several - sum(repeats_launches(test) for test in self.took)
+
+    def _overdue(self, now_s: float) -> bool:
+        """Return whether a test runs for longer than expected."""
+        return any(now_s - at > self.past.get(test, 0) + 1 for test, at in self.begun.items())
+
+    def _left_by_past(self, now_s: float) -> float:
+        """Estimate from the same tests' past times, scaled by the pace of finished tests.
+
+        Tests that repeat launches have no part in the pace: their undecided cases set their time.
+        """
+        whole = sum(self.past.values())
+        both = [test for test in self.took if test in self.past and not repeats_launches(test)]
+        weight = _WEIGHT * whole
+        pace = (sum(self.took[test] for test in both) + weight) / (
+            sum(self.past[test] for test in both) + weight
+        )
+        left = {test: pace * one for test, one in self.past.items() if test not in self.took}
+        for test, since in self.begun.items():
+            left[test] = max(0.0, left.get(test, 0.0) - (now_s - since))
+        return sum(left.values())
+
+    def _left_by_similar_jobs(self, now_s: float) -> float | None:
+        """Estimate jobs from past sessions or similar jobs, and other tests from their mean.
+
+        Tests that repeat launches count as 0, since they may find nothing undecided.
+        """
+        jobs = {self.job_of[test]: one for test, one in self.took.items() if test in self.job_of}
+        if not jobs and not self.seconds:
+            return None
+        expected = sum(map(self._seconds, jobs)) if self.seconds else 0.0
+        pace = sum(jobs.values()) / expected if expected else 1.0
+        everyone = self.expected | self.jobs
+        left = 0.0
+        for job in everyone - jobs.keys():
+            takes = pace * self._seconds(job) if self.seconds else _mean_of_similar(job, jobs)
+            since = [at for test, at in self.begun.items() if self.job_of.get(test) == job]
+            left += max(0.0, takes - (now_s - since[0] if since else 0.0))
+        others = [
+            one
+            for test, one in self.took.items()
+            if test not in self.job_of and not repeats_launches(test)
+        ]
+        to_come = self.tests - 3 * len(everyone) - len(others)
+        return left + max(0, to_come) * (mean(others) if others else 0.0)
+
+    def _seconds(self, job: PlannedJob) -> float:
+        if not self.seconds:
+            return 1.0
+        return self.seconds.get(job, sum(self.seconds.values()) / len(self.seconds))
+
+    def sentence(self, now_s: float) -> str:
+        """Return a sentence: time so far, time left, and failed tests."""
+        left_s = self.left_s(now_s)
+        at_least = self.at_least()
+        if left_s is None:
+            left = "time left not known yet"
+        elif left_s >= 1:
+            left = f"{'at least' if at_least else 'about'} {clock(left_s)} left"
+        elif at_least or self._overdue(now_s):
+            left = "time left not known"
+        else:
+            left = "nearly done"
+        bad = f", {self.bad} failed" if self.bad else ""
+        return f"{clock(now_s)}, {left}{bad}"
+
+
+def clock(seconds: float) -> str:
+    """Format minutes and seconds: ``3:07``."""
+    minutes, rest = divmod(round(seconds), 60)
+    return f"{minutes}:{rest:02}"
+
+
+def _mean_of_similar(job: PlannedJob, took: Mapping[PlannedJob, float]) -> float:
+    """Estimate a job from finished ones: of its benchmark and ranks, else of any."""
+    for near in (
+        lambda other: (other.what(), other.partition) == (job.what(), job.partition),
+        lambda other: other.what() == job.what(),
+        lambda other: other.benchmark == job.benchmark,
+        lambda other: True,
+    ):
+        several = [one for other, one in took.items() if near(other)]
+        if several:
+            return mean(several)
+    return 0.0
+
+
+_COMMANDS = "select session, command from sessions"
+_TESTS = """
+    select test, partition, environment, seconds from tests where result <> 'skip'
+    union all select "check", partition, environment, seconds from cases where result <> 'skip'
+"""
+
+
+def by_past(system: str | None, store: Path | None, command: Sequence[str]) -> Course:
+    """Return a course with the expected jobs, and their times in past sessions of a store.
+
+    Sessions of the same command give each test's time; others give the jobs' times.
+    """
+    if system is None or store is None:
+        return Course()
+    past = past_tests(system.partition(":")[0], store, command)
+    try:
+        found = shown(system, store, full=False)
+    except NetproofError:
+        # ReFrame reports the site's faults.
+        return Course(past=past)
+    seconds = {job: one.seconds for job, one in found.expected.items() if one.seconds is not None}
+    return Course(seconds, {*found.jobs}, past)
+
+
+def past_tests(system: str, store: Path, command: Sequence[str]) -> dict[Test, float]:
+    """Return each test's seconds in the newest sessions of the same command.
+
+    Only tests of the newest one count; empty without a session. Times are medians, but means for
+    tests that repeat launches, which mostly have nothing to do.
+    """
+    try:
+        opened = Store(store)
+        sessions = opened.sessions(system)[-SESSIONS:]
+        if not sessions:
+            return {}
+        table, _ = questions.each(
+            opened,
+            lambda these: questions.ask(opened, these, ["sessions"], _COMMANDS),
+            sessions,
+        )
+        asked = {row["session"]: shlex.split(row["command"])[1:] for row in table.to_pylist()}
+        wanted = list(command[1:])
+        alike = [one for one in reversed(sessions) if asked.get(one.name) == wanted][:TAKEN]
+        took: dict[Test, list[float]] = {}
+        for number, stored in enumerate(alike):
+            table = questions.ask(opened, [stored], ["tests", "cases"], _TESTS)
+            for row in table.to_pylist():
+                test = (row["test"], row["partition"], row["environment"])
+                if number == 0 or test in took:
+                    took.setdefault(test, []).append(row["seconds"])
+    except (NetproofError, ValueError):
+        # The run itself gives estimates later, and other readers report the store's fault.
+        return {}
+    return {
+        test: mean(several) if repeats_launches(test) else median(several)
+        for test, several in took.items()
+    }
+
+
+EVERY_S = 30.0
+"""Seconds between lines without a terminal."""
+
+
+class Terminal:
+    """One line on a terminal, and failed jobs above it."""
+
+    def __init__(self, out: Console) -> None:
+        self._progress = Progress(
+            TextColumn("{task.description}", markup=False),
+            BarColumn(bar_width=20),
+            TextColumn(
+                "{task.fields[sentence]}",
+                markup=False,
+                table_column=Column(no_wrap=True, overflow="ellipsis"),
+            ),
+            console=out,
+            transient=True,
+            refresh_per_second=2,
+        )
+        self._task = self._progress.add_task("starting", total=None, sentence="")
+        self._progress.start()
+
+    def show(self, course: Course, now_s: float, ended: Sequence[Line]) -> None:
+        """Change the line."""
+        for line in ended:
+            if line.word in BAD:
+                terminal.say(self._progress.console, f"FAIL {line.job}", "red")
+        about = f"{course.done} of {course.tests} tests" if course.tests else "measuring"
+        self._progress.update(
+            self._task,
+            description=about,
+            completed=course.done,
+            total=course.tests or None,
+            sentence=course.sentence(now_s),
+        )
+
+    def close(self) -> None:
+        """Remove the line."""
+        self._progress.stop()
+
+
+class Lines:
+    """Lines for a log: one for each finished job, and one now and then."""
+
+    def __init__(self, out: Console) -> None:
+        self._out = out
+        self._shown_s = 0.0
+
+    def show(self, course: Course, now_s: float, ended: Sequence[Line]) -> None:
+        """Print a line if a job ended or the last line is old."""
+        if not ended and now_s - self._shown_s < EVERY_S:
+            return
+        self._shown_s = now_s
+        about = f"{course.done} of {course.tests} tests, " if course.tests else ""
+        names = ", ".join(f"{line.job} {_ended(line)}" for line in ended)
+        terminal.say(self._out, f"{about}{course.sentence(now_s)}{f': {names}' if names else ''}")
+
+    def close(self) -> None:
+        """Do nothing."""
+
+
+def _ended(line: Line) -> str:
+    if line.word in BAD:
+        return "FAILED"
+    return "skipped" if line.word == "SKIP" else "measured"
+
+
+LOOK_S = 0.5
+"""Seconds between looks at the log."""
+LINES = 20
+"""Lines of the log to show if ReFrame left no report."""
+
+
+def follow(
+    command: Sequence[str], log: Path, out: Console, past: Callable[[], Course]
+) -> tuple[int, Course]:
+    """Run the command with its output in ``log``, show its progress; return its exit status.
+
+    A signal to end is passed to the command. After ``ENDING_S`` seconds the rest of it is killed,
+    and this process ends by the same signal.
+    """
+    log.parent.mkdir(parents=True, exist_ok=True)
+    got: list[int] = []
+    with log.open("wb") as output:
+        child = subprocess.Popen(
+            command,
+            stdin=subprocess.DEVNULL,
+            stdout=output,
+            stderr=subprocess.STDOUT,
+            # A signal of the terminal reaches it once, through this process.
+            start_new_session=True,
+            preexec_fn=ending_with_this_process(),
+        )
+
+    def pass_on(number: int, _: FrameType | None) -> None:
+        got.append(number)
+        child.send_signal(number)
+
+    ending = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+    before = {number: signal.signal(number, pass_on) for number in ending}
+    course, display = Course(), None
+    began = time.monotonic()
+    try:
+        display = Terminal(out) if out.is_terminal else Lines(out)
+        course = past()
+        with log.open(errors="replace") as written:
+            _show(child, written.read, course, display, began, got)
+    finally:
+        if display is not None:
+            display.close()
+        if child.poll() is None or got:
+            with suppress(ProcessLookupError):
+                os.killpg(child.pid, signal.SIGKILL)
+            child.wait()
+        for number, handler in before.items():
+            signal.signal(number, handler)
+    if got:
+        terminal.say(terminal.console(stderr=True), f"ended by a signal; output of ReFrame {log}")
+        signal.signal(got[0], signal.SIG_DFL)
+        os.kill(os.getpid(), got[0])
+    return child.returncode, course
+
+
+def _show(
+    child: subprocess.Popen[bytes],
+    read: Callable[[], str],
+    course: Course,
+    display: Terminal | Lines,
+    began: float,
+    got: Sequence[int],
+) -> None:
+    """Read the child's output and show progress, until it has ended or ignores a signal."""
+    rest, signalled_s = "", None
+    while True:
+        over = child.poll() is not None
+        *whole, rest = (rest + read()).split("\n")
+        now_s = time.monotonic() - began
+        lines = [line for text in whole if (line := parse(text)) is not None]
+        ended = [line for line in lines if course.take(line, now_s)]
+        display.show(course, now_s, ended)
+        if got and signalled_s is None:
+            signalled_s = now_s
+        if over or (signalled_s is not None and now_s - signalled_s > ENDING_S):
+            return
+        with suppress(subprocess.TimeoutExpired):
+            child.wait(LOOK_S)
+
+
+def end_of(log: Path) -> str:
+    """Return the last lines of the log."""
+    lines = COLOUR.sub("", log.read_text(errors="replace")).splitlines()
+    return "\n".join(lines[-LINES:]) or "(nothing)"
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Run the command that follows ``--``; return its exit status."""
+    parser = argparse.ArgumentParser(prog="ci/progress", description=__doc__)
+    parser.add_argument("--log", type=Path, required=True, help="file for the output")
+    parser.add_argument("--report", type=Path, required=True, help="report that ReFrame writes")
+    parser.add_argument("--system", help="SYSTEM or SYSTEM:PARTITION, for how long jobs took")
+    parser.add_argument("command", nargs="+")
+    given = parser.parse_args(arguments)
+    store = os.environ.get("NETPROOF_STORE")
+    out = terminal.console()
+    terminal.say(out, f"output of ReFrame: {given.log}")
+    began = time.monotonic()
+    try:
+        status, course = follow(
+            given.command,
+            given.log,
+            out,
+            lambda: by_past(given.system, store and Path(store), given.command),
+        )
+    except OSError as error:
+        why = f"{error.filename or given.log}: {error.strerror or error}"
+        terminal.say(terminal.console(stderr=True), f"ci/progress: {why}", "red")
+        return CANNOT
+    failed = f", {course.bad} failed" if course.bad else ""
+    took = clock(time.monotonic() - began)
+    terminal.say(out, f"{course.done} of {course.tests} tests ran in {took}{failed}")
+    if not given.report.is_file():
+        terminal.say(
+            terminal.console(stderr=True),
+            f"ReFrame left no report (exit status {status}); its output {given.log} ends:\n"
+            f"{end_of(given.log)}",
+            "red",
+        )
+    return status if status >= 0 else 128 - status
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

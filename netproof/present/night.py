@@ -1,0 +1,109 @@
+"""The summary of a night: a headline, then what a person has to know."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from pathlib import Path
+
+from netproof.criteria import Level
+from netproof.present.characters import visible
+from netproof.present.wording import duration, outcome
+from netproof.session.slurm_nodes import labelled
+from netproof.verdict.exit_status import CANNOT, FAILED, INCONCLUSIVE, PASSED
+from netproof.verdict.explain import counts, failures
+from netproof.verdict.session_verdict import JudgedSession
+from netproof.verdict.verdict import sentences_of_skipped
+
+SENTENCES = 20
+"""Sentences of a kind that are listed; the report has all."""
+
+WORDS = {PASSED: "PASSED", FAILED: "FAILED", CANNOT: "NOT JUDGED", INCONCLUSIVE: "NOT JUDGED"}
+
+
+@dataclass
+class Night:
+    """Result of a night, as far as it came.
+
+    ``faults``: why it could not be judged, or not whole, a sentence each; ``judged``: None without
+    a verdict; ``worse``, ``noted``: changes in its history for the worse, and others; ``stored``:
+    the session's name in the store; ``page``: of the report.
+    """
+
+    system: str
+    started: datetime
+    ended: datetime
+    faults: list[str] = field(default_factory=list)
+    judged: JudgedSession | None = None
+    worse: tuple[str, ...] = ()
+    noted: tuple[str, ...] = ()
+    stored: str = ""
+    page: Path | None = None
+    log: Path | None = None
+
+    @property
+    def status(self) -> int:
+        """Exit status: a failure first, then what kept it from being judged."""
+        if self.judged is not None and (self.judged.verdict.status == FAILED or self.worse):
+            return FAILED
+        if self.judged is None or self.faults:
+            return CANNOT
+        return self.judged.verdict.status
+
+    @property
+    def inconclusive(self) -> bool:
+        """Whether it was judged, and ends with 3 only for inconclusive cases."""
+        judged_whole = self.judged is not None and not self.faults
+        return judged_whole and self.status == INCONCLUSIVE and self.judged.verdict.inconclusive
+
+
+def summary(night: Night) -> str:
+    """Return the summary; its first line could be the subject of a mail."""
+    lines = [headline(night), ""]
+    lines += [f"NOT JUDGED: {fault}" for fault in night.faults]
+    if night.judged is not None:
+        verdict = night.judged.verdict
+        # A mail is read from the top.
+        lines += _some("FAIL ", [str(one) for one in reversed(failures(verdict))])
+        lines += _some("WORSE ", night.worse)
+        inconclusive = [why for one in verdict.cases for why in one.said(Level.INCONCLUSIVE)]
+        lines += _some("INCONCLUSIVE ", [*inconclusive, *verdict.undecided])
+        if night.worse:
+            lines.append("what of this is intended ends by 'netproof history accept'")
+        lines += [f"coverage: {one}" for one in verdict.coverage]
+        lines += [f"pairs: {one}" for one in verdict.pairs]
+        lines += _some("WARN ", verdict.node_warnings)
+        lines += _some("", [labelled(one) for one in night.judged.beyond_nodes])
+        for planned in (False, True):
+            of_kind = [one for one in verdict.left if one.left.planned == planned]
+            lines += _some("", sentences_of_skipped(of_kind))
+        lines += _some("note: ", [*verdict.notes, *night.noted])
+    lines.append("")
+    if night.stored:
+        lines.append(f"session {night.stored}")
+    if night.page:
+        lines.append(f"report {night.page}")
+    if night.log:
+        lines.append(f"output of ReFrame {night.log}")
+    lines.append(f"exit status {night.status}")
+    # Further lines are indented: a job's text cannot look like the night's own.
+    whole = "".join(f"{visible(line)}\n".replace("\n", "\n    ").rstrip(" ") for line in lines)
+    # Output of a job may be no valid text.
+    return whole.encode(errors="replace").decode()
+
+
+def headline(night: Night) -> str:
+    """Return the night in a line: system, outcome, how many cases, when."""
+    took = duration((night.ended - night.started).total_seconds())
+    word = "INCONCLUSIVE" if night.inconclusive else WORDS[night.status]
+    if night.judged is not None:
+        word += f", {outcome(counts(night.judged.verdict), len(night.worse))}"
+    return f"netproof {night.system}: {word} ({night.started:%Y-%m-%d %H:%M}, {took})"
+
+
+def _some(mark: str, sentences: Sequence[str]) -> list[str]:
+    lines = [f"{mark}{sentence}" for sentence in sentences[:SENTENCES]]
+    if len(sentences) > SENTENCES:
+        lines.append(f"{mark}and {len(sentences) - SENTENCES} more, in the report")
+    return lines

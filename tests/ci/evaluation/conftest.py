@@ -1,0 +1,53 @@
+"""Runs without a testbed, and a stand-in of its command."""
+
+from __future__ import annotations
+
+import os
+
+import pytest
+from runs_without_testbed import NoTestbed
+
+from ci.evaluation import engine
+from ci.evaluation import testbed as machine
+from ci.evaluation.engine import Answer
+
+
+@pytest.fixture
+def fake(monkeypatch):
+    """Runs without a testbed: ``fake["measure"]`` says what becomes of each, in its folder."""
+    made: dict = {"runs": [], "measure": lambda run, folder: Answer(made["evaluation"].good)}
+
+    def measure(evaluation, run, settings, folder, lock):
+        made["runs"].append(run.number)
+        made["evaluation"] = evaluation
+        return made["measure"](run, folder)
+
+    monkeypatch.setattr(engine, "Testbed", NoTestbed)
+    monkeypatch.setattr(machine, "wait_until_quiet", lambda settings: None)
+    monkeypatch.setattr(machine, "has_launch", lambda node: True)
+    monkeypatch.setattr(engine, "measure", measure)
+    return made
+
+
+@pytest.fixture
+def commands(monkeypatch, tmp_path):
+    """The verbs that a stand-in of the testbed's command was given; a file says how each ends."""
+    program, said = tmp_path / "testbed", tmp_path / "said"
+    program.write_text(
+        f'#!/bin/bash\nprintf "<%s>" "$@" >>{said}; echo >>{said}\necho "munged: no key"\n'
+        f"read -r status 2>/dev/null <{tmp_path}/$1 || status=0\nexit $status\n"
+    )
+    program.chmod(0o755)
+    monkeypatch.setattr(machine, "TESTBED", program)
+    monkeypatch.setattr(machine, "STATE", tmp_path)
+    monkeypatch.setenv("SLURM_CONF", "")
+    monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
+    (tmp_path / "squeue").write_text("#!/bin/bash\n")
+    (tmp_path / "squeue").chmod(0o755)
+    (tmp_path / "topology.yaml").write_text("switches: as found\n")
+    (tmp_path / "status").write_text("0\n")
+
+    def given() -> list[str]:
+        return said.read_text().splitlines()
+
+    return given

@@ -1,0 +1,63 @@
+"""Runs of evaluations without a testbed."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+from typing import Any
+
+from ci.evaluation import engine
+from ci.evaluation.engine import Answer, Campaign, Evaluation, Grade, Result, Run
+from ci.evaluation.testbed import Testbed
+
+SETTINGS = {
+    "seed": 3,
+    "quiet_share": 0.05,
+    "quiet_seconds": 0.05,
+    "quiet_limit": 0.1,
+    "run_limit": 60.0,
+}
+
+
+def planned(evaluation: Evaluation, *options: str, seed: int = 3) -> tuple[Run, ...]:
+    """The runs of a new evaluation with these options."""
+    return evaluation.plan(engine._options(evaluation, ["--out", ".", f"--seed={seed}", *options]))
+
+
+def campaign(*runs: Run, **settings: Any) -> Campaign:
+    machine = {"cpus": 2, "kernel": "6.18", "autogroup": True}
+    return Campaign(SETTINGS | settings, runs, engine.code_digest(), machine)
+
+
+def result(run: Run, found: Grade, *said: str, **more: Any) -> Result:
+    judged = Answer(found, said, **more)
+    loads = {"before": (0.5, 0.4, 0.3), "after": (1.5, 1.0, 0.8)}
+    return Result(run, judged, "2026-11-25T09:00:00+00:00", 60.0, **loads)
+
+
+class NoTestbed(Testbed):
+    """Stands for the testbed, which these tests leave alone."""
+
+    verbs: list[str]
+
+    def __init__(self, log: Path) -> None:
+        NoTestbed.verbs = []
+
+    def plant_for(self, place: str, fault: dict, seconds: float) -> subprocess.Popen[bytes]:
+        self.verbs.append(f"plant {place} {fault} for {seconds:g}")
+        return subprocess.Popen(["sleep", "0.1"])
+
+    def up(self, topology: Path) -> None:
+        self.verbs.append(f"up {topology.stem}")
+
+    def plant(self, place: str, fault: dict) -> None:
+        self.verbs.append(f"plant {place} {fault}")
+
+    def lift(self) -> None:
+        self.verbs.append("lift")
+
+    def rebuild(self) -> None:
+        self.verbs.append("rebuild")
+
+    def restore(self) -> None:
+        self.verbs.append("restored")

@@ -1,0 +1,173 @@
+"""``ci/attacks``: nothing that it tries is read wrong, and its oracle sees what would be."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import random
+import re
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from ci.evaluation import attack_files, attack_inputs, attacks
+from netproof.errors import NetproofError
+
+ROOT = Path(__file__).resolve().parents[3]
+
+
+@pytest.mark.slow
+def test_a_small_number_of_every_attack_is_refused_or_read_right():
+    only = [word for name in (*attacks.MUTATED, attacks.FLIPS) for word in ("--only", name)]
+    ran = subprocess.run(
+        [sys.executable, "-m", "ci.evaluation", "attacks", "--tries", "60", "--seed", "7", *only],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert ran.returncode == 0, ran.stdout + ran.stderr
+    rows = [line.split() for line in ran.stdout.splitlines() if " 60 " in line]
+    assert len(rows) == len(attacks.MUTATED)
+    for *_, tries, refused, right, written, wrong, seconds, mib in rows:
+        assert (tries, wrong) == ("60", "0")
+        assert int(refused) + int(right) + int(written) == 60
+        assert int(refused) > 0
+        assert float(seconds) <= attacks.SECONDS
+        assert int(mib) <= attacks.MIB
+    assert f"{attacks.FLIPS}  " in ran.stdout
+    assert "6 found and named" in ran.stdout
+
+
+def test_the_tests_of_every_listed_attack_are_there():
+    for name, tests in attacks.LISTED.items():
+        for test in tests:
+            path, _, called = test.removeprefix("--deselect=").partition("::")
+            text = (ROOT / path).read_text()
+            assert not called or re.search(rf"(def|class) {called}\b", text), f"{name}: {test}"
+
+
+@pytest.mark.slow
+def test_a_listed_attack_that_does_not_hold_or_is_not_tried_is_wrong(tmp_path):
+    path = tmp_path / "test_some.py"
+    path.write_text(
+        "import pytest\n"
+        "def test_holds(): pass\n"
+        "def test_fails(): assert False\n"
+        "@pytest.mark.skip\n"
+        "def test_skipped(): pass\n"
+    )
+    count, came, wrong = attacks.listed([str(path)])
+    assert (count, came) == (3, "1 held")
+    assert [sentence.rpartition("::")[2] for sentence in wrong] == [
+        "test_fails: failure",
+        "test_skipped: skipped",
+    ]
+    count, came, wrong = attacks.listed([f"{path}::test_gone"])
+    assert (count, came) == (0, "not tried")
+    assert wrong
+
+
+@pytest.fixture
+def known(tmp_path):
+    return attacks.attacks(tmp_path)
+
+
+def faked(attack, judge):
+    return dataclasses.replace(attack, judge=judge)
+
+
+def test_another_error_than_netproofs_own_is_wrong(known):
+    def judge(given):
+        raise TypeError("odd")
+
+    given = attack_inputs.Input("", "made")
+    assert attacks.outcome(faked(known["patterns"], judge), given) == "TypeError: odd"
+
+
+def test_an_error_that_quotes_all_of_a_line_is_wrong(known):
+    def judge(given):
+        raise NetproofError("9" * 10_000)
+
+    given = attack_inputs.Input("", "made")
+    assert attacks.outcome(faked(known["patterns"], judge), given).startswith("an error of 10,000")
+
+
+def test_what_had_to_be_refused_and_was_read_is_wrong(known):
+    text = attack_files._some_checks((ROOT / "reference-values" / "testbed.yaml").read_text())
+    given = attack_inputs.Input(text, "testbed.yaml", must_refuse=True)
+    assert attacks.outcome(known["references"], given) == "was read, and has to be refused"
+
+
+def test_a_value_that_stands_nowhere_is_wrong(known):
+    path = ROOT / "tests" / "data" / "netpipe" / "3.7.2" / "tcp.out"
+    text = path.read_text()
+    assert (
+        attacks.outcome(known["NetPIPE file"], attack_inputs.Input(text, str(path)))
+        == attack_inputs.RIGHT
+    )
+    # A reader that took another line's time.
+    read = attack_inputs.netpipe.read_file
+
+    def lying(text, path, *, bidirectional):
+        output = read(text, path, bidirectional=bidirectional)
+        points = tuple((size, time_us + 1) for size, time_us in output.points)
+        return dataclasses.replace(output, points=points)
+
+    judge = attack_inputs._netpipe(lying)
+    other = path.with_name("mpich.out")
+    swapped = attack_inputs.Input(other.read_text(), str(path))
+    assert "and read was" in attacks.outcome(faked(known["NetPIPE file"], judge), swapped)
+
+
+def test_the_same_seed_makes_the_same_inputs(known):
+    for attack in known.values():
+        one, other = ([attack.make(random.Random(5)).text for _ in range(3)] for _ in range(2))
+        assert one == other
+
+
+@pytest.mark.slow
+def test_an_input_that_never_ends_is_given_up(known, monkeypatch):
+    monkeypatch.setattr(attacks, "ENDLESS_SECONDS", 0.2)
+    before = signal.signal(signal.SIGPROF, attacks._give_up)
+
+    def judge(given):
+        while True:
+            pass
+
+    given = attack_inputs.Input("", "made")
+    try:
+        assert attacks.outcome(faked(known["patterns"], judge), given) == "_Endless: "
+    finally:
+        signal.signal(signal.SIGPROF, before)
+
+
+def test_a_report_s_case_that_contradicts_itself_is_refused_alone(known, tmp_path):
+    document = json.loads((tmp_path / "netpipe.json").read_text())
+    given = attack_inputs.Input(json.dumps(document), "netpipe.json")
+    assert attacks.outcome(known["session report"], given) == attack_inputs.RIGHT
+    measured = document["runs"][0]["testcases"][1]["netproof_measured"]
+    measured["line_rate_mb_s"] = 1e9
+    given = attack_inputs.Input(json.dumps(document), "netpipe.json")
+    assert attacks.outcome(known["session report"], given) == attack_inputs.REFUSED
+
+
+def test_a_site_s_value_that_nobody_said_is_wrong(known, monkeypatch):
+    load = attack_files.site.load
+
+    def lying(path):
+        found = load(path)
+        found["systems"][0]["partitions"][0]["extras"]["mtu"] = 9001
+        return found
+
+    name, text = next(iter(attack_files._site_texts().items()))
+    given = attack_inputs.Input(text, name)
+    assert attacks.outcome(known["site file"], given) == attack_inputs.RIGHT
+    monkeypatch.setattr(attack_files.site, "load", lying)
+    assert "9001" in attacks.outcome(known["site file"], given)
+
+
+def test_the_table_names_every_attack_in_its_order(known):
+    assert tuple(known) == attacks.MUTATED

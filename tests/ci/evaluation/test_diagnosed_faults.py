@@ -1,0 +1,407 @@
+"""A diagnosis is graded by the planted fault, and a campaign resumes where it was."""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import json
+import os
+import sys
+from collections import Counter
+from pathlib import Path
+
+import pytest
+from runs_without_testbed import SETTINGS, campaign, planned
+from runs_without_testbed import result as result_of
+
+from ci.evaluation import diagnosed_faults as diagnosed
+from ci.evaluation import engine
+from ci.evaluation.diagnosed_faults import KINDS, Measured
+from ci.evaluation.engine import HEALTHY, Answer, Campaign, Grade, Plant, Result, Run
+from ci.testbed import topology_reading
+from netproof.diagnosis.causes import BY_NAME
+from netproof.diagnosis.diagnosis import Diagnosis
+from netproof.diagnosis.evidence import (
+    CauseName,
+    Culprit,
+    Evidence,
+    EvidenceSource,
+    Place,
+    PlaceKind,
+    Sign,
+    Sure,
+)
+from netproof.errors import NetproofError
+from netproof.present import documents
+from netproof.present.diagnosis import of_diagnosis
+from netproof.site import site
+
+ROOT = Path(__file__).resolve().parents[3]
+SICK_SESSION = ROOT / "tests" / "data" / "sessions" / "sick.json"
+EVALUATION = diagnosed.EVALUATION
+SMOKE, PAIRS = (SETTINGS | {"pairs": pairs, "flap_within": None} for pairs in (False, True))
+THERE = {
+    Measured.ANY: ("intelmpi", "mpich", "openmpi4"),
+    Measured.ONE_IMB: ("intelmpi", "mpich"),
+    Measured.ALL_IMB: ("intelmpi", "mpich"),
+}
+NODE, ALL = (
+    Place(PlaceKind.NODE, "gige-3", ("gige-3",), "eth1"),
+    tuple(f"gige-{number}" for number in range(1, 5)),
+)
+OTHER = Place(PlaceKind.NODE, "gige-2", ("gige-2",), "eth1")
+PAIR = Place(PlaceKind.PAIR, "gige-[2-3]", ("gige-2", "gige-3"), "eth1")
+WHOLE = Place(PlaceKind.WHOLE, "switch of gige", ALL)
+UNKNOWN = Place(PlaceKind.UNKNOWN, "gige")
+
+
+def run_of(kind: str, place: str = "gige-3", fault: dict | None = None, number: int = 1) -> Run:
+    """A planned run; the first fault of its kind if none is given."""
+    if kind == HEALTHY:
+        return Run(number, kind, 11, ("mpich",), Plant.topology, "gige", (), {})
+    made = KINDS[kind]
+    chosen = dict(made.faults[0]) if fault is None else fault
+    return Run(number, kind, 11, ("mpich",), made.topology, made.switch, (place,), chosen)
+
+
+def accused(cause: CauseName, place: Place, detail: str = "", *, alike: str = "", sign=Sign.SLOW):
+    """A culprit as the diagnosis makes it."""
+    shown = str(place) if place.kind is not PlaceKind.SETTING else place.nodes[0]
+    seen = Evidence(EvidenceSource.HOST, sign, place, "it was seen", Sure.SEEN, "by the kernel")
+    return Culprit(
+        place,
+        (seen,),
+        Sure.SEEN,
+        "the nodes say so themselves",
+        alternatives=(alike,) if alike else (),
+        cause=cause,
+        headline=BY_NAME[cause].headline.format(place=shown, detail=detail),
+        advice="look",
+    )
+
+
+def said(*culprits: Culprit, switch: str = "gige", incomplete: tuple[str, ...] = ()) -> str:
+    """Output of ``netproof diagnose --format json`` on them."""
+    found = Diagnosis(switch, culprits, 4, 4, 0, frozenset(), (), incomplete, incomplete)
+    document = {"format": documents.FORMAT, "session": "run-0.json"}
+    document["partitions"] = [of_diagnosis(found)]
+    return json.dumps(document)
+
+
+def judged(run: Run, *culprits: Culprit) -> Grade:
+    text = said(*culprits, switch=run.switch)
+    return EVALUATION.judge(run, 1 if culprits else 0, text, "").found
+
+
+def setting(sysctl: str, node: str = "gige-3") -> Place:
+    return Place(PlaceKind.SETTING, f"sysctls {sysctl} on {node}", (node,))
+
+
+LEAF_NODE = Place(PlaceKind.NODE, "tree-6", ("tree-6",), "eth1")
+TREE = Place(PlaceKind.WHOLE, "switch of tree", tuple(f"tree-{node}" for node in range(1, 17)))
+UPLINK = Place(PlaceKind.UPLINK, "uplink of tree-leaf-2", ("tree-5", "tree-6", "tree-7", "tree-8"))
+NETWORK = Place(PlaceKind.ENVIRONMENT, "mpich", (), "mgmt0")
+RIGHT = [
+    (run_of("half-rate"), accused(CauseName.SLOW_PORT, NODE, "50 %")),
+    (run_of("tenth-rate"), accused(CauseName.SLOW_PORT, NODE, "10 %")),
+    (run_of("little-loss"), accused(CauseName.LOSS, NODE)),
+    (run_of("loss"), accused(CauseName.LOSS, NODE)),
+    (run_of("mtu"), accused(CauseName.MTU, NODE)),
+    (run_of("small-buffer", "gige"), accused(CauseName.WHOLE, WHOLE)),
+    (run_of("small-buffer", "gige"), accused(CauseName.LOSS, WHOLE)),
+    (run_of("busy-cpu"), accused(CauseName.CPU_TAKEN, dataclasses.replace(NODE, interface=""))),
+    (run_of("link-flap"), accused(CauseName.LINK_FLAPPED, NODE)),
+    (run_of("link-down"), accused(CauseName.LINK_DOWN, NODE)),
+    (run_of("faster-network", "fast-ethernet"), accused(CauseName.OTHER_NETWORK, NETWORK)),
+    (run_of("slower-network", "gige"), accused(CauseName.OTHER_NETWORK, NETWORK)),
+    (run_of("sysctl"), accused(CauseName.SETTING, setting("net.ipv4.tcp_sack"), "tcp_sack")),
+    (run_of("uplink", "tree-leaf-2"), accused(CauseName.SLOW_UPLINK, UPLINK, "50 %")),
+    (run_of("uplink", "tree-leaf-2"), accused(CauseName.OVERSUBSCRIBED, UPLINK, "50 %")),
+    (run_of("quarter-uplink", "tree-leaf-2"), accused(CauseName.OVERSUBSCRIBED, UPLINK, "25 %")),
+    (run_of("port-of-a-leaf", "tree-6"), accused(CauseName.SLOW_PORT, LEAF_NODE, "50 %")),
+    (run_of("buffers-of-leaves", "tree"), accused(CauseName.LOSS, TREE)),
+    (run_of("one-direction"), accused(CauseName.ONE_DIRECTION, NODE, "sends")),
+    (
+        run_of("one-direction", fault={"receive_rate": 0.5}),
+        accused(CauseName.ONE_DIRECTION, NODE, "receives"),
+    ),
+]
+
+
+@pytest.mark.parametrize(("run", "culprit"), RIGHT)
+def test_kind_and_place_are_right(run, culprit):
+    assert judged(run, culprit) is Grade.RIGHT
+
+
+def test_there_is_a_right_diagnosis_for_every_kind():
+    assert {run.kind for run, _ in RIGHT} == set(KINDS)
+
+
+@pytest.mark.parametrize(
+    ("run", "culprit"),
+    [
+        (run_of("half-rate"), accused(CauseName.SLOW_PORT, OTHER, "50 %")),
+        (run_of("loss"), accused(CauseName.LOSS, PAIR)),
+        (run_of("loss"), accused(CauseName.LOSS, WHOLE)),
+        (run_of("mtu"), accused(CauseName.MTU, PAIR)),
+        (run_of("small-buffer", "gige"), accused(CauseName.LOSS, NODE)),
+        (run_of("sysctl"), accused(CauseName.SETTING, setting("net.ipv4.tcp_ecn"), "tcp_ecn")),
+        (run_of("sysctl"), accused(CauseName.SETTING, setting("net.ipv4.tcp_sack", "gige-1"))),
+        (
+            run_of("uplink", "tree-leaf-2"),
+            accused(CauseName.SLOW_UPLINK, dataclasses.replace(UPLINK, kind=PlaceKind.LEAF)),
+        ),
+        (run_of("uplink", "tree-leaf-1"), accused(CauseName.SLOW_UPLINK, UPLINK)),
+        (run_of("one-direction"), accused(CauseName.ONE_DIRECTION, NODE, "receives")),
+        (run_of("one-direction"), accused(CauseName.SLOW_PORT, NODE, "50 %")),
+        (
+            run_of("slower-network", "gige"),
+            accused(CauseName.OTHER_NETWORK, dataclasses.replace(NETWORK, interface="eth0")),
+        ),
+        # What fits alike is named, with another cause before it.
+        (
+            run_of("half-rate"),
+            accused(CauseName.LOSS, NODE, alike="gige-3 (eth1): slower than the others: 50 %"),
+        ),
+    ],
+)
+def test_the_kind_at_another_or_wider_place_is_half_right(run, culprit):
+    assert judged(run, culprit) is Grade.HALF
+
+
+@pytest.mark.parametrize(
+    ("run", "culprit"),
+    [
+        (run_of("half-rate"), accused(CauseName.LOSS, NODE)),
+        (run_of("half-rate"), accused(CauseName.ENVIRONMENT, NETWORK)),
+        (run_of("half-rate"), accused(CauseName.ONE_OR_TWO, OTHER)),
+        (run_of("small-buffer", "gige"), accused(CauseName.SLOW_PORT, NODE)),
+        (run_of("link-down"), accused(CauseName.LINK_FLAPPED, NODE)),
+        (
+            run_of("half-rate"),
+            accused(CauseName.LOSS, OTHER, alike="gige-2 (eth1): slower than the others: 50 %"),
+        ),
+    ],
+)
+def test_another_kind_is_false(run, culprit):
+    assert judged(run, culprit) is Grade.FALSE
+
+
+def test_nothing_named_is_missed_and_what_is_not_explained_names_nothing():
+    run = run_of("half-rate")
+    assert judged(run) is Grade.MISSED
+    assert judged(run, accused(CauseName.UNEXPLAINED, UNKNOWN, "3 red cases")) is Grade.MISSED
+    assert judged(run, accused(CauseName.ONE_OR_TWO, PAIR)) is Grade.MISSED
+    of_switch = run_of("small-buffer", "gige")
+    assert judged(of_switch, accused(CauseName.ONE_OR_TWO, PAIR)) is Grade.MISSED
+
+
+def test_what_is_right_is_so_only_if_nothing_else_is_accused_alongside_it():
+    run, right = run_of("mtu"), accused(CauseName.MTU, NODE)
+    assert judged(run, right, accused(CauseName.UNEXPLAINED, UNKNOWN, "1 red case")) is Grade.RIGHT
+    assert judged(run, right, accused(CauseName.MTU, PAIR)) is Grade.RIGHT
+    assert judged(run, right, accused(CauseName.MTU, OTHER)) is Grade.HALF
+    assert judged(run, right, accused(CauseName.SLOW_PORT, OTHER)) is Grade.FALSE
+    assert judged(run, accused(CauseName.CRASHES, NODE), right) is Grade.FALSE
+
+
+def test_on_a_healthy_testbed_whatever_is_named_is_false():
+    run = run_of(HEALTHY)
+    assert judged(run) is Grade.RIGHT
+    assert judged(run, accused(CauseName.UNEXPLAINED, UNKNOWN, "1 red case")) is Grade.FALSE
+    unknown = EVALUATION.judge(run, 3, said(incomplete=("1 case inconclusive",)), "")
+    assert unknown == Answer(
+        Grade.RIGHT, ("inconclusive: 1 case inconclusive",), outcome="inconclusive"
+    )
+
+
+@pytest.mark.slow
+def test_a_recorded_session_is_compared_with_what_was_planted(monkeypatch, tmp_path):
+    run = run_of("small-buffer", "gige")
+    monkeypatch.setattr(engine.night, "measure", recorded)
+    monkeypatch.setenv("RFM_CONFIG_PATH", str(ROOT / "site-config"))
+    monkeypatch.setenv("RFM_REFERENCE_PREFIX", str(ROOT / "reference-values"))
+    monkeypatch.setenv("PATH", f"{Path(sys.executable).parent}:{os.environ['PATH']}")
+    monkeypatch.setenv("NETPROOF_STORE", str(tmp_path / "none"))
+    found = engine.measure(EVALUATION, run, SMOKE, tmp_path, 0)
+    assert (found.found, found.outcome) == (Grade.MISSED, "something found")
+    assert found.said[0].startswith("gige-1 or gige-2 or what is between them: all 4 red cases")
+    assert json.loads((tmp_path / "answer.json").read_text())["partitions"]
+
+
+def recorded(arguments, *, report: Path, **_others) -> None:
+    """Stands for ReFrame, and leaves a session of a sick switch."""
+    report.write_bytes(SICK_SESSION.read_bytes())
+
+
+SOMETHING = said(accused(CauseName.MTU, NODE))
+
+
+@pytest.mark.parametrize(
+    ("status", "text"),
+    [
+        (2, ""),
+        (1, SOMETHING[:-5]),
+        (0, SOMETHING),
+        (2, SOMETHING),
+        (3, SOMETHING),
+        (1, said()),
+        (0, said(incomplete=("nothing was measured",))),
+        (1, said(accused(CauseName.MTU, NODE), switch="fast-ethernet")),
+        (1, SOMETHING.replace('"MTU differs"', '"the weather"')),
+        (1, SOMETHING.replace(f'"format": {documents.FORMAT}', '"format": 99')),
+        (1, json.dumps({"format": documents.FORMAT, "partitions": []})),
+        (1, "[]"),
+    ],
+)
+def test_what_is_no_diagnosis_is_not_judged(status, text):
+    found = EVALUATION.judge(run_of("mtu"), status, text, "netproof: cannot diagnose: why")
+    assert found.found is Grade.NOT_JUDGED
+    assert found.said[0]
+
+
+@pytest.fixture
+def drawn(monkeypatch):
+    """Plans without asking which MPI libraries this machine has."""
+    monkeypatch.setattr(diagnosed, "environments", lambda: THERE)
+    return functools.partial(planned, EVALUATION)
+
+
+@pytest.mark.slow
+def test_order_places_faults_and_environments_are_drawn_by_the_seed(drawn):
+    runs = drawn()
+    assert runs == drawn() != drawn(seed=6)
+    assert [run.number for run in runs] == list(range(1, len(KINDS) * 10 + 31))
+    assert Counter(run.kind for run in runs) == {**dict.fromkeys(KINDS, 10), HEALTHY: 30}
+    assert len({run.places for run in runs if run.kind == "half-rate"}) > 1
+    assert len({run.places for run in runs if run.kind == "uplink"}) > 1
+    assert len({str(run.fault) for run in runs if run.kind == "sysctl"}) == 3
+    assert {run.switch for run in runs if run.kind == HEALTHY} == {"gige", "fast-ethernet", "tree"}
+
+
+@pytest.mark.slow
+def test_every_planned_fault_is_one_that_the_testbed_can_plant(drawn):
+    for run in drawn():
+        there = topology_reading.load(ROOT / run.topology)
+        assert run.switch in [switch.name for switch in there.switches]
+        for key, value in run.fault.items():
+            assert there.checked_fault(run.places[0], key, value) == (
+                str(value) if key.startswith("net.") else value
+            )
+        assert bool(run.fault) is (run.kind != HEALTHY)
+
+
+def test_what_rounds_of_pairs_tell_has_all_environments_that_make_them(drawn):
+    runs = {run.kind: run for run in drawn("--runs=1", "--healthy=0")}
+    for name in ("half-rate", "uplink", "one-direction", "small-buffer"):
+        assert runs[name].environments == THERE[Measured.ALL_IMB]
+    for name in ("loss", "mtu", "link-down", "slower-network"):
+        assert len(runs[name].environments) == 1
+
+
+@pytest.mark.slow
+def test_rounds_of_pairs_alone_are_made_in_one_environment_with_imb(drawn):
+    whole, pairs = (drawn("--runs=2", "--healthy=2", *more) for more in ((), ("--pairs",)))
+    assert [(one.kind, one.seed) for one in pairs] == [(one.kind, one.seed) for one in whole]
+    for run in pairs:
+        (environment,) = run.environments
+        assert environment in THERE[Measured.ONE_IMB]
+
+
+def test_the_environments_are_those_of_the_testbeds_site():
+    there = diagnosed.environments()
+    assert {"mpich", "intelmpi", "openmpi4", "openmpi5"} <= set(there[Measured.ANY])
+    assert {"mpich", "intelmpi"} <= set(there[Measured.ALL_IMB])
+    assert "openmpi4" not in there[Measured.ALL_IMB]
+
+
+def test_mpi_is_led_astray_by_a_site_of_the_run(tmp_path, monkeypatch):
+    run = run_of("slower-network", "gige")
+    variables = EVALUATION.site(run, tmp_path)
+    folder = Path(variables["RFM_CONFIG_PATH"])
+    monkeypatch.setenv("NETPROOF_TOPOLOGY", variables["NETPROOF_TOPOLOGY"])
+    configuration = site.gather(folder)
+    (gige, _) = configuration["systems"][0]["partitions"]
+    assert ["FI_TCP_IFACE", "mgmt0"] in gige["env_vars"]
+    assert ["OMPI_MCA_btl_tcp_if_include", "mgmt0"] in gige["env_vars"]
+    # What the site declares to be under test stays.
+    assert gige["extras"]["interface"] == "eth1"
+    assert "RFM_CONFIG_PATH" not in EVALUATION.site(run_of("mtu"), tmp_path)
+
+
+def test_a_run_measures_its_switch_with_its_environments_and_topology(tmp_path, monkeypatch):
+    asked = {}
+
+    def far_enough(arguments, *, settings, **_others):
+        asked.update(arguments=arguments, settings=settings)
+        raise NetproofError("far enough")
+
+    monkeypatch.setattr(engine.night, "measure", far_enough)
+    run = dataclasses.replace(run_of("uplink", "tree-leaf-1"), environments=("intelmpi", "mpich"))
+    with pytest.raises(NetproofError, match="far enough"):
+        engine.measure(EVALUATION, run, SMOKE, tmp_path, 0)
+    arguments = asked["arguments"]
+    assert arguments[:2] == ["--system", "testbed:tree"]
+    assert arguments[arguments.index("-p") + 1] == "^(intelmpi|mpich)$"
+    assert asked["settings"]["NETPROOF_TOPOLOGY"].endswith("ci/testbed/leaves.yaml")
+    assert arguments[arguments.index("-c") + 1] == str(ROOT / "checks")
+    assert "launches=1" in arguments
+    with pytest.raises(NetproofError, match="far enough"):
+        engine.measure(EVALUATION, run, PAIRS, tmp_path, 0)
+    arguments = asked["arguments"]
+    assert arguments[arguments.index("-c") + 1] == str(ROOT / "checks" / "pairs.py")
+    assert "launches=1" not in arguments
+
+
+def results(drawn, **odd: Grade) -> tuple[Campaign, list[Result]]:
+    """A whole campaign, right but for the first run of the kinds ``odd``."""
+    runs = drawn()
+    made, seen = [], set()
+    for run in runs:
+        found = odd.get(run.kind.replace("-", "_"), Grade.RIGHT)
+        found = Grade.RIGHT if run.kind in seen else found
+        seen.add(run.kind)
+        said = () if found is Grade.RIGHT else ("gige-2: the link is down",)
+        made.append(result_of(run, found, *said))
+    return campaign(*runs, pairs=False), made
+
+
+@pytest.mark.slow
+def test_the_aims_are_nine_of_ten_right_and_no_healthy_run_that_accuses(drawn):
+    assert EVALUATION.missed(*results(drawn)) == []
+    assert EVALUATION.missed(*results(drawn, mtu=Grade.FALSE)) == []
+    assert EVALUATION.missed(*results(drawn, healthy=Grade.FALSE)) == [
+        "1 of 30 healthy runs accuse something"
+    ]
+    assert EVALUATION.missed(*results(drawn, mtu=Grade.NOT_JUDGED)) == [
+        "1 runs were not judged; --resume makes them again",
+        "MTU 1400 on a node: 9 of the 10 runs that it takes",
+    ]
+    whole, made = results(drawn, mtu=Grade.HALF)
+    last = max(n for n, one in enumerate(made) if one.run.kind == "mtu")
+    made[last] = dataclasses.replace(made[last], judged=Answer(Grade.MISSED))
+    assert EVALUATION.missed(whole, made) == ["MTU 1400 on a node: 8 of 10 right"]
+    assert EVALUATION.missed(whole, made[:-1])[0] == "199 of 200 runs were made"
+
+
+@pytest.mark.slow
+def test_the_table_has_a_row_for_each_kind_and_tells_of_what_is_not_right(drawn):
+    text = engine.table(EVALUATION, *results(drawn, mtu=Grade.HALF, healthy=Grade.FALSE))
+    rows = [line for line in text.splitlines() if line.startswith("|")]
+    assert len(rows) == 2 + len(KINDS) + 1
+    assert {line.count("|") for line in rows} == {len(EVALUATION.heads) + 1}
+    assert "| MTU 1400 on a node | gige | 10 | 9 | 1 | 0 | 0 | 0 | 0 | 39 % | 60 | 60 |" in rows
+    assert "| healthy | fast-ethernet, gige, tree | 30 | 29 | 0 | 0 | 1 | 0 | 0 |" in text
+    assert "**half right**: gige-2: the link is down" in text
+    assert "seed 3, 2 CPUs, Linux 6.18" in text
+    assert text.endswith("- MISSED: 1 of 30 healthy runs accuse something.")
+    assert engine.table(EVALUATION, *results(drawn)).endswith("Aims met.")
+
+
+def test_the_command_begins_a_campaign_of_the_kinds_asked_for_and_prints_its_table(fake, tmp_path):
+    folder = tmp_path / "campaign"
+    asked = ["--kinds", "mtu", "uplink", "--runs", "2", "--healthy", "1", "--seed", "4"]
+    assert engine.main(EVALUATION, ["--out", str(folder), *asked]) == 1
+    begun, made = engine.read(EVALUATION, folder)
+    assert Counter(run.kind for run in begun.runs) == {"mtu": 2, "uplink": 2, HEALTHY: 1}
+    assert [one.run for one in made] == list(begun.runs)

@@ -1,0 +1,300 @@
+"""An acceptance run's answer is its verdict, and what cannot be understood counts against it."""
+
+from __future__ import annotations
+
+import copy
+import dataclasses
+import json
+import os
+import time
+from pathlib import Path
+
+import pytest
+from runs_without_testbed import NoTestbed, campaign, planned
+from runs_without_testbed import result as result_of
+
+from ci.evaluation import engine, false_reds, load
+from ci.evaluation.engine import Answer, Campaign, Grade, Result, Run
+from ci.evaluation.false_reds import COMPILER, CONDITIONS, COUNTS, ONE_CPU, QUIET, SICK
+from ci.evaluation.testbed import CannotRunError
+
+ROOT = Path(__file__).resolve().parents[3]
+EVALUATION = false_reds.EVALUATION
+RED = json.loads((ROOT / "tests" / "data" / "verdicts" / "red.json").read_text())
+OWN = {"whole": False, "burst": 2.0, "pause": 2.0}
+
+
+def green() -> dict:
+    """The recorded verdict without the cases that failed."""
+    document = copy.deepcopy(RED)
+    document["verdict"] = "pass"
+    document["cases"] = [case for case in document["cases"] if case["verdict"] != "fail"]
+    return document
+
+
+def inconclusive() -> dict:
+    """The recorded verdict, as if failed findings were inconclusive."""
+    text = json.dumps(RED).replace('"fail"', '"inconclusive"')
+    return {**json.loads(text), "verdict": "inconclusive"}
+
+
+def judged(status: int, document: object) -> Answer:
+    return false_reds.judge(status, json.dumps(document), "")
+
+
+def test_a_recorded_red_verdict_is_red_with_its_cases_and_their_criteria():
+    found = judged(1, RED)
+    assert (found.found, found.by) == (Grade.RED, ("envelope",))
+    assert [one.partition(": 96.33")[0].partition(": ")[0] for one in found.said] == [
+        "gige openmpi4 NetPIPE mpi intra-node oneway",
+        "gige mpich NetPIPE mpi intra-node oneway",
+    ]
+    assert ": 96.33 µs at 393216 bytes is 14.3 times the 6.72" in found.said[0]
+
+
+def test_a_passed_verdict_with_warnings_is_green():
+    assert judged(0, green()) == Answer(Grade.GREEN)
+
+
+@pytest.mark.parametrize("word", ["inconclusive", "cannot be judged"])
+def test_inconclusive_cases_and_no_failed_one_are_inconclusive(word):
+    found = judged(3, {**inconclusive(), "verdict": word})
+    assert (found.found, len(found.said), found.by) == (Grade.INCONCLUSIVE, 2, ())
+
+
+def test_a_case_that_failed_is_red_whatever_else_is_inconclusive():
+    document = json.loads(json.dumps(RED))
+    passed = next(case for case in document["cases"] if case["verdict"] == "pass")
+    passed["findings"][0]["level"] = "inconclusive"
+    found = judged(1, document)
+    assert (found.found, len(found.said), found.by) == (Grade.RED, 3, ("envelope",))
+
+
+def test_of_many_cases_some_are_shown_those_by_a_criterion_first():
+    document = json.loads(json.dumps(RED))
+    missing = {**document["cases"][0], "verdict": "fail", "faults": ["was not measured"]}
+    found = judged(1, {**document, "cases": [*[missing] * 6, *document["cases"]]})
+    unmeasured = [one.endswith(": was not measured") for one in found.said[:6]]
+    assert unmeasured == [False, False, True, True, True, True]
+    assert found.said[6] == "and 2 more cases"
+
+
+def test_a_fault_beyond_a_case_is_red():
+    found = judged(1, {**green(), "verdict": "fail", "faults": ["a job left no record"]})
+    assert (found.found, found.said) == (Grade.RED, ("a job left no record",))
+
+
+UNDECIDED = "testbed:gige mpich: gige-[1-4] undecided: in each launch something else ran alongside"
+
+
+def test_what_is_undecided_beyond_a_case_is_inconclusive():
+    found = judged(3, {**green(), "verdict": "inconclusive", "undecided": [UNDECIDED]})
+    assert (found.found, found.said) == (Grade.INCONCLUSIVE, (UNDECIDED,))
+
+
+def without(key: str) -> dict:
+    return {name: value for name, value in green().items() if name != key}
+
+
+def with_case(**values: object) -> dict:
+    document = green()
+    document["cases"][0].update(values)
+    return document
+
+
+@pytest.mark.parametrize(
+    ("status", "document"),
+    [
+        (0, RED),
+        (0, inconclusive()),
+        (0, {**green(), "verdict": "fail"}),
+        (0, {**green(), "faults": ["a job left no record"]}),
+        (0, {**green(), "skipped": [{"planned": True}]}),
+        (0, {**green(), "cases": []}),
+        (0, {**green(), "format": 1}),
+        (0, without("cases")),
+        (0, without("faults")),
+        (0, without("skipped")),
+        (0, without("undecided")),
+        (0, {**green(), "undecided": ["gige-1 undecided"]}),
+        (2, {**green(), "verdict": "pass", "undecided": ["gige-1 undecided"]}),
+        (0, without("format")),
+        (0, with_case(verdict="fine")),
+        (0, with_case(verdict="undefined")),
+        (0, with_case(verdict=None)),
+        (0, with_case(findings=None)),
+        (0, with_case(faults=["was not measured"])),
+        (0, [green()]),
+        (0, None),
+        (1, green()),
+        (1, {**green(), "verdict": "fail"}),
+        (1, {**RED, "verdict": "pass"}),
+        (2, green()),
+        (2, {**green(), "verdict": "cannot be judged"}),
+        (2, {**RED, "verdict": "cannot be judged"}),
+        (2, {**inconclusive(), "faults": ["a job left no record"]}),
+        (2, {**inconclusive(), "skipped": [{"planned": False}]}),
+        (2, {**inconclusive(), "verdict": "pass"}),
+        (4, green()),
+        (-9, green()),
+    ],
+)
+def test_what_does_not_fit_together_is_not_judged(status, document):
+    found = judged(status, document)
+    assert found.found is Grade.NOT_JUDGED
+    assert found.said[0]
+
+
+@pytest.mark.parametrize("status", [0, 1, 2])
+@pytest.mark.parametrize("text", ["", "cannot judge", json.dumps(green())[:-5]])
+def test_a_verdict_that_is_no_json_is_not_judged_and_its_errors_are_reported(status, text):
+    found = false_reds.judge(status, text, "netproof: cannot judge:\n  run-0.json: is not there\n")
+    assert found.found is Grade.NOT_JUDGED
+    assert "run-0.json: is not there" in found.said[0]
+
+
+def run_of(kind: str, number: int = 1) -> Run:
+    (run,) = planned(EVALUATION, *(f"--{one}={int(one == kind)}" for one in COUNTS))
+    return dataclasses.replace(run, number=number)
+
+
+def result(run: Run, found: Grade) -> Result:
+    judged_as = {
+        Grade.GREEN: Answer(Grade.GREEN),
+        Grade.INCONCLUSIVE: judged(3, inconclusive()),
+        Grade.RED: judged(1, RED),
+        Grade.NOT_JUDGED: Answer(Grade.NOT_JUDGED, ("ReFrame left no report",)),
+    }[found]
+    more = {"load_cpu_s": 30.0, "pressure_s": 12.0, "cpu": 1, "launches": (62, 1)}
+    return dataclasses.replace(result_of(run, found), judged=judged_as, **more)
+
+
+RUNS = planned(EVALUATION)
+
+
+def as_aimed(**odd: Grade) -> tuple[Campaign, list[Result]]:
+    """30 healthy and 20 sick runs; ``odd``: the outcome of a condition's first run."""
+    results, seen = [], set()
+    for run in RUNS:
+        grade = Grade.RED if run.kind == SICK else Grade.GREEN
+        if run.kind not in seen:
+            grade = odd.get(run.kind.replace("-", "_"), grade)
+        seen.add(run.kind)
+        results.append(result(run, grade))
+    return campaign(*RUNS, **OWN), results
+
+
+def missed(**odd: Grade) -> list[str]:
+    return EVALUATION.missed(*as_aimed(**odd))
+
+
+@pytest.mark.slow
+def test_the_aims_are_met_by_no_red_healthy_run_and_no_other_sick_one():
+    assert missed() == missed(quiet=Grade.INCONCLUSIVE) == missed(bursts=Grade.INCONCLUSIVE) == []
+
+
+@pytest.mark.parametrize("grade", [Grade.RED, Grade.NOT_JUDGED])
+@pytest.mark.parametrize("condition", ["quiet", "one_cpu", "bursts", "compiler"])
+def test_one_healthy_run_that_is_red_or_not_judged_misses_the_aim(condition, grade):
+    assert missed(**{condition: grade}) == ["1 of 30 healthy runs were red or not judged"]
+
+
+@pytest.mark.parametrize("grade", [Grade.GREEN, Grade.INCONCLUSIVE, Grade.NOT_JUDGED])
+def test_one_sick_run_that_is_not_red_misses_the_aim(grade):
+    assert missed(sick=grade) == ["1 of 20 sick runs were not red by a criterion"]
+
+
+def test_a_sick_switch_is_not_found_by_a_job_that_did_not_start():
+    fault = judged(1, {**green(), "verdict": "fail", "faults": ["a job left no record"]})
+    assert EVALUATION.is_wrong(dataclasses.replace(result(run_of(SICK), Grade.RED), judged=fault))
+
+
+def test_a_second_inconclusive_quiet_run_misses_the_aim():
+    plan, results = as_aimed(quiet=Grade.INCONCLUSIVE)
+    last = max(n for n, one in enumerate(results) if one.run.kind == QUIET)
+    results[last] = dataclasses.replace(results[last], judged=judged(3, inconclusive()))
+    assert EVALUATION.missed(plan, results) == ["2 of 10 quiet runs were inconclusive"]
+
+
+def test_fewer_runs_than_the_aim_asks_for_do_not_meet_it():
+    plan, results = as_aimed()
+    assert EVALUATION.missed(plan, results[:-1])[0] == "49 of 50 runs were made"
+    run = run_of(QUIET)
+    assert EVALUATION.missed(campaign(run), [result(run, Grade.GREEN)])[:2] == [
+        "healthy runs: 1 of the 30 that it takes",
+        "quiet runs: 1 of the 10 that it takes",
+    ]
+
+
+def test_the_table_has_a_row_for_each_condition_and_tells_of_what_is_not_green():
+    found = as_aimed(one_cpu=Grade.INCONCLUSIVE, bursts=Grade.NOT_JUDGED)
+    text = engine.table(EVALUATION, *found)
+    rows = [line for line in text.splitlines() if line.startswith("|")]
+    assert {row.count("|") for row in rows} == {len(EVALUATION.heads) + 1}
+    assert rows[2] == "| quiet | 10 | 10 | 0 | 0 | 0 | 26 % | 60 | 60 | 0.50 | 20 % |"
+    assert "| all healthy | 30 | 28 | 1 | 0 | 1 |" in text
+    assert "| sick switch, quiet | 20 | 0 | 0 | 20 | 0 | 14 % |" in text
+    assert "**not judged**: ReFrame left no report" in text
+    assert "1 of 62 launches failed" in text
+    assert "**inconclusive**: gige openmpi4 NetPIPE mpi intra-node oneway: 96.33 µs" in text
+    assert "The sick switch was red by: envelope in 20." in text
+    assert text.endswith("- MISSED: 1 of 30 healthy runs were red or not judged.")
+    assert engine.table(EVALUATION, *as_aimed()).endswith("Aims met.")
+
+
+def test_the_order_and_all_seeds_are_drawn_by_the_seed():
+    assert planned(EVALUATION) == RUNS != planned(EVALUATION, seed=6)
+    assert [run.number for run in RUNS] == list(range(1, 51))
+    kinds = [run.kind for run in RUNS]
+    assert kinds != sorted(kinds, key=list(CONDITIONS).index)
+    assert {one: kinds.count(one) for one in CONDITIONS} == COUNTS
+
+
+@pytest.mark.slow
+def test_a_sick_run_has_the_sick_switch_and_one_environment_that_its_seed_draws(fake, tmp_path):
+    sick, quiet = run_of(SICK), run_of(QUIET, 2)
+    engine.begin(tmp_path, campaign(sick, quiet))
+    engine.go_on(EVALUATION, tmp_path)
+    assert NoTestbed.verbs == ["up sick-switch", "up topology", "restored"]
+    drawn = {run.environments for run in RUNS if run.kind == SICK}
+    assert {("mpich",), ("intelmpi",), ("openmpi4",), ("openmpi5",)} <= drawn
+    (environment,) = sick.environments
+    whole = {"whole": True}
+    assert EVALUATION.reframe(sick, whole) == (
+        ["--system", "testbed:gige", "-p", f"^{environment}$"],
+        "",
+    )
+    assert EVALUATION.reframe(quiet, whole) == (["--system", "testbed"], "")
+    assert "-p" not in EVALUATION.reframe(quiet, OWN)[0]
+
+
+@pytest.mark.slow
+def test_a_load_is_alongside_its_run_and_ends_with_it(fake, tmp_path):
+    engine.begin(tmp_path, campaign(run_of(ONE_CPU), **OWN))
+    fake["measure"] = lambda run, folder: time.sleep(1.5) or Answer(Grade.GREEN)
+    engine.go_on(EVALUATION, tmp_path)
+    (only,) = engine.read(EVALUATION, tmp_path)[1]
+    assert only.judged.found is Grade.GREEN
+    assert only.load_cpu_s > 0.3
+    assert only.cpu in os.sched_getaffinity(0)
+    assert not list((tmp_path / "001-one-cpu").glob("tmp*"))
+
+
+@pytest.mark.slow
+def test_a_run_whose_load_ended_early_is_not_judged(fake, tmp_path, monkeypatch):
+    broken = lambda *_: (["compiler", "--seed", "x"], None)  # noqa: E731
+    monkeypatch.setattr(EVALUATION, "load", broken, raising=False)
+    engine.begin(tmp_path, campaign(run_of(COMPILER), **OWN))
+    fake["measure"] = lambda run, folder: time.sleep(1.5) or Answer(Grade.GREEN)
+    engine.go_on(EVALUATION, tmp_path)
+    (only,) = engine.read(EVALUATION, tmp_path)[1]
+    assert only.judged.found is Grade.NOT_JUDGED
+    assert "ended by itself, with status 2" in only.judged.said[0]
+
+
+def test_a_compiler_that_is_not_here_is_named_by_package(fake, tmp_path, monkeypatch):
+    engine.begin(tmp_path, campaign(run_of(COMPILER), **OWN))
+    monkeypatch.setattr(load, "missing_packages", lambda: ["gcc"])
+    with pytest.raises(CannotRunError, match="apt-get install gcc"):
+        engine.go_on(EVALUATION, tmp_path)
+    assert fake["runs"] == []

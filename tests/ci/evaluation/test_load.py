@@ -1,0 +1,116 @@
+"""The loads use the CPUs that they are to use, and nothing of them is left."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from itertools import islice, pairwise
+from pathlib import Path
+
+import pytest
+
+from ci.evaluation import load as machine_load
+from netproof.errors import NetproofError
+
+ROOT = Path(__file__).resolve().parents[3]
+CPUS = sorted(os.sched_getaffinity(0))
+WAIT_S = 20.0
+
+
+def arguments(load: str, folder: Path) -> list[str]:
+    return {
+        "one-cpu": ["one-cpu", "--cpu", str(CPUS[-1])],
+        "bursts": [
+            *("bursts", "--seed", "1", "--burst", "0.2", "--pause", "0.05"),
+            *("--cpus", *map(str, CPUS)),
+        ],
+        "compiler": ["compiler", "--seed", "1", "--folder", str(folder)],
+    }[load]
+
+
+def wait_for(what, seconds: float = WAIT_S) -> None:
+    deadline = time.monotonic() + seconds
+    while not what():
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("load", ["one-cpu", "bursts", "compiler"])
+def test_a_load_uses_cpus_and_leaves_nothing(load, tmp_path):
+    with machine_load.running(arguments(load, tmp_path)) as running:
+        wait_for(lambda: running.cpu_seconds() > 0.5)
+        assert machine_load.group(running.group)
+    assert machine_load.group(running.group) == []
+
+
+@pytest.mark.slow
+def test_the_busy_cpu_is_the_one_that_was_asked_for(tmp_path):
+    with machine_load.running(arguments("one-cpu", tmp_path)) as running:
+        wait_for(lambda: running.cpu_seconds() > 0.3)
+        assert os.sched_getaffinity(running.group) == {CPUS[-1]}
+        assert os.getpriority(os.PRIO_PROCESS, running.group) == os.getpriority(os.PRIO_PROCESS, 0)
+
+
+def test_bursts_are_on_every_cpu(tmp_path):
+    with machine_load.running(arguments("bursts", tmp_path)) as running:
+
+        def taken() -> list[set[int]]:
+            return [os.sched_getaffinity(pid) for pid in machine_load.group(running.group)]
+
+        wait_for(lambda: all({cpu} in taken() for cpu in CPUS))
+
+
+def test_a_load_that_ends_by_itself_is_reported(tmp_path):
+    with machine_load.running(arguments("compiler", tmp_path / "missing")) as running:
+        wait_for(lambda: not machine_load.group(running.group))
+        with pytest.raises(NetproofError, match="ended by itself, with status 1"):
+            running.cpu_seconds()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("load", ["one-cpu", "bursts", "compiler"])
+@pytest.mark.parametrize("way", [signal.SIGKILL, signal.SIGTERM])
+def test_a_load_ends_with_the_process_that_started_it(load, way, tmp_path):
+    starter = subprocess.Popen(
+        [
+            *(sys.executable, "-c"),
+            "import sys, time\nfrom ci.evaluation import load as machine_load\n"
+            "with machine_load.running(sys.argv[1:]) as load:\n"
+            "    print(load.group, flush=True)\n    time.sleep(60)",
+            *arguments(load, tmp_path),
+        ],
+        cwd=ROOT,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    group = int(starter.stdout.readline())
+    wait_for(lambda: machine_load.group_cpu_seconds(group) > 0.5)
+    os.kill(starter.pid, way)
+    starter.wait()
+    starter.stdout.close()
+    wait_for(lambda: not machine_load.group(group), 5)
+
+
+def test_bursts_are_drawn_by_the_seed_and_have_the_means_that_were_asked_for():
+    drawn = list(islice(machine_load.bursts(7, 2.0, 0.5), 4000))
+    assert drawn == list(islice(machine_load.bursts(7, 2.0, 0.5), 4000))
+    assert drawn[:3] != list(islice(machine_load.bursts(8, 2.0, 0.5), 3))
+    lengths = [end - begin for begin, end in drawn]
+    assert sum(lengths) / len(lengths) == pytest.approx(2.0, rel=0.1)
+    assert drawn[-1][1] / len(drawn) == pytest.approx(2.5, rel=0.1)
+    assert all(begin > end for (_, end), (begin, _) in pairwise(drawn))
+
+
+def test_what_the_compilers_load_wants_is_named_by_package(monkeypatch):
+    assert machine_load.missing_packages() == []
+    monkeypatch.setenv("PATH", "/nonexistent")
+    assert machine_load.missing_packages() == ["binutils", "gcc", "util-linux"]
+
+
+def test_each_compilation_is_of_another_file_which_the_seed_draws():
+    assert machine_load.source(1, 0, 3) == machine_load.source(1, 0, 3)
+    assert machine_load.source(1, 0, 3) != machine_load.source(1, 1, 3)

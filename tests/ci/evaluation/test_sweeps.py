@@ -1,0 +1,197 @@
+"""A sweep is graded by the planted setting, and a campaign makes such sweeps."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from pathlib import Path
+
+import pytest
+from runs_without_testbed import campaign, planned
+from runs_without_testbed import result as result_of
+
+from ci.evaluation import engine, sweeps
+from ci.evaluation.engine import Grade, Result, Run
+from ci.evaluation.sweeps import ALLREDUCE, KINDS
+from ci.evaluation.testbed import ROOT
+from ci.testbed import topology_reading
+from netproof.experiments import algorithms, parameters
+from netproof.site import site
+
+EVALUATION = sweeps.EVALUATION
+
+
+def run_of(kind: str, number: int = 1, environment: str = "") -> Run:
+    return KINDS[kind].drawn(number, kind, 11, (environment or KINDS[kind].environments[0],))
+
+
+def document(kind: str, **values: object) -> str:
+    """A document of ``netproof measure tune --format json``, as far as it is judged."""
+    sweep = {"parameter": KINDS[kind].parameter, "recommended": None, "eager_steps": None}
+    return json.dumps({"sweeps": [sweep | values]})
+
+
+def recommended(value: str) -> dict:
+    return {"recommended": {"value": value, "sentence": f"{value}: +31 % (+24 to +38)"}}
+
+
+@pytest.mark.parametrize(
+    ("kind", "values", "found"),
+    [
+        ("mtu", recommended("1500"), Grade.RIGHT),
+        ("mtu", recommended("700"), Grade.WRONG),
+        ("mtu", {}, Grade.MISSED),
+        ("nothing", {}, Grade.RIGHT),
+        ("nothing", recommended("2"), Grade.WRONG),
+        ("socket-buffer", recommended("131072"), Grade.RIGHT),
+    ],
+)
+def test_what_is_recommended_is_compared_with_what_is_planted(kind, values, found):
+    judged = EVALUATION.judge(run_of(kind), 0, document(kind, **values), "")
+    assert judged.found is found
+    assert judged.said
+
+
+def test_a_sweep_that_cannot_tell_says_why():
+    why = "netproof: cannot tune: 1 of the launches ended with 1"
+    found = EVALUATION.judge(run_of("mtu"), 2, "", f"[ReFrame]\n{why}\n")
+    assert (found.found, found.said) == (Grade.INCONCLUSIVE, (why,))
+
+
+@pytest.mark.parametrize(
+    ("status", "text"),
+    [(2, ""), (1, ""), (0, ""), (0, "[]"), (0, '{"sweeps": []}'), (0, document("mtu"))],
+)
+def test_what_is_no_answer_is_not_judged(status, text):
+    assert EVALUATION.judge(run_of("nothing"), status, text, "").found is Grade.NOT_JUDGED
+
+
+def rows(*winners: str | None) -> dict:
+    sizes = [{"bytes": 4 << place, "winner": winner} for place, winner in enumerate(winners)]
+    return {"sizes": sizes, "conclusion": "Allreduce on 2 ranks: as it is"}
+
+
+@pytest.mark.parametrize(
+    ("kind", "winners", "found"),
+    [
+        ("algorithm-preset", ("2", "2"), Grade.RIGHT),
+        ("algorithm-preset", ("2", None), Grade.MISSED),
+        ("algorithm-preset", (None, None), Grade.MISSED),
+        ("algorithm-preset", ("2", "3"), Grade.WRONG),
+        ("algorithm-preset", (), Grade.MISSED),
+        ("algorithm-alike", (None, None), Grade.RIGHT),
+        ("algorithm-alike", (None, "auto"), Grade.WRONG),
+        ("algorithm-alike", (), Grade.MISSED),
+    ],
+)
+def test_an_algorithm_has_to_win_at_every_size_or_none_anywhere(kind, winners, found):
+    judged = EVALUATION.judge(run_of(kind), 0, document(kind, **rows(*winners)), "")
+    assert judged.found is found
+
+
+SIZES = [512, 768, 1024, 1536, 3072, 4096, 6144, 8192, 12288, 16384, 24576, 32768]
+
+
+@pytest.mark.parametrize(
+    ("seen", "steps"),
+    [
+        (([1024, 1536], [4096, 6144], [8192, 12288], [16384, 24576]), 4),
+        (([768, 1024], [4096, 6144], [12288, 16384], [16384, 24576]), 4),
+        (([512, 768], [4096, 6144], None, [16384, 24576]), 2),
+        (([3072, 4096], [1024, 1536], [16384, 24576], [4096, 6144]), 0),
+    ],
+)
+def test_a_limit_is_seen_where_it_is_or_at_the_next_size(seen, steps):
+    kind = KINDS["eager-steps"]
+    text = document(
+        "eager-steps",
+        values=[{"by_size": [[size, 1.0] for size in SIZES]}],
+        eager_steps=[
+            {"value": value, "sizes": sizes}
+            for value, sizes in zip((None, *kind.values), (None, *seen), strict=True)
+        ],
+    )
+    judged = EVALUATION.judge(run_of("eager-steps"), 0, text, "")
+    assert judged.steps == (steps, 4)
+    assert judged.found is (Grade.RIGHT if steps == 4 else Grade.MISSED)
+
+
+def test_order_is_drawn_by_the_seed_and_environments_take_turns():
+    runs = planned(EVALUATION, "--runs", "6")
+    assert runs == planned(EVALUATION, "--runs", "6") != planned(EVALUATION, "--runs", "6", seed=6)
+    assert Counter(run.kind for run in runs) == dict.fromkeys(KINDS, 6)
+    of_steps = Counter(run.environments[0] for run in runs if run.kind == "eager-steps")
+    assert of_steps == dict.fromkeys(KINDS["eager-steps"].environments, 2)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", KINDS)
+def test_a_kind_is_one_that_the_testbed_can_be_asked_for(name, tmp_path):
+    kind = KINDS[name]
+    switches = {one.name: one for one in topology_reading.load(ROOT / kind.topology).switches}
+    assert kind.switch in switches
+    library = tmp_path / "libslow_mpi.so"
+    for environment in kind.environments:
+        folder = tmp_path / environment
+        folder.mkdir()
+        run = run_of(name, environment=environment)
+        variables = EVALUATION.site(run, folder)
+        there = site.gather(Path(variables["RFM_CONFIG_PATH"]))["environments"]
+        (found,) = (one for one in there if one["name"] == environment)
+        for setting in kind.variables_in(environment, str(library)).items():
+            assert list(setting) in found["env_vars"]
+        mpi = found["extras"]["mpi"]
+        if kind.function:
+            names = algorithms.choice(mpi, kind.function, kind.values)
+            told = algorithms.library_of(mpi).setting(kind.function)
+            assert set(kind.best) <= set(names)
+            assert ALLREDUCE[environment] in told.variables
+        else:
+            asked = parameters.found(kind.parameter, kind.values)
+            assert set(kind.best) <= set(kind.values or asked.values_on(["eth1", "eth2"]))
+            asked.told(kind.protocol, mpi)
+
+
+def results(kind: str, *found: Grade) -> list[Result]:
+    seen = {Grade.RIGHT: (4, 4), Grade.MISSED: (3, 4)}
+    return [
+        result_of(
+            *(run_of(kind, number), one, "none"),
+            steps=seen.get(one, (0, 4)) if KINDS[kind].steps else (0, 0),
+        )
+        for number, one in enumerate(found, 1)
+    ]
+
+
+def test_aims_are_nine_of_ten_and_all_where_nothing_differs_and_15_of_16_steps():
+    made = []
+    for name, kind in KINDS.items():
+        worst = Grade.MISSED if kind.best or kind.steps else Grade.RIGHT
+        made += results(name, *[Grade.RIGHT] * 9, worst)
+    assert EVALUATION.missed(campaign(*(one.run for one in made)), made) == []
+    text = engine.table(EVALUATION, campaign(*(one.run for one in made)), made)
+    assert text.endswith("Aims met.")
+    assert "39 of 40 seen there or at the next size." in text
+    assert "| an MTU of 576 bytes | mtu over TCP | 10 | 9 | 0 | 1 | 0 | 0 |" in text
+
+
+def test_one_recommendation_of_what_changes_nothing_is_one_too_many():
+    made = results("nothing", *[Grade.RIGHT] * 9, Grade.WRONG)
+    made += results("eager-steps", *[Grade.RIGHT] * 5, *[Grade.MISSED] * 5)
+    sentences = EVALUATION.missed(campaign(*(one.run for one in made)), made)
+    assert "a variable that no library reads: 9 of 10 right" in sentences
+    assert any("35 of 40 seen where they are" in one for one in sentences)
+    assert "an MTU of 576 bytes: 0 of the 10 runs that it takes" in sentences
+
+
+def test_a_sweep_is_asked_for_by_its_verb():
+    asked = EVALUATION.question(run_of("algorithm-preset"), {}, Path("none"))
+    assert asked == [
+        *("measure", "algorithms", "testbed:gige", "Allreduce", "--ranks", "2"),
+        *("--values", "1,2,3", "--environment", "intelmpi"),
+    ]
+    asked = EVALUATION.question(run_of("rails"), {}, Path("none"))
+    assert asked == [
+        *("measure", "tune", "testbed:rails", "rails", "--protocol", "mpi"),
+        *("--environment", "openmpi5"),
+    ]

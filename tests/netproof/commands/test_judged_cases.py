@@ -1,0 +1,288 @@
+"""``netproof judge`` on public outputs of which it is known what is wrong with them, or nothing."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from netproof.commands.cli import app
+
+PUBLIC = Path(__file__).parents[2] / "data" / "public"
+ONE = "one launch was made: repeat it"
+
+
+def judge(folder: str, files: str, *arguments: str) -> tuple[int, str]:
+    """Judge files of a folder; return the exit status and what is printed, on one line."""
+    paths = [str(PUBLIC / folder / name) for name in files.split()]
+    ran = CliRunner().invoke(app, ["judge", *paths, *arguments])
+    return ran.exit_code, " ".join(ran.output.split())
+
+
+def curves(folder: str, files: str, *arguments: str) -> list[dict]:
+    paths = [str(PUBLIC / folder / name) for name in files.split()]
+    ran = CliRunner().invoke(app, ["judge", *paths, *arguments, "--format=json"])
+    return json.loads(ran.stdout)["curves"]
+
+
+def findings(curve: dict, criterion: str) -> list[dict]:
+    return [finding for finding in curve["findings"] if finding["criterion"] == criterion]
+
+
+@pytest.mark.parametrize(
+    ("folder", "file", "size", "value", "advice"),
+    [
+        ("decline-sendrecv", "sendrecv.out", 1048576, 3.93, "the protocol of large messages"),
+        ("decline-exchange", "exchange.out", 1048576, 3.15, "the protocol of large messages"),
+        ("decline-to-device", "osu_bw.out", 1048576, 2.20, "copies of GPU memory"),
+    ],
+)
+def test_a_rate_that_falls_and_stays_down_warns(folder, file, size, value, advice):
+    status, said = judge(folder, file)
+    assert status == 0
+    assert f"WARN {PUBLIC / folder / file}" in said
+    assert f"and stays down from {size} bytes on: {value:.3g} times less" in said
+    assert advice in said
+    assert ONE in said
+    (decline,) = findings(*curves(folder, file), "decline")
+    assert (decline["size_bytes"], decline["sizes_bytes"][-1]) == (size, 4194304)
+    assert decline["value"] == pytest.approx(value, abs=0.01)
+
+
+@pytest.mark.parametrize(
+    ("folder", "files", "pattern", "slower", "said"),
+    [
+        (
+            "slower-bibw",
+            "ucx110/osu_bibw.out ucx19/osu_bibw.out",
+            "{version}/{benchmark}",
+            "ucx110",
+            "slower than ucx19 from 4 to 64 bytes, by 135 to 380 %",
+        ),
+        (
+            "slower-sendrecv",
+            "mpichmx/sendrecv.out openmpi/sendrecv.out",
+            "{mpi}/{benchmark}",
+            "openmpi",
+            "slower than mpichmx from 65536 to 524288 bytes, by 7.41 to 39.4 %, 21 % on average,"
+            " most at 524288 bytes",
+        ),
+        (
+            "slower-alltoall",
+            "n/osu_alltoall.out y/osu_alltoall.out",
+            "{proto}/{benchmark}",
+            "y",
+            "slower than n from 4 to 128 bytes, by 5.87 to 324 %, 133 % on average, most at 4",
+        ),
+    ],
+)
+def test_two_sets_are_compared_by_ranges_and_may_fail(folder, files, pattern, slower, said):
+    status, printed = judge(folder, files, "--as", pattern)
+    assert status == 0
+    assert said in printed
+    assert "one launch each: repeat" in printed
+    status, printed = judge(folder, files, "--as", pattern, "--fail-above", "10%")
+    assert status == 1
+    assert f"FAIL {slower} " in printed
+    assert "(fail: above 10 % is flagged)" in printed
+    assert judge(folder, files, "--as", pattern, "--fail-above", "900%")[0] == 0
+
+
+def test_a_copy_that_moved_nothing_is_too_fast_and_no_yardstick():
+    files = "cxi/osu_latency.out lnx/osu_latency.out"
+    status, said = judge("too-fast", files, "--as", "{provider}/{benchmark}")
+    assert status == 1
+    assert "FAIL lnx OSU latency 2 ranks" in said
+    assert "2097152 bytes took 2.85 µs, and 65536 bytes no less" in said
+    assert "735843 MB/s, too fast to be true" in said
+    levels = {
+        one["configuration"]: one["level"]
+        for one in curves("too-fast", files, "--as", "{provider}/{benchmark}")
+    }
+    assert levels == {"cxi": "pass", "lnx": "fail"}
+
+
+@pytest.mark.parametrize(
+    ("folder", "file", "status", "count", "said", "advice"),
+    [
+        # Advice looks at what was measured, and the range has all sizes.
+        (
+            "zigzag",
+            "osu_allreduce.out",
+            0,
+            3,
+            "messages of 8192, 32768 and 131072 bytes took longer than larger ones, most at 131072",
+            "the library's choice of algorithm (--mca coll of Open MPI",
+        ),
+        (
+            "small-alltoall",
+            "osu_alltoall.out",
+            1,
+            5,
+            "messages of 4 to 64 bytes took longer than larger ones, most at 64 bytes: one took"
+            " 22500 µs, 34 times the 662.3 µs of one of 128 bytes",
+            "the library's choice of algorithm",
+        ),
+        (
+            "one-machine",
+            "osu_bcast.out",
+            0,
+            1,
+            "a message of 64 bytes took 3.08 µs",
+            "look at other load on the node, at where the ranks are bound",
+        ),
+        (
+            "device-copies",
+            "osu_bw.out",
+            0,
+            3,
+            "messages of 32 to 128 bytes took longer than larger ones, most at 128 bytes",
+            "thresholds for copies of GPU memory",
+        ),
+    ],
+)
+def test_a_finding_names_its_range_and_its_advice_the_layer(
+    folder, file, status, count, said, advice
+):
+    ended, printed = judge(folder, file)
+    assert ended == status
+    assert said in printed
+    assert advice in printed
+    assert ONE in printed
+    (one,) = curves(folder, file)
+    assert len(findings(one, "inversion")[0]["sizes_bytes"]) == count
+
+
+def test_the_spread_of_the_ranks_is_shown_where_columns_have_it():
+    _, said = judge("rank-spread", "osu_bcast.out")
+    assert "slowest/fastest rank" in said
+    assert " 51.6 pass" in said
+    assert "at 1600000 bytes the slowest rank took 37949 µs, 51.6 times the 736.1 µs" in said
+    (one,) = curves("rank-spread", "osu_bcast.out")
+    assert one["rank_spread"] == pytest.approx(51.55, abs=0.01)
+    assert curves("one-machine", "osu_bcast.out")[0]["rank_spread"] is None
+
+
+def test_shared_memory_against_a_network_suspects_the_placement():
+    files = "intelmpi/osu_latency.out openmpi/osu_latency.out"
+    _, said = judge("places", files, "--as", "{mpi}/{benchmark}")
+    assert "is as fast as shared memory: its ranks may have run on one node, and these" in said
+    assert "compare the same placement" in said
+    assert "avoid or mend" not in said
+    assert "likewise at 5 sizes in all: 4 to 64 bytes" in said
+
+
+class TestOneSize:
+    """It is shown, compared and judged by bounds, in one sentence."""
+
+    FILES = "new/osu_allreduce.out old/osu_allreduce.out"
+
+    def test_two_of_them_are_compared(self):
+        status, said = judge("one-size", self.FILES, "--as", "{version}/{benchmark}")
+        assert status == 0
+        assert "slower than old at 2048 bytes, by 244 %; one launch each: repeat" in said
+        assert said.count("one size, 2048 bytes") == 2
+        assert "undefined" not in said
+        assert "NOT JUDGED" not in said
+
+    def test_alone_it_is_not_judged_and_one_sentence_says_what_would(self):
+        status, said = judge("one-size", "new/osu_allreduce.out")
+        assert status == 3
+        assert said.count("NOT JUDGED") == 2
+        assert "one size, 2048 bytes in 61.02 µs: compare it with --as" in said
+
+    @pytest.mark.parametrize(
+        ("arguments", "level", "said"),
+        [
+            (["--link", "200G"], "warn", "15566 MB/s (124526 Mbit/s) of one launch is 66.1%"),
+            (["--link", "100G"], "fail", "too fast to be true"),
+            (["--link", "400G"], "fail", "is 33.1% of the line rate"),
+            (["--link", "400G", "--least", "30%"], "pass", ""),
+        ],
+    )
+    def test_a_link_judges_a_large_one(self, tmp_path, arguments, level, said):
+        path = tmp_path / "osu_bw.out"
+        head = f"# OSU MPI Bandwidth Test v5.8\n{'# Size':<10}{'Bandwidth (MB/s)':>18}\n"
+        path.write_text(f"{head}{4194304:<10}{'15565.70':>18}\n")
+        (one,) = curves(".", str(path), *arguments)
+        assert one["level"] == level
+        assert any(said in finding["why"] for finding in one["findings"])
+
+
+def test_steady_launches_that_lie_apart_are_named():
+    files = "m/np.1.log m/np.2.log m/np.3.log"
+    status, said = judge("placements", files, "--as", "{machine}/np.{launch}.log")
+    assert status == 0
+    assert "WARN m NetPIPE oneway: 3 launches lie 1.64 times apart, and each is steady" in said
+    assert "look at where the ranks ran" in said
+
+
+@pytest.mark.parametrize(
+    ("transport", "rate"),
+    [
+        (["slingshot"], 24615),
+        (["roce", "--mtu", "9000"], 24509),
+        (["efa"], 24800),
+        (["omnipath"], 24818),
+        (["infiniband"], 24842),
+    ],
+)
+def test_a_healthy_network_passes_by_the_transport_that_it_has(transport, rate):
+    given = ("--link", "200G", "--transport", *transport)
+    status, said = judge(".", "slingshot.out", *given)
+    assert status == 0, said
+    (one,) = curves(".", "slingshot.out", *given)
+    (share,) = findings(one, "line rate")
+    assert share["value"] == pytest.approx(24014.5 / rate, rel=1e-4)
+
+
+def test_a_rate_above_that_of_the_transport_names_mtu_and_transport():
+    status, said = judge(".", "slingshot.out", "--link", "200G", "--transport", "roce")
+    assert status == 1
+    assert "103.8% of the line rate" in said
+    assert "too fast to be true" in said
+    assert "if it is not roce, say --transport tcp or infiniband or slingshot or efa" in said
+
+
+def test_half_of_a_transport_inside_a_node_is_no_fault():
+    given = ("--link", "800G", "--transport", "nvlink")
+    assert judge(".", "slingshot.out", *given)[0] == 0
+    assert judge(".", "slingshot.out", *given, "--least", "50%")[0] == 1
+
+
+def test_a_dip_of_one_launch_is_noted_and_no_flag():
+    status, said = judge("dip", "osu_bw.out")
+    assert status == 0
+    assert f"note {PUBLIC}/dip/osu_bw.out OSU bw 2 ranks: at 2048 bytes the bandwidth is" in said
+    assert "0.64 of the lesser of" in said
+    assert ONE in said
+    assert "WARN" not in said
+
+
+def test_a_dip_that_repeats_says_in_how_many_launches(tmp_path):
+    rows = (PUBLIC / "dip" / "osu_bw.out").read_text()
+    for number, dip in enumerate(("807.29", "820.00", "798.00"), 1):
+        changed = rows.replace("807.29", dip)
+        (tmp_path / f"a.{number}.out").write_text(changed)
+    files = " ".join(str(tmp_path / f"a.{number}.out") for number in (1, 2, 3))
+    _, said = judge("dip", files, "--as", "{name}.{launch}")
+    assert "0.64 of the lesser of" in said
+    assert "so it is in 3 of 3 launches" in said
+
+
+def test_many_pairs_that_outgrow_a_cache_together_are_no_decline(tmp_path):
+    rows = (PUBLIC / "decline-sendrecv" / "sendrecv.out").read_text()
+    path = tmp_path / "sendrecv.out"
+    path.write_text(rows.replace("#processes = 2 ", "#processes = 16 "))
+    (one,) = curves(".", str(path))
+    assert findings(one, "decline") == []
+
+
+def test_a_sentence_on_one_launch_says_so():
+    files = "a/osu_alltoall.out b/osu_alltoall.out"
+    status, said = judge("one-launch", files, "--as", "{mpi}/{benchmark}")
+    assert status == 1
+    assert "22.05 µs at 8 bytes is 11.4 times the 1.93 µs of b" in said
+    assert "one launch was made of each: repeat them" in said
