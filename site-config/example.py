@@ -1,8 +1,8 @@
 """A real cluster to copy from: two switch partitions, MPI libraries from modules.
 
 Copy this file to site-config/<your cluster>.py and change what it says. The format is ReFrame's
-own; netproof adds the keys under `extras`, which docs/site.md lists. A mistake in them is an error
-with file, partition, key and remedy, as soon as ReFrame or netproof reads the file.
+own; netproof adds the keys under `extras`, which docs/reference/keys.md lists. A mistake in them
+is an error with file, partition, key and remedy, as soon as ReFrame or netproof reads the file.
 """
 
 # What all switches of this cluster have in common.

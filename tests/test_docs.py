@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from typer.main import get_command
 
+from docs import from_code
 from netproof.commands.cli import app
 from netproof.measurement import twin
 from netproof.measurement.landmark_table import LANDMARKS
@@ -15,7 +16,7 @@ from netproof.site.keys import ENVIRONMENT_KEYS, PARTITION_KEYS
 
 ROOT = Path(__file__).resolve().parents[1]
 DOCS = ROOT / "docs"
-PAGES = sorted([*ROOT.glob("*.md"), *DOCS.glob("*.md"), *DOCS.glob("criteria/*.md")])
+PAGES = sorted([*ROOT.glob("*.md"), *DOCS.glob("*.md"), *DOCS.glob("*/*.md")])
 TEXT = {page: page.read_text() for page in PAGES}
 each_page = pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
 
@@ -35,7 +36,7 @@ def table(page: str, heading: str) -> list[list[str]]:
 
 def anchors(page: Path) -> set[str]:
     """Fragments that a page's headings can be linked by."""
-    headings = re.findall(r"(?m)^#+ (.+)$", page.read_text())
+    headings = re.findall(r"(?m)^#+ (.+)$", from_code.on_page_markdown(page.read_text()))
     return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
 
 
@@ -76,13 +77,13 @@ def test_every_netproof_command_and_its_options_exist(page):
             assert option in options, f"netproof {name} {option}"
 
 
-def test_method_tells_of_the_performance_variables_that_the_checks_have():
-    told = {
+def test_method_has_the_performance_variables_that_the_checks_have():
+    described = {
         name.strip("`"): unit
         for name, unit, _ in table("docs/method.md", "## Performance variables")
     }
     landmarks = {name: one.unit for name, one in LANDMARKS.items()}
-    assert told == landmarks | dict.fromkeys(twin.VARIABLES, "%") | {"time_us_<bytes>": "us"}
+    assert described == landmarks | dict.fromkeys(twin.VARIABLES, "%") | {"time_us_<bytes>": "us"}
 
 
 @pytest.mark.parametrize(
@@ -92,24 +93,29 @@ def test_method_tells_of_the_performance_variables_that_the_checks_have():
         ("## Extras of an environment", ENVIRONMENT_KEYS),
     ],
 )
-def test_site_tells_of_every_key(heading, keys):
-    told = {
-        name for row in table("docs/site.md", heading) for name in re.findall(r"`(\w+)`", row[0])
+def test_the_reference_has_every_key(heading, keys):
+    described = {
+        name
+        for row in table("docs/reference/keys.md", heading)
+        for name in re.findall(r"`(\w+)`", row[0])
     }
-    assert told == set(keys)
+    assert described == set(keys)
 
 
-def test_every_page_is_in_the_index():
-    index = ROOT / "docs" / "README.md"
+def test_every_page_is_in_the_index_and_in_the_site():
+    index = DOCS / "README.md"
     linked = {
         (index.parent / name).resolve() for name in re.findall(r"\]\(([^)#\s]+)", TEXT[index])
     }
-    assert set(PAGES) - {index, ROOT / "README.md"} <= linked
+    pages = {page for page in PAGES if page.is_relative_to(DOCS)}
+    assert pages - {index} <= linked
+    in_site = re.findall(r"(?m)^ +- (\S+\.md)$", (ROOT / "mkdocs.yml").read_text())
+    assert {DOCS / name for name in in_site} == pages
     assert "](docs/README.md)" in TEXT[ROOT / "README.md"]
 
 
 def test_every_command_is_in_the_table_of_commands():
-    told = TEXT[ROOT / "docs" / "commands.md"]
+    described = TEXT[DOCS / "reference" / "commands.md"]
     for name, command in get_command(app).commands.items():
         verbs = (
             [f"{name} {below}" for below in command.commands]
@@ -118,9 +124,32 @@ def test_every_command_is_in_the_table_of_commands():
         )
         for verb in verbs:
             # History without a word shows.
-            assert (
-                f"netproof {verb.removesuffix(' show') if name == 'history' else verb}" in told
-            ), verb
+            shown = verb.removesuffix(" show") if name == "history" else verb
+            assert f"`netproof {shown}`" in described, verb
+
+
+def test_pages_for_users_are_short():
+    validation = DOCS / "validation"
+    users = [page for page in PAGES if page.is_relative_to(DOCS) and page.parent != validation]
+    words = {page.relative_to(DOCS): len(re.findall(r"\S*\w\S*", TEXT[page])) for page in users}
+    assert sum(words.values()) <= 30_000
+    for page, count in words.items():
+        assert count <= 1_500 or page.parent.name == "reference", page
+
+
+def test_every_page_for_users_with_figures_links_their_validation():
+    for name in (
+        "diagnose",
+        "history",
+        "tune",
+        "load",
+        "pairs",
+        "judge",
+        "store",
+        "power",
+        "spack",
+    ):
+        assert "](validation/" in TEXT[DOCS / f"{name}.md"], name
 
 
 def test_the_readme_fits_two_screens():

@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib
 import sys
 
-from ci.evaluation import engine
+from ci.evaluation import command
 
 PROGRAMS = {
     "false-reds": "false_reds",
@@ -33,7 +33,7 @@ def main(arguments: list[str]) -> int:
         return 2
     module = importlib.import_module(f"ci.evaluation.{PROGRAMS[arguments[0]]}")
     if hasattr(module, "EVALUATION"):
-        return engine.main(module.EVALUATION, arguments[1:])
+        return command.main(module.EVALUATION, arguments[1:])
     return module.main(arguments[1:]) or 0
 
 

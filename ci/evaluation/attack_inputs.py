@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from ci.evaluation.testbed import ROOT
-from netproof.benchmarks import imb, netpipe
+from netproof.benchmarks import imb, imb_tables, netpipe
 from netproof.errors import NetproofError
 from netproof.intake import patterns
 
@@ -188,26 +188,29 @@ def _netpipe(read: Callable[..., netpipe.NetpipeOutput]) -> Judge:
 def _imb() -> Judge:
     def rows(output: imb.ImbOutput) -> dict[tuple, tuple]:
         return {
-            (table.function, table.ranks, table.group, row.size): (row.time_us, row.repetitions)
+            (table.function, table.ranks, table.group, row.size): (
+                imb_tables.time_us(row),
+                row.values["#repetitions"],
+            )
             for table in output.tables
             for row in table.rows
         }
 
     @cache
     def truth(origin: str) -> dict[tuple, tuple]:
-        return rows(imb.read(Path(origin).read_text(), origin))
+        return rows(imb.BENCHMARK.read(Path(origin).read_text(), origin))
 
     def judge(given: Input) -> str:
-        output = imb.read(given.text, given.origin)
+        output = imb.BENCHMARK.read(given.text, given.origin)
         if rows(output).items() <= truth(given.origin).items():
             return RIGHT
         lines = given.text.split("\n")
         for table in output.tables:
             for row in table.rows:
                 words = [float(word) for word in lines[row.line - 1].split()]
-                time_us = row.messages_s if row.messages_s is not None else row.time_us
+                time_us = row.values.get("Msg/sec", imb_tables.time_us(row))
                 sizes = () if table.function == "Barrier" else (row.size,)
-                if not {*sizes, row.repetitions, time_us} <= set(words):
+                if not {*sizes, row.values["#repetitions"], time_us} <= set(words):
                     return f"line {row.line} says {words}, and read was {row}"
         return WRITTEN
 
@@ -215,7 +218,7 @@ def _imb() -> Judge:
 
 
 def _reads(read: Callable[..., Any], path: Path) -> bool:
-    more = {} if read is imb.read else {"bidirectional": _ways_round(path.name)}
+    more = {} if "imb" in path.parts else {"bidirectional": _ways_round(path.name)}
     try:
         read(path.read_text(), str(path), **more)
     except NetproofError:
@@ -250,10 +253,11 @@ def of_outputs() -> tuple[Attack, ...]:
     fine = [
         path for path in sorted((DATA / "netpipe" / "3.7.2").glob("*")) if "hung" not in path.name
     ]
-    file, printed = netpipe.read_file, netpipe.read_print
+    file, printed = netpipe.read_file, netpipe.BENCHMARK.read
     files = [path for path in fine if path.suffix == ".out" and _reads(file, path)]
     prints = [path for path in fine if path.suffix == ".stderr" and _reads(printed, path)]
-    tables = [path for path in sorted((DATA / "imb").rglob("*.txt")) if _reads(imb.read, path)]
+    recorded = sorted((DATA / "imb").rglob("*.txt"))
+    tables = [path for path in recorded if _reads(imb.BENCHMARK.read, path)]
     return (
         Attack("NetPIPE file", of_files(files), _netpipe(file)),
         Attack("NetPIPE print", of_files(prints), _netpipe(printed)),

@@ -12,10 +12,9 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Any
 
-from ci.evaluation import engine
+from ci.evaluation import command, engine
 from ci.evaluation import testbed as machine
 from ci.evaluation.engine import (
-    AT_MOST,
     HEALTHY,
     RUNS,
     Answer,
@@ -27,6 +26,7 @@ from ci.evaluation.engine import (
     not_judged,
     short,
 )
+from ci.evaluation.markdown import AT_MOST
 from ci.evaluation.testbed import ROOT, SITE, CannotRunError
 from ci.testbed.faults import LEAF, NODE, SWITCH
 from netproof.commands.sessions import PAIRS
@@ -183,12 +183,12 @@ class DiagnosedFaults(Evaluation):
 
     def add_options(self, parser: argparse.ArgumentParser) -> None:
         """Add counts, kinds, and what a run measures."""
-        engine.add_counts(
+        command.add_counts(
             parser,
             ("runs", RUNS, "runs of each kind of fault"),
             ("healthy", HEALTHY_RUNS, "runs without a fault"),
         )
-        engine.add_kinds(parser, list(KINDS))
+        command.add_kinds(parser, list(KINDS))
         parser.add_argument(
             "--pairs",
             action="store_true",
@@ -196,7 +196,7 @@ class DiagnosedFaults(Evaluation):
         )
         parser.add_argument(
             "--flap-within",
-            type=engine.number(float, 0.01),
+            type=command.number(float, 0.01),
             metavar="N",
             help="seconds after the first launch in which a link goes down for 2 s (default:"
             f" {FLAP_WITHIN_S:g}, with --pairs {FLAP_WITHIN_PAIRS_S:g}, which are over sooner)",
@@ -252,7 +252,7 @@ class DiagnosedFaults(Evaluation):
     def judge(self, run: Run, status: int, text: str, errors: str) -> Answer:
         """Grade ``netproof diagnose --format json`` by its status, document and errors.
 
-        The run is not judged where they contradict each other or docs/diagnose.md.
+        The run is not judged where they contradict each other or docs/reference/json.md.
         """
         try:
             document = json.loads(text)

@@ -14,41 +14,31 @@ import json
 import os
 import random
 import shutil
-import signal
 import subprocess
-import sys
 import tempfile
 import textwrap
 import time
-from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
-from statistics import median
 from typing import Any
 
 from pydantic import TypeAdapter
-from scipy.stats import binomtest
 
 from ci.evaluation import load as loads
 from ci.evaluation import testbed as machine
-from ci.evaluation.testbed import CANNOT, ROOT, CannotRunError, Testbed, TooLongError, now
+from ci.evaluation.testbed import ROOT, CannotRunError, Testbed, TooLongError, now
 from ci.testbed import topology_reading
 from netproof.commands import night
 from netproof.errors import NetproofError
 from netproof.session import job_files
 
-MET, MISSED = 0, 1
-"""Exit statuses: all aims met, one missed; CANNOT: not possible."""
 CODE = ("checks", "ci", "netproof", "reference-values", "site-config")
 """Folders whose contents decide how a run ends."""
 FORMAT = 2
 CAMPAIGN_FILE, RESULT_FILE, REPORT = "campaign.json", "result.json", "run-0.json"
-CONFIDENCE = 0.95
-AT_MOST = f" at most ({CONFIDENCE:.0%})"
-"""End of the head of a rate's upper limit."""
 SENTENCE = 200
 """Longest sentence in characters; the rest is cut."""
 SHOWN = 6
@@ -56,8 +46,6 @@ SHOWN = 6
 RUNS = 10
 """Aim: runs of each kind."""
 HEALTHY = "healthy"
-WHERE = ("out", "resume", "table", "judge_again")
-"""Options that choose what to do with an evaluation."""
 
 
 class Ended(BaseException):
@@ -556,210 +544,3 @@ def judged_again(evaluation: Evaluation, folder: Path) -> tuple[Campaign, list[R
             result = dataclasses.replace(result, judged=judged)
         again.append(result)
     return dataclasses.replace(campaign, code=f"{campaign.code}, judged by {code_digest()}"), again
-
-
-def upper_limit(wrong: int, runs: int) -> float:
-    """Return the one-sided limit on the rate of ``wrong`` (Clopper and Pearson 1934)."""
-    return binomtest(wrong, runs, alternative="less").proportion_ci(CONFIDENCE, "exact").high
-
-
-def markdown(rows: Sequence[Sequence[str]]) -> list[str]:
-    """Return the lines of a table in Markdown; the first row is its head."""
-    return [f"| {' | '.join(row)} |" for row in (rows[0], ["---"] * len(rows[0]), *rows[1:])]
-
-
-def table(evaluation: Evaluation, campaign: Campaign, results: Sequence[Result]) -> str:
-    """Return an evaluation's results as Markdown, with its missed aims."""
-    rows = [evaluation.heads]
-    rows += [_row(evaluation, name, some) for name, some in evaluation.groups(results) if some]
-    lines = [_description(evaluation, campaign, results), "", *markdown(rows)]
-    for note in evaluation.notes(results):
-        lines += ["", note]
-    odd = [one for one in results if evaluation.is_odd(one)]
-    lines += ["", evaluation.odd[0 if odd else 1]]
-    if odd:
-        lines += ["", *(_line(evaluation, one) for one in odd)]
-    aims = evaluation.missed(campaign, results)
-    lines += ["", *([f"- MISSED: {sentence}." for sentence in aims] or ["Aims met."])]
-    return "\n".join(lines)
-
-
-def _description(evaluation: Evaluation, campaign: Campaign, results: Sequence[Result]) -> str:
-    """Describe the runs: what they are, seed, machine, code, days and load."""
-    host = campaign.machine
-    groups = {True: "on", False: "off", None: "not there"}[host["autogroup"]]
-    days = sorted({result.started[:10] for result in results})
-    when = f", {' to '.join(dict.fromkeys((days[0], days[-1])))}" if days else ""
-    before = [result.before[0] for result in results if result.before]
-    load = f" Load average before a run: {min(before):.2f} to {max(before):.2f}." if before else ""
-    return (
-        f"{evaluation.of_settings(campaign.settings)}, seed {campaign.settings['seed']},"
-        f" {host['cpus']} CPUs, Linux {host['kernel']}, autogroup {groups}, code"
-        f" {campaign.code}{when}.{load}"
-    )
-
-
-def _row(evaluation: Evaluation, name: str, results: Sequence[Result]) -> list[str]:
-    counted = Counter(result.judged.found for result in results)
-    judged = [
-        one
-        for one in results
-        if not evaluation.repeats_broken or one.judged.found is not Grade.NOT_JUDGED
-    ]
-    limit = "not known"
-    if judged:
-        wrong = sum(evaluation.is_wrong(one) for one in judged)
-        limit = f"{100 * upper_limit(wrong, len(judged)):.0f} %"
-    seconds = [result.wall_s for result in results]
-    cells = {
-        **{grade: str(counted[grade]) for grade in Grade},
-        "runs": str(len(results)),
-        "median s": f"{median(seconds):.0f}",
-        "longest s": f"{max(seconds):.0f}",
-        **evaluation.cells(results),
-    }
-    heads = evaluation.heads[1:]
-    return [name, *(limit if head.endswith(AT_MOST) else cells[head] for head in heads)]
-
-
-def _line(evaluation: Evaluation, result: Result) -> str:
-    run, judged = result.run, result.judged
-    facts = [f"seed {run.seed}", result.started, f"{result.wall_s:.0f} s"]
-    facts += [", ".join(run.environments)] if run.environments else []
-    if result.before and result.after:
-        facts.append(f"load average {result.before[0]:.1f} to {result.after[0]:.1f}")
-    if result.cpu is not None:
-        facts.append(f"CPU {result.cpu} taken")
-    if result.launches and result.launches[1]:
-        facts.append(f"{result.launches[1]} of {result.launches[0]} launches failed")
-    said = " · ".join(judged.said) or evaluation.silent
-    return (
-        f"- run {run.number}, {evaluation.name_of(run)} ({', '.join(facts)}):"
-        f" **{judged.found}**: {said}"
-    )
-
-
-def number(kind: type, least: float) -> Any:
-    """Return a reader of numbers of this kind, ``least`` or more, for the command line."""
-
-    def read_number(text: str) -> Any:
-        value = kind(text)
-        if not least <= value < float("inf"):
-            raise argparse.ArgumentTypeError(f"{text} is not {least:g} or more")
-        return value
-
-    return read_number
-
-
-def add_counts(group: Any, *counts: tuple[str, int, str]) -> None:
-    """Add settings that are counts, from 0 on: each as name, default, help."""
-    for name, count, what in counts:
-        group.add_argument(
-            f"--{name}",
-            type=number(int, 0),
-            default=count,
-            metavar="N",
-            help=f"{what} (default: %(default)s)",
-        )
-
-
-def add_seconds(group: Any, *several: tuple[str, float, str]) -> None:
-    """Add settings in seconds or shares: each as name, default, help."""
-    for name, default, what in several:
-        group.add_argument(
-            f"--{name}",
-            type=number(float, 0.01),
-            default=default,
-            metavar="N",
-            help=f"{what} (default: %(default)g)",
-        )
-
-
-def add_kinds(group: Any, kinds: Sequence[str]) -> None:
-    """Add the option that selects kinds of runs."""
-    group.add_argument(
-        "--kinds",
-        nargs="+",
-        choices=list(kinds),
-        default=list(kinds),
-        metavar="KIND",
-        help=f"only these: {', '.join(kinds)}",
-    )
-
-
-def _parser(evaluation: Evaluation) -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
-        prog=f"ci/{evaluation.name}", description=evaluation.__doc__, allow_abbrev=False
-    )
-    where = parser.add_mutually_exclusive_group(required=True)
-    for name, what in (
-        ("out", "begin one in a new folder"),
-        ("resume", "go on with one"),
-        ("table", "print what it found so far"),
-        ("judge-again", "print what it found, its reports judged by the code that is here"),
-    ):
-        if evaluation.rejudges or name != "judge-again":
-            where.add_argument(f"--{name}", type=Path, metavar="FOLDER", help=what)
-    settings = parser.add_argument_group("with --out")
-    evaluation.add_options(settings)
-    settings.add_argument("--seed", type=int, help="of all that is drawn; drawn by default")
-    add_seconds(
-        settings,
-        ("quiet-share", 0.05, "share of the CPUs that others may use before a run"),
-        ("quiet-seconds", 5.0, "seconds over which that is measured"),
-        ("quiet-limit", 600.0, "seconds to wait for it"),
-        ("run-limit", 3600.0, "seconds after which a run is ended"),
-    )
-    return parser
-
-
-def _options(evaluation: Evaluation, arguments: Sequence[str]) -> dict[str, Any]:
-    """Parse the options; an existing evaluation has its settings and takes none."""
-    parser = _parser(evaluation)
-    options = vars(parser.parse_args(arguments))
-    if not options["out"]:
-        defaults = vars(parser.parse_args(["--out", "."]))
-        given = [name for name, value in options.items() if value != defaults[name]]
-        other = [name for name in given if name not in WHERE]
-        if other:
-            parser.error(f"--{other[0].replace('_', '-')} goes with --out")
-    return options
-
-
-def _end_once(number: int, _frame: Any) -> None:
-    """End the run; a second signal does not interrupt the cleanup."""
-    for one in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-        # Not SIG_IGN, which the testbed's daemons would inherit.
-        signal.signal(one, lambda *_: None)
-    raise Ended(signal.Signals(number).name)
-
-
-def main(evaluation: Evaluation, arguments: Sequence[str]) -> int:
-    """Begin, resume, print or rejudge an evaluation; return MET, MISSED or CANNOT."""
-    options = _options(evaluation, arguments)
-    for one in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-        # An evaluation under nohup ignores the hangup.
-        if signal.getsignal(one) is not signal.SIG_IGN:
-            signal.signal(one, _end_once)
-    folders = {name: options.pop(name, None) for name in WHERE}
-    folder = next(one for one in folders.values() if one).resolve()
-    try:
-        if folders["out"]:
-            if options["seed"] is None:
-                options["seed"] = random.SystemRandom().randrange(1, 2**31)
-            runs = evaluation.plan(options)
-            begin(folder, Campaign(options, runs, code_digest(), machine.this_machine()))
-        if folders["out"] or folders["resume"]:
-            go_on(evaluation, folder)
-        campaign, results = (judged_again if folders["judge_again"] else read)(evaluation, folder)
-    except (NetproofError, OSError) as error:
-        print(f"ci/{evaluation.name}: {error}", file=sys.stderr)
-        return CANNOT
-    except Ended as ended:
-        print(
-            f"ci/{evaluation.name}: ended by {ended}; go on with --resume {folder}",
-            file=sys.stderr,
-        )
-        return CANNOT
-    print(table(evaluation, campaign, results))
-    return MISSED if evaluation.missed(campaign, results) else MET

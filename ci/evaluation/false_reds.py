@@ -13,9 +13,8 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-from ci.evaluation import engine, load
+from ci.evaluation import command, engine, load
 from ci.evaluation.engine import (
-    AT_MOST,
     Answer,
     Campaign,
     Evaluation,
@@ -25,6 +24,7 @@ from ci.evaluation.engine import (
     Run,
     not_judged,
 )
+from ci.evaluation.markdown import AT_MOST
 from ci.evaluation.testbed import SITE, CannotRunError
 from netproof.criteria import Level
 from netproof.measurement.case import Case
@@ -67,7 +67,7 @@ class FalseReds(Evaluation):
 
     def add_options(self, parser: argparse.ArgumentParser) -> None:
         """Add counts of each condition, the kind of run, and the lengths of bursts."""
-        engine.add_counts(
+        command.add_counts(
             parser, *((name, count, CONDITIONS[name].said) for name, count in COUNTS.items())
         )
         kind = parser.add_mutually_exclusive_group()
@@ -76,7 +76,7 @@ class FalseReds(Evaluation):
         )
         kind.add_argument("--whole", action="store_true", help="as ci/quickstart")
         parser.set_defaults(whole=False)
-        engine.add_seconds(
+        command.add_seconds(
             parser,
             ("burst", 2.0, "mean seconds of a burst"),
             ("pause", 2.0, "mean seconds between bursts"),
@@ -231,7 +231,7 @@ def _environments() -> list[str]:
 def judge(status: int, text: str, errors: str) -> Answer:
     """Read ``netproof verdict --format json`` with its exit status: green, inconclusive or red.
 
-    It is not judged where they contradict each other or docs/operation.md.
+    It is not judged where they contradict each other or docs/reference/json.md.
     """
     try:
         document = json.loads(text)

@@ -19,9 +19,9 @@ from rich.table import Table
 from rich.text import Text
 
 from netproof.errors import NetproofError
-from netproof.intake import json_reading
 from netproof.present import terminal
 from netproof.session import job_files, plan, session
+from netproof.session.plan import JobPlan
 
 ROOT = Path(__file__).resolve().parents[2]
 SMOKE = ("reframe", "--system", "testbed:gige", "-S", "launches=1", "-c", "checks", "-r")
@@ -35,7 +35,7 @@ NAIVE_LIMIT_SECONDS = 1200
 
 MISSED, CANNOT_MEASURE = 1, 2
 
-_JOB_CALL = "bash launches.sh"
+_JOB_CALL = f"bash {plan.SCRIPT}"
 _SACCT_FORMAT = "JobIDRaw,State,Submit,Start,End"
 _UNFINISHED = ("PENDING", "RUNNING", "COMPLETING", "SUSPENDED", "REQUEUED", "RESIZING")
 
@@ -116,23 +116,21 @@ def step_seconds(folder: Path) -> dict[str, float]:
     return seconds
 
 
-def single_scripts(folder: Path) -> dict[str, tuple[str, str]]:
-    """Return for each step the job script and launches script that run it alone.
+def single_plans(folder: Path) -> tuple[str, dict[str, JobPlan]]:
+    """Return the job script and, for each step, the plan that runs it alone.
 
-    The job script is the job's own; the launches script begins as the job's, without the nodes'
-    descriptions. Raises NetproofError if either is not as planned.
+    Nodes are not described. Raises NetproofError if the job script is not as planned.
     """
     job_script = (folder / "rfm_job.sh").read_text()
     if job_script.splitlines()[-1:] != [_JOB_CALL]:
         raise NetproofError(f"{folder / 'rfm_job.sh'}: does not end in {_JOB_CALL!r}")
-    lines = (folder / "launches.sh").read_text().splitlines()
-    steps = [line for line in lines if line.startswith("step ")]
-    preamble = lines[: lines.index(steps[0])] if steps else []
-    preamble = [line for line in preamble if "./describe.sh" not in line]
-    planned = json_reading.json_file(folder / "plan.json")["steps"]
-    if [line.split()[1] for line in steps] != planned:
-        raise NetproofError(f"{folder / 'launches.sh'}: has other steps than plan.json")
-    return {line.split()[1]: (job_script, "\n".join([*preamble, line, ""])) for line in steps}
+    whole = JobPlan.read(folder / plan.PLAN_FILE)
+    alone = {"task": "launches", "describe_nodes": False, "transport": ()}
+    return job_script, {
+        step.name: dataclasses.replace(whole, rounds=((step,),), **alone)
+        for steps in whole.rounds
+        for step in steps
+    }
 
 
 def parse_jobs(text: str) -> list[SlurmJob]:
@@ -187,14 +185,15 @@ def naive(folders: Sequence[Path], work: Path) -> Way:
     """Run every step of the jobs in ``folders`` as a Slurm job of its own, below ``work``."""
     places = []
     for folder in folders:
-        shared = [*plan.SHELL_FILES, *folder.glob(plan.SIZE_FILES)]
-        for step, (job_script, launches) in single_scripts(folder).items():
+        shared = [*plan.SHELL_FILES, folder / plan.SCRIPT, *folder.glob(plan.SIZE_FILES)]
+        job_script, several = single_plans(folder)
+        for step, alone in several.items():
             place = work / folder.parent.name / folder.name / step
             place.mkdir(parents=True)
             for source in shared:
                 (place / source.name).write_bytes(source.read_bytes())
             (place / "rfm_job.sh").write_text(job_script)
-            (place / "launches.sh").write_text(launches)
+            alone.write(place)
             places.append(place)
     begun = time.monotonic()
     jobids: list[str] = []

@@ -1,6 +1,7 @@
 """Measure how well changes in nightly series are found, on histories with known answers.
 
-docs/history.md has the results. Also the noise of stored sessions, and the time of one more night.
+docs/validation/history.md has the results. Also the noise of stored sessions, and the time of one
+more night.
 """
 
 from __future__ import annotations

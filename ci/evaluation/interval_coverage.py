@@ -15,7 +15,7 @@ from pathlib import Path
 
 from rich.console import Console
 
-from ci.evaluation.engine import markdown
+from ci.evaluation.markdown import markdown
 from netproof.errors import NetproofError
 from netproof.measurement.curve import Curve
 from netproof.measurement.landmark_table import LANDMARKS, Better

@@ -17,10 +17,9 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-from ci.evaluation import engine, false_reds
+from ci.evaluation import command, engine, false_reds
 from ci.evaluation import testbed as machine
 from ci.evaluation.engine import (
-    AT_MOST,
     HEALTHY,
     REPORT,
     RUNS,
@@ -33,6 +32,7 @@ from ci.evaluation.engine import (
     not_judged,
     short,
 )
+from ci.evaluation.markdown import AT_MOST
 from ci.evaluation.testbed import ROOT, CannotRunError
 from netproof.criteria import Level
 from netproof.session import session
@@ -188,13 +188,13 @@ class MissedFaults(Evaluation):
 
     def add_options(self, parser: argparse.ArgumentParser) -> None:
         """Add counts and kinds."""
-        engine.add_counts(
+        command.add_counts(
             parser,
             ("runs", RUNS, "runs of each fault"),
             ("healthy", RUNS, "runs without a fault, and as many by derived references"),
             ("deriving", DERIVING_RUNS, "runs without a fault that make those, at least 3"),
         )
-        engine.add_kinds(parser, list(KINDS))
+        command.add_kinds(parser, list(KINDS))
 
     def plan(self, settings: Mapping[str, Any]) -> tuple[Run, ...]:
         """Plan runs of each fault and healthy ones, in an order that ``seed`` draws.
@@ -334,8 +334,8 @@ def derived(folder: Path) -> tuple[Path, float]:
         new = place.with_suffix(".new")
         shutil.rmtree(new, ignore_errors=True)
         shutil.copytree(ROOT / "reference-values", new)
-        command = ["references", "derive", *map(str, reports), "--write", "--floor", str(FLOOR)]
-        ran = engine.answered(command, folder, {**os.environ, PREFIX: str(new)})
+        words = ["references", "derive", *map(str, reports), "--write", "--floor", str(FLOOR)]
+        ran = engine.answered(words, folder, {**os.environ, PREFIX: str(new)})
         place.with_suffix(".err").write_text(ran.stderr)
         if ran.returncode:
             raise CannotRunError(f"no references: see {place.with_suffix('.err')}")

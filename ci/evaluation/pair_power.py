@@ -1,8 +1,8 @@
 """Simulate pair rounds with known faults: rounds until they are found, and false accusations.
 
 A pair measures the rate of the slowest part of its path, times noise, times the drift of the whole
-machine in that round. Runs of one kind are a portion, with a file of its own. docs/pair-power.md
-has the results.
+machine in that round. Runs of one kind are a portion, with a file of its own.
+docs/validation/pair-rounds.md has the results.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import binomtest
 
-from ci.evaluation.engine import markdown
+from ci.evaluation.markdown import markdown
 from netproof.pairs.accusation import judge, judge_table
 from netproof.pairs.model import Kind, PairObservation, PairTable
 from netproof.pairs.rounds import Mode, next_round, tournament
@@ -390,7 +390,7 @@ def _seeds(several: Sequence[dict[str, Any]]) -> str:
 
 
 def tables(found: dict[str, dict[str, Any]]) -> Iterator[str]:
-    """Yield the lines of the tables of docs/pair-power.md: faults, healthy runs, bad pairs."""
+    """Yield the lines of its tables in docs/: faults, healthy runs, bad pairs."""
     slower = [f"slower by {100 * share:.0f} %" for share in SLOWER]
     ends = (*slower, "runs", "runs that accused others", "seeds")
 

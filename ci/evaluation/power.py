@@ -18,7 +18,7 @@ from typing import Any
 
 from rich.console import Console
 
-from ci.evaluation.engine import markdown
+from ci.evaluation.markdown import markdown
 from netproof.benchmarks import registry
 from netproof.criteria import Level
 from netproof.criteria.registry import BY_FINDING
@@ -146,7 +146,7 @@ def _alltoall(matrix: Matrix) -> Concerns:
 
 
 def plants(matrix: Matrix) -> tuple[Plant, ...]:
-    """Return the rows of docs/power.md for the configurations of a matrix.
+    """Return the rows of docs/validation/power.md for the configurations of a matrix.
 
     A change in one MPI library is in the last one whose collectives were measured.
     """

@@ -19,12 +19,14 @@ from typing import Any
 
 import numpy as np
 
+from netproof import codec
+from netproof.jobs.pair_rounds import Decider
 from netproof.pairs import verdict as pairs
-from netproof.run import pair_deciding
-from netproof.run.answering import QUESTION_FILE
 from netproof.session import pair_rounds
 from netproof.session.job_files import LAUNCHES_FILE, LAUNCHES_HEADER
 from netproof.session.node_facts import JOB_NODES_FILE, JOB_NODES_HEADER
+from netproof.session.pair_rounds import PlannedLaunch
+from netproof.session.plan import PLAN_FILE, JobPlan
 from netproof.verdict import traffic
 
 JOBS = Path(__file__).resolve().parents[2] / "tests" / "data" / "jobs"
@@ -51,18 +53,19 @@ class Job:
         (folder / JOB_NODES_FILE).write_text("\n".join(listed))
         (folder / LAUNCHES_FILE).write_text(f"{LAUNCHES_HEADER}\n")
         leaves = {f"leaf-{at}": names[at : at + 40] for at in range(0, count, 40)}
-        self.question = json.loads((JOBS / "pairs" / QUESTION_FILE).read_text())
-        self.question |= {"leaves": leaves, "parents": dict.fromkeys(leaves, "spine")}
-        self.question["extras"]["criteria"]["disturbance"] = {"others": 1.0, "steal": 1.0}
-        self.ask("full")
+        planned = json.loads((JOBS / "pairs" / PLAN_FILE).read_text())
+        planned["asked"] |= {"leaves": leaves, "parents": dict.fromkeys(leaves, "spine")}
+        planned["extras"]["criteria"]["disturbance"] = {"others": 1.0, "steal": 1.0}
+        (folder / PLAN_FILE).write_text(json.dumps(planned))
+        self.deciders = {}
+        for mode in ("full", "quick", "paths"):
+            asked = {**planned, "asked": {**planned["asked"], "mode": mode}}
+            made = codec.decode(JobPlan, asked, "plan")
+            self.deciders[mode] = Decider(folder, made, JOBID)
 
-    def ask(self, mode: str) -> None:
-        """Let rounds be chosen so from now on."""
-        (self.folder / QUESTION_FILE).write_text(json.dumps(self.question | {"mode": mode}))
-
-    def launch(self, number: int) -> None:
+    def launch(self, number: int, launch: PlannedLaunch) -> None:
         """Make the launch that was decided on."""
-        asked = (self.folder / pair_rounds.NEXT_FILE).read_text().split()
+        asked = list(launch.nodes())
         groups = range(len(asked) // 2)
         slow = np.array([self.slow in asked[2 * group : 2 * group + 2] for group in groups])
         rows = []
@@ -103,16 +106,17 @@ def measured(
 
     job = Job(folder, count)
     for made in range(rounds):
-        timed("decide, full", pair_deciding.decide, folder, made, JOBID)
-        job.launch(made + 1)
-        known, partition = timed("read a launch", pair_deciding.read, folder, JOBID, fresh=False)
-        planned = pair_rounds.read_planned(folder)
+        full = job.deciders["full"]
+        following = timed("decide, full", full.following, made)
+        job.launch(made + 1, following)
+        known = timed("read a launch", full.rounds)
         for mode in ("quick", "paths"):
-            job.ask(mode)
-            timed(f"decide, {mode}", pair_deciding.decide, folder, made + 1, JOBID)
-            pair_rounds.write_planned(folder, planned)
-        job.ask("full")
+            other = job.deciders[mode]
+            other.launches = full.launches
+            timed(f"decide, {mode}", other.following, made + 1)
+            pair_rounds.write_planned(folder, full.launches)
     assert len(known.launches) == rounds, known.faults
+    partition = full.planned.partition
     settings = partition.pair_settings(), partition.settings().disturbance
     judged = timed("judge", pairs.judge, known, *settings, partition.link(over_tcp=True))
     seen = traffic.of_rounds([known], {known.partition: partition})

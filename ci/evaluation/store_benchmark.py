@@ -2,7 +2,7 @@
 
 A night has 6 switches, 7 environments, 8 functions, 3 rank counts, 24 sizes and 3 launches:
 72,576 rows of curves. The times are made up; everything else, the writing included, is the
-store's own code. docs/store.md has the results.
+store's own code. docs/validation/store.md has the results.
 """
 
 from __future__ import annotations

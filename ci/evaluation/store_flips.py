@@ -1,7 +1,8 @@
 """Flip bits of a store's files and cut them short, and count the faults found.
 
 Print a row for each file of a session: tries, those that a reader named with the file, and those
-that ``netproof store check`` named; end with 1 unless all were. docs/store.md has the results.
+that ``netproof store check`` named; end with 1 unless all were.
+docs/validation/store.md has the results.
 
 ``--sessions`` damages a session's report and records instead. End with 1 if a damaged session is
 neither refused nor judged as before, or as failed.
@@ -24,7 +25,7 @@ from pathlib import Path
 from unittest import mock
 
 from ci.evaluation import scale_sessions
-from ci.evaluation.engine import markdown
+from ci.evaluation.markdown import markdown
 from ci.evaluation.scale_sessions import Recorded
 from netproof.commands import stores
 from netproof.errors import NetproofError
@@ -197,7 +198,7 @@ def _verdict(place: Path) -> str | NetproofError:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Print the table of all files; return 0 if all faults were named."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = argparse.ArgumentParser(prog="ci/store-flips", description=__doc__.splitlines()[0])
     parser.add_argument("--tries", type=int, default=10_000)
     parser.add_argument("--seed", type=int, default=20061)
     parser.add_argument("--sessions", action="store_true", help="of reports and session folders")

@@ -11,10 +11,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from ci.evaluation import engine
+from ci.evaluation import command, engine
 from ci.evaluation import testbed as machine
 from ci.evaluation.engine import (
-    AT_MOST,
     RUNS,
     Answer,
     Evaluation,
@@ -25,6 +24,7 @@ from ci.evaluation.engine import (
     not_judged,
     short,
 )
+from ci.evaluation.markdown import AT_MOST
 from ci.evaluation.testbed import ROOT
 
 LEAST_RIGHT = 0.9
@@ -224,8 +224,8 @@ class Sweeps(Evaluation):
 
     def add_options(self, parser: argparse.ArgumentParser) -> None:
         """Add the count and the kinds."""
-        engine.add_counts(parser, ("runs", RUNS, "runs of each kind"))
-        engine.add_kinds(parser, list(KINDS))
+        command.add_counts(parser, ("runs", RUNS, "runs of each kind"))
+        command.add_kinds(parser, list(KINDS))
 
     def plan(self, settings: Mapping[str, Any]) -> tuple[Run, ...]:
         """Plan runs of each kind, in an order that ``seed`` draws; environments take turns."""

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import NoReturn
 
 from netproof.errors import ParseError
@@ -98,30 +99,6 @@ class Lines:
             self.refuse(f"expected {what}")
         return found
 
-    def skip_to(self, first: re.Pattern[str], second: re.Pattern[str]) -> tuple[str, ...]:
-        """Take and return the lines, of any program, before the first two that match.
-
-        Where no two lines match, none is taken.
-        """
-        for number in range(self._next, len(self._lines) - 1):
-            if first.fullmatch(self._lines[number]) and second.fullmatch(self._lines[number + 1]):
-                before = tuple(self._lines[self._next : number])
-                self._next = number
-                return before
-        return ()
-
-    def rest(self, foreign: re.Pattern[str]) -> tuple[str, ...]:
-        """Take and return all remaining lines, of any program.
-
-        ParseError for a line that begins as ``foreign``: a second output, or the rest of one.
-        """
-        begun = self._next
-        while (line := self.peek()) is not None:
-            self._take_one()
-            if foreign.match(line):
-                self.refuse("a second output follows the first, or a part of one")
-        return tuple(self._lines[begun:])
-
     def skip_blank(self) -> int:
         """Take the empty lines that come next and return their number."""
         before = self._next
@@ -140,20 +117,84 @@ def printed_lines(lines: Iterable[str]) -> tuple[str, ...]:
     return tuple(line for line in lines if line.strip())
 
 
-def numbers(lines: Lines, tokens: list[str], names: tuple[str, ...]) -> list[float]:
-    """Return ``tokens`` as finite, non-negative numbers; ParseError names the column."""
+Layout = tuple[tuple[str, str], ...]
+"""Columns of a table: name, and format such as ``>13.2f``; that of a word has no point."""
+
+
+@dataclass(frozen=True)
+class Row:
+    """A row: bytes of a message, 0 without, and its other figures by the names of their columns.
+
+    ``failure``: the benchmark's message in place of figures, or that the data arrived wrong.
+    """
+
+    line: int
+    size: int
+    values: Mapping[str, float]
+    failure: str = ""
+
+
+def header_in(line: str, layouts: Iterable[Layout]) -> tuple[Layout, bool] | None:
+    """Return the layout of which a line is the header, and whether exactly so, or in its words."""
+    collapsed = None
+    for layout in layouts:
+        header = "".join(f"{name:{form.partition('.')[0]}}" for name, form in layout)
+        if line.rstrip(" ") == header:
+            return layout, True
+        if collapsed is None and line.split() == header.split():
+            collapsed = layout, False
+    return collapsed
+
+
+def row_in(lines: Lines, layout: Layout, *, exact: bool, program: str) -> dict[str, float | str]:
+    """Return the columns of the row taken last; ParseError unless ``program`` prints it like that.
+
+    As its header was, the row is exact, or its words are.
+    """
+    line = lines.between(lines.number, lines.number)[0]
+    tokens = line.split()
+    words = [not form.endswith("f") for _, form in layout]
+    if len(tokens) != len(layout):
+        lines.refuse(f"expected the {len(layout)} columns {' '.join(name for name, _ in layout)}")
+    values: dict[str, float | str] = {
+        name: token if word else number(lines, token, name)
+        for (name, _), token, word in zip(layout, tokens, words, strict=True)
+    }
+    printed = "".join(f"{values[name]:{form}}" for name, form in layout)
+    if line.rstrip(" ") != printed and (exact or tokens != printed.split()):
+        lines.refuse(f"is no row of columns as {program} prints them")
+    return values
+
+
+def check_order(lines: Lines, before: int, size: int, doubles: str, *, again: bool = False) -> None:
+    """Raise ParseError unless a size in bytes may follow another one.
+
+    ``doubles``: the program whose sizes double, empty for any that increase; ``again``: the same
+    size may follow.
+    """
+    if size < before or (size == before and not again):
+        more = f", and {doubles}'s double: a digit or a row is missing" if doubles else ""
+        lines.refuse(f"{size} bytes after {before}: sizes must increase{more}")
+    if doubles and size != max(2 * before, 1):
+        lines.refuse(f"{size} bytes after {before}: {doubles}'s sizes double, a row is missing")
+
+
+def number(lines: Lines, token: str, name: str) -> float:
+    """Return ``token`` as a finite, non-negative number; ParseError names the column."""
+    if _NO_NUMBER.fullmatch(token):
+        lines.refuse(f"{name} is {token}, which no measurement gives")
+    if not _NUMBER.fullmatch(token):
+        lines.refuse(f"{name} is no number: {token!r}")
+    if token.startswith("-"):
+        lines.refuse(f"{name} is negative: {token}")
+    value = float(token)
+    if not math.isfinite(value):
+        lines.refuse(f"{name} has more digits than any measurement: {len(token)}")
+    return value
+
+
+def numbers(lines: Lines, tokens: Sequence[str], names: Sequence[str]) -> list[float]:
+    """Return ``tokens`` as ``number`` does; ParseError unless there is one for each name."""
     if len(tokens) != len(names):
         lines.refuse(f"expected the {len(names)} columns {' '.join(names)}")
-    values = []
-    for token, name in zip(tokens, names, strict=True):
-        if _NO_NUMBER.fullmatch(token):
-            lines.refuse(f"{name} is {token}, which no measurement gives")
-        if not _NUMBER.fullmatch(token):
-            lines.refuse(f"{name} is no number: {token!r}")
-        if token.startswith("-"):
-            lines.refuse(f"{name} is negative: {token}")
-        value = float(token)
-        if not math.isfinite(value):
-            lines.refuse(f"{name} has more digits than any measurement: {len(token)}")
-        values.append(value)
-    return values
+    return [number(lines, *one) for one in zip(tokens, names, strict=True)]

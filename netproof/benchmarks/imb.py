@@ -20,19 +20,19 @@ from netproof.benchmarks.collectives import LEAST_CROSSING, between
 from netproof.benchmarks.fixed import UNITS, Lines, TableError, printed_lines
 from netproof.benchmarks.imb_tables import (
     COUNT_COLUMN,
+    DEFECTS,
     FUNCTIONS,
     HASH,
     MESSAGE_RATE,
-    PROCESSES,
     RULE,
     SINGLE_TRANSFER,
     SIZE_COLUMN,
-    TITLE,
     VERSION,
     ImbTable,
     Megabytes,
     read_bare,
     read_table,
+    time_us,
 )
 from netproof.benchmarks.interface import (
     BOTH_DIRECTIONS,
@@ -120,8 +120,6 @@ class ImbOutput(Output):
 
 _BANNER = re.compile(r"# {4}Intel ?\(R\) MPI Benchmarks (\S.*), MPI-1 part *")
 
-_NAME = re.compile(r"^# {4}Intel ?\(R\) MPI Benchmarks ", re.MULTILINE)
-
 _MACHINE = re.compile(
     r"# (?:Date|Machine|System|Release|Version|MPI Version|MPI Thread Environment) *:.*"
 )
@@ -157,42 +155,13 @@ _CHECKED = re.compile(r"!!!! {2}ALL BENCHMARKS SUCCESSFUL !!!! ?")
 
 _END = re.compile(r"# All processes entering MPI_Finalize")
 
-_OWN = re.compile(
-    rf"{_BANNER.pattern}|{TITLE.pattern}|{PROCESSES.pattern}|{_END.pattern}"
-    rf"| *{SIZE_COLUMN}\b| *{COUNT_COLUMN}\b"
-)
-"""Lines that must not precede or follow IMB's output: a file has one output."""
 
-
-def is_one(text: str) -> bool:
-    """Check for IMB's name, which its output has."""
-    return _NAME.search(text) is not None
-
-
-def read(text: str, path: str, *, repeated: bool = False) -> ImbOutput:
-    """Read the standard output of one run of IMB-MPI1.
-
-    ``repeated``: a list of lengths may have asked for the same size several times in a row.
-
-    Raise ParseError, with the line, for anything that IMB does not print, impossible numbers, and
-    sizes that do not increase. Likewise without IMB's last line or an announced benchmark, and
-    where a table stops before the longest message without a reason. Lines of the MPI library, the
-    launcher or a shell before IMB's name or after its last line are stored.
-    """
-    lines = Lines(text, path)
-    preamble = _read_foreign(lines)
-    lines.skip_blank()
-    lines.expect(RULE, "the rule above IMB's name")
-    output = _read_run(lines, repeated=repeated)
-    return replace(output, preamble=preamble, epilogue=printed_lines(lines.rest(_OWN)))
-
-
-def _read_run(lines: Lines, *, repeated: bool = False) -> ImbOutput:
+def _read_run(lines: Lines, *, repeated: bool) -> ImbOutput:
     """Return the output from IMB's name to its last line."""
     version = _read_banner(lines)
     megabytes = Megabytes(version)
     longest, announced = _read_preamble(lines)
-    tables: dict[tuple[str, int | None, int, int | None], ImbTable] = {}
+    tables: dict[tuple, ImbTable] = {}
     while not lines.match(_END):
         if lines.match(_CHECKED):
             lines.skip_blank()
@@ -202,7 +171,9 @@ def _read_run(lines: Lines, *, repeated: bool = False) -> ImbOutput:
             reason = f"IMB did not run {found[1]}: start it with ranks that it can use"
             lines.refuse(reason, TableError)
         for table in read_table(lines, megabytes, longest, repeated=repeated):
-            other = tables.setdefault(_key(table), table)
+            other = tables.setdefault(
+                (table.function, table.ranks, table.groups, table.group), table
+            )
             if other is not table:
                 lines.refuse(
                     f"a second table of {table.function} at {table.ranks} ranks, "
@@ -241,19 +212,6 @@ def _read_pasted(lines: Lines) -> ImbOutput:
         ended,
         "" if titled else guess,
     )
-
-
-def _read_foreign(lines: Lines) -> tuple[str, ...]:
-    """Return the lines before IMB's name; ParseError where they are part of an output."""
-    preamble = printed_lines(lines.skip_to(RULE, _BANNER))
-    for line in preamble:
-        if _OWN.match(line):
-            lines.refuse(f"a part of another output stands before IMB's name: {line[:80]!r}")
-    return preamble
-
-
-def _key(table: ImbTable) -> tuple[str, int | None, int, int | None]:
-    return table.function, table.ranks, table.groups, table.group
 
 
 def _check_all_there(lines: Lines, announced: list[str], tables: list[ImbTable]) -> None:
@@ -463,7 +421,7 @@ class Imb(MpiBenchmark):
 
     def read_launch(self, text: str, path: Path, case: Case) -> Curve:
         """Return the curve of the one table of the output."""
-        output = read(text, str(path))
+        output = self.read(text, str(path))
         if len(output.tables) != 1:
             found = ", ".join(f"{table.function} on {table.ranks}" for table in output.tables)
             raise ParseError(
@@ -491,7 +449,7 @@ class Imb(MpiBenchmark):
         self, case: Case, printed: str, said: str, nodes: Sequence[str]
     ) -> Mapping[int, int] | str:
         """Return each size's repetitions times the messages per call that cross between nodes."""
-        rows = self.read(printed, "", bidirectional=False, repeated=True).tables[0].rows
+        rows = self.read(printed, "", repeated=True).tables[0].rows
         if case.function == "Barrier" or len(set(nodes)) == 1:
             return {}
         crossing = CROSSING[case.function](nodes)
@@ -499,7 +457,7 @@ class Imb(MpiBenchmark):
             crossing *= window(printed)
         sent: Counter[int] = Counter()
         for row in rows:
-            sent[row.size] += crossing * row.repetitions
+            sent[row.size] += crossing * int(row.values[COUNT_COLUMN])
         return sent
 
     def read_pairs(
@@ -509,7 +467,7 @@ class Imb(MpiBenchmark):
 
         And the bytes that all pairs had to send between nodes.
         """
-        tables = read(text, path).tables
+        tables = self.read(text, path).tables
         expected = [None] if pairs == 1 else list(range(pairs))
         if [table.group for table in tables] != expected or any(
             table.function != function for table in tables
@@ -519,7 +477,9 @@ class Imb(MpiBenchmark):
         crossing = CROSSING[function](("one", "other"))
         if function in MESSAGE_RATE:
             crossing *= window(text)
-        moved = sum(row.size * row.repetitions for table in tables for row in table.rows)
+        moved = sum(
+            row.size * int(row.values[COUNT_COLUMN]) for table in tables for row in table.rows
+        )
         return [table.curve() for table in tables], crossing * moved
 
     def read_repetitions(
@@ -527,37 +487,36 @@ class Imb(MpiBenchmark):
     ) -> tuple[float, ...]:
         """Return the time in µs of each row of one size, in the order of measurement.
 
-        Times as ``ImbRow.time_us``. ParseError where the output has another function, other ranks
+        Times as ``time_us``. ParseError where the output has another function, other ranks
         or another size.
         """
-        output = self.read(text, path, bidirectional=False, repeated=True)
+        output = self.read(text, path, repeated=True)
         table = output.table(function, ranks)
         for failure in table.failures:
             raise ParseError(path, failure.line, failure.failure, f"{function} failed")
         for row in table.rows:
-            if row.size != size or row.defects:
+            if row.size != size or row.values.get(DEFECTS):
                 reason = f"{size} bytes were asked for, without a defect"
                 raise ParseError(path, row.line, f"{row.size} bytes", reason)
-        return tuple(row.time_us for row in table.rows)
+        return tuple(map(time_us, table.rows))
 
-    def is_one(self, text: str) -> bool:
-        """Check for IMB's name."""
-        return is_one(text)
-
-    def read_next(self, lines: Lines, before: Sequence[str], *, bidirectional: bool) -> ImbOutput:
-        """Return a run from its banner on, or a table that was pasted without."""
-        named = _NAME.match(lines.peek() or "")
-        output = _read_run(lines) if named else _read_pasted(lines)
-        return replace(output, preamble=printed_lines(before))
-
-    def read(
-        self, text: str, path: str, *, bidirectional: bool, repeated: bool = False
+    def read_next(
+        self,
+        lines: Lines,
+        before: Sequence[str],
+        *,
+        bidirectional: bool = False,
+        repeated: bool = False,
     ) -> ImbOutput:
-        """Return the tables; each function has its own direction.
+        """Return a run from its banner on, or a table that was pasted without.
 
-        ``repeated``: the same size may have been measured several times in a row.
+        ``repeated``: a list of lengths may have asked for the same size several times in a row.
         """
-        return read(text, path, repeated=repeated)
+        named = self.heads.match(lines.peek() or "")
+        whole = named is None or named.lastgroup == "program"
+        output = _read_run(lines, repeated=repeated) if whole else _read_pasted(lines)
+        foreign = (line for line in before if not RULE.fullmatch(line))
+        return replace(output, preamble=printed_lines(foreign))
 
 
 BENCHMARK = Imb()

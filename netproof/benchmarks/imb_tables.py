@@ -3,11 +3,19 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
-from netproof.benchmarks.fixed import Lines, TableError, numbers
+from netproof.benchmarks.fixed import (
+    Layout,
+    Lines,
+    Row,
+    TableError,
+    check_order,
+    header_in,
+    row_in,
+)
 from netproof.errors import ParseError
 from netproof.measurement.curve import Curve
 from netproof.measurement.units import MEBI, bandwidth_mb_s
@@ -57,36 +65,12 @@ GUESSED = ("PingPong", "Sendrecv", "Exchange", "Uniband", "Barrier")
 """Functions that columns and rates tell apart from others, where a table has no title."""
 
 
-@dataclass(frozen=True)
-class ImbRow:
-    """One size of a table: bytes, µs, and the printed rate in the file's own megabytes per second.
-
-    ``t_us`` in tables with one time column, ``t_min_us``, ``t_max_us`` and ``t_avg_us`` in the
-    others, ``messages_s`` (messages per second, over all pairs) for Uniband and Biband; ``defects``
-    where IMB was built to check its results. None where a table has no such column. ``failure``:
-    IMB's message about a size that it could not measure.
-    """
-
-    line: int
-    size: int
-    repetitions: int
-    t_us: float | None = None
-    t_min_us: float | None = None
-    t_max_us: float | None = None
-    t_avg_us: float | None = None
-    printed_bandwidth: float | None = None
-    messages_s: float | None = None
-    defects: float | None = None
-    failure: str = ""
-
-    @property
-    def time_us(self) -> float:
-        """Return the time per call in µs: of the slowest rank, or of one message of a rate."""
-        if self.messages_s is not None:
-            return 1e6 / self.messages_s
-        time = self.t_us if self.t_us is not None else self.t_max_us
-        assert time is not None
-        return time
+def time_us(row: Row) -> float:
+    """Return the time per call in µs: of the slowest rank, or of one message of a rate."""
+    values = row.values
+    if MESSAGES in values:
+        return 1e6 / values[MESSAGES]
+    return values[TIME] if TIME in values else values[MOST]
 
 
 @dataclass(frozen=True)
@@ -104,15 +88,10 @@ class ImbTable:
     waiting: int
     groups: int
     group: int | None
-    rows: tuple[ImbRow, ...]
-    failures: tuple[ImbRow, ...]
+    rows: tuple[Row, ...]
+    failures: tuple[Row, ...]
     first_line: int
     last_line: int
-
-    @property
-    def mode(self) -> str:
-        """Return ``multi`` where several groups ran at once, else ``single``."""
-        return "multi" if self.groups > 1 else "single"
 
     def curve(self) -> Curve:
         """Return times and bandwidths by size; ParseError for a failed size or a wrong result.
@@ -122,33 +101,24 @@ class ImbTable:
         the fastest rank's time and the mean. For Uniband and Biband, µs per message is 1e6 over the
         message rate of all pairs together, and bandwidth is bytes times that rate.
         """
-        for failure in self.failures:
-            raise ParseError(
-                self.path,
-                failure.line,
-                failure.failure,
-                f"{self.function} at {self.ranks} ranks failed at {failure.size} bytes",
-            )
-        for row in self.rows:
-            if row.defects:
-                raise ParseError(
-                    self.path,
-                    row.line,
-                    f"defects {row.defects}",
-                    f"{self.function} at {self.ranks} ranks moved wrong data at {row.size} bytes",
-                )
+        for row in (*self.failures, *self.rows):
+            there = f"{self.function} at {self.ranks} ranks"
+            if row.failure:
+                reason = f"{there} failed at {row.size} bytes"
+                raise ParseError(self.path, row.line, row.failure, reason)
+            if defects := row.values.get(DEFECTS):
+                reason = f"{there} moved wrong data at {row.size} bytes"
+                raise ParseError(self.path, row.line, f"defects {defects}", reason)
         bandwidth = None
+        times = tuple(map(time_us, self.rows))
         if self.function in POINT_TO_POINT or self.function in MESSAGE_RATE:
             messages = POINT_TO_POINT.get(self.function, 1)
-            bandwidth = tuple(bandwidth_mb_s(messages * row.size, row.time_us) for row in self.rows)
-        ranged = all(row.t_max_us is not None for row in self.rows)
-        return Curve(
-            sizes=tuple(row.size for row in self.rows),
-            time_us=tuple(row.time_us for row in self.rows),
-            bandwidth_mb_s=bandwidth,
-            time_min_us=tuple(row.t_min_us for row in self.rows) if ranged else None,
-            time_avg_us=tuple(row.t_avg_us for row in self.rows) if ranged else None,
-        )
+            bandwidth = tuple(
+                bandwidth_mb_s(messages * row.size, time)
+                for row, time in zip(self.rows, times, strict=True)
+            )
+        sizes = tuple(row.size for row in self.rows)
+        return Curve(sizes, times, bandwidth, self._column(LEAST), self._column(MEAN))
 
     def document(self, faults: list[str]) -> dict[str, Any]:
         """Return plain values for ``json``, with a sentence in ``faults`` where it failed."""
@@ -163,39 +133,36 @@ class ImbTable:
             "waiting": self.waiting,
             "groups": self.groups,
             "group": self.group,
-            "mode": self.mode,
+            "mode": "multi" if self.groups > 1 else "single",
             "lines": [self.first_line, self.last_line],
             "sizes_bytes": [row.size for row in self.rows],
-            "repetitions": [row.repetitions for row in self.rows],
-            "time_us": [row.time_us for row in self.rows],
-            "time_min_us": _column(row.t_min_us for row in self.rows),
-            "time_avg_us": _column(row.t_avg_us for row in self.rows),
+            "repetitions": [int(row.values[COUNT_COLUMN]) for row in self.rows],
+            "time_us": [time_us(row) for row in self.rows],
+            "time_min_us": self._column(LEAST),
+            "time_avg_us": self._column(MEAN),
             "bandwidth_mb_s": bandwidth,
-            "messages_s": _column(row.messages_s for row in self.rows),
-            "defects": _column(row.defects for row in self.rows),
+            "messages_s": self._column(MESSAGES),
+            "defects": self._column(DEFECTS),
             "failures": [
                 {"line": f.line, "size_bytes": f.size, "text": f.failure} for f in self.failures
             ],
         }
 
-
-def _column(values: Iterable[float | None]) -> list[float | None] | None:
-    """Return the values, or None where the table has no such column."""
-    column = list(values)
-    return column if any(value is not None for value in column) else None
+    def _column(self, name: str) -> tuple[float, ...] | None:
+        """Return a column, None where the table has none of that name."""
+        column = tuple(row.values[name] for row in self.rows if name in row.values)
+        return column or None
 
 
 SIZE_COLUMN, COUNT_COLUMN = "#bytes", "#repetitions"
 
-RATE_COLUMN, _MESSAGES = "Mbytes/sec", "Msg/sec"
+RATE_COLUMN, MESSAGES = "Mbytes/sec", "Msg/sec"
 
-_TIME, _DEFECTS, _GROUP = "t[usec]", "defects", "Group"
+TIME, DEFECTS, _GROUP = "t[usec]", "defects", "Group"
 
-_RANGE = ("t_min[usec]", "t_max[usec]", "t_avg[usec]")
+LEAST, MOST, MEAN = RANGE = ("t_min[usec]", "t_max[usec]", "t_avg[usec]")
 
-_WHOLE = frozenset({SIZE_COLUMN, COUNT_COLUMN, _MESSAGES, _GROUP})
-
-_WIDTH = 13
+_WHOLE = frozenset({SIZE_COLUMN, COUNT_COLUMN, MESSAGES, _GROUP})
 
 VERSION = re.compile(r"(20[0-9]{2}|[2-4])(?:\.[0-9]{1,3})*(?: Update [0-9]{1,2})?")
 """IMB's version in its banner."""
@@ -239,12 +206,11 @@ class _Place:
 
 @dataclass(frozen=True)
 class _Header:
-    """Functions that have these columns, the group's apart; ``bare``: blanks were stripped."""
+    """Functions that have this header; ``exact``: the blanks of it are as IMB prints them."""
 
     functions: tuple[str, ...]
-    columns: tuple[str, ...]
-    by_group: bool
-    bare: bool
+    layout: Layout
+    exact: bool
 
 
 def read_table(
@@ -323,13 +289,19 @@ def _read_rows(
     repeated: bool,
 ) -> list[ImbTable]:
     (function,) = header.functions
-    members: list[int | None] = list(range(place.groups)) if header.by_group else [None]
-    entries: dict[int | None, list[ImbRow]] = {group: [] for group in members}
-    while _size_follows(lines, header.by_group):
+    by_group = header.layout[0][0] == _GROUP
+    members: list[int | None] = list(range(place.groups)) if by_group else [None]
+    entries: dict[int | None, list[Row]] = {group: [] for group in members}
+    while _size_follows(lines, by_group):
         for group in members:
             entry = _read_entry(lines, header, group)
+            if entries[group]:
+                before = entries[group][-1].size
+                if function == "Barrier":
+                    lines.refuse("a second row of Barrier")
+                doubles = "IMB" if doubling and before else ""
+                check_order(lines, before, entry.size, doubles, again=repeated)
             entries[group].append(entry)
-            _check_order(lines, function, entries[group], doubling=doubling, repeated=repeated)
             if not entry.failure:
                 megabytes.check(lines, function, entry)
     if not entries[members[0]]:
@@ -387,20 +359,24 @@ def _read_ranks(lines: Lines, *, multi: bool) -> tuple[int, int]:
     return groups, ranks
 
 
-def _layouts(function: str) -> list[tuple[str, ...]]:
-    """Return the headers that IMB prints for ``function``, with and without check of results."""
+def _layouts(function: str, *, by_group: bool) -> Iterator[Layout]:
+    """Yield the layouts that IMB prints for ``function``, with and without check of results."""
+    sized = (SIZE_COLUMN, COUNT_COLUMN)
     if function == "Barrier":
-        return [(COUNT_COLUMN, *_RANGE)]
-    bare: list[tuple[str, ...]]
-    if function in MESSAGE_RATE:
-        bare = [(SIZE_COLUMN, COUNT_COLUMN, RATE_COLUMN, _MESSAGES)]
+        several: list[tuple[str, ...]] = [(COUNT_COLUMN, *RANGE)]
+    elif function in MESSAGE_RATE:
+        several = [(*sized, RATE_COLUMN, MESSAGES)]
     elif function in COLLECTIVE:
-        bare = [(SIZE_COLUMN, COUNT_COLUMN, *_RANGE)]
+        several = [(*sized, *RANGE)]
+    elif function in SINGLE_TRANSFER:
+        several = [(*sized, *RANGE, RATE_COLUMN), (*sized, TIME, RATE_COLUMN)]
     else:
-        bare = [(SIZE_COLUMN, COUNT_COLUMN, *_RANGE, RATE_COLUMN)]
-        if function in SINGLE_TRANSFER:
-            bare.append((SIZE_COLUMN, COUNT_COLUMN, _TIME, RATE_COLUMN))
-    return bare + [(*columns, _DEFECTS) for columns in bare]
+        several = [(*sized, *RANGE, RATE_COLUMN)]
+    if function != "Barrier":
+        several += [(*columns, DEFECTS) for columns in several]
+    for columns in several:
+        whole = (_GROUP, *columns) if by_group else columns
+        yield tuple((name, f">13.{0 if name in _WHOLE else 2}f") for name in whole)
 
 
 class Megabytes:
@@ -412,23 +388,24 @@ class Megabytes:
         newer = found is not None and int(found[1]) >= 2018
         self.candidates: tuple[int, ...] = (MEGA,) if newer else (MEBI, MEGA)
 
-    def check(self, lines: Lines, table: str, row: ImbRow) -> None:
+    def check(self, lines: Lines, table: str, row: Row) -> None:
         """Raise ParseError unless the row's rate follows from its bytes and its time."""
-        if row.printed_bandwidth is None:
+        rate = row.values.get(RATE_COLUMN)
+        if rate is None:
             return
-        if row.messages_s is not None:
-            least = row.size * max(row.messages_s - 0.5, 0)
-            most = row.size * (row.messages_s + 0.5)
+        if MESSAGES in row.values:
+            least = row.size * max(row.values[MESSAGES] - 0.5, 0)
+            most = row.size * (row.values[MESSAGES] + 0.5)
         else:
-            moved = POINT_TO_POINT[table] * row.size * 1e6
-            least = moved / (row.time_us + 0.005)
-            most = moved / (row.time_us - 0.005) if row.time_us > 0.005 else float("inf")
+            moved, time = POINT_TO_POINT[table] * row.size * 1e6, time_us(row)
+            least = moved / (time + 0.005)
+            most = moved / (time - 0.005) if time > 0.005 else float("inf")
         # Two printed decimals, and a margin for the rounding of the bounds themselves.
-        margin = 0.005 + 1e-9 * row.printed_bandwidth
+        margin = 0.005 + 1e-9 * rate
         fitting = tuple(
             unit
             for unit in self.candidates
-            if least / unit - margin <= row.printed_bandwidth <= most / unit + margin
+            if least / unit - margin <= rate <= most / unit + margin
         )
         if not fitting:
             units = " or ".join({MEGA: "10^6", MEBI: "2^20"}[unit] for unit in self.candidates)
@@ -443,14 +420,13 @@ def _read_header(lines: Lines, functions: tuple[str, ...]) -> _Header:
     """Return the header of a table, which one or more of ``functions`` have to print."""
     line = lines.take("the header of a table")
     for by_group in (False, True):
-        matching: dict[tuple[str, ...], list[str]] = {}
+        matching: dict[tuple[Layout, bool], list[str]] = {}
         for function in functions:
-            for columns in _layouts(function):
-                whole = (_GROUP, *columns) if by_group else columns
-                if line.strip(" ") == "".join(f"{name:>{_WIDTH}}" for name in whole).strip(" "):
-                    matching.setdefault(columns, []).append(function)
-        for columns, there in matching.items():
-            return _Header(tuple(there), columns, by_group, not line.startswith(" "))
+            found = header_in(line, _layouts(function, by_group=by_group))
+            if found is not None:
+                matching.setdefault(found, []).append(function)
+        for (layout, exact), there in matching.items():
+            return _Header(tuple(there), layout, exact)
     if len(functions) == 1:
         lines.refuse(f"is no header that IMB prints for {functions[0]}")
     lines.refuse(
@@ -469,69 +445,40 @@ def _size_follows(lines: Lines, by_group: bool) -> bool:
     return line is not None and bool(line.strip())
 
 
-def _read_entry(lines: Lines, header: _Header, group: int | None) -> ImbRow:
+def _read_entry(lines: Lines, header: _Header, group: int | None) -> Row:
     """Return one row, or IMB's message in place of a size that failed."""
     line = lines.take("a row of the table")
     if _TRUNCATED.fullmatch(line):
         lines.refuse("IMB measured another size than it was asked for: shorten -msglen")
     if found := _FAILURE.fullmatch(line):
-        return ImbRow(lines.number, _failed_size(lines, found, group), 0, failure=found[2])
-    row = _read_row(lines, line, header, group)
+        *groups, size = map(int, found[1].split())
+        if groups != [one for one in (group,) if one is not None]:
+            lines.refuse("a failure of no size or group that was expected here")
+        return Row(lines.number, size, {}, found[2])
+    values = row_in(lines, header.layout, exact=header.exact, program="IMB")
+    if values.pop(_GROUP, group) != group:
+        lines.refuse(f"expected the row of group {group}")
+    row = Row(lines.number, int(values.pop(SIZE_COLUMN, 0)), values)
     _check_times(lines, header.functions[0], row)
     return row
 
 
-def _failed_size(lines: Lines, found: re.Match[str], group: int | None) -> int:
-    values = [int(token) for token in found[1].split()]
-    if group is None and len(values) == 1:
-        return values[0]
-    if group is not None and len(values) == 2 and values[0] == group:
-        return values[1]
-    lines.refuse("a failure of no size or group that was expected here")
-
-
-def _read_row(lines: Lines, line: str, header: _Header, group: int | None) -> ImbRow:
-    names = header.columns if group is None else (_GROUP, *header.columns)
-    values = dict(zip(names, numbers(lines, line.split(), names), strict=True))
-    printed = "".join(
-        f"{value:{_WIDTH}.{0 if name in _WHOLE else 2}f}" for name, value in values.items()
-    )
-    # A row without leading blanks may have lost digits, unless its header lacks them too.
-    exact = line.strip(" ") == printed.strip(" ") and line.startswith(" ")
-    if not exact and not (header.bare and line.split() == printed.split()):
-        lines.refuse(f"is no row of {_WIDTH} wide columns as IMB prints them")
-    if group is not None and values[_GROUP] != group:
-        lines.refuse(f"expected the row of group {group}")
-    least, most, mean = (values.get(name) for name in _RANGE)
-    return ImbRow(
-        line=lines.number,
-        size=int(values.get(SIZE_COLUMN, 0)),
-        repetitions=int(values[COUNT_COLUMN]),
-        t_us=values.get(_TIME),
-        t_min_us=least,
-        t_max_us=most,
-        t_avg_us=mean,
-        printed_bandwidth=values.get(RATE_COLUMN),
-        messages_s=values.get(_MESSAGES),
-        defects=values.get(_DEFECTS),
-    )
-
-
-def _check_times(lines: Lines, function: str, row: ImbRow) -> None:
-    if not row.repetitions:
+def _check_times(lines: Lines, function: str, row: Row) -> None:
+    values = row.values
+    if not values[COUNT_COLUMN]:
         lines.refuse("0 repetitions measure nothing")
-    if row.messages_s == 0:
+    if values.get(MESSAGES) == 0:
         lines.refuse("a rate of 0 messages a second")
-    times = [t for t in (row.t_us, row.t_min_us, row.t_max_us, row.t_avg_us) if t is not None]
     may_be_nothing = function in COLLECTIVE and row.size < SMALLEST_TIMED_BYTES
-    if 0 in times and not may_be_nothing:
+    if 0 in [values.get(name) for name in (TIME, *RANGE)] and not may_be_nothing:
         lines.refuse(f"a time of 0 for {function} at {row.size} bytes")
-    if row.t_min_us is not None and row.t_max_us is not None and row.t_avg_us is not None:
+    if MEAN in values:
+        least, most, mean = (values[name] for name in RANGE)
         # The mean is a sum of floats: it may round up where its terms do not.
-        slack = 0.01 + 1e-9 * row.t_max_us
-        if not row.t_min_us <= row.t_avg_us + slack or not row.t_avg_us <= row.t_max_us + slack:
+        slack = 0.01 + 1e-9 * most
+        if not least <= mean + slack or not mean <= most + slack:
             lines.refuse("expected t_min <= t_avg <= t_max")
-        if row.t_min_us > row.t_max_us:
+        if least > most:
             lines.refuse("expected t_min <= t_max")
 
 
@@ -544,27 +491,3 @@ def _check_end(lines: Lines, function: str, last: int, longest: int) -> None:
     # IMB leaves out a message that is too short for an element of the reduction.
     if last < longest and not (function in REDUCTIONS and longest < LARGEST_ELEMENT_BYTES):
         lines.refuse(f"the table of {function} ends before {longest} bytes, the longest message")
-
-
-def _check_order(
-    lines: Lines,
-    function: str,
-    entries: list[ImbRow],
-    *,
-    doubling: bool,
-    repeated: bool,
-) -> None:
-    """Raise ParseError unless the last of ``entries`` may follow; IMB's own sizes double.
-
-    ``repeated``: the same size may occur several times in a row.
-    """
-    if len(entries) < 2:
-        return
-    before, size = (entry.size for entry in entries[-2:])
-    if function == "Barrier":
-        lines.refuse("a second row of Barrier")
-    if size < before or (size == before and not repeated):
-        double = ", and IMB's double: a digit or a row is missing" if doubling else ""
-        lines.refuse(f"{size} bytes after {before}: sizes must increase{double}")
-    if doubling and before and size != 2 * before:
-        lines.refuse(f"{size} bytes after {before}: IMB's sizes double, a row is missing")

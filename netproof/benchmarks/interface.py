@@ -5,14 +5,15 @@ from __future__ import annotations
 import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, ClassVar
 
+from netproof.benchmarks import logs
 from netproof.benchmarks.collectives import DEALT_OUT, MOST_ON_LINK, OF_ONE_RANK
-from netproof.benchmarks.fixed import Lines
+from netproof.benchmarks.fixed import Lines, printed_lines
 from netproof.benchmarks.message_sizes import ITS_OWN, ListedSizes, MessageSizes
-from netproof.errors import NetproofError
+from netproof.errors import NetproofError, ParseError
 from netproof.measurement.case import Case
 from netproof.measurement.curve import Curve
 from netproof.measurement.payload import Payload
@@ -274,13 +275,45 @@ class Benchmark(ABC):
     def read_launch(self, text: str, path: Path, case: Case) -> Curve:
         """Return the curve in a launch's file; ParseError where it is not of ``case``."""
 
-    @abstractmethod
     def is_one(self, text: str) -> bool:
-        """Check whether a text is output of this benchmark."""
+        """Check whether a text without any of ``heads`` is output of this benchmark."""
+        return False
 
-    @abstractmethod
-    def read(self, text: str, path: str, *, bidirectional: bool) -> Output:
-        """Read its output; ParseError for anything else. ``bidirectional``: how it ran."""
+    def read(self, text: str, path: str, *, bidirectional: bool = False, **how: bool) -> Output:
+        """Read the one output of a run, in which only lines of others may precede it.
+
+        ``bidirectional``, ``how``: as for ``read_next``. Others may follow where the benchmark has
+        a last line of its
+        own. Raise ParseError, with the line, for anything else.
+        """
+        lines = Lines(text, path)
+        every = lines.between(1, len(lines))
+        found = map(self.heads.match, every)
+        starts = (at for at, one in enumerate(found, 1) if one and one.lastgroup == "program")
+        lines.go_to(next(starts, 1))
+        before = lines.between(1, lines.number)
+        for number, line in enumerate(before, 1):
+            if self._is_own(line):
+                reason = f"a part of another output stands before {self.label}'s name"
+                raise ParseError(path, number, line, reason)
+        lines.skip_blank()
+        output = self.read_next(lines, before, bidirectional=bidirectional, **how)
+        lines.skip_blank()
+        end = lines.number
+        while (line := lines.peek()) is not None:
+            lines.take("nothing")
+            if not output.ended:
+                lines.refuse(
+                    f"is no row that {self.label} prints: it has no last line, so nothing may"
+                    " follow its rows"
+                )
+            if self._is_own(line):
+                lines.refuse("a second output follows the first, or a part of one")
+        return replace(output, epilogue=printed_lines(lines.between(end + 1, len(lines))))
+
+    def _is_own(self, line: str) -> bool:
+        """Check for a line of an output, of which a run has one."""
+        return self.heads.match(line) is not None or logs.ROW.fullmatch(line) is not None
 
     @abstractmethod
     def read_next(self, lines: Lines, before: Sequence[str], *, bidirectional: bool) -> Output:

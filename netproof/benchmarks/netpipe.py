@@ -36,7 +36,7 @@ from netproof.benchmarks.interface import (
     Printed,
 )
 from netproof.benchmarks.message_sizes import ITS_OWN, MessageSizes
-from netproof.errors import NetproofError, ParseError, line_of
+from netproof.errors import NetproofError, ParseError
 from netproof.measurement.case import Case
 from netproof.measurement.curve import Curve
 from netproof.measurement.units import BITS_PER_BYTE, MEBI, bandwidth_mb_s, us
@@ -264,32 +264,12 @@ def _twice(sizes: Sequence[int]) -> str:
     return "; a run both ways counts twice: say --bidirectional if it was one" if even else ""
 
 
-def read_print(text: str, path: str, *, bidirectional: bool) -> NetpipeOutput:
-    """Read what NetPIPE 3.7.2 prints: its standard error, or that and its standard output.
-
-    Raise ParseError as ``read_file`` does, and for foreign lines after its main loop, row numbers
-    that do not count up from 0, a size without result, and another direction. Lines of other
-    programs before its main loop are stored; it has no last line of its own, so nothing may follow.
-    """
-    lines = Lines(text, path)
-    before: list[str] = []
-    while not _LOOP.fullmatch(lines.peek() or ""):
-        before.append(lines.take("NetPIPE's main loop"))
-    output = _read_run(lines, before, bidirectional=bidirectional)
-    if lines.peek() is not None:
-        lines.take("nothing")
-        lines.refuse("is no row as NetPIPE 3.7.2 prints them")
-    return output
-
-
 def _read_run(lines: Lines, before: Sequence[str], *, bidirectional: bool) -> NetpipeOutput:
     """Read rows of NetPIPE 3.7.2 from its main loop on; ``before``: lines printed earlier."""
     lines.expect(_LOOP, "NetPIPE's main loop")
     for number, line in enumerate(before, lines.number - len(before)):
         if _BOTH_WAYS.fullmatch(line) and not bidirectional:
             raise ParseError(lines.path, number, line, "is a bidirectional run, read as one way")
-        if PRINTED_ROW.fullmatch(line) or _UNFINISHED.fullmatch(line):
-            raise ParseError(lines.path, number, line, "a row before NetPIPE's main loop")
     points: list[tuple[int, float]] = []
     while (line := lines.peek()) is not None:
         if _UNFINISHED.fullmatch(line):
@@ -558,9 +538,7 @@ class Netpipe(Benchmark):
         return sent or "NetPIPE printed no row that says how often it sent"
 
     def is_one(self, text: str) -> bool:
-        """Check for its main loop, or for columns of figures from the first line on."""
-        if "Now starting the main loop" in text or LOOP_5.search(text):
-            return True
+        """Check for columns of figures from the first line on."""
         first = next((line for line in text.split("\n") if line.strip()), "")
         return COLUMNS.fullmatch(first) is not None
 
@@ -573,13 +551,13 @@ class Netpipe(Benchmark):
             lines.refuse(_PRINTED_BY_5, TableError)
         return _read_run(lines, before, bidirectional=bidirectional)
 
-    def read(self, text: str, path: str, *, bidirectional: bool) -> NetpipeOutput:
+    def read(
+        self, text: str, path: str, *, bidirectional: bool = False, **how: bool
+    ) -> NetpipeOutput:
         """Read what 3.7.2 printed, or what ``-o`` wrote; ParseError for what 5.x printed."""
-        if found := LOOP_5.search(text):
-            raise ParseError(path, line_of(found), found[0], _PRINTED_BY_5)
-        if "Now starting the main loop" in text:
-            return read_print(text, path, bidirectional=bidirectional)
-        return read_file(text, path, bidirectional=bidirectional)
+        if self.is_one(text):
+            return read_file(text, path, bidirectional=bidirectional)
+        return super().read(text, path, bidirectional=bidirectional)
 
     def compared_over_tcp(self, function: str) -> str | None:
         """Return TCP for MPI, to show what MPI loses."""

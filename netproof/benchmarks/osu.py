@@ -17,13 +17,23 @@ it is complete.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, ClassVar
 
 from netproof.benchmarks.collectives import LEAST_CROSSING
-from netproof.benchmarks.fixed import UNITS, Lines, TableError, printed_lines
+from netproof.benchmarks.fixed import (
+    UNITS,
+    Layout,
+    Lines,
+    Row,
+    TableError,
+    check_order,
+    header_in,
+    printed_lines,
+    row_in,
+)
 from netproof.benchmarks.interface import (
     BOTH_DIRECTIONS,
     GUESS,
@@ -32,34 +42,45 @@ from netproof.benchmarks.interface import (
     Output,
     Printed,
 )
-from netproof.benchmarks.osu_tables import (
-    BANDWIDTH,
-    BOTH_BANDWIDTH,
-    FAILED,
-    ITERATIONS,
-    LATENCY,
-    LEAST,
-    LEAST_PURE,
-    MEAN,
-    MESSAGES,
-    MOST,
-    MOST_PURE,
-    OVERLAP,
-    PURE,
-    RATE,
-    VALIDATION,
-    Header,
-    OsuRow,
-    between_two,
-    function_of,
-    header_of,
-    of_one_size,
-    read_rows,
-)
 from netproof.errors import ParseError
 from netproof.measurement.case import Case
 from netproof.measurement.curve import Curve
 from netproof.measurement.units import MEBI, bandwidth_mb_s
+
+SIZE, ITERATIONS, VALIDATION = "# Size", "Iterations", "Validation"
+MEAN, LATENCY, LEAST, MOST = "Avg Latency(us)", "Latency (us)", "Min Latency(us)", "Max Latency(us)"
+RATE, MESSAGES = "MB/s", "Messages/s"
+BANDWIDTH, BOTH_BANDWIDTH = "Bandwidth (MB/s)", "Bi-Bandwidth (MB/s)"
+OVERALL, COMPUTE, PURE, OVERLAP = "Overall(us)", "Compute(us)", "Pure Comm.(us)", "Overlap(%)"
+LEAST_PURE, MOST_PURE = "Min Comm.(us)", "Max Comm.(us)"
+_STEPS = ("Coll. Init(us)", "MPI_Test(us)", "MPI_Wait(us)")
+
+_PAIR = {
+    "latency": "latency",
+    "bandwidth": "bw",
+    "bi-directional bandwidth": "bibw",
+    "bidirectional bandwidth": "bibw",
+    "multiple bandwidth / message rate": "mbw_mr",
+    "multi latency": "multi_lat",
+    "multi-threaded latency": "latency_mt",
+    "multi-process latency": "latency_mp",
+    "latency persistent": "latency_persistent",
+    "bandwidth persistent": "bw_persistent",
+    "bi-directional bandwidth persistent": "bibw_persistent",
+}
+_ONE_SIDED = {
+    "_put": "put",
+    "_get": "get",
+    "_accumulate": "acc",
+    "_get_accumulate": "get_acc",
+    "_fetch_and_op": "fop",
+    "_compare_and_swap": "cas",
+}
+_COLLECTIVE = re.compile(
+    r"(non-blocking )?(neighborhood )?(allreduce|allgatherv?|all-?to-?all[vw]?|barrier|broadcast"
+    r"|gatherv?|reduce(?:_scatter(?:_block)?)?|scatterv?)(?: personalized exchange)?( persistent)?"
+    r" latency"
+)
 
 MEAN_OF_RANKS = "mean of the ranks"
 """Remark on curves of collectives without ``-f``."""
@@ -75,15 +96,15 @@ ROUNDED_TO_ZERO = 0.005
 FIGURES = r"^([0-9]+ +[0-9]+\.[0-9]+| +[0-9]+\.[0-9]+)( |$)"
 """Beginning of a row of figures, for ``grep -E``: the run came at least that far."""
 
-_NAME = re.compile(r"^# OSU (?:One Sided )?MPI", re.MULTILINE)
 _HEAD = re.compile(
     r"# OSU (?:One Sided )?MPI(_[A-Za-z_]+)?(?:-([A-Z]+(?: MANAGED)?))? (\S.*?) [Tt]est v(\S+) *"
 )
 _VERSION = re.compile(r"[3-7](?:\.[0-9]{1,3}){1,3}(?:[-+~._]?[A-Za-z][A-Za-z0-9.+~-]{0,20})?")
 _TYPE = re.compile(r"# Datatype: (MPI_[A-Z0-9_]+)\.")
 _PAIRS = re.compile(r"# \[ pairs: ([0-9]{1,9}) \] \[ window size: ([0-9]{1,9}) \]")
-_BUFFERS = re.compile(r"# Send Buffer on (.+) and Receive Buffer on (.+)")
-_MEMORY = re.compile(r"# Rank 0 Memory on (.+) and Rank 1 Memory on (.+)")
+_MEMORY = re.compile(
+    r"# (?:Send Buffer|Rank 0 Memory) on (.+) and (?:Receive Buffer|Rank 1 Memory) on (.+)"
+)
 _WINDOW = re.compile(r"# Window creation: (MPI_[A-Za-z_]+)")
 _SYNCHRONIZATION = re.compile(r"# Synchronization: (MPI_[A-Za-z_/]+)")
 _FURTHER = re.compile(
@@ -92,13 +113,7 @@ _FURTHER = re.compile(
     r"|# Setting number of validation warmup iterations to [0-9]{1,9}\."
     r"|Dimensions size = [0-9 ]{1,99}"
 )
-_ANY = re.compile(r"#.*|")
 _WRONG = re.compile(r"DATA VALIDATION ERROR: .*")
-_OWN = re.compile(
-    r"# OSU MPI|# Size\b|# (?:Avg )?Latency ?\(us\)|# Bandwidth|[0-9]+ +[0-9]+\.[0-9]"
-)
-"""Lines that must not precede OMB's output: a file of a run has one output."""
-
 _GUESSED = {
     (LATENCY,): "latency",
     (BANDWIDTH,): "bw",
@@ -109,6 +124,48 @@ _GUESSED = {
 
 _LARGEST, _LARGEST_COLLECTIVE = 4 * MEBI, MEBI
 """Largest sizes in bytes that OMB measures unless it is told others."""
+
+
+_ROW = re.compile(
+    r"(?: *[0-9]+(?= +[-0-9ni])| +[0-9.]+)(?: +-?(?:[0-9][0-9.]*|nan|inf))*(?: +[A-Z][a-z]+)? *"
+)
+"""A row of figures, also one that something damaged."""
+
+
+def _between_two(function: str) -> bool:
+    """Check whether messages go between two ranks, or the two of each pair."""
+    return "lat" in function or "bw" in function
+
+
+def _of_one_size(function: str) -> bool:
+    return any(name in function for name in ("barrier", "fop_", "cas_"))
+
+
+def _layouts(function: str) -> Iterator[Layout]:
+    """Yield the layouts of the tables of ``function``; release 3 has columns of 20 characters."""
+    several: list[tuple[str, ...]]
+    if function == "mbw_mr":
+        several = [(RATE, MESSAGES), (RATE,)]
+    elif "bw" in function:
+        several = [(BANDWIDTH,), (BOTH_BANDWIDTH,)]
+    elif "lat" in function:
+        several = [(LATENCY,), (MEAN,)]
+    elif function.startswith("i"):
+        several = [
+            (OVERALL, COMPUTE, PURE, OVERLAP),
+            (OVERALL, COMPUTE, *_STEPS, PURE, OVERLAP),
+            (OVERALL, COMPUTE, *_STEPS, PURE, LEAST_PURE, MOST_PURE, OVERLAP),
+        ]
+    else:
+        several = [(MEAN,), (MEAN, LEAST, MOST, ITERATIONS), (LATENCY,)]
+    size = () if "barrier" in function else ((SIZE, "<10.0f"),)
+    for columns in several:
+        for width in (18, 20):
+            figures = (*size, *((one, f">{width}.2f") for one in columns if one != ITERATIONS))
+            if ITERATIONS in columns:
+                figures = (*figures, (ITERATIONS, ">12.0f"))
+            yield figures
+            yield (*figures, (VALIDATION, f">{width}"))
 
 
 @dataclass(frozen=True)
@@ -128,7 +185,7 @@ class OsuOutput(Output):
     ranks: int | None
     device: str
     datatype: str | None
-    rows: tuple[OsuRow, ...]
+    rows: tuple[Row, ...]
     first_line: int
     window: str = ""
     guess: str = ""
@@ -138,13 +195,13 @@ class OsuOutput(Output):
     @property
     def whole(self) -> bool:
         """Check for the largest size that OMB measures unless it is told another."""
-        largest = _LARGEST if between_two(self.function) else _LARGEST_COLLECTIVE
-        return of_one_size(self.function) or self.rows[-1].size >= largest
+        largest = _LARGEST if _between_two(self.function) else _LARGEST_COLLECTIVE
+        return _of_one_size(self.function) or self.rows[-1].size >= largest
 
     def goes_on_with(self, line: str) -> bool:
         """Check for a row of the size that follows the last."""
         following = str(max(2 * self.rows[-1].size, 1))
-        return not of_one_size(self.function) and line.split()[:1] == [following]
+        return not _of_one_size(self.function) and line.split()[:1] == [following]
 
     @property
     def full(self) -> bool:
@@ -154,7 +211,7 @@ class OsuOutput(Output):
     @property
     def remark(self) -> str:
         """Return what else distinguishes its curve from others of the function."""
-        of_ranks = not between_two(self.function) and not self.full
+        of_ranks = not _between_two(self.function) and not self.full
         said = (MEAN_OF_RANKS if of_ranks else "", self.window, self.device)
         return ", ".join(filter(None, (*said, GUESS if self.guess else "")))
 
@@ -163,12 +220,12 @@ class OsuOutput(Output):
         """Return the sizes whose rate was printed as 0.00: their ``time_us`` is a lower limit."""
         return tuple(row.size for row in self.rows if 0 in self._rates(row))
 
-    def _rates(self, row: OsuRow) -> list[float]:
+    def _rates(self, row: Row) -> list[float]:
         """Return the one rate that makes the time, none where a time is printed."""
         rates = (MESSAGES, BANDWIDTH, BOTH_BANDWIDTH, RATE)
         return [row.values[name] for name in rates if name in row.values][:1]
 
-    def time_us(self, row: OsuRow) -> float:
+    def time_us(self, row: Row) -> float:
         """Return µs per call, of the slowest rank where it is known, or per message of a rate."""
         values = row.values
         if rates := self._rates(row):
@@ -177,35 +234,24 @@ class OsuOutput(Output):
         names = (MOST, MOST_PURE, PURE, MEAN, LATENCY)
         return next(values[name] for name in names if name in values)
 
-    def _range(self) -> tuple[tuple[float, ...], tuple[float, ...]]:
-        """Return µs of the fastest rank and of the mean at each size."""
+    def _range(self) -> list[tuple[float, ...] | None]:
+        """Return µs of the fastest rank and of the mean at each size, None where not printed."""
+        if not self.full:
+            return [None, None]
         names = (LEAST, MEAN) if MOST in self.rows[0].values else (LEAST_PURE, PURE)
-        least, mean = (tuple(row.values[name] for row in self.rows) for name in names)
-        return least, mean
+        return [tuple(row.values[name] for row in self.rows) for name in names]
 
     def curve(self) -> Curve:
         """Return times in µs, bandwidths in MB/s (10⁶); ParseError where the data arrived wrong."""
         for row in self.rows:
-            if not row.valid:
-                raise ParseError(
-                    self.path,
-                    row.line,
-                    f"{VALIDATION} {FAILED}",
-                    f"{self.function} moved wrong data at {row.size} bytes",
-                )
+            if row.failure:
+                reason = f"{self.function} moved wrong data at {row.size} bytes"
+                raise ParseError(self.path, row.line, row.failure, reason)
         bandwidth = None
         if function_read(self.function).rated:
             bandwidth = tuple(bandwidth_mb_s(row.size, self.time_us(row)) for row in self.rows)
-        least = mean = None
-        if self.full:
-            least, mean = self._range()
-        return Curve(
-            sizes=tuple(row.size for row in self.rows),
-            time_us=tuple(self.time_us(row) for row in self.rows),
-            bandwidth_mb_s=bandwidth,
-            time_min_us=least,
-            time_avg_us=mean,
-        )
+        times = tuple(map(self.time_us, self.rows))
+        return Curve(tuple(row.size for row in self.rows), times, bandwidth, *self._range())
 
     def printed(self) -> list[Printed]:
         """Return its one curve."""
@@ -217,13 +263,12 @@ class OsuOutput(Output):
 
     def document(self, faults: list[str]) -> dict[str, Any]:
         """Return plain values for ``json``, with a sentence in ``faults`` for wrong data."""
-        bandwidth, least, mean = None, None, None
+        bandwidth = None
         try:
             bandwidth = self.curve().bandwidth_mb_s
         except ParseError as fault:
             faults.append(str(fault))
-        if self.full:
-            least, mean = self._range()
+        least, mean = self._range()
         overlap = [row.values.get(OVERLAP) for row in self.rows]
         return {
             "file": self.path,
@@ -248,29 +293,6 @@ class OsuOutput(Output):
         }
 
 
-def read(text: str, path: str) -> OsuOutput:
-    """Read the standard output of one OMB program.
-
-    Raise ParseError, with the line, for an unknown test or header, a table without rows, sizes that
-    do not double, contradictory columns, impossible figures, and foreign lines from the table on.
-    Lines of the MPI library, the launcher or a shell before OMB's name are stored.
-    """
-    lines = Lines(text, path)
-    preamble = printed_lines(lines.skip_to(_HEAD, _ANY))
-    for line in preamble:
-        if _OWN.match(line):
-            lines.refuse(f"a part of another output stands before OMB's name: {line[:80]!r}")
-    lines.skip_blank()
-    output = _read_named(lines)
-    lines.skip_blank()
-    if lines.peek() is not None:
-        lines.take("nothing")
-        lines.refuse(
-            "is no row that OMB prints: it has no last line, so nothing may follow its rows"
-        )
-    return replace(output, preamble=preamble)
-
-
 def _read_named(lines: Lines) -> OsuOutput:
     """Return the output from OMB's name to its last row."""
     head = lines.match(_HEAD)
@@ -283,10 +305,15 @@ def _read_named(lines: Lines) -> OsuOutput:
     function = function_of(head[3], head[1] or "")
     if function is None:
         lines.refuse("a test of OMB that is not read here", TableError)
-    ranks = _read_ranks(lines) if function == "mbw_mr" else None
+    ranks = None
+    if function == "mbw_mr":
+        ranks = 2 * int(lines.expect(_PAIRS, "the pairs and the window of osu_mbw_mr")[1])
+        if not ranks:
+            lines.refuse("no pair measures nothing")
+    known = {"datatype": _TYPE, "window": _WINDOW, "synchronization": _SYNCHRONIZATION}
     # Collectives do not say where buffers are, nor does any test since 7.4.
-    places = {"buffers": _BUFFERS, "memory": _MEMORY} if between_two(function) else {}
-    known = {"datatype": _TYPE, "window": _WINDOW, "synchronization": _SYNCHRONIZATION, **places}
+    if _between_two(function):
+        known["memory"] = _MEMORY
     found: dict[str, re.Match[str]] = {}
     while True:
         if lines.skip_blank() or lines.match(_FURTHER):
@@ -297,7 +324,7 @@ def _read_named(lines: Lines) -> OsuOutput:
                 break
         else:
             break
-    header = header_of(lines.take("the header of the table"), function)
+    header = _header(lines.take("the header of the table"), function)
     if header is None:
         lines.refuse(
             f"is no header that OMB prints for {function} and that is read here", TableError
@@ -306,8 +333,8 @@ def _read_named(lines: Lines) -> OsuOutput:
     if "datatype" not in found and (line := lines.match(_TYPE)):
         found["datatype"] = line
     device = head[2] or ""
-    if device and (memory := found.get("buffers") or found.get("memory")):
-        device += f", from {memory[1]} to {memory[2]}"
+    if device and "memory" in found:
+        device += f", from {found['memory'][1]} to {found['memory'][2]}"
     return OsuOutput(
         lines.path,
         version,
@@ -315,7 +342,7 @@ def _read_named(lines: Lines) -> OsuOutput:
         ranks,
         device,
         found["datatype"][1] if "datatype" in found else None,
-        _read_rows(lines, function, header),
+        _read_rows(lines, function, *header),
         first_line,
         ", ".join(found[name][1] for name in ("window", "synchronization") if name in found),
     )
@@ -325,8 +352,8 @@ def _read_pasted(lines: Lines) -> OsuOutput:
     """Return the output that has OMB's first line no more; TableError where none is likely."""
     line = lines.take("the header of a table")
     for columns, function in _GUESSED.items():
-        header = header_of(line, function)
-        if header is not None and header.columns in (columns, (*columns, VALIDATION)):
+        header = _header(line, function)
+        if header is not None and {*dict(header[0])} - {SIZE, VALIDATION} == {*columns}:
             break
     else:
         lines.refuse(
@@ -343,26 +370,105 @@ def _read_pasted(lines: Lines) -> OsuOutput:
         None,
         "",
         datatype[1] if datatype else None,
-        _read_rows(lines, function, header),
+        _read_rows(lines, function, *header),
         number,
         guess=f"{lines.path}:{number}: no line names the test of this table of OMB; its columns"
         f" are those of {function}, which is a guess",
     )
 
 
-def _read_rows(lines: Lines, function: str, header: Header) -> tuple[OsuRow, ...]:
-    rows = read_rows(lines, function, header)
-    if not rows[-1].valid:
+def function_of(title: str, one_sided: str) -> str | None:
+    """Return the function that a title names, as its program without ``osu_``; None if unknown.
+
+    ``one_sided``: what follows MPI in its name, such as ``_Put``, empty without.
+    """
+    title = " ".join(title.lower().split())
+    if one_sided:
+        stem, suffix = _ONE_SIDED.get(one_sided.lower()), _PAIR.get(title)
+        return f"{stem}_{suffix}" if stem and suffix in ("latency", "bw", "bibw") else None
+    if title in _PAIR:
+        return _PAIR[title]
+    found = _COLLECTIVE.fullmatch(title)
+    if found is None:
+        return None
+    name = found[3].replace("-", "").replace("broadcast", "bcast")
+    first = f"{'i' if found[1] else ''}{'neighbor_' if found[2] else ''}"
+    return f"{first}{name}{'_persistent' if found[4] else ''}"
+
+
+def _header(line: str, function: str) -> tuple[Layout, bool] | None:
+    return header_in(line.removeprefix("# ") if "barrier" in function else line, _layouts(function))
+
+
+def _read_rows(lines: Lines, function: str, layout: Layout, exact: bool) -> tuple[Row, ...]:
+    """Return the rows up to the first line that is none; ParseError for an impossible one."""
+    rows: list[Row] = []
+    while (line := lines.peek()) is not None and _ROW.fullmatch(line):
+        lines.take("a row")
+        values = row_in(lines, layout, exact=exact, program="OMB")
+        valid = values.pop(VALIDATION, "Pass")
+        if valid not in ("Pass", "Fail"):
+            lines.refuse(f"{VALIDATION} is {valid}, and not Pass or Fail")
+        size = int(values.pop(SIZE, 0))
+        row = Row(lines.number, size, values, "" if valid == "Pass" else f"{VALIDATION} Fail")
+        _check_figures(lines, row)
+        if rows and rows[-1].failure:
+            lines.refuse("a row after one whose data were wrong, at which OMB ends")
+        if rows and "barrier" in function:
+            lines.refuse(f"a second row of {function}")
+        if rows:
+            check_order(lines, rows[-1].size, size, "OMB")
+        rows.append(row)
+    if not rows:
+        lines.take("a row of the table")
+        lines.refuse(f"is no row of {function}: the table has none", TableError)
+    if rows[-1].failure:
         lines.skip_blank()
         lines.match(_WRONG)
-    return rows
+    return tuple(rows)
 
 
-def _read_ranks(lines: Lines) -> int:
-    pairs = int(lines.expect(_PAIRS, "the pairs and the window of osu_mbw_mr")[1])
-    if not pairs:
-        lines.refuse("no pair measures nothing")
-    return 2 * pairs
+def _check_figures(lines: Lines, row: Row) -> None:
+    """Raise ParseError for impossible or contradictory figures."""
+    values = row.values
+    for name, value in values.items():
+        rounded = name == RATE or (name in (BANDWIDTH, BOTH_BANDWIDTH, MESSAGES) and row.size)
+        if value == 0 and not rounded and name not in (OVERLAP, COMPUTE, *_STEPS):
+            lines.refuse(f"{name} is 0, which nothing takes")
+    if (
+        not row.size
+        and {BANDWIDTH, BOTH_BANDWIDTH, RATE} & values.keys()
+        and MESSAGES not in values
+    ):
+        lines.refuse("a rate of messages of 0 bytes, which OMB does not measure")
+    if MESSAGES in values:
+        # Two printed decimals each, and a margin for the rounding of the bounds themselves.
+        made = row.size * values[MESSAGES] / 1e6
+        margin = 0.005 + row.size * 0.005e-6 + 1e-9 * made
+        if abs(values[RATE] - made) > margin:
+            lines.refuse(f"{RATE} does not follow from bytes and {MESSAGES}: {made:.2f} would")
+    for least, mean, most in ((LEAST, MEAN, MOST), (LEAST_PURE, PURE, MOST_PURE)):
+        if most in values:
+            # The mean is a sum of floats: it may round up where its terms do not.
+            slack = 0.01 + 1e-9 * values[most]
+            in_order = values[least] - slack <= values[mean] <= values[most] + slack
+            if not in_order or values[least] > values[most]:
+                lines.refuse("expected min <= avg <= max")
+    if OVERLAP in values:
+        _check_overlap(lines, values)
+
+
+def _check_overlap(lines: Lines, values: Mapping[str, float]) -> None:
+    """Raise ParseError unless the overlap follows from the times, each with two decimals."""
+    waited, pure = values[OVERALL] - values[COMPUTE], values[PURE]
+    bounds = [
+        100 - 100 * (waited + of_waited) / (pure + of_pure)
+        for of_waited in (-0.01, 0.01)
+        for of_pure in (-0.005, 0.005)
+    ]
+    least, most = (max(0, bound) for bound in (min(bounds), max(bounds)))
+    if not least - 0.006 <= values[OVERLAP] <= most + 0.006:
+        lines.refuse(f"{OVERLAP} does not follow from the times: {100 - 100 * waited / pure:.2f}")
 
 
 def doubling(sizes: Sequence[int]) -> tuple[tuple[int, ...], ...]:
@@ -462,7 +568,7 @@ class Osu(MpiBenchmark):
 
     def read_launch(self, text: str, path: Path, case: Case) -> Curve:
         """Return the curve of the case, with the slowest rank of a collective."""
-        output = read(text, str(path))
+        output = self.read(text, str(path))
         (printed,) = output.printed()
         ranks = case.ranks if printed.ranks is None else printed.ranks
         if (output.function, ranks, output.remark) != (case.function, case.ranks, ""):
@@ -499,25 +605,17 @@ class Osu(MpiBenchmark):
         function = self.function(case.function)
         if function.least_bytes is None or len(set(nodes)) == 1:
             return {}
-        rows = self.read(printed, "", bidirectional=False).rows
+        rows = self.read(printed, "").rows
         if not function.collective or ITERATIONS not in rows[0].values:
             return f"{self.program(case.function)} does not print how often it sends"
         crossing = LEAST_CROSSING[function.collective](nodes)
         return {row.size: crossing * int(row.values[ITERATIONS]) for row in rows}
-
-    def is_one(self, text: str) -> bool:
-        """Check for OMB's name."""
-        return _NAME.search(text) is not None
 
     def read_next(self, lines: Lines, before: Sequence[str], *, bidirectional: bool) -> OsuOutput:
         """Return a table from OMB's name on, or one that was pasted from its header on."""
         pasted = (lines.peek() or "").startswith("# Size")
         output = _read_pasted(lines) if pasted else _read_named(lines)
         return replace(output, preamble=printed_lines(before))
-
-    def read(self, text: str, path: str, *, bidirectional: bool) -> OsuOutput:
-        """Return its table; each test has its own direction."""
-        return read(text, path)
 
 
 BENCHMARK = Osu()

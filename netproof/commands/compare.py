@@ -7,7 +7,7 @@ held fixed, since a case's counterpart has all of it in common.
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -24,15 +24,15 @@ from netproof.commands.options import (
 from netproof.errors import NetproofError
 
 if TYPE_CHECKING:
-    from rich.console import Console
+    from types import ModuleType
 
     from netproof.comparison.comparison import Comparison
     from netproof.session.session import Session
+    from netproof.store import Store
 
 Pair = tuple[str, str]
 
 LABEL = "label="
-_NOT_COMPARED = "none"
 
 
 @verb(
@@ -78,40 +78,47 @@ def compare(
     form: FormatOption = Form.TEXT,
 ) -> int:
     """Compare sessions, partitions or environments."""
-    if by is not None:
-        if second is not None or label is not None:
-            raise typer.BadParameter("takes one session, and no --label", param_hint="--by")
-        return _by_dimension(by, first, store, partition, environment, folder, form)
-    insist_on_reports([name for name in (first, second) if name is not None], store)
+    if by is None:
+        insist_on_reports([name for name in (first, second) if name is not None], store)
+    elif second is not None or label is not None:
+        raise typer.BadParameter("takes one session, and no --label", param_hint="--by")
     from netproof.comparison import comparison
-    from netproof.present import documents, terminal
-    from netproof.present.compared import document, print_comparison
+    from netproof.present import compared, documents, terminal
 
-    with terminal.working("reading the sessions"):
-        sessions = _sessions(first, second, store, label)
-    pair = comparison.sides(*sessions, partition, environment, label)
-    compared = comparison.compare(*pair, lambda cases: terminal.tracked(cases, "comparing"))
-    title = f"{compared.second.name} against {compared.first.name}"
-    page = _page(title, [compared], folder)
-    if form is Form.JSON:
-        documents.write(document(compared), sys.stdout)
+    failed: dict[str, str] = {}
+    if by is None:
+        with terminal.working("reading the sessions"):
+            sessions = _sessions(first, second, store, label)
+        pair = comparison.sides(*sessions, partition, environment, label)
+        only = comparison.compare(*pair, lambda cases: terminal.tracked(cases, "comparing"))
+        several, title = [only], f"{only.second.name} against {only.first.name}"
+        document = compared.document(only)
     else:
-        print_comparison(compared, terminal.console())
-        if page is not None:
-            terminal.say(terminal.console(), f"page {page}")
+        with terminal.working("comparing"):
+            values = _values(by, first, store, partition, environment)
+            several, failed = _against_first(by, values, partition, environment)
+        title = f"By {by}: {', '.join(values)}"
+        document = {
+            "format": documents.FORMAT,
+            "by": by,
+            "values": list(values),
+            "comparisons": [compared.document(one) for one in several],
+            "not_compared": failed,
+        }
+    page = None
+    if folder is not None:
+        from netproof.present.html import sides
+        from netproof.present.html.folder import write_page
+
+        page = write_page(folder, lambda: sides.page(title, several, every=by is not None))
+    if form is Form.JSON:
+        documents.write(document, sys.stdout)
+        return 0
+    out = terminal.console()
+    compared.print_comparisons(several, failed, out)
+    if page is not None:
+        terminal.say(out, f"page {page}")
     return 0
-
-
-def _page(
-    title: str, comparisons: Sequence[Comparison], folder: Path | None, *, every: bool = False
-) -> Path | None:
-    """Write a page on the comparisons where a folder was named, and return its path."""
-    if folder is None:
-        return None
-    from netproof.present.html import sides
-    from netproof.present.html.folder import write_page
-
-    return write_page(folder, lambda: sides.page(title, comparisons, every=every))
 
 
 def _sessions(
@@ -122,54 +129,23 @@ def _sessions(
     if labels:
         if first is not None:
             raise NetproofError("name sessions or labels, not both")
-        if store is None:
-            raise NetproofError("labels are looked up in a store: name it with --store")
-        from netproof.store import Store, questions
-
-        opened = Store(store)
+        opened, questions = _labels_in(store)
         return tuple(
             questions.load(opened, questions.with_label(opened, label)) for label in labels
         )
     if first is None:
         raise NetproofError("name a session, or two with --label")
-    return session_verdict.find(first, store), None if second is None else session_verdict.find(
-        second, store
-    )
+    other = None if second is None else session_verdict.find(second, store)
+    return session_verdict.find(first, store), other
 
 
-def _by_dimension(
-    by: str,
-    name: Path | None,
-    store: Path | None,
-    partitions: Pair | None,
-    environments: Pair | None,
-    folder: Path | None,
-    form: Form,
-) -> int:
-    """Compare along one dimension; ``partitions``, ``environments``: fixed, the same value twice.
+def _labels_in(store: Path | None) -> tuple[Store, ModuleType]:
+    """Return the store whose labels are asked for, and what answers questions about it."""
+    if store is None:
+        raise NetproofError("labels are looked up in a store: name it with --store")
+    from netproof.store import Store, questions
 
-    A value that has nothing in common with the first is shown with the reason.
-    """
-    from netproof.present import compared, documents, terminal
-
-    with terminal.working("comparing"):
-        sessions = _values(by, name, store, partitions, environments)
-        comparisons, failed = _against_first(by, sessions, partitions, environments)
-    page = _page(f"By {by}: {', '.join(sessions)}", comparisons, folder, every=True)
-    if form is Form.JSON:
-        document = {
-            "format": documents.FORMAT,
-            "by": by,
-            "values": list(sessions),
-            "comparisons": [compared.document(one) for one in comparisons],
-            "not_compared": failed,
-        }
-        documents.write(document, sys.stdout)
-    else:
-        _print_dimension(comparisons, failed, terminal.console())
-        if page is not None:
-            terminal.say(terminal.console(), f"page {page}")
-    return 0
+    return Store(store), questions
 
 
 def _values(
@@ -187,7 +163,12 @@ def _values(
                 " another dimension fixed, the same value twice"
             )
     if by.startswith(LABEL):
-        sessions = _labelled(by.removeprefix(LABEL), name, store)
+        if name is not None:
+            raise NetproofError("by a label the store's sessions are compared; name none")
+        opened, questions = _labels_in(store)
+        label = by.removeprefix(LABEL)
+        newest = questions.labelled(opened, label).items()
+        sessions = {f"{label}={value}": questions.load(opened, one) for value, one in newest}
     elif by in ("partition", "environment"):
         if name is None:
             raise NetproofError(f"by {by} one session is looked at: name it")
@@ -203,21 +184,6 @@ def _values(
     if len(sessions) < 2:
         raise NetproofError(f"there is one {by} only, {next(iter(sessions))}")
     return sessions
-
-
-def _labelled(label: str, name: Path | None, store: Path | None) -> dict[str, Session]:
-    """Return the newest session of each value of a label, by label and value, oldest first."""
-    if name is not None:
-        raise NetproofError("by a label the store's sessions are compared; name none")
-    if store is None:
-        raise NetproofError("labels are looked up in a store: name it with --store")
-    from netproof.store import Store, questions
-
-    opened = Store(store)
-    return {
-        f"{label}={value}": questions.load(opened, stored)
-        for value, stored in questions.labelled(opened, label).items()
-    }
 
 
 def _against_first(
@@ -247,60 +213,3 @@ def _against_first(
     if not found:
         raise NetproofError("; ".join(failed.values()))
     return found, failed
-
-
-def _print_dimension(
-    several: Sequence[Comparison], failed: Mapping[str, str], out: Console
-) -> None:
-    """Print origin and differences of each value, the table of ratios, a summary of each."""
-    from netproof.present import compared
-    from netproof.present.terminal import say
-
-    first = several[0].first
-    for side in (first, *(one.second for one in several)):
-        say(out, f"{side.name}: {compared.whence(side)}")
-    for one in several:
-        for difference in compared.differences(one):
-            say(out, f"configuration of {one.second.name}: {difference}")
-        for sentence in compared.node_diffs(one):
-            say(out, f"of {one.second.name}, {sentence}")
-    for value, reason in failed.items():
-        say(out, f"{value} is not compared: {reason}", "yellow")
-    out.print()
-    _print_ratios(several, out)
-    for one in several:
-        out.print()
-        say(out, compared.summary(one), "bold")
-        compared.print_uncompared(one, out)
-
-
-def _print_ratios(several: Sequence[Comparison], out: Console) -> None:
-    """Print a row for each case, a column for each value, in as many tables as they take."""
-    from rich.text import Text
-
-    from netproof.present import compared, tables, terminal
-    from netproof.present.tables import TableColumn
-
-    rows: dict[str, None] = {}
-    cells: dict[str, dict[str, Text]] = {}
-    for one in several:
-        column = cells.setdefault(one.second.name, {})
-        for case in one.cases:
-            row = compared.named(one, case.first.case)
-            rows[row] = None
-            value = "-" if case.score.value is None else f"{case.score.value:.2f}"
-            mark = compared.MARKS[case.outcome]
-            column[row] = Text(f"{value} {mark}", compared.STYLES.get(case.outcome, ""))
-    names = TableColumn("", list(rows), right=False)
-    columns = [
-        TableColumn(name, [column.get(row, Text(_NOT_COMPARED)) for row in rows])
-        for name, column in cells.items()
-    ]
-    tables.print_parts([names], columns, None, out)
-    terminal.say(
-        out,
-        f"how many times as fast as {several[0].first.name}; "
-        + "; ".join(f"{mark} {outcome.value}" for outcome, mark in compared.MARKS.items())
-        + f"; {_NOT_COMPARED}: not in both",
-        "dim",
-    )

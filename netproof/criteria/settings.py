@@ -113,8 +113,8 @@ class Settings(_Fields):
         try:
             model.model_validate(values)
         except ValidationError as error:
-            fault = next(faults(model, error))
-            raise NetproofError(f"{name!r}: {fault.steps[0]!r}: {fault.reason}") from None
+            steps, reason = next(faults(model, error))
+            raise NetproofError(f"{name!r}: {steps[0]!r}: {reason}") from None
         try:
             return dataclasses.replace(self, **{name: dataclasses.replace(old, **values)})
         except NetproofError as error:

@@ -21,7 +21,7 @@ import scipy
 
 from netproof.errors import NetproofError
 from netproof.measurement.curve import Curve
-from netproof.measurement.variances import Variance, in_common, moderated
+from netproof.measurement.interval import Variance, in_common, moderated
 
 SHORT_UP_TO = 64
 """Bytes up to which a message's time is latency."""

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import dataclasses
 import re
-import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,12 +20,12 @@ from typing import Any
 
 from netproof.benchmarks.outputs import text_of
 from netproof.errors import NetproofError, ParseError
-from netproof.experiments import load_plan
 from netproof.experiments.load import Factor, Impact, LoadFindings, Statistic, bounded, too_few
 from netproof.measurement.disturbance import NodeLoad, disturbed
 from netproof.measurement.interval import of_median
 from netproof.session import job_files, node_facts, plan, step_output
 from netproof.session.labelled import MeasuredJob
+from netproof.session.plan import Step
 from netproof.site.partition import Partition
 
 FOLDER = "gpcnet"
@@ -177,19 +176,17 @@ def step_name(number: int) -> str:
     return f"{FOLDER}.{number}"
 
 
-def script(partition: Partition, rounds: int, nodes: int, srun: Sequence[str]) -> str:
-    """Return the job script, with one step per round."""
-    command = [
+def steps(partition: Partition, rounds: int, nodes: int, srun: Sequence[str]) -> tuple[Step, ...]:
+    """Return a step per round."""
+    command = (
         *srun,
         f"--ntasks={nodes * partition.ranks_per_node}",
         f"--ntasks-per-node={partition.ranks_per_node}",
         "--kill-on-bad-exit=1",
         *(*plan.RANK, PROGRAM),
-    ]
-    lines = load_plan.head(partition)
-    steps = map(step_name, range(1, rounds + 1))
-    lines += [f"step {step} {SECONDS} {shlex.join(command)}" for step in steps]
-    return "\n".join(lines) + "\n"
+    )
+    numbers = range(1, rounds + 1)
+    return tuple(Step(FOLDER, number, command, limit_s=SECONDS) for number in numbers)
 
 
 @dataclass(frozen=True)

@@ -1,20 +1,16 @@
-"""A load test: its launches, alone or alongside which aggressor, and its job script.
+"""A load test: its launches, alone or alongside which aggressor.
 
 As in GPCNeT (Chunduri et al., "GPCNeT: designing a benchmark suite for inducing and measuring
 contention in HPC networks", SC19), a victim's and an aggressor's nodes are disjoint.
 
-A job's nodes are known only within it. There ``python -m netproof.experiments.load_plan FOLDER``
-draws the launches, and writes them as a plan and as lines of the script.
+A job's nodes are known only within it, where the launches are drawn.
 """
 
 from __future__ import annotations
 
 import itertools
 import json
-import os
 import random
-import shlex
-import sys
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -24,8 +20,9 @@ from pathlib import Path
 from netproof import codec
 from netproof.benchmarks.registry import OF_PAIRS
 from netproof.errors import NetproofError
-from netproof.session import job_scripts, node_facts, plan
+from netproof.session import plan
 from netproof.session.labelled import Question, read_json
+from netproof.session.plan import Step
 from netproof.site.partition import Partition
 
 LEAST_NODES = 4
@@ -35,13 +32,10 @@ SHORT_BYTES = 8
 """GPCNeT's message for latency and Allreduce."""
 
 QUESTION_FILE = "load.json"
-"""Task of the job, in the folder of its script."""
+"""Task of the job, in its folder."""
 
 TURNS_FILE = "load-turns.json"
 """Launches in their order."""
-
-LINES_FILE = "load-turns.sh"
-"""The launches as lines of the script."""
 
 NODE_LISTS = "*.nodes"
 """Nodes of each step in the order of ranks."""
@@ -264,21 +258,6 @@ def read_turns(folder: Path) -> tuple[VictimTurn, ...]:
     return read_json(tuple[VictimTurn, ...], path)
 
 
-def head(partition: Partition) -> list[str]:
-    """Return the first lines of a job script, without progress."""
-    return job_scripts.head(
-        partition, 0, over_tcp=False, describe_nodes=True, figures_at_once=False
-    )
-
-
-def script(partition: Partition, folder: Path) -> str:
-    """Return the job script, which draws and runs the launches."""
-    lines = head(partition)
-    ask = shlex.join([sys.executable, "-m", "netproof.experiments.load_plan", str(folder)])
-    lines += [". ./alongside.sh", f"{ask} || exit 4", f". ./{LINES_FILE}"]
-    return "\n".join(lines) + "\n"
-
-
 def size_files(
     partition: Partition, victims: Sequence[Victim], aggressors: Sequence[Aggressor]
 ) -> dict[str, str]:
@@ -299,39 +278,29 @@ def aggressor_bytes(partition: Partition) -> int:
     return min(partition.load_settings().bytes, partition.max_message_bytes)
 
 
-def lines(several: Sequence[VictimTurn], question: LoadQuestion) -> str:
-    """Return shell lines that run the launches, each once."""
+def steps(turn: VictimTurn, question: LoadQuestion) -> tuple[Step, Step | None]:
+    """Return the steps of a victim's launch and of its aggressor, None where it is alone."""
     partition = question.partition
-    limit = partition.step_limit_s
-    found = []
-    for turn in several:
-        size = turn.victim.size(partition.max_message_bytes)
-        victim = _program(turn.victim, 2, size, ONE_CALL, partition)
-        launch = (
-            f"SLURM_HOSTFILE=$PWD/{turn.step}.nodes step {turn.step} {limit}"
-            f" {_srun(question, 2)} {shlex.join([*plan.RANK, *victim])}"
-        )
-        if not turn.beside:
-            found.append(launch)
-            continue
-        ranks, size = len(turn.others), aggressor_bytes(partition)
-        name, *words = _program(turn.aggressor, ranks, size, THROUGHOUT, partition)
-        # With a single pair IMB prints no groups.
-        if turn.aggressor is Aggressor.ONE_TO_ONE and ranks > 2:
-            words = [*OF_PAIRS.several_pairs, *words]
-        found += [
-            f"SLURM_HOSTFILE=$PWD/{turn.aggressor_step}.nodes begin_aggressor"
-            f" {turn.aggressor_step} {limit} {_srun(question, ranks)}"
-            f" {shlex.join([name, *words])} && {launch}",
-            f"end_aggressor {limit}",
-        ]
-    return "\n".join(found) + "\n"
+    size = turn.victim.size(partition.max_message_bytes)
+    words = _program(turn.victim, 2, size, ONE_CALL, partition)
+    command = (*_srun(question, 2), *plan.RANK, *words)
+    victim = Step(turn.subject, turn.round, command, hosts=turn.nodes)
+    if not turn.beside:
+        return victim, None
+    ranks, size = len(turn.others), aggressor_bytes(partition)
+    name, *words = _program(turn.aggressor, ranks, size, THROUGHOUT, partition)
+    # With a single pair IMB prints no groups.
+    if turn.aggressor is Aggressor.ONE_TO_ONE and ranks > 2:
+        words = [*OF_PAIRS.several_pairs, *words]
+    subject, _, _ = turn.aggressor_step.rpartition(".")
+    command = (*_srun(question, ranks), name, *words)
+    return victim, Step(subject, turn.round, command, hosts=turn.others)
 
 
-def _srun(question: LoadQuestion, ranks: int) -> str:
+def _srun(question: LoadQuestion, ranks: int) -> tuple[str, ...]:
     # Slurm from 24.11 on refuses --nodes together with a file of them.
-    words = ["--distribution=arbitrary", f"--ntasks={ranks}", "--kill-on-bad-exit=1"]
-    return shlex.join([*question.srun, *words])
+    placed = ("--distribution=arbitrary", f"--ntasks={ranks}", "--kill-on-bad-exit=1")
+    return (*question.srun, *placed)
 
 
 def _program(
@@ -347,14 +316,13 @@ def _program(
     )
 
 
-def write_turns(folder: Path, jobid: str) -> None:
-    """Draw the launches of the job, on its own nodes, and write them to its folder.
+def drawn(folder: Path, nodes: Sequence[str]) -> tuple[LoadQuestion, tuple[VictimTurn, ...]]:
+    """Draw the launches of the job on its nodes, and write them to its folder.
 
     Raise NetproofError for too few nodes or damaged files.
     """
     question = LoadQuestion.read(folder)
-    nodes = node_facts.nodes_of_job(folder, jobid)
-    drawn = turns(
+    several = turns(
         nodes,
         question.leaves,
         question.victims,
@@ -362,21 +330,6 @@ def write_turns(folder: Path, jobid: str) -> None:
         question.rounds,
         question.seed,
     )
-    for turn in drawn:
-        (folder / f"{turn.step}.nodes").write_text(_listed(turn.nodes))
-        if turn.beside:
-            (folder / f"{turn.aggressor_step}.nodes").write_text(_listed(turn.others))
-    (folder / LINES_FILE).write_text(lines(drawn, question))
-    document = json.dumps(codec.encode(drawn), indent=1)
+    document = json.dumps(codec.encode(several), indent=1)
     (folder / TURNS_FILE).write_text(document + "\n")
-
-
-def _listed(nodes: Sequence[str]) -> str:
-    return "".join(f"{node}\n" for node in nodes)
-
-
-if __name__ == "__main__":
-    try:
-        write_turns(Path(sys.argv[1]), os.environ["SLURM_JOB_ID"])
-    except NetproofError as error:
-        sys.exit(f"load: {error}")
+    return question, several

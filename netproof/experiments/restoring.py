@@ -68,8 +68,8 @@ def restore(
     failed, reasons = "", []
     for node, name, value in several:
         try:
-            _ask(node, [*hook, "set", name, value], access)
-            now = _ask(node, [*hook, "get", name], access)
+            ask(node, [*hook, "set", name, value], access)
+            now = ask(node, [*hook, "get", name], access)
             if now != value:
                 raise NetproofError(f"{name} was set to {value} and is {now}")
         except NetproofError as error:
@@ -82,7 +82,8 @@ def restore(
     return several
 
 
-def _ask(node: str, command: Sequence[str], access: Sequence[str]) -> str:
+def ask(node: str, command: Sequence[str], access: Sequence[str] = ()) -> str:
+    """Return what a command prints on a node; raise NetproofError if it fails there."""
     options = [f"--nodelist={node}", "--nodes=1", "--ntasks=1", "--mpi=none", "--quiet"]
     try:
         ran = subprocess.run(

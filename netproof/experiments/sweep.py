@@ -5,7 +5,6 @@ from __future__ import annotations
 import dataclasses
 import random
 import re
-import shlex
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -17,13 +16,13 @@ from netproof.benchmarks.outputs import text_of
 from netproof.errors import NetproofError
 from netproof.experiments import algorithms, restoring
 from netproof.experiments.gains import Made, SweepTable, tuned, winners
-from netproof.experiments.parameters import BY_NAME, TCP, Told, is_eager_limit
+from netproof.experiments.parameters import BY_NAME, Told, is_eager_limit
 from netproof.measurement.case import Case
 from netproof.measurement.curve import Curve
 from netproof.measurement.disturbance import disturbed
 from netproof.measurement.eager_limit import EagerLimit, eager_limit, eager_limit_alongside
 from netproof.measurement.launches import median_curve
-from netproof.session import job_files, job_scripts, plan
+from netproof.session import job_files, plan
 from netproof.session.job_files import Incomplete
 from netproof.session.labelled import JobRecord
 from netproof.session.measured import Launch
@@ -174,7 +173,7 @@ def steps(sweep: Sweep, srun: Sequence[str]) -> tuple[Step, ...]:
     """Return the job steps of a sweep with their values; ``srun``: command and options."""
     case, partition, made = sweep.case, sweep.where, []
     heard = algorithms.library_of(sweep.library).heard if sweep.library else {}
-    for order, turn in enumerate(sweep.turns):
+    for turn in sweep.turns:
         if sweep.library:
             function = registry.function_of(case)
             (plain,) = plan.function_steps([function], case.ranks, 1, partition, srun, 1)
@@ -182,44 +181,17 @@ def steps(sweep: Sweep, srun: Sequence[str]) -> tuple[Step, ...]:
         else:
             variant = (case.function, case.path, case.direction)
             sizes = plan.whole_sweep(partition)
-            place = (turn.subject, turn.launch, variant, sizes, order, partition, srun)
+            place = (turn.subject, turn.launch, variant, sizes, partition, srun)
             step = plan.netpipe_step(*place)
         if turn.value is not None:
             setting = sweep.told.of(turn.value)
-            command = " ".join([step.command, *map(shlex.quote, setting.arguments)])
+            command = (*step.command, *setting.arguments)
             named = [f"{name}={text}" for name, text in {**setting.variables, **heard}.items()]
             if named:
-                command = f"{shlex.join(['env', *named])} {command}"
-            step = dataclasses.replace(step, command=command)
+                command = ("env", *named, *command)
+            step = dataclasses.replace(step, command=command, label=turn.value)
         made.append(step)
     return tuple(made)
-
-
-def trying_script(sweep: Sweep, planned: Sequence[Step]) -> str:
-    """Return the job script of a sweep of algorithms: one that failed is not tried again."""
-    partition = sweep.where
-    lines = job_scripts.head(partition, len(planned), over_tcp=False, describe_nodes=True)
-    lines.append(". ./trying.sh")
-    for turn, step in zip(sweep.turns, planned, strict=True):
-        line = job_scripts.line(step, partition)
-        lines.append(line if turn.value is None else f"try {line.removeprefix('step ')}")
-    return "\n".join(lines) + "\n"
-
-
-def hooked_script(sweep: Sweep, planned: Sequence[Step], record: Path) -> str:
-    """Return the job script of a sweep by the site's hook, which sets the value for each launch.
-
-    ``record``: file with the nodes' own values until they are restored, which happens however the
-    script ends.
-    """
-    partition, over_tcp = sweep.where, sweep.case.function == TCP
-    lines = job_scripts.head(partition, len(planned), over_tcp=over_tcp, describe_nodes=True)
-    begin = shlex.join(["turn_begin", str(record), sweep.parameter, *partition.tuning_hook])
-    lines += [". ./set_and_restore.sh", f"{begin} || exit 4", "trap 'end_steps; turn_back' EXIT"]
-    for turn, step in zip(sweep.turns, planned, strict=True):
-        set_it = "turn_to_own" if turn.value is None else f"turn_to {shlex.quote(turn.value)}"
-        lines += [f"{set_it} || exit 5", job_scripts.line(step, partition)]
-    return "\n".join([*lines, "turn_back || exit 6", "trap end_steps EXIT"]) + "\n"
 
 
 def of_job(folder: Path, jobid: str, planned: Sweep) -> Sweep:

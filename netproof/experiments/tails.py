@@ -1,21 +1,16 @@
 """A PingPong between two nodes for a minute or so, with a time for each call.
 
 A mean hides the call in a thousand for which all ranks of a job wait. The number of calls that fill
-the time is known only within the job: two short launches give the time per call, and there ``python
--m netproof.experiments.tails FOLDER`` plans the long one. Most of its time lies between the calls,
-where the benchmark synchronizes and prints. Watching its output grow shows when each call was, and
-when there was none.
+the time is known only within the job, where two short launches give the time per call. Most of its
+time lies between the calls, where the benchmark synchronizes and prints. Watching its output grow
+shows when each call was, and when there was none.
 """
 
 from __future__ import annotations
 
 import itertools
 import math
-import os
 import re
-import shlex
-import sys
-import time
 from bisect import bisect_right
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -27,7 +22,7 @@ import scipy
 from netproof.benchmarks.outputs import text_of
 from netproof.benchmarks.registry import OF_PAIRS
 from netproof.errors import NetproofError
-from netproof.experiments.load_plan import ONE_CALL, head
+from netproof.experiments.load_plan import ONE_CALL
 from netproof.measurement.case import Case
 from netproof.measurement.counters import CARRIER, INTERFACE, TCP
 from netproof.measurement.curve import Curve
@@ -37,14 +32,15 @@ from netproof.session import job_files, node_facts, plan
 from netproof.session.job_files import Incomplete
 from netproof.session.labelled import MeasuredJob, Question
 from netproof.session.measured import Launch
+from netproof.session.plan import Step
 
 FOLDER = "tails"
 """Folder of its reports in the folder of reports, which no verdict reads."""
 
 FUNCTION = "PingPong"
 
-QUESTION_FILE, CALLS_FILE, LINES_FILE = "tails.json", "tails-calls.txt", "tails-launch.sh"
-"""The job's task; the long launch's number of calls; its line of the script."""
+QUESTION_FILE, CALLS_FILE = "tails.json", "tails-calls.txt"
+"""The job's task; the long launch's number of calls."""
 
 LONG = "tail.1"
 """Name of the long launch's step."""
@@ -85,24 +81,6 @@ class TailsQuestion(Question):
         return self.partition.step_limit_s + int(2 * self.seconds)
 
 
-def script(question: TailsQuestion, folder: Path) -> str:
-    """Return the job script: the trials, and the long launch that follows from them."""
-    first, second = TRIALS
-    ask = shlex.join([sys.executable, "-m", __name__, str(folder)])
-    lines = [
-        *head(question.partition),
-        _step(question, "trial.1", first),
-        f"{ask} second || {_step(question, 'trial.2', second)}",
-        f"{ask} || exit 4",
-        f"{ask} watch & watcher=$!",
-        # It begins to watch before any output, and reads once more at the end.
-        f'while kill -0 "$watcher" && [ ! -e {WATCH_FILE} ]; do sleep {WATCH_S}; done',
-        f". ./{LINES_FILE}",
-        f'sleep {10 * WATCH_S:g}; kill "$watcher"; wait "$watcher"',
-    ]
-    return "\n".join(lines) + "\n"
-
-
 def size_files(question: TailsQuestion) -> dict[str, str]:
     """Return the trials' lists of message sizes by name, a line for each call."""
     return plan.size_files({_listed(calls): [question.bytes] * calls for calls in TRIALS})
@@ -112,7 +90,8 @@ def _listed(calls: int) -> str:
     return f"{calls}-calls"
 
 
-def _step(question: TailsQuestion, name: str, calls: int) -> str:
+def step(question: TailsQuestion, name: str, calls: int) -> Step:
+    """Return the step ``name`` of so many calls."""
     program = OF_PAIRS.command(
         OF_PAIRS.function(FUNCTION),
         2,
@@ -120,8 +99,9 @@ def _step(question: TailsQuestion, name: str, calls: int) -> str:
         plan.size_file(_listed(calls)),
         [*ONE_CALL, *question.partition.load_settings().arguments],
     )
-    command = [*question.srun, "--ntasks=2", "--kill-on-bad-exit=1", *plan.RANK, *program]
-    return f"step {name} {question.limit_s} {shlex.join(command)}"
+    subject, _, launch = name.rpartition(".")
+    command = (*question.srun, "--ntasks=2", "--kill-on-bad-exit=1", *plan.RANK, *program)
+    return Step(subject, int(launch), command, limit_s=question.limit_s)
 
 
 def call_s(folder: Path) -> float:
@@ -151,27 +131,14 @@ def enough(folder: Path) -> bool:
     return first is not None and first.wall_s >= ENOUGH_S
 
 
-def write_launch(folder: Path) -> None:
-    """Plan the long launch, and write it to the job's folder; NetproofError if impossible."""
-    question = TailsQuestion.read(folder)
+def long_step(question: TailsQuestion, folder: Path) -> Step:
+    """Return the long launch, with its sizes in the job's folder; NetproofError if impossible."""
     calls = round(question.seconds / call_s(folder))
     calls = min(max(calls, TRIALS[0]), MOST_CALLS)
     for name, text in plan.size_files({_listed(calls): [question.bytes] * calls}).items():
         (folder / name).write_text(text)
     (folder / CALLS_FILE).write_text(f"{calls}\n")
-    (folder / LINES_FILE).write_text(_step(question, LONG, calls) + "\n")
-
-
-def watch(folder: Path, parent: int) -> None:
-    """Record growth of the long launch's output, until it ends with its parent."""
-    path, seen = folder / f"{LONG}.{OF_PAIRS.suffix}", 0
-    with (folder / WATCH_FILE).open("w", buffering=1) as noted:
-        while os.getppid() == parent:
-            size = path.stat().st_size if path.exists() else 0
-            if size != seen:
-                print(f"{time.time():.6f}\t{size}", file=noted)
-                seen = size
-            time.sleep(WATCH_S)
+    return step(question, LONG, calls)
 
 
 def watched(folder: Path, text: str) -> list[tuple[float, int]]:
@@ -403,16 +370,3 @@ def _pauses(tail: Tail, from_us: float) -> Iterator[Pause]:
         silent_s = after - before
         if silent_s >= least_s and printed_us < 1e6 * silent_s / 2:
             yield Pause(after, 1e6 * silent_s, in_call=False)
-
-
-if __name__ == "__main__":
-    try:
-        place = Path(sys.argv[1])
-        if sys.argv[2:] == ["second"]:
-            sys.exit(0 if enough(place) else 1)
-        if sys.argv[2:] == ["watch"]:
-            watch(place, os.getppid())
-        else:
-            write_launch(place)
-    except NetproofError as error:
-        sys.exit(f"tails: {error}")

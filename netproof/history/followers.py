@@ -4,7 +4,7 @@ A series has one value for each night, a case's latency for instance. Many are f
 night to night, so that each night is judged by what was known then: ``night`` has the statistic of
 one night, its consequences are here. ``level_ends`` then locates the beginning of a change by all
 nights before and after it. Everything works on plain numbers and knows nothing of stores, cases or
-dates. docs/history.md shows how well it does.
+dates. docs/validation/history.md shows how well it does.
 """
 
 from __future__ import annotations

@@ -48,7 +48,7 @@ FEWEST = 4
 LEAST_FREEDOM, PRIOR_FREEDOM = 10.0, 20.0
 """Degrees of freedom of the noise: of few nights, and of an earlier level's noise.
 
-No night counts more than its tail allows (simulated, docs/history.md).
+No night counts more than its tail allows (simulated, docs/validation/history.md).
 """
 
 GROWN = {12: 1.6, 30: 1.3}

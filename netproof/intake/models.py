@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from typing import Annotated, Any, Self, TypeVar, get_args, get_origin
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
@@ -34,9 +33,8 @@ class Written(BaseModel):
         try:
             return cls.model_validate(dict(values))
         except ValidationError as error:
-            fault = next(faults(cls, error))
-            place = ".".join(map(str, fault.steps))
-            raise NetproofError(f"{place}: {fault.reason}") from None
+            steps, reason = next(faults(cls, error))
+            raise NetproofError(f"{'.'.join(map(str, steps))}: {reason}") from None
 
 
 def _given(value: Any) -> Any:
@@ -67,19 +65,16 @@ _CALLED = {
 }
 
 
-@dataclass(frozen=True)
-class Fault:
-    """A fault in a document: its place, as keys and list positions from outside in; the reason."""
+def faults(
+    model: type[BaseModel], error: ValidationError
+) -> Iterator[tuple[tuple[str | int, ...], str]]:
+    """Yield each fault that a model found, in the order of its fields, with the expected value.
 
-    steps: tuple[str | int, ...]
-    reason: str
-
-
-def faults(model: type[BaseModel], error: ValidationError) -> Iterator[Fault]:
-    """Yield each fault that a model found, in the order of its fields, with the expected value."""
+    Its place is keys and list positions from outside in; then comes the reason.
+    """
     for one in error.errors(include_url=False):
         steps = tuple(step for step in one["loc"] if step != "[key]")
-        yield Fault(steps, _reason(model, steps, one))
+        yield steps, _reason(model, steps, one)
 
 
 def _reason(model: type[BaseModel], steps: tuple[str | int, ...], one: Any) -> str:

@@ -20,7 +20,6 @@ from numpy.typing import NDArray
 
 from netproof.errors import NetproofError
 from netproof.measurement.interval import CONFIDENCE
-from netproof.pairs.levels import nominal_levels
 from netproof.pairs.model import (
     LEAST_NODES,
     Fit,
@@ -43,6 +42,7 @@ from netproof.pairs.search import (
     contrasts,
     contrasts_of_nodes,
     explained,
+    nominal_levels,
     posterior,
 )
 from netproof.pairs.topology import Topology
@@ -150,6 +150,13 @@ class Judgement:
     suspects: tuple[str, ...]
     suspected_pairs: tuple[Pair, ...]
     disturbed: int
+
+    @property
+    def good(self) -> list[str]:
+        """Cleared nodes that no accusation has."""
+        taken = {node for accusation in self.accusations for node in accusation.nodes}
+        cleared = (name for name, node in self.nodes.items() if node.state is State.CLEARED)
+        return [name for name in cleared if name not in taken]
 
     @property
     def decided(self) -> bool:

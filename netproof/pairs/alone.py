@@ -184,8 +184,7 @@ def slow_ways(
     inconclusive for either, or the other surely loses what counts.
     """
     quiet = [one for one in streams if not one.disturbed]
-    taken = {node for accusation in judgement.accusations for node in accusation.nodes}
-    good = {name for name, one in judgement.nodes.items() if one.state is State.CLEARED} - taken
+    good = set(judgement.good)
 
     def slowness(senders: set[str], receivers: set[str]) -> list[float]:
         return [

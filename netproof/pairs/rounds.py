@@ -495,16 +495,14 @@ MOST_CONFIRMED = 4
 
 
 def confirming_rounds(
-    nodes: Sequence[str],
-    judgement: Judgement,
-    observations: Sequence[PairObservation],
+    judgement: Judgement, observations: Sequence[PairObservation]
 ) -> tuple[PlannedLaunch, ...]:
     """Return rounds of each accused thing alone, and of as many pairs of cleared nodes, in turn.
 
     Of a node, switch or uplink: a pair with a cleared node, preferably one that was measured. () if
     nothing is accused or nothing is cleared.
     """
-    good = _good(nodes, judgement)
+    good = judgement.good
     cleared = set(good)
     pairs: list[Pair] = []
     for accusation in judgement.accusations[:MOST_CONFIRMED]:
@@ -540,7 +538,7 @@ def stream_rounds(nodes: Sequence[str], judgement: Judgement) -> tuple[PlannedLa
     if len(nodes) < LEAST_NODES:
         pairs = list(permutations(nodes, 2))
     else:
-        good = _good(nodes, judgement)
+        good = judgement.good
         accused = [
             accusation.nodes[0]
             for accusation in judgement.accusations[:MOST_CONFIRMED]
@@ -557,11 +555,3 @@ def stream_rounds(nodes: Sequence[str], judgement: Judgement) -> tuple[PlannedLa
         for _ in range(REPEATS)
         for pair in pairs
     )
-
-
-def _good(nodes: Sequence[str], judgement: Judgement) -> list[str]:
-    """Return the cleared nodes that no accusation has."""
-    taken = {node for accusation in judgement.accusations for node in accusation.nodes}
-    return [
-        name for name in nodes if judgement.nodes[name].state is State.CLEARED and name not in taken
-    ]

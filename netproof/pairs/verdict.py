@@ -510,10 +510,9 @@ def judge(
 ) -> PairsVerdict:
     """Judge the rounds of a job; ``link``: of each node, without which bisections have no share."""
     _, settings = settings_of(rounds, settings)
-    accusing = settings
     seen = observations(rounds.launches, disturbance)
-    judgement = judge_observations(seen, rounds.nodes, topology(rounds), accusing)
-    alone = tuple(recovery.alone(seen, judgement, accusing))
+    judgement = judge_observations(seen, rounds.nodes, topology(rounds), settings)
+    alone = tuple(recovery.alone(seen, judgement, settings))
     line_rate = None if link is None else link.line_rate_mb_s()
     return PairsVerdict(
         rounds,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import math
 from collections import defaultdict
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from rich.console import Console
@@ -35,6 +36,8 @@ MARKS = {
     Outcome.UNDECIDED: "?",
     Outcome.UNDEFINED: "-",
 }
+
+_NOT_COMPARED = "none"
 
 _MOST_OF_NODES = 12
 """Differences of nodes that are printed; another driver has dozens of settings of its own."""
@@ -149,21 +152,54 @@ def named(compared: Comparison, case: Case) -> str:
     return f"{place(compared, case)} {case.what()}".strip()
 
 
-def print_comparison(compared: Comparison, out: Console) -> None:
-    """Print the overall result, the ratios by case, what is better or worse, what is missing."""
-    first, second = compared.first, compared.second
-    for side in (first, second):
+def print_comparisons(
+    several: Sequence[Comparison], failed: Mapping[str, str], out: Console
+) -> None:
+    """Print origin and differences of each side, then ratios, summary and what is missing.
+
+    ``several``: comparisons with one first side; a single one is shown in detail. ``failed``: the
+    sides that could not be compared, with the reason.
+    """
+    for side in (several[0].first, *(one.second for one in several)):
         say(out, f"{side.name}: {whence(side)}")
-    for difference in differences(compared):
-        say(out, f"configuration: {difference}")
-    for sentence in node_diffs(compared):
-        say(out, sentence)
+    for one in several:
+        of = f" of {one.second.name}" if len(several) > 1 else ""
+        for difference in differences(one):
+            say(out, f"configuration{of}: {difference}")
+        for sentence in node_diffs(one):
+            say(out, f"{of.strip()}, {sentence}" if of else sentence)
+    for name, reason in failed.items():
+        say(out, f"{name} is not compared: {reason}", "yellow")
     out.print()
-    say(out, summary(compared), "bold")
-    _print_ratios(compared, out)
-    out.print()
-    _print_sentences(compared, out)
-    print_uncompared(compared, out)
+    if len(several) > 1:
+        _print_ratios_of_sides(several, out)
+    for one in several:
+        say(out, summary(one), "bold")
+        if len(several) == 1:
+            _print_ratios(one, out)
+            out.print()
+            _print_sentences(one, out)
+        print_uncompared(one, out)
+
+
+def _print_ratios_of_sides(several: Sequence[Comparison], out: Console) -> None:
+    """Print a row for each case, a column for each side, in as many tables as they take."""
+    cells: dict[str, dict[str, Text]] = {}
+    for one in several:
+        column = cells.setdefault(one.second.name, {})
+        for case in one.cases:
+            value = "-" if case.score.value is None else f"{case.score.value:.2f}"
+            text = Text(f"{value} {MARKS[case.outcome]}", STYLES.get(case.outcome, ""))
+            column[named(one, case.first.case)] = text
+    rows = list(dict.fromkeys(row for column in cells.values() for row in column))
+    columns = [
+        TableColumn(name, [column.get(row, Text(_NOT_COMPARED)) for row in rows])
+        for name, column in cells.items()
+    ]
+    tables.print_parts([TableColumn("", rows, right=False)], columns, None, out)
+    marks = "; ".join(f"{mark} {outcome.value}" for outcome, mark in MARKS.items())
+    first = several[0].first.name
+    say(out, f"how many times as fast as {first}; {marks}; {_NOT_COMPARED}: not in both", "dim")
 
 
 def _print_ratios(compared: Comparison, out: Console) -> None:

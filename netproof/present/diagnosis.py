@@ -121,7 +121,7 @@ def _wrapped(
 
 
 def document(judged: JudgedSession, several: Sequence[Diagnosis]) -> dict[str, Any]:
-    """Return the diagnoses of a session; docs/diagnose.md describes the keys."""
+    """Return the diagnoses of a session; docs/reference/json.md describes the keys."""
     return {
         "format": FORMAT,
         "session": str(judged.session.path),

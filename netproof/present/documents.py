@@ -1,4 +1,4 @@
-"""The verdict as plain values for ``json``; docs/operation.md describes the keys."""
+"""The verdict as plain values for ``json``; docs/reference/json.md describes the keys."""
 
 from __future__ import annotations
 

@@ -352,7 +352,7 @@ def _print_sessions(verdict: HistoryVerdict, several: Sequence[Series], out: Con
 
 
 def document(verdict: HistoryVerdict, *, series: bool) -> dict[str, Any]:
-    """Return plain values for ``json``, as docs/operation.md describes; ``series``: all values."""
+    """Return plain values, as docs/reference/json.md describes; ``series``: all values."""
     nights = verdict.nights
     judged = "not judged" if verdict.too_few else "not worse"
     return {

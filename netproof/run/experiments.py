@@ -158,7 +158,7 @@ class LoadLaunches(DemandedJob, UnderLoad):
     num_tasks_per_node = 1
     keep_files = [
         *(*DemandedJob.keep_files, load_plan.QUESTION_FILE, load_plan.TURNS_FILE),
-        *(load_plan.LINES_FILE, load_plan.NODE_LISTS, load.AGGRESSORS_FILE),
+        *(load_plan.NODE_LISTS, load.AGGRESSORS_FILE),
     ]
 
     @run_after("setup")
@@ -170,7 +170,7 @@ class LoadLaunches(DemandedJob, UnderLoad):
 
     @run_before("run")
     def plan_launches(self) -> None:
-        """Write the question for the script, which draws the launches once it knows its nodes."""
+        """Write the question for the job, which draws the launches once it knows its nodes."""
         try:
             victims = load_plan.chosen(load_plan.Victim, self.victims)
             aggressors = load_plan.chosen(load_plan.Aggressor, self.aggressors)
@@ -182,7 +182,7 @@ class LoadLaunches(DemandedJob, UnderLoad):
         asked = (leaves, victims, aggressors, self.rounds, self.seed)
         write_question(stage, load_plan.LoadQuestion(self.place(), extras, *asked, tuple(srun)))
         files = load_plan.size_files(partition, victims, aggressors)
-        self.write_files(load_plan.script(partition, stage), files, [])
+        self.write_plan(files, task="load", figures_at_once=False)
 
 
 class LoadCheck(ExperimentCheck, UnderLoad):
@@ -216,13 +216,12 @@ class TailsLaunches(DemandedJob, ForLong):
     num_tasks = 2
     num_tasks_per_node = 1
     keep_files = [
-        *(*DemandedJob.keep_files, tails.QUESTION_FILE, tails.CALLS_FILE),
-        *(tails.LINES_FILE, tails.WATCH_FILE),
+        *(*DemandedJob.keep_files, tails.QUESTION_FILE, tails.CALLS_FILE, tails.WATCH_FILE),
     ]
 
     @run_before("run")
     def plan_launches(self) -> None:
-        """Write the question for the script, which plans the long launch by a call's duration."""
+        """Write the question for the job, which plans the long launch by a call's duration."""
         most = self.site_partition().max_message_bytes
         if not 0 < self.tails_bytes <= most:
             raise ReframeError(
@@ -233,7 +232,7 @@ class TailsLaunches(DemandedJob, ForLong):
         asked = (self.tails_seconds, self.tails_bytes, tuple(srun))
         question = tails.TailsQuestion(self.place(), self.current_partition.extras, *asked)
         write_question(stage, question)
-        self.write_files(tails.script(question, stage), tails.size_files(question), [])
+        self.write_plan(tails.size_files(question), task="tails", figures_at_once=False)
 
 
 class TailsCheck(ExperimentCheck, ForLong):
@@ -277,7 +276,8 @@ class GpcnetLaunches(DemandedJob, OnAllNodes):
     def plan_launches(self) -> None:
         """Plan the same command for each round."""
         asked = (self.gpcnet_rounds, self.nodes, self.take_over_srun())
-        self.write_files(gpcnet.script(self.site_partition(), *asked), {}, [])
+        steps = gpcnet.steps(self.site_partition(), *asked)
+        self.write_plan({}, rounds=(steps,), figures_at_once=False)
 
 
 class GpcnetCheck(ExperimentCheck, OnAllNodes):
@@ -388,7 +388,6 @@ class TuningLaunches(SweepJob, Turned):
     @run_after("setup")
     def insist_on_own_values(self) -> None:
         """Fail if nodes lack their own values, and skip where nobody may set others."""
-        self.over_tcp = self.turned_protocol == parameters.TCP
         record = self.record()
         try:
             unrestored = restoring.read(record)
@@ -419,8 +418,8 @@ class TuningLaunches(SweepJob, Turned):
             return
         record = self.record()
         record.parent.mkdir(parents=True, exist_ok=True)
-        text = sweep.hooked_script(planned, made, record)
-        self.write_files(text, {}, [step.name for step in made])
+        asked = {"record": str(record), "name": planned.parameter}
+        self.write_plan({}, task="setting", rounds=(made,), asked=asked)
 
 
 class TuningCheck(SweepCheck, Turned):
@@ -480,7 +479,7 @@ class AlgorithmLaunches(SweepJob, Swept):
         sizes = {function.name: plan.sizes_asked(function, ranks, partition)}
         files = {} if function.least_bytes is None else plan.size_files(sizes)
         made = sweep.steps(planned, srun)
-        self.write_files(sweep.trying_script(planned, made), files, [step.name for step in made])
+        self.write_plan(files, task="algorithms", rounds=(made,))
 
 
 class AlgorithmCheck(SweepCheck, Swept):

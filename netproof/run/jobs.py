@@ -5,10 +5,11 @@ from __future__ import annotations
 import contextlib
 import functools
 import itertools
-import json
 import os
 import random
+import shlex
 import shutil
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -31,7 +32,6 @@ from netproof.run.system_here import rank_counts, slurm_now
 from netproof.run.waiting import WaitsForNodes
 from netproof.session import (
     job_files,
-    job_scripts,
     left,
     node_facts,
     plan,
@@ -51,7 +51,7 @@ if TYPE_CHECKING:
 
 KEPT_FILES = [
     *("launches.*", "*.out", "*.err", "*.np", plan.SIZE_FILES, node_facts.NODE_FILES),
-    records.PLAN_FILE,
+    *(plan.PLAN_FILE, job_files.JOB_FILE),
     *(plan.PEER_FILES, node_facts.JOB_NODES_FILE),
     *(node_facts.PATH_FILES, node_facts.CLOCK_FILE, node_facts.RING_FILE, slurm_nodes.TRIES),
 ]
@@ -61,14 +61,15 @@ KEPT_FILES = [
 class Steps(rfm.RunOnlyRegressionTest, Launched):
     """A Slurm job whose launches are job steps; one job at a time in a contention domain.
 
-    ``seed``: of their order; 0 draws one. ``over_tcp``: whether NetPIPE over TCP is among them.
+    ``seed``: of their order; 0 draws one.
     """
 
     sourcesdir = None
+    # When Slurm ends the job, its script waits for the program, which ends the steps.
+    prerun_cmds = ["trap : TERM"]
     executable = "bash"
-    executable_opts = ["launches.sh"]
+    executable_opts = [plan.SCRIPT]
     exclusive_access = True
-    over_tcp = False
     keep_files = KEPT_FILES
     seed = variable(int, value=0)
     describe_nodes = False
@@ -99,19 +100,16 @@ class Steps(rfm.RunOnlyRegressionTest, Launched):
     def write_steps(
         self, steps: Sequence[plan.Step], srun: list[str], files: dict[str, str]
     ) -> None:
-        """Write script, plan and ``files`` (name to text) into the stage folder.
+        """Write the plan of these steps and ``files`` (name to text) into the stage folder.
 
-        ``srun``: the command that starts the steps, not the script.
+        ``srun``: the command that starts the steps.
         """
         program = self.least_run()
-        text = job_scripts.script(
-            steps,
-            self.site_partition(),
-            over_tcp=self.over_tcp,
-            describe_nodes=self.describe_nodes,
-            ask=transport.step(program, srun) if program else "",
+        self.write_plan(
+            files,
+            rounds=(tuple(steps),),
+            transport=transport.step(program, srun) if program else (),
         )
-        self.write_files(text, files, [step.name for step in steps])
 
     def take_over_srun(self) -> list[str]:
         """Return the launcher's command for a step; ReFrame starts the script without it.
@@ -130,16 +128,31 @@ class Steps(rfm.RunOnlyRegressionTest, Launched):
         ]
         return srun
 
-    def write_files(self, script: str, files: dict[str, str], names: Sequence[str]) -> None:
-        """Write the script, its sources, ``files``, and the plan with the steps' ``names``."""
-        stage = Path(self.stagedir)
+    def program_report(self) -> dict[str, Any]:
+        """Return what the job's program left of itself; empty if it was ended before."""
+        try:
+            return codec.encode(job_files.JobReport.read(Path(self.stagedir)))
+        except (NetproofError, OSError):
+            return {}
+
+    def write_plan(self, files: dict[str, str], **planned: Any) -> None:
+        """Write the plan, the script, its sources and ``files`` into the stage folder.
+
+        ``planned``: fields of ``plan.JobPlan``.
+        """
+        stage, partition = Path(self.stagedir), self.site_partition()
         for source in plan.SHELL_FILES:
             shutil.copy(source, stage)
+        if partition.pace:
+            # A file, since a launch in another environment has none of the job's variables.
+            files = {**files, plan.PACE_FILE: f'{shlex.join(partition.pace)} "$@"\n'}
+        root = Path(__file__).resolve().parents[2]
+        files = {**files, plan.SCRIPT: plan.script(sys.executable, root)}
         for name, text in files.items():
             (stage / name).write_text(text)
-        (stage / "launches.sh").write_text(script)
-        document = {"seed": self.seed, "steps": list(names)}
-        (stage / records.PLAN_FILE).write_text(json.dumps(document, indent=1) + "\n")
+        plan.JobPlan(
+            self.seed, self.current_partition.extras, describe_nodes=self.describe_nodes, **planned
+        ).write(stage)
 
 
 @functools.cache
@@ -248,7 +261,9 @@ class Job(WaitsForNodes, Steps, Referenced, RecordedTest, special=True):
             asked["shared"] |= records.of_plan(stage)
             said = codec.encode(transport.of_job(stage)) if self.least_run() else {}
             self.write_record(
-                netproof_cases=records.cases_of(self.measured(), asked), netproof_transport=said
+                netproof_cases=records.cases_of(self.measured(), asked),
+                netproof_transport=said,
+                netproof_program=self.program_report(),
             )
             described = provenance.of_job(stage, self.own_nodes(), ran_with())
         except (NetproofError, OSError) as error:
@@ -280,11 +295,6 @@ class NetpipeLaunches(Job):
         """Return NPmpi's command if the environment has it."""
         return netpipe.BENCHMARK.least_run() if self._has("mpi") else []
 
-    @property
-    def over_tcp(self) -> bool:
-        """True if it launches NPtcp."""
-        return any(protocol == "tcp" for protocol, _, _ in self.variants_here())
-
     def variants_here(self) -> tuple[tuple[str, str, str], ...]:
         """Return the variants of the environment's protocols; raise NetproofError for none."""
         here = [one for one in netpipe.variants(self.variants) if self._has(one[0])]
@@ -308,7 +318,7 @@ class NetpipeLaunches(Job):
         srun, variants = self.take_over_srun(), self.variants_here()
         where = (self.site_partition(), srun, self.seed, variants)
         measuring = plan.netpipe_steps(self.launches, *where)
-        starting = plan.netpipe_start_steps(self.launches, len(measuring), srun, variants)
+        starting = plan.netpipe_start_steps(self.launches, srun, variants)
         self.write_steps([*measuring, *starting], srun, {})
 
 

@@ -9,18 +9,19 @@ from typing import Any
 from reframe.core.builtins import parameter, run_after, run_before, sanity_function, variable
 from reframe.core.exceptions import ReframeError, SanityError
 
+from netproof import codec
 from netproof.benchmarks.registry import OF_PAIRS
+from netproof.errors import NetproofError
+from netproof.jobs.pair_rounds import PairsAsked, read
 from netproof.measurement.case import Case
 from netproof.pairs import verdict as pairs
 from netproof.pairs.rounds import Mode
-from netproof.run import pair_deciding
-from netproof.run.answering import CLOSED_FILE
 from netproof.run.experiments import JobRead
 from netproof.run.jobs import Job, name_of
 from netproof.run.mixins import OnPartition
 from netproof.run.system_here import count_usable, pair_places, tree
 from netproof.run.waiting import TakesFewer
-from netproof.session import job_scripts, pair_rounds, plan, records
+from netproof.session import job_files, pair_rounds, plan, records
 from netproof.site.partition import makes_pairs
 
 
@@ -52,7 +53,7 @@ class PairLaunches(TakesFewer, Job, InPairs):
     num_tasks_per_node = 1
     keep_files = [
         *Job.keep_files,
-        *(f"{pair_rounds.SUBJECT}.*", pair_rounds.PLANNED_FILE, "decide.out"),
+        *(f"{pair_rounds.SUBJECT}.*", pair_rounds.PLANNED_FILE),
     ]
     tags = {"pairs"}
 
@@ -91,31 +92,22 @@ class PairLaunches(TakesFewer, Job, InPairs):
 
     @run_before("run")
     def plan_rounds(self) -> None:
-        """Write the script of the rounds, which asks after each what to measure next."""
-        partition, stage = self.site_partition(), Path(self.stagedir)
+        """Plan the job, which decides after each round what to measure next."""
         srun = self.take_over_srun()
         leaves, parents = tree() if not self.is_dry_run() else ({}, {})
-        pair_deciding.write_question(
-            stage,
+        asked = PairsAsked(
             self.place(),
-            self.current_partition.extras,
-            mode=self.mode,
-            seed=self.seed,
-            leaves=leaves,
-            parents=parents,
+            self.mode,
+            tuple(srun),
+            {name: tuple(nodes) for name, nodes in leaves.items()},
+            dict(parents),
         )
-        settings = partition.pair_settings()
-        pairs_of_all = max(1, self.num_tasks // 2)
-        launches = -(-pairs_of_all // (settings.together or pairs_of_all))
-        most = max(settings.rounds, self.num_tasks) * launches + pair_deciding.MOST_AT_THE_END
-        decider = job_scripts.decider("netproof.run.pair_deciding", stage)
-        text = pair_rounds.script(most, partition, srun, decider)
-        largest = partition.max_message_bytes
+        largest = self.site_partition().max_message_bytes
         sizes = {
             pair_rounds.SUBJECT: pair_rounds.sizes(largest),
             pair_rounds.STREAM_SUBJECT: pair_rounds.sizes(largest, stream=True),
         }
-        self.write_files(text, plan.size_files(sizes), [])
+        self.write_plan(plan.size_files(sizes), task="pairs", asked=codec.encode(asked))
 
 
 class PairCheck(JobRead, InPairs):
@@ -137,7 +129,7 @@ class PairCheck(JobRead, InPairs):
         """Check that no node, pair or switch is accused or undecided."""
         job = self.getdep(self.launching_test())
         folder = Path(job.stagedir)
-        rounds, partition = self.left_by_job(pair_deciding.read)
+        rounds, partition = self.left_by_job(read)
         rounds = dataclasses.replace(rounds, faults=(*rounds.faults, *_cut_short(folder)))
         if job.netproof_busy:
             rounds = rounds.without(job.netproof_busy["nodes"], job.netproof_busy["waited_s"])
@@ -155,9 +147,12 @@ class PairCheck(JobRead, InPairs):
 
 def _cut_short(folder: Path) -> list[str]:
     """Return why rounds may be missing, if the job's rounds were never closed."""
-    if (folder / CLOSED_FILE).exists():
+    path = folder / job_files.JOB_FILE
+    try:
+        report = job_files.JobReport.read(folder)
+    except (NetproofError, OSError) as error:
+        return [f"{path}: the job did not come to the end of its rounds: {error}"]
+    if pair_rounds.SUBJECT in report.closed:
         return []
-    log = folder / "decide.out"
-    lines = log.read_text(errors="replace").splitlines() if log.exists() else []
-    reason = f": {lines[-1]}" if lines else ""
-    return [f"{log}: the job did not come to the end of its rounds{reason}"]
+    reason = "; ".join(filter(None, (report.ended, *report.faults)))
+    return [f"{path}: the job did not come to the end of its rounds{reason and f': {reason}'}"]

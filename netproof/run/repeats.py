@@ -13,13 +13,13 @@ from reframe.core.exceptions import SanityError
 from reframe.core.runtime import emit_loadenv_commands, runtime
 
 from netproof import codec
+from netproof.jobs import repeat_cases, repeat_rounds
+from netproof.jobs.repeat_cases import RepeatCase
 from netproof.measurement.case import Case
-from netproof.run import repeat_cases, repeat_rounds
 from netproof.run.jobs import Job, Reader, Steps, environments_of, name_of, tests_of
 from netproof.run.mixins import RecordedTest
-from netproof.run.repeat_cases import RepeatCase
 from netproof.run.system_here import baseline_of_system, rank_counts
-from netproof.session import again, job_files, job_scripts, measured, plan, session
+from netproof.session import again, job_files, measured, plan, session
 from netproof.site.partition import ranks_feature
 from netproof.verdict import limits, rejudge
 from netproof.verdict.engine import Subject
@@ -30,7 +30,7 @@ class Repeat(Steps, Reader, RecordedTest):
 
     If nothing is undecided, no Slurm job is submitted. ``netproof_repeated``: launches around
     flagged sizes; ``netproof_repeats``: launches of whole curves; its record has both. A subclass
-    has ``rounds()``: of steps with their labels, for srun and the interleaved environments, and
+    has ``rounds()``: of steps, for srun and the interleaved environments, and
     the files that they need.
     """
 
@@ -75,17 +75,12 @@ class Repeat(Steps, Reader, RecordedTest):
         self.num_tasks = self.job_of.num_tasks
         self.num_tasks_per_node = self.job_of.num_tasks_per_node
         self.job.pin_nodes = list(self.job_of.own_nodes())
-        stage = Path(self.stagedir)
         srun = self.take_over_srun()
         peers = self.peer_environments(srun)
         rounds, files = self.rounds(srun, peers)
         files |= {peer.file: peer.text() for peer in peers}
-        decisions = repeat_rounds.decisions(self.asked, len(rounds), stage)
-        text = job_scripts.further_script(
-            rounds, self.site_partition(), over_tcp=self.over_tcp, decisions=decisions
-        )
-        repeat_rounds.write_question(stage, self.asked)
-        self.write_files(text, files, [step.name for steps in rounds for _, step in steps])
+        asked = [one.as_json() for one in self.asked]
+        self.write_plan(files, task="repeats", rounds=tuple(map(tuple, rounds)), asked=asked)
 
     def peer_environments(self, srun: Sequence[str]) -> list[plan.PeerEnvironment]:
         """Return the interleaved environments; ``srun``: the job's own command."""
@@ -168,15 +163,10 @@ class NetpipeRepeat(Repeat):
     valid_prog_environs = environments_of("netpipe")
     tags = {"netpipe"}
 
-    @property
-    def over_tcp(self) -> bool:
-        """True if it launches NPtcp."""
-        return any(one.case.function == "tcp" for one in self.asked)
-
     def rounds(
         self, srun: Sequence[str], peers: Sequence[plan.PeerEnvironment]
-    ) -> tuple[list[list[tuple[str, plan.Step]]], dict[str, str]]:
-        """Return the rounds of steps with their labels; NetPIPE needs no files."""
+    ) -> tuple[list[list[plan.Step]], dict[str, str]]:
+        """Return the rounds of steps; NetPIPE needs no files."""
         where = (self.asked, srun, self.seed, self.site_partition())
         return repeat_rounds.netpipe_rounds(*where, peers), {}
 
@@ -199,8 +189,8 @@ class MpiRepeat(Repeat):
 
     def rounds(
         self, srun: Sequence[str], peers: Sequence[plan.PeerEnvironment]
-    ) -> tuple[list[list[tuple[str, plan.Step]]], dict[str, str]]:
-        """Return the rounds of steps with their labels, and the lists of message sizes."""
+    ) -> tuple[list[list[plan.Step]], dict[str, str]]:
+        """Return the rounds of steps, and the lists of message sizes."""
         where = (self.asked, srun, self.seed, self.site_partition(), self.ranks)
         rounds = repeat_rounds.imb_rounds(*where, peers)
         return rounds, repeat_rounds.imb_files(self.asked, peers)

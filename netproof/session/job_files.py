@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import dataclasses
 import itertools
+import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from netproof import codec
 from netproof.benchmarks import netpipe, registry
 from netproof.benchmarks.outputs import text_of
 from netproof.errors import NetproofError, shortened
+from netproof.intake import json_reading, writing
 from netproof.measurement import counters, disturbance, pace, twin
 from netproof.measurement.case import Case
 from netproof.measurement.curve import Curve
@@ -40,6 +43,38 @@ TIMED_OUT_STATUS = (124, 137)
 
 A rank that the kernel killed leaves 137 as well, so the step has to have lasted its limit too.
 """
+
+
+JOB_FILE = "job.json"
+"""What the program of the job left at its end."""
+
+
+@dataclass(frozen=True)
+class JobReport:
+    """The end of a job's program: its own cost, and what it decided.
+
+    ``in_steps_s``: of ``wall_s``, in launches; ``cpu_s``: of the program itself, without what it
+    started; ``closed``: labels that were decided; ``faults``: why something was not; ``ended``: the
+    reason if it did not come to its end.
+    """
+
+    python: str
+    wall_s: float
+    in_steps_s: float
+    cpu_s: float
+    closed: tuple[str, ...] = ()
+    faults: tuple[str, ...] = ()
+    ended: str = ""
+
+    def write(self, folder: Path) -> None:
+        """Write it to the job's folder."""
+        writing.replace(folder / JOB_FILE, json.dumps(codec.encode(self)) + "\n")
+
+    @classmethod
+    def read(cls, folder: Path) -> JobReport:
+        """Return the report of a job's folder; NetproofError where it is damaged, and OSError."""
+        path = folder / JOB_FILE
+        return codec.decode(cls, json_reading.json_file(path), f"{path}: is no report of a job")
 
 
 class Incomplete(NetproofError):
@@ -142,7 +177,7 @@ def crashes(
 ) -> tuple[Crash, ...]:
     """The attempts at launch ``number``, whose last one is ``step``, that crashed before it.
 
-    ``run/shell/steps.sh`` has their records and files under the step's name with ~1, ~2, … behind.
+    ``netproof.jobs`` has their records and files under the step's name with ~1, ~2, … behind.
     """
     found = []
     for attempt in itertools.count(1):

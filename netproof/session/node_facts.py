@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import dataclasses
 import math
-import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, get_type_hints
 
-from netproof.benchmarks import registry
 from netproof.errors import NetproofError, shortened
 from netproof.session import step_output
 
@@ -147,18 +145,6 @@ def named(others: str | None) -> tuple[str, ...]:
     return () if others in (None, NOBODY) else tuple(others.split(","))
 
 
-def node_step(interface: str, pairs: str = "") -> str:
-    """Shell text, within a job's script, of the steps in which every node writes its files.
-
-    ``interface``: that of the partition; ``pairs``: shell text of a file's name, whose pairs are
-    asked about the paths between them, and then nothing else anew. Each step ends after
-    ``NODE_STEP_LIMIT_S`` and never ends the script: what is missing then is for ``of_job`` to
-    tell. The files of ``run/shell`` have to be in the folder, and ``JOB_NODES_FILE`` too.
-    """
-    describe = shlex.join(["bash", "./describe.sh", str(NODE_STEP_LIMIT_S), interface])
-    return f"{describe} {f'--pairs {pairs}' if pairs else shlex.join(registry.PROGRAMS)}"
-
-
 def unconnected(folder: Path, nodes: Sequence[str]) -> set[frozenset[str]]:
     """Return the pairs of a job's nodes that answer each other no TCP connection, as asked so far.
 
@@ -181,7 +167,7 @@ def nodes_of_job(folder: Path, jobid: str) -> tuple[str, ...]:
     """The nodes of a job by Slurm's names, in Slurm's order, as it noted them from within.
 
     ``folder`` has its ``JOB_NODES_FILE``; ``jobid`` is Slurm's. Raises ProvenanceError, naming the
-    file, where that is missing, empty, cut short, of another job or not what ``job_nodes`` prints.
+    file, where that is missing, empty, cut short or of another job.
     """
     path = folder / JOB_NODES_FILE
     try:

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import dataclasses
 import json
-import shlex
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -27,31 +26,20 @@ from netproof.measurement.case import Case
 from netproof.measurement.counters import Counters
 from netproof.measurement.curve import Curve
 from netproof.measurement.disturbance import NodeLoad
-from netproof.session import job_files, job_scripts, node_facts, plan
+from netproof.session import job_files, plan
 from netproof.session.job_files import Incomplete
 from netproof.session.measured import Crash, Launch, RankUse
+from netproof.session.plan import Step
 from netproof.site.partition import Partition
 
 SUBJECT = "pairs"
 """Stem of the names of a job's rounds, and the label that closes them."""
-
-NEXT_FILE = "next.txt"
-"""The nodes of the next round in the order of ranks; written by whoever decides."""
-
-STREAM_FILE = "stream.txt"
-"""There where the next launch is a stream; written before ``NEXT_FILE``."""
-
-BOTH_WAYS_FILE = "both-ways.txt"
-"""There where both nodes of each pair send at once in the next launch; written as the other is."""
 
 STREAM_SUBJECT = "stream"
 """Stem of the name of the file of a stream's message sizes."""
 
 PLANNED_FILE = "planned.json"
 """Every launch that was planned so far, in their order, and whether these are all."""
-
-HUNG_FILE = "hung.txt"
-"""The numbers of launches that were ended without a figure, a line each."""
 
 SMALL_BYTES = 4
 """The message whose time is a latency."""
@@ -67,62 +55,25 @@ def sizes(most_bytes: int, *, stream: bool = False) -> tuple[int, ...]:
     return (SMALL_BYTES, most_bytes)
 
 
-def script(launches: int, partition: Partition, srun: Sequence[str], decider: str) -> str:
-    """Text of the shell script that makes up to so many launches of pairs.
-
-    ``decider``: shell text that starts what is told the number of launches made, and then writes
-    ``NEXT_FILE`` or closes them. A launch for which nothing is written is not made, and the job
-    fails.
-    """
-    settings = partition.pair_settings()
-    most = partition.max_message_bytes
-    (name, *in_turns), (_, *both_ways) = (
-        OF_PAIRS.command(
-            OF_PAIRS.function(function),
-            2,
-            sizes(most),
-            plan.size_file(SUBJECT),
-            settings.arguments or partition.arguments[OF_PAIRS.name],
-        )
-        for function in (OF_PAIRS.pairs_function, OF_PAIRS.both_ways_function)
-    )
-    _, *one_way = OF_PAIRS.command(
-        OF_PAIRS.function(OF_PAIRS.stream_function),
+def step(launch: PlannedLaunch, number: int, partition: Partition, srun: Sequence[str]) -> Step:
+    """Return the step of a launch of pairs; ``number``: from 1."""
+    settings, nodes = partition.pair_settings(), launch.nodes()
+    arguments = settings.arguments or partition.arguments[OF_PAIRS.name]
+    if launch.stream:
+        arguments = settings.stream_arguments
+    name, *words = OF_PAIRS.command(
+        OF_PAIRS.function(launch.function),
         2,
-        sizes(most, stream=True),
-        plan.size_file(STREAM_SUBJECT),
-        settings.stream_arguments,
+        sizes(partition.max_message_bytes, stream=launch.stream),
+        plan.size_file(STREAM_SUBJECT if launch.stream else SUBJECT),
+        arguments,
     )
+    # A single pair is no group among several.
+    groups = OF_PAIRS.several_pairs if len(nodes) > 2 else ()
     # Slurm from 24.11 on refuses --nodes together with a file that names them.
-    launch = (
-        f"{shlex.join(srun)} --distribution=arbitrary --ntasks=$ranks"
-        f' --kill-on-bad-exit=1 {shlex.join(plan.RANK)} {name} $multi "${{asked[@]}}"'
-    )
-    lines = job_scripts.head(partition, 0, over_tcp=False, describe_nodes=True, decider=decider)
-    lines += [
-        f"for ((launch = 1; launch <= {launches}; launch++)); do",
-        "    decide $((launch - 1))",
-        f"    wanted {SUBJECT} || break",
-        f"    [ -s {NEXT_FILE} ] || exit 4",
-        f"    mv {NEXT_FILE} {SUBJECT}.$launch.nodes",
-        f"    ranks=$(wc -l <{SUBJECT}.$launch.nodes)",
-        "    # A single pair is no group among several.",
-        f"    multi={job_scripts.quoted(shlex.join(OF_PAIRS.several_pairs))}",
-        '    [ "$ranks" -gt 2 ] || multi=',
-        f"    asked=({shlex.join(in_turns)})",
-        f"    [ ! -e {BOTH_WAYS_FILE} ] || asked=({shlex.join(both_ways)})",
-        f"    [ ! -e {STREAM_FILE} ] || asked=({shlex.join(one_way)})",
-        f"    export SLURM_HOSTFILE=$PWD/{SUBJECT}.$launch.nodes",
-        f"    step {SUBJECT}.$launch {partition.step_limit_s} {launch}",
-        "    unset SLURM_HOSTFILE",
-        f'    [ -n "${{silent[{SUBJECT}]:-}}" ] || continue',
-        "    # Its pairs are asked for a connection, and the rounds go on without them.",
-        f"    unset 'silent[{SUBJECT}]'",
-        f"    echo $launch >>{HUNG_FILE}",
-        f"    {node_facts.node_step(partition.interface, f'{SUBJECT}.$launch.nodes')}",
-        "done",
-    ]
-    return "\n".join(lines) + "\n"
+    placed = ("--distribution=arbitrary", f"--ntasks={len(nodes)}", "--kill-on-bad-exit=1")
+    command = (*srun, *placed, *plan.RANK, name, *groups, *words)
+    return Step(SUBJECT, number, command, hosts=nodes)
 
 
 @dataclass(frozen=True)
@@ -184,16 +135,6 @@ def read_planned(folder: Path) -> Planned:
         return Planned()
     except (NetproofError, OSError) as error:
         raise Incomplete([f"{path}: what was planned cannot be read: {error}"]) from error
-
-
-def write_next(folder: Path, launch: PlannedLaunch) -> None:
-    """Leave in a job's folder what its next launch is."""
-    for name, wanted in ((STREAM_FILE, launch.stream), (BOTH_WAYS_FILE, launch.both_ways)):
-        if wanted:
-            (folder / name).touch()
-        else:
-            (folder / name).unlink(missing_ok=True)
-    (folder / NEXT_FILE).write_text("".join(f"{node}\n" for node in launch.nodes()))
 
 
 FORMAT = 1

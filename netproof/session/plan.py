@@ -3,15 +3,22 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import random
 import re
 import shlex
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
+from pydantic import ValidationError
+
+from netproof import codec
 from netproof.benchmarks import netpipe, registry
 from netproof.benchmarks.interface import Function
+from netproof.errors import NetproofError, shortened
+from netproof.intake import json_reading
 from netproof.site.partition import Partition
 
 SHELL_FILES = tuple(sorted((Path(__file__).parents[1] / "run" / "shell").glob("*.sh")))
@@ -23,6 +30,12 @@ SIZE_FILES = "sizes-*.txt"
 PEER_FILES = "peer-*.sh"
 """The files next to it that set up the environments which launches are compared with."""
 
+PLAN_FILE = "plan.json"
+"""What a job is to run, in which order, next to its output."""
+
+SCRIPT = "launches.sh"
+"""The file next to it that starts the program of the job."""
+
 PACE_FILE = "pace.sh"
 """The file next to it that has the partition's ``pace``."""
 
@@ -30,23 +43,88 @@ RANK = ("bash", "./rank.sh")
 NPTCP = ("bash", "./nptcp.sh")
 
 
+FIRST, SECOND, ADDRESS, PORT = "{node-1}", "{node-2}", "{address}", "{port}"
+"""Within a step's arguments: the job's first two nodes, the first one's address, a port there."""
+
+
 @dataclass(frozen=True)
 class Step:
     """One launch of one benchmark: a job step with output files of its own.
 
     ``subject`` names what is measured (a function, a NetPIPE variant), ``launch`` counts
-    from 1, ``command`` is shell text. Its files are ``name`` with .out, .err and, for NetPIPE,
-    .np.
+    from 1, ``command``: its arguments. Its files are ``name`` with .out, .err and, for NetPIPE,
+    .np. ``label``: closes it; ``setup``: the file that sets up another environment than the
+    job's; ``hosts``: nodes in the order of its ranks, if it names them; ``limit_s``: by default
+    the partition's.
     """
 
     subject: str
     launch: int
-    command: str
+    command: tuple[str, ...]
+    label: str = ""
+    setup: str = ""
+    hosts: tuple[str, ...] = ()
+    limit_s: int | None = None
 
     @property
     def name(self) -> str:
         """Name of the step and stem of its files."""
         return f"{self.subject}.{self.launch}"
+
+
+@dataclass(frozen=True)
+class JobPlan:
+    """The task of ``python -m netproof.jobs``, in ``PLAN_FILE`` of the job's folder.
+
+    ``task``: its kind; ``extras``: of the partition; ``rounds``: the steps in their order, all
+    that are known before the job begins; ``describe_nodes``: whether nodes are described first;
+    ``figures_at_once``: whether programs print a figure soon after they begin; ``transport``:
+    arguments of the step in which the MPI library reports its transport; ``asked``: what the task
+    judges.
+    """
+
+    seed: int
+    extras: Mapping[str, Any]
+    rounds: tuple[tuple[Step, ...], ...] = ()
+    task: str = "launches"
+    describe_nodes: bool = True
+    figures_at_once: bool = True
+    transport: tuple[str, ...] = ()
+    asked: Any = None
+
+    @property
+    def partition(self) -> Partition:
+        """Return the partition as checks see it."""
+        return Partition.model_validate(self.extras)
+
+    def write(self, folder: Path) -> None:
+        """Write it to the job's folder."""
+        (folder / PLAN_FILE).write_text(json.dumps(codec.encode(self)) + "\n")
+
+    @classmethod
+    def read(cls, path: Path) -> JobPlan:
+        """Return the plan in a file; NetproofError where it is damaged, and OSError."""
+        planned = codec.decode(cls, json_reading.json_file(path), f"{path}: is no plan of a job")
+        try:
+            planned.partition  # noqa: B018
+        except ValidationError as error:
+            reason = shortened(repr(error))
+            raise NetproofError(f"{path}: is no plan of a job: {reason}") from error
+        return planned
+
+
+def script(python: str, root: Path) -> str:
+    """Return the text of ``SCRIPT``: it runs the plan by this Python, with netproof in ``root``."""
+    there, path = shlex.quote(python), shlex.quote(str(root))
+    return f"""#!/bin/bash
+# Runs the launches of {PLAN_FILE} within a Slurm job. `bash {SCRIPT} --dry-run` prints them.
+export PYTHONPATH={path}${{PYTHONPATH:+:$PYTHONPATH}}
+if ! [ -x {there} ]; then
+    echo "$(uname -n) has no "{there}", and the Python that runs ReFrame has to be there" >&2
+    exit 3
+fi
+exec {there} -P -m netproof.jobs {PLAN_FILE} "$@"
+"""
 
 
 def job_name(contention_domain: str) -> str:
@@ -121,7 +199,7 @@ def function_steps(
             size_file(subject),
             partition.arguments.get(benchmark.name, ()),
         )
-        command = shlex.join([*srun, *_placement(count, per_node), *RANK, *program])
+        command = (*srun, *_placement(count, per_node), *RANK, *program)
         steps += [Step(subject, launch, command) for launch in range(1, launches + 1)]
     random.Random(seed).shuffle(steps)
     return tuple(steps)
@@ -148,7 +226,7 @@ def start_steps(
     for function in functions:
         count, per_node = ranks_of(function, ranks, partition)
         program = registry.named(function.benchmark).start(function.name, count)
-        command = shlex.join([*srun, *_placement(count, per_node), *RANK, *program])
+        command = (*srun, *_placement(count, per_node), *RANK, *program)
         subject = start_subject(function.benchmark, function.name, count, per_node)
         for launch in range(1, launches + 1) if program else ():
             step = Step(subject, launch, command)
@@ -158,14 +236,10 @@ def start_steps(
 
 def netpipe_start_steps(
     launches: int,
-    order: int,
     srun: Sequence[str],
     variants: Collection[tuple[str, str, str]] = netpipe.VARIANTS,
 ) -> tuple[Step, ...]:
-    """The same of NetPIPE over TCP and over MPI, between nodes and inside one.
-
-    ``order``: how many steps the job has before them, by which those over TCP find their ports.
-    """
+    """The same of NetPIPE over TCP and over MPI, between nodes and inside one."""
     steps: list[Step] = []
     for protocol in netpipe.PROTOCOLS:
         _, *arguments = netpipe.BENCHMARK.start(protocol, 2)
@@ -173,11 +247,8 @@ def netpipe_start_steps(
             if (protocol, path) not in {variant[:2] for variant in variants}:
                 continue
             subject = start_subject("netpipe", protocol, 2, 1 if path == "inter-node" else 2)
-            for launch in range(1, launches + 1):
-                place = order + len(steps)
-                steps.append(
-                    Step(subject, launch, _netpipe_start(protocol, path, arguments, place, srun))
-                )
+            command = _netpipe_start(protocol, path, arguments, srun)
+            steps += [Step(subject, launch, command) for launch in range(1, launches + 1)]
     return tuple(steps)
 
 
@@ -222,7 +293,7 @@ def netpipe_steps(
                 if variant not in variants:
                     continue
                 subject = netpipe.subject(*variant)
-                step = netpipe_step(subject, launch, variant, whole, len(steps), partition, srun)
+                step = netpipe_step(subject, launch, variant, whole, partition, srun)
                 steps.append(step)
                 if has_twin(partition, 1 if path == "inter-node" else 2):
                     steps.append(twin_step(step, direction, partition))
@@ -288,7 +359,9 @@ def twin_step(step: Step, direction: str, partition: Partition, share: int = 1) 
     sweep = twin_sweep(partition)
     arguments = [*netpipe_arguments(partition, "tcp", "inter-node", sweep), "-o", f"{name}.np"]
     arguments = [*_tcp_mode(direction, partition), *arguments]
-    return Step(name.rpartition(".")[0], step.launch, shlex.join([*partition.twin, *arguments]))
+    return Step(
+        name.rpartition(".")[0], step.launch, (*partition.twin, *arguments), label=step.label
+    )
 
 
 @dataclass(frozen=True)
@@ -320,9 +393,7 @@ class PeerEnvironment:
 
     def step(self, step: Step) -> Step:
         """A step that ``srun`` starts, in this environment."""
-        return replace(
-            step, command=shlex.join(["bash", "./paired.sh", f"./{self.file}"]) + f" {step.command}"
-        )
+        return replace(step, setup=self.file)
 
 
 def peer_suffix(place: int) -> str:
@@ -340,14 +411,10 @@ def netpipe_step(
     launch: int,
     variant: tuple[str, str, str],
     sweep: SizeSweep,
-    order: int,
     partition: Partition,
     srun: Sequence[str],
 ) -> Step:
-    """One launch of a variant (protocol, path, direction) over a sweep.
-
-    ``order``: its place among the job's steps, from 0, by which it finds its port.
-    """
+    """One launch of a variant (protocol, path, direction) over a sweep."""
     protocol, path, direction = variant
     output = ["-o", f"{subject}.{launch}.np"]
     arguments = [*netpipe_arguments(partition, protocol, path, sweep), *output]
@@ -355,18 +422,18 @@ def netpipe_step(
         arguments = [*_tcp_mode(direction, partition), *arguments]
     elif direction == "bidirectional":
         arguments = ["-2", "-a", *arguments]
-    return Step(subject, launch, _netpipe_start(protocol, path, arguments, order, srun))
+    return Step(subject, launch, _netpipe_start(protocol, path, arguments, srun))
 
 
 def _netpipe_start(
-    protocol: str, path: str, arguments: Sequence[str], order: int, srun: Sequence[str]
-) -> str:
-    """Shell text of a launch of NetPIPE with these arguments."""
-    placement = [*_placement(2, 1 if path == "inter-node" else 2)]
+    protocol: str, path: str, arguments: Sequence[str], srun: Sequence[str]
+) -> tuple[str, ...]:
+    """Return the arguments of a launch of NetPIPE with these of its own."""
+    per_node, nodes = (1, f"{FIRST},{SECOND}") if path == "inter-node" else (2, FIRST)
+    where = (*_placement(2, per_node), f"--nodelist={nodes}", *RANK)
     if protocol == "mpi":
-        return _on_nodes(path, [*srun, *placement], [*RANK, "NPmpi", *arguments])
-    command = _on_nodes(path, [srun[0], "--mpi=none", *placement], [*RANK, *NPTCP, "run"])
-    return f'{command} "$address" "${{ports[{order}]}}" {shlex.join(arguments)}'
+        return (*srun, *where, "NPmpi", *arguments)
+    return (srun[0], "--mpi=none", *where, *NPTCP, "run", ADDRESS, PORT, *arguments)
 
 
 def _tcp_mode(direction: str, partition: Partition) -> list[str]:
@@ -376,11 +443,6 @@ def _tcp_mode(direction: str, partition: Partition) -> list[str]:
     # It stops at the sum of its socket buffers in this mode, and -b asks for half of what Linux
     # then gives.
     return ["-2", "-b", str(2 * max(whole_sweep(partition).sizes()))]
-
-
-def _on_nodes(path: str, srun: Sequence[str], command: Sequence[str]) -> str:
-    nodes = "${nodes[0]},${nodes[1]}" if path == "inter-node" else "${nodes[0]}"
-    return f'{shlex.join(srun)} --nodelist="{nodes}" {shlex.join(command)}'
 
 
 def _placement(ranks: int, per_node: int) -> tuple[str, ...]:

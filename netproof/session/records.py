@@ -32,6 +32,7 @@ from netproof.measurement.counters import Counters
 from netproof.session import job_files, node_facts
 from netproof.session.job_files import Incomplete
 from netproof.session.measured import Measured
+from netproof.session.plan import PLAN_FILE
 from netproof.site.partition import Partition
 
 KEY = "netproof_record"
@@ -41,9 +42,6 @@ FOLDERS = "session-*"
 """Session folders, next to the reports."""
 
 HEADER = "session.json"
-
-PLAN_FILE = "plan.json"
-"""What a job was to run, in which order, next to its output."""
 
 FORMAT = 3
 

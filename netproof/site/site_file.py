@@ -330,9 +330,9 @@ def _complete(
     try:
         model.model_validate(given)
     except ValidationError as error:
-        for fault in models.faults(model, error):
-            wrong.add(fault.steps[0])
-            file.refuse(place, f"extras[{fault.steps[0]!r}]", fault.reason)
+        for (key, *_), reason in models.faults(model, error):
+            wrong.add(key)
+            file.refuse(place, f"extras[{key!r}]", reason)
     complete: dict[str, Any] = {}
     for name, key in model.model_fields.items():
         default = None if key.is_required() else copy.copy(key.default)

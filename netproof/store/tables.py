@@ -1,4 +1,6 @@
-"""What the store holds: the schemas of its tables, as data; docs/store.md has their meaning.
+"""What the store holds: the schemas of its tables, as data.
+
+docs/reference/tables.md says what columns mean.
 
 A session's files lie under ``system=…/month=…/session=…``, so that ``system``, ``month`` and
 ``session`` are columns of every table for whatever reads the path, and of no file.

@@ -2,7 +2,7 @@
 
 The bounds are a prediction interval: in a network that does not change, a given share of sessions
 crosses one of all bounds together. A variable's variance over few sessions is drawn to those of the
-same variable in other cases (``measurement/variances.py``).
+same variable in other cases (``measurement/interval.py``).
 """
 
 from __future__ import annotations
@@ -18,9 +18,14 @@ from typing import Any
 from netproof.errors import NetproofError
 from netproof.measurement import twin
 from netproof.measurement.case import Case
-from netproof.measurement.interval import MAD_OF_NORMAL
+from netproof.measurement.interval import (
+    MAD_OF_NORMAL,
+    Variance,
+    beyond_chance,
+    in_common,
+    moderated,
+)
 from netproof.measurement.landmark_table import LANDMARKS
-from netproof.measurement.variances import Variance, beyond_chance, in_common, moderated
 from netproof.session import session
 from netproof.session.measured import Measured
 from netproof.session.session import CheckResult, Session

@@ -12,6 +12,7 @@ import pytest
 
 from netproof.measurement.case import Case
 from netproof.session import session
+from netproof.session.plan import JobPlan
 from netproof.site import site, spack
 from netproof.site.matrix import matrix
 
@@ -89,10 +90,10 @@ def test_an_environment_with_one_protocol_has_netpipe_measured_over_that(run, tm
     assert sorted(one.key() for one in made) == sorted(netpipe)
     launched = {"mpich": set(), "intelmpi": set(), "openmpi4": set()}
     for environment, starts in launched.items():
-        (path,) = tmp_path.glob(f"stage/**/gige/{environment}/NetpipeJob/launches.sh")
-        text = path.read_text()
-        starts |= {one for one in ("nptcp.sh listen-on", "NPmpi -l") if one in text}
-    over_tcp, over_mpi = {"nptcp.sh listen-on"}, {"NPmpi -l"}
+        (path,) = tmp_path.glob(f"stage/**/gige/{environment}/NetpipeJob/plan.json")
+        words = {word for step in JobPlan.read(path).rounds[0] for word in step.command}
+        starts |= words & {"./nptcp.sh", "NPmpi"}
+    over_tcp, over_mpi = {"./nptcp.sh"}, {"NPmpi"}
     assert launched == {"mpich": over_mpi, "intelmpi": over_tcp, "openmpi4": over_tcp | over_mpi}
 
 

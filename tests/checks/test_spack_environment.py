@@ -55,7 +55,7 @@ def test_its_jobs_fail_in_setup_with_the_reason_and_its_cases_are_expected(run, 
     counts = re.search(r"(\d+) of (\d+) cases passed", judged.stdout)
     assert counts
     assert counts[1] == "0"
-    *others, failed = re.findall(r"(?m)^FAIL (.*)$", judged.stdout)
+    *others, failed = re.findall(r"(?m)^FAIL (\S.*)$", judged.stdout)
     assert all("nodes measured" in one for one in others), others
     assert failed.startswith("6 tests (testbed:gige mpich-gcc ")
     assert f"): fail in setup: reframe error: {REASON}" in failed

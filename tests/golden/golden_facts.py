@@ -403,8 +403,12 @@ def histories() -> Iterator[Fact]:
         made = made_nights.MadeNights(Path(folder))
         made.add_many(26, {21: made_nights.by(1.2, environment="mpich")})
         found = nights.judge(made.store)
+        sessions = made.store.sessions()
     yield from facts("nights", found, "status tested false_alarms_a_month bad_nights")
-    yield from facts_of_each("nights", found.events, "night worse shifts", "partition environment")
+    yield from facts_of_each("nights", found.events, "worse shifts", "partition environment")
+    for event in found.events:
+        where = f"night of {event.partition} {event.environment}"
+        yield "nights", where, sessions.index(event.session)
     followed = {}
     for one in (*found.nights.series, *found.nights.pools):
         where = of_case("nights", one.case) if one.case else f"nights, pool {one.where}"

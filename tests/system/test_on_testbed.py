@@ -8,6 +8,7 @@ import os
 import re
 import shutil
 import subprocess
+import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -17,7 +18,7 @@ from made_site import SMALL
 
 from netproof.measurement import disturbance
 from netproof.measurement.disturbance import NodeLoad
-from netproof.session import job_files, job_scripts, plan, session, step_output
+from netproof.session import job_files, plan, session, step_output
 from netproof.site import site
 from netproof.site.partition import Partition
 
@@ -346,18 +347,14 @@ def gige() -> Partition:
 def nptcp_job(folder: Path, partition: Partition) -> list[str]:
     """Files of a job with one launch, NPtcp between two nodes; the command that submits it."""
     steps = plan.netpipe_steps(1, partition, ["srun"], seed=1)
-    script = job_scripts.script(steps, partition, over_tcp=True, describe_nodes=False)
-    lines = [
-        line
-        for line in script.splitlines()
-        if not line.startswith("step ") or line.startswith("step tcp-inter-node-oneway.1 ")
-    ]
+    alone = tuple(one for one in steps if one.name == "tcp-inter-node-oneway.1")
+    plan.JobPlan(1, partition.model_dump(), (alone,), describe_nodes=False).write(folder)
     for source in plan.SHELL_FILES:
         (folder / source.name).write_bytes(source.read_bytes())
-    program(folder / "launches.sh", "\n".join([*lines, ""]))
+    program(folder / plan.SCRIPT, plan.script(sys.executable, ROOT))
     options = ["--nodes=2", "--ntasks-per-node=1", "--exclusive", "--partition=gige"]
     options += ["--job-name=netproof-testbed", "--dependency=singleton", f"--chdir={folder}"]
-    return ["sbatch", "--parsable", *options, "launches.sh"]
+    return ["sbatch", "--parsable", *options, plan.SCRIPT]
 
 
 @pytest.mark.parametrize(

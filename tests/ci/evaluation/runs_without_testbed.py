@@ -6,6 +6,7 @@ import subprocess
 from pathlib import Path
 from typing import Any
 
+from ci.evaluation import command as command_line
 from ci.evaluation import engine
 from ci.evaluation.engine import Answer, Campaign, Evaluation, Grade, Result, Run
 from ci.evaluation.testbed import Testbed
@@ -21,7 +22,9 @@ SETTINGS = {
 
 def planned(evaluation: Evaluation, *options: str, seed: int = 3) -> tuple[Run, ...]:
     """The runs of a new evaluation with these options."""
-    return evaluation.plan(engine._options(evaluation, ["--out", ".", f"--seed={seed}", *options]))
+    return evaluation.plan(
+        command_line._options(evaluation, ["--out", ".", f"--seed={seed}", *options])
+    )
 
 
 def campaign(*runs: Run, **settings: Any) -> Campaign:

@@ -14,8 +14,10 @@ import pytest
 from runs_without_testbed import SETTINGS, campaign, planned
 from runs_without_testbed import result as result_of
 
+from ci.evaluation import command as command_line
 from ci.evaluation import diagnosed_faults as diagnosed
 from ci.evaluation import engine
+from ci.evaluation import table as tables
 from ci.evaluation.diagnosed_faults import KINDS, Measured
 from ci.evaluation.engine import HEALTHY, Answer, Campaign, Grade, Plant, Result, Run
 from ci.testbed import topology_reading
@@ -386,7 +388,7 @@ def test_the_aims_are_nine_of_ten_right_and_no_healthy_run_that_accuses(drawn):
 
 @pytest.mark.slow
 def test_the_table_has_a_row_for_each_kind_and_tells_of_what_is_not_right(drawn):
-    text = engine.table(EVALUATION, *results(drawn, mtu=Grade.HALF, healthy=Grade.FALSE))
+    text = tables.table(EVALUATION, *results(drawn, mtu=Grade.HALF, healthy=Grade.FALSE))
     rows = [line for line in text.splitlines() if line.startswith("|")]
     assert len(rows) == 2 + len(KINDS) + 1
     assert {line.count("|") for line in rows} == {len(EVALUATION.heads) + 1}
@@ -395,13 +397,13 @@ def test_the_table_has_a_row_for_each_kind_and_tells_of_what_is_not_right(drawn)
     assert "**half right**: gige-2: the link is down" in text
     assert "seed 3, 2 CPUs, Linux 6.18" in text
     assert text.endswith("- MISSED: 1 of 30 healthy runs accuse something.")
-    assert engine.table(EVALUATION, *results(drawn)).endswith("Aims met.")
+    assert tables.table(EVALUATION, *results(drawn)).endswith("Aims met.")
 
 
 def test_the_command_begins_a_campaign_of_the_kinds_asked_for_and_prints_its_table(fake, tmp_path):
     folder = tmp_path / "campaign"
     asked = ["--kinds", "mtu", "uplink", "--runs", "2", "--healthy", "1", "--seed", "4"]
-    assert engine.main(EVALUATION, ["--out", str(folder), *asked]) == 1
+    assert command_line.main(EVALUATION, ["--out", str(folder), *asked]) == 1
     begun, made = engine.read(EVALUATION, folder)
     assert Counter(run.kind for run in begun.runs) == {"mtu": 2, "uplink": 2, HEALTHY: 1}
     assert [one.run for one in made] == list(begun.runs)

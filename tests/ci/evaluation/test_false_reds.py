@@ -14,6 +14,7 @@ from runs_without_testbed import NoTestbed, campaign, planned
 from runs_without_testbed import result as result_of
 
 from ci.evaluation import engine, false_reds, load
+from ci.evaluation import table as tables
 from ci.evaluation.engine import Answer, Campaign, Grade, Result, Run
 from ci.evaluation.false_reds import COMPILER, CONDITIONS, COUNTS, ONE_CPU, QUIET, SICK
 from ci.evaluation.testbed import CannotRunError
@@ -228,7 +229,7 @@ def test_fewer_runs_than_the_aim_asks_for_do_not_meet_it():
 
 def test_the_table_has_a_row_for_each_condition_and_tells_of_what_is_not_green():
     found = as_aimed(one_cpu=Grade.INCONCLUSIVE, bursts=Grade.NOT_JUDGED)
-    text = engine.table(EVALUATION, *found)
+    text = tables.table(EVALUATION, *found)
     rows = [line for line in text.splitlines() if line.startswith("|")]
     assert {row.count("|") for row in rows} == {len(EVALUATION.heads) + 1}
     assert rows[2] == "| quiet | 10 | 10 | 0 | 0 | 0 | 26 % | 60 | 60 | 0.50 | 20 % |"
@@ -239,7 +240,7 @@ def test_the_table_has_a_row_for_each_condition_and_tells_of_what_is_not_green()
     assert "**inconclusive**: gige openmpi4 NetPIPE mpi intra-node oneway: 96.33 µs" in text
     assert "The sick switch was red by: envelope in 20." in text
     assert text.endswith("- MISSED: 1 of 30 healthy runs were red or not judged.")
-    assert engine.table(EVALUATION, *as_aimed()).endswith("Aims met.")
+    assert tables.table(EVALUATION, *as_aimed()).endswith("Aims met.")
 
 
 def test_the_order_and_all_seeds_are_drawn_by_the_seed():

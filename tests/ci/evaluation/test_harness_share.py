@@ -11,6 +11,7 @@ import pytest
 
 from ci.evaluation import harness_share as share
 from netproof.errors import NetproofError
+from netproof.session.plan import JobPlan, Step
 
 ROOT = Path(__file__).resolve().parents[3]
 JOBS = ROOT / "tests" / "data" / "jobs"
@@ -50,34 +51,33 @@ def test_json_has_both_ways_and_the_aims():
     assert plain["aims"] == {"most_share": 0.25, "least_fewer_jobs": 5.0}
 
 
-def test_each_step_alone_keeps_its_command_its_preamble_and_its_jobs_environment():
-    folder = JOBS / "netpipe"
-    alone = share.single_scripts(folder)
-    assert len(alone) == 8
-    lines = (folder / "launches.sh").read_text().splitlines()
-    for step, (job_script, launches) in alone.items():
-        assert job_script == (folder / "rfm_job.sh").read_text()
-        steps = [line for line in launches.splitlines() if line.startswith("step ")]
-        assert steps == [line for line in lines if line.startswith(f"step {step} ")]
-        assert 'read -ra ports <<<"$rest"' in launches
-        checked = subprocess.run(["bash", "-n"], input=launches, text=True, check=False)
-        assert checked.returncode == 0
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """A job of three steps."""
+    job = tmp_path / "job"
+    job.mkdir()
+    (job / "rfm_job.sh").write_text("#!/bin/bash\nexport A=b\nbash launches.sh\n")
+    steps = tuple(Step("Bcast", number, ("srun", "IMB-MPI1")) for number in (1, 2, 3))
+    extras = JobPlan.read(JOBS / "pairs" / "plan.json").extras
+    JobPlan(7, extras, (steps,), transport=("srun", "IMB-MPI1")).write(job)
+    return job
 
 
-def test_steps_other_than_planned_are_refused(tmp_path):
-    folder = Path(shutil.copytree(JOBS / "netpipe", tmp_path / "job"))
-    script = folder / "launches.sh"
-    script.write_text(script.read_text().replace("step tcp-inter-node-oneway.1 ", ": "))
-    with pytest.raises(NetproofError, match=r"has other steps than plan\.json"):
-        share.single_scripts(folder)
+def test_each_step_alone_keeps_its_command_and_its_jobs_environment(folder):
+    job_script, alone = share.single_plans(folder)
+    assert job_script == (folder / "rfm_job.sh").read_text()
+    assert list(alone) == ["Bcast.1", "Bcast.2", "Bcast.3"]
+    for name, planned in alone.items():
+        assert [[step.name for step in steps] for steps in planned.rounds] == [[name]]
+        assert not planned.describe_nodes
+        assert not planned.transport
 
 
-def test_a_job_script_that_is_not_as_planned_is_refused(tmp_path):
-    folder = Path(shutil.copytree(JOBS / "netpipe", tmp_path / "job"))
+def test_a_job_script_that_is_not_as_planned_is_refused(folder):
     with (folder / "rfm_job.sh").open("a") as script:
         script.write("true\n")
     with pytest.raises(NetproofError, match=r"does not end in 'bash launches\.sh'"):
-        share.single_scripts(folder)
+        share.single_plans(folder)
 
 
 def test_a_failed_step_is_not_measured():

@@ -12,6 +12,7 @@ from runs_without_testbed import NoTestbed, campaign, planned
 from runs_without_testbed import result as result_of
 
 from ci.evaluation import engine, missed_faults
+from ci.evaluation import table as tables
 from ci.evaluation import testbed as machine
 from ci.evaluation.engine import HEALTHY, Answer, Grade, Result, Run
 from ci.evaluation.missed_faults import DERIVING, HEALTHY_DERIVED, KINDS
@@ -322,7 +323,7 @@ def results(kind: str, *found: Grade) -> list[Result]:
 def test_the_table_tells_what_was_named_by_what_and_which_aim_is_missed():
     made = results("alltoall", *[Grade.NAMED] * 8, Grade.MISSED, Grade.INCONCLUSIVE)
     made += results(HEALTHY, *[Grade.NAMED] * 9, Grade.FALSE)
-    text = engine.table(EVALUATION, campaign(*(one.run for one in made)), made)
+    text = tables.table(EVALUATION, campaign(*(one.run for one in made)), made)
     row = "| Alltoall 4 times slower from 32 to 64 KiB | 10 | 8 | 0 | 1 | 1 | 0 | 0 |"
     assert f"{row} 51 % | guideline 8 | 60 | 60 |" in text
     assert "- MISSED: Alltoall 4 times slower from 32 to 64 KiB: 8 of 10 named." in text
@@ -338,4 +339,4 @@ def test_aims_are_met_by_ten_runs_of_each_of_which_nine_name_it():
         made += results(kind, *[Grade.NAMED] * 9, Grade.MISSED)
     begun = campaign(*(one.run for one in made))
     assert EVALUATION.missed(begun, made) == []
-    assert engine.table(EVALUATION, begun, made).endswith("Aims met.")
+    assert tables.table(EVALUATION, begun, made).endswith("Aims met.")

@@ -10,7 +10,8 @@ import pytest
 from runs_without_testbed import campaign, planned
 from runs_without_testbed import result as result_of
 
-from ci.evaluation import engine, sweeps
+from ci.evaluation import sweeps
+from ci.evaluation import table as tables
 from ci.evaluation.engine import Grade, Result, Run
 from ci.evaluation.sweeps import ALLREDUCE, KINDS
 from ci.evaluation.testbed import ROOT
@@ -169,7 +170,7 @@ def test_aims_are_nine_of_ten_and_all_where_nothing_differs_and_15_of_16_steps()
         worst = Grade.MISSED if kind.best or kind.steps else Grade.RIGHT
         made += results(name, *[Grade.RIGHT] * 9, worst)
     assert EVALUATION.missed(campaign(*(one.run for one in made)), made) == []
-    text = engine.table(EVALUATION, campaign(*(one.run for one in made)), made)
+    text = tables.table(EVALUATION, campaign(*(one.run for one in made)), made)
     assert text.endswith("Aims met.")
     assert "39 of 40 seen there or at the next size." in text
     assert "| an MTU of 576 bytes | mtu over TCP | 10 | 9 | 0 | 1 | 0 | 0 |" in text

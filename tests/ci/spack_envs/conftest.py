@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-import os
+import contextlib
+import io
 import shutil
+import signal
 import subprocess
 import sys
 from collections.abc import Callable
@@ -14,6 +16,9 @@ import pytest
 ROOT = Path(__file__).resolve().parents[3]
 if str(ROOT) not in sys.path:
     sys.path.insert(0, str(ROOT))
+
+from ci.spack_envs import command  # noqa: E402
+from netproof.site import spack  # noqa: E402
 
 STAND_IN = """#!/bin/bash
 # Does what ci/spack-envs needs of spack, with locks that the real one wrote in /srv/cluster.
@@ -121,19 +126,24 @@ def spack_envs(folder: Path, tmp_path: Path) -> Command:
     """``spack_envs(*arguments, **settings)``: ci/spack-envs on the copy, without any spack."""
 
     def run(*arguments: str, **settings: str) -> subprocess.CompletedProcess[str]:
-        environment = {
-            **os.environ,
-            "NETPROOF_SPACK_ENVS": str(folder),
-            "PATH": f"{tmp_path}/bin:/usr/bin:/bin",
-            **settings,
-        }
-        return subprocess.run(
-            [ROOT / "ci" / "spack-envs", *arguments],
-            env=environment,
-            capture_output=True,
-            text=True,
-            check=False,
-        )
+        said, errors = io.StringIO(), io.StringIO()
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(spack, "FOLDER", folder)
+            patch.setenv("PATH", f"{tmp_path}/bin:/usr/bin:/bin")
+            for name, value in settings.items():
+                patch.setenv(name, value)
+            before = {
+                number: signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGINT)
+            }
+            try:
+                with contextlib.redirect_stdout(said), contextlib.redirect_stderr(errors):
+                    status = command.main(list(arguments))
+            except SystemExit as ended:
+                status = ended.code
+            finally:
+                for number, handler in before.items():
+                    signal.signal(number, handler)
+        return subprocess.CompletedProcess(arguments, status, said.getvalue(), errors.getvalue())
 
     return run
 

@@ -15,7 +15,7 @@ FIVE = DATA.parent / "5.x"
 
 
 def recorded(name: str, *, bidirectional: bool = False) -> netpipe.NetpipeOutput:
-    read = netpipe.read_file if name.endswith(".out") else netpipe.read_print
+    read = netpipe.read_file if name.endswith(".out") else netpipe.BENCHMARK.read
     return read((DATA / name).read_text(), name, bidirectional=bidirectional)
 
 
@@ -71,9 +71,9 @@ class TestBothWays:
             DATA / "tcp-both-ways.stderr"
         ).read_text()
         with pytest.raises(ParseError, match="is a bidirectional run, read as one way"):
-            netpipe.read_print(both, "both.txt", bidirectional=False)
+            netpipe.BENCHMARK.read(both, "both.txt", bidirectional=False)
         assert (
-            netpipe.read_print(both, "both.txt", bidirectional=True).curve()
+            netpipe.BENCHMARK.read(both, "both.txt", bidirectional=True).curve()
             == recorded("tcp-both-ways.out", bidirectional=True).curve()
         )
 
@@ -138,7 +138,7 @@ class TestPrint:
         text = (DATA / "stopped.stderr").read_text()
         for found in (text, text + "\n"):
             with pytest.raises(ParseError, match="cut short") as caught:
-                netpipe.read_print(found, "stopped.stderr", bidirectional=False)
+                netpipe.BENCHMARK.read(found, "stopped.stderr", bidirectional=False)
             assert caught.value.line == text.count("\n") + 1
 
     def test_an_integrity_check_is_no_measurement(self) -> None:
@@ -149,15 +149,15 @@ class TestPrint:
 
     def test_a_run_without_a_size_is_an_error(self) -> None:
         with pytest.raises(ParseError, match="the run ends before its first size"):
-            netpipe.read_print("Now starting the main loop\n", "none.txt", bidirectional=False)
-        with pytest.raises(ParseError, match="cut short: NetPIPE's main loop is missing"):
-            netpipe.read_print("0: node1\n", "none.txt", bidirectional=False)
+            netpipe.BENCHMARK.read("Now starting the main loop\n", "none.txt", bidirectional=False)
+        with pytest.raises(ParseError, match="expected NetPIPE's main loop"):
+            netpipe.BENCHMARK.read("0: node1\n", "none.txt", bidirectional=False)
 
     def test_a_lost_row_is_an_error(self) -> None:
         lines = (DATA / "tcp.stderr").read_text().split("\n")
         del lines[10]
         with pytest.raises(ParseError, match=r"is no row 7 as NetPIPE 3\.7\.2 prints it") as caught:
-            netpipe.read_print("\n".join(lines), "lost.txt", bidirectional=False)
+            netpipe.BENCHMARK.read("\n".join(lines), "lost.txt", bidirectional=False)
         assert caught.value.line == 11
 
 
@@ -193,7 +193,7 @@ def test_a_last_line_without_its_end_is_cut_short() -> None:
 
 @pytest.mark.parametrize("text", ["", "\n\n"])
 def test_an_empty_file_is_an_error(text: str) -> None:
-    for read in (netpipe.read_file, netpipe.read_print):
+    for read in (netpipe.read_file, netpipe.BENCHMARK.read):
         with pytest.raises(ParseError, match="is empty"):
             read(text, "empty.out", bidirectional=False)
 
@@ -338,16 +338,16 @@ class TestWhatOthersPrinted:
         return (DATA / "tcp.stderr").read_text()
 
     def test_before_the_main_loop_it_is_kept(self):
-        framed = netpipe.read_print(self.BEFORE + self.printed(), "x", bidirectional=False)
-        plain = netpipe.read_print(self.printed(), "x", bidirectional=False)
+        framed = netpipe.BENCHMARK.read(self.BEFORE + self.printed(), "x", bidirectional=False)
+        plain = netpipe.BENCHMARK.read(self.printed(), "x", bidirectional=False)
         assert self.BEFORE.strip() in framed.preamble
         assert framed.curve() == plain.curve()
 
     def test_behind_its_rows_nothing_may_follow_since_it_has_no_last_line(self):
-        with pytest.raises(ParseError, match="is no row as NetPIPE"):
-            netpipe.read_print(self.printed() + self.BEFORE, "x", bidirectional=False)
+        with pytest.raises(ParseError, match="nothing may follow its rows"):
+            netpipe.BENCHMARK.read(self.printed() + self.BEFORE, "x", bidirectional=False)
 
     def test_a_row_before_the_main_loop_is_refused(self):
         row = next(line for line in self.printed().splitlines(True) if " times --> " in line)
-        with pytest.raises(ParseError, match="a row before NetPIPE's main loop"):
-            netpipe.read_print(row + self.printed(), "x", bidirectional=False)
+        with pytest.raises(ParseError, match="a part of another output stands before"):
+            netpipe.BENCHMARK.read(row + self.printed(), "x", bidirectional=False)

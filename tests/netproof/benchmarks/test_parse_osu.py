@@ -22,8 +22,11 @@ WHOLE = sorted(
 COLLECTIVES = ("allreduce", "alltoall", "allgather", "bcast", "reduce_scatter", "barrier")
 
 
+read = osu.BENCHMARK.read
+
+
 def recorded(name: str) -> osu.OsuOutput:
-    return osu.read((DATA / name).read_text(), name)
+    return read((DATA / name).read_text(), name)
 
 
 def edited(name: str, old: str, new: str) -> str:
@@ -34,7 +37,7 @@ def edited(name: str, old: str, new: str) -> str:
 
 def refused(text: str) -> ParseError:
     with pytest.raises(ParseError) as caught:
-        osu.read(text, "x.out")
+        read(text, "x.out")
     return caught.value
 
 
@@ -110,7 +113,7 @@ def test_wrong_data_fail_where_they_arrived():
 
 def test_what_others_printed_before_the_output_is_kept():
     text = (DATA / "7.4/latency.out").read_text()
-    output = osu.read(f"[0] MPI startup(): ofi\n\n{text}\n", "x.out")
+    output = read(f"[0] MPI startup(): ofi\n\n{text}\n", "x.out")
     assert output.preamble == ("[0] MPI startup(): ofi",)
     assert output.rows[0].line == recorded("7.4/latency.out").rows[0].line + 2
 
@@ -179,9 +182,9 @@ def test_two_outputs_in_one_file_are_refused():
 @given(st.sampled_from(WHOLE), st.floats(0, 1))
 def test_cut_at_any_byte_it_is_refused_or_a_true_beginning(name: str, where: float):
     text = (DATA / name).read_text()
-    whole = osu.read(text, name).rows
+    whole = read(text, name).rows
     try:
-        rows = osu.read(text[: int(where * len(text))], name).rows
+        rows = read(text[: int(where * len(text))], name).rows
     except ParseError:
         return
     assert rows == whole[: len(rows)]
@@ -192,7 +195,7 @@ def test_cut_at_any_byte_it_is_refused_or_a_true_beginning(name: str, where: flo
 def test_no_text_makes_any_other_error(text: str):
     for start in ("", "\n# OSU MPI Latency Test v7.4\n# Size       Avg Latency(us)\n"):
         try:
-            osu.read(start + text, "x.out").curve()
+            read(start + text, "x.out").curve()
         except ParseError:
             continue
 
@@ -200,18 +203,18 @@ def test_no_text_makes_any_other_error(text: str):
 @pytest.mark.parametrize("memory", ["CUDA", "CUDA MANAGED", "ROCM"])
 def test_a_collective_says_only_which_memory_it_used(memory):
     text = (DATA / "7.4" / "allreduce-f-2.out").read_text()
-    there = osu.read(text.replace("# OSU MPI ", f"# OSU MPI-{memory} "), "x.out")
+    there = read(text.replace("# OSU MPI ", f"# OSU MPI-{memory} "), "x.out")
     assert (there.device, there.remark) == (memory, memory)
-    assert there.curve() == osu.read(text, "x.out").curve()
+    assert there.curve() == read(text, "x.out").curve()
     buffers = "# Send Buffer on DEVICE (D) and Receive Buffer on HOST (H)\n# Size"
     with pytest.raises(ParseError, match="is no header that OMB prints for allreduce"):
-        osu.read(text.replace("# Size", buffers), "x.out")
+        read(text.replace("# Size", buffers), "x.out")
 
 
 def test_between_two_ranks_older_releases_say_where_both_buffers_are():
     text = (DATA / "7.4" / "latency.out").read_text().replace("# OSU MPI ", "# OSU MPI-CUDA ")
     buffers = "# Send Buffer on DEVICE (D) and Receive Buffer on HOST (H)\n# Size"
-    there = osu.read(text.replace("# Size", buffers), "x.out")
+    there = read(text.replace("# Size", buffers), "x.out")
     assert there.remark == "CUDA, from DEVICE (D) to HOST (H)"
 
 
@@ -219,9 +222,9 @@ def test_between_two_ranks_older_releases_say_where_both_buffers_are():
 @pytest.mark.parametrize("name", ["latency", "latency-c", "bw", "bibw", "mbw_mr-2"])
 def test_newer_releases_do_not_say_where_the_buffers_are(name, memory):
     text = (DATA / "7.4" / f"{name}.out").read_text()
-    there = osu.read(text.replace("# OSU MPI ", f"# OSU MPI-{memory} "), "x.out")
+    there = read(text.replace("# OSU MPI ", f"# OSU MPI-{memory} "), "x.out")
     assert there.remark == memory
-    assert there.curve() == osu.read(text, "x.out").curve()
+    assert there.curve() == read(text, "x.out").curve()
 
 
 def with_type_last(name: str, datatype: str = "MPI_CHAR") -> str:
@@ -241,7 +244,7 @@ def with_type_last(name: str, datatype: str = "MPI_CHAR") -> str:
     ["latency", "latency-c", "bw", "bibw", "mbw_mr-2", "mbw_mr-4", "allreduce-2", "alltoall-f-4"],
 )
 def test_the_type_may_follow_the_header(name, datatype):
-    output = osu.read(with_type_last(name, datatype), "x.out")
+    output = read(with_type_last(name, datatype), "x.out")
     assert output.datatype == datatype
     assert output.curve() == recorded(f"7.4/{name}.out").curve()
 
@@ -249,14 +252,14 @@ def test_the_type_may_follow_the_header(name, datatype):
 def test_in_memory_of_a_gpu_too_the_type_may_follow_the_header():
     text = with_type_last("bw").replace("# OSU MPI ", "# OSU MPI-CUDA ")
     buffers = "# Send Buffer on DEVICE (D) and Receive Buffer on DEVICE (D)\n# Size"
-    output = osu.read(text.replace("# Size", buffers), "x.out")
+    output = read(text.replace("# Size", buffers), "x.out")
     assert (output.datatype, output.remark) == ("MPI_CHAR", "CUDA, from DEVICE (D) to DEVICE (D)")
 
 
 def test_a_second_type_is_refused():
     text = with_type_last("bw")
     with pytest.raises(ParseError, match="the table has none: found '# Datatype: MPI_CHAR"):
-        osu.read(text.replace("# Size", "# Datatype: MPI_CHAR.\n# Size"), "x.out")
+        read(text.replace("# Size", "# Datatype: MPI_CHAR.\n# Size"), "x.out")
 
 
 def test_what_a_program_printed_as_it_crashed_is_named():
@@ -286,17 +289,17 @@ class TestARateOfZero:
 
     @pytest.mark.parametrize("name", ["bw", "bibw"])
     def test_it_is_read_at_several_sizes_in_a_row(self, name):
-        output = osu.read(self.rows("5.3", name, _1="0.00", _2="0.00", _4="0.00"), "x.out")
+        output = read(self.rows("5.3", name, _1="0.00", _2="0.00", _4="0.00"), "x.out")
         assert output.at_least == (1, 2, 4)
 
     def test_the_messages_a_second_give_the_time_where_only_the_rate_is_zero(self):
         row = f"{1:<10}{0:18.2f}{3000:18.2f}\n"
         text = (DATA / "7.4/mbw_mr-2.out").read_text()
-        output = osu.read(re.sub(r"(?m)^1 .*\n", row, text), "x.out")
+        output = read(re.sub(r"(?m)^1 .*\n", row, text), "x.out")
         assert output.at_least == ()
         assert output.curve().time_us[0] == pytest.approx(1e6 / 3000)
         none = re.sub(r"(?m)^1 .*\n", row.replace("3000.00", "   0.00"), text)
-        assert osu.read(none, "x.out").at_least == (1,)
+        assert read(none, "x.out").at_least == (1,)
 
     def test_no_time_is_zero(self):
         text = (DATA / "5.3/latency.out").read_text().replace("331.18", "  0.00")
@@ -405,7 +408,7 @@ class TestOtherTests:
     def test_of_latency(self, title, function, ranks):
         more = ONE_SIDED if "MPI_" in title else ""
         text = table(title, "# Size          Latency (us)", f"{8:<10}{1.3:18.2f}", more=more)
-        output = osu.read(text, "x.out")
+        output = read(text, "x.out")
         (printed,) = output.printed()
         assert (printed.function, printed.ranks) == (function, ranks)
         assert output.curve().time_us == (1.3,)
@@ -422,7 +425,7 @@ class TestOtherTests:
     )
     def test_of_bandwidth(self, title, function, factor):
         text = table(title, "# Size      Bandwidth (MB/s)", f"{8:<10}{4.0:18.2f}")
-        output = osu.read(text, "x.out")
+        output = read(text, "x.out")
         assert output.function == function
         assert output.curve().time_us == (2,)
         assert registry.link_factor("osu", function) == factor
@@ -446,7 +449,7 @@ class TestOtherTests:
     def test_of_other_collectives(self, title, function):
         columns = f"# Size    {'Avg Latency(us)':>18}"
         text = table(f"MPI {title} Latency", columns, f"{4:<10}{1.5:18.2f}", version="7.4")
-        output = osu.read(text, "x.out")
+        output = read(text, "x.out")
         assert (output.function, output.remark) == (function, "mean of the ranks")
         assert output.curve().bandwidth_mb_s is None
 
@@ -470,7 +473,7 @@ class TestOtherTests:
             )
         )
         row = f"{4:<10}{7.55:18.2f}{4.29:18.2f}{3.47:18.2f}{6.08:18.2f}"
-        output = osu.read(table(f"MPI {title} Latency", columns, row, more=OVERALL), "x.out")
+        output = read(table(f"MPI {title} Latency", columns, row, more=OVERALL), "x.out")
         assert output.function == function
         assert output.curve().time_us == (3.47,)
         assert output.document([])["overlap_percent"] == [6.08]
@@ -486,7 +489,7 @@ class TestOtherTests:
         columns = "# Size    " + "".join(f"{name:>18}" for name in names)
         row = f"{4:<10}" + "".join(f"{value:18.2f}" for value in figures)
         text = table("MPI Non-blocking Reduce Latency", columns, row, more=OVERALL)
-        output = osu.read(text, "x.out")
+        output = read(text, "x.out")
         assert output.curve().time_us == ((3.9,) if extremes else (3.47,))
         assert output.curve().time_min_us == ((3.1,) if extremes else None)
         assert output.remark == ("" if extremes else "mean of the ranks")
@@ -500,30 +503,30 @@ class TestOtherTests:
         )
         row = f"{8.85:{width}.2f}{5.04:18.2f}{4.02:18.2f}{5.04:18.2f}"
         text = table("MPI Non-blocking Barrier Latency", columns, row, more=OVERALL)
-        assert osu.read(text, "x.out").curve().time_us == (4.02,)
+        assert read(text, "x.out").curve().time_us == (4.02,)
         assert "a second row of ibarrier" in str(refused(text + row + "\n"))
 
     def test_release_3_has_wider_columns(self):
         columns = "# Size            Latency (us)"
         row = f"{0:<10}{19.23:20.2f}"
         text = table("MPI Latency", columns, row, version="3.1.1")
-        assert osu.read(text, "x.out").curve().time_us == (19.23,)
+        assert read(text, "x.out").curve().time_us == (19.23,)
         assert "is no row of columns" in str(refused(text.replace("    19.23", "   19.23")))
         columns = "# Size     Bi-Bandwidth (MB/s)"
         row = f"{8:<10}{4.0:20.2f}"
         title = "One Sided MPI_Put Bi-directional Bandwidth"
-        assert osu.read(table(title, columns, row, version="3.1.1"), "x.out").function == "put_bibw"
+        assert read(table(title, columns, row, version="3.1.1"), "x.out").function == "put_bibw"
 
     @pytest.mark.parametrize("version", ["5.6.3-rc1", "7.0b1", "4.4.1", "7.5+cuda", "3.6"])
     def test_a_version_may_have_a_suffix(self, version):
         row = f"{8:<10}{1.3:18.2f}"
         text = table("MPI Latency", "# Size          Latency (us)", row, version=version)
-        assert osu.read(text, "x.out").version == version
+        assert read(text, "x.out").version == version
 
     def test_the_rate_of_pairs_may_stand_without_messages(self):
         columns = f"# [ pairs: 2 ] [ window size: 64 ]\n# Size    {'MB/s':>18}"
         text = table("MPI Multiple Bandwidth / Message Rate", columns, f"{8:<10}{4.0:18.2f}")
-        assert osu.read(text, "x.out").curve().time_us == (2,)
+        assert read(text, "x.out").curve().time_us == (2,)
 
     def test_no_run_starts_them(self):
         names = {one.name for one in osu.BENCHMARK.functions}

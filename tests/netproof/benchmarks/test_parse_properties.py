@@ -18,6 +18,7 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from netproof.benchmarks import imb, imb_tables, netpipe
+from netproof.benchmarks.fixed import Row
 from netproof.benchmarks.outputs import read
 from netproof.errors import ParseError
 
@@ -87,19 +88,19 @@ def written(
     sized = (imb_tables.SIZE_COLUMN, imb_tables.COUNT_COLUMN)
     for name, ranks, rows in tables:
         if name == "Barrier":
-            header = [imb_tables.COUNT_COLUMN, *imb_tables._RANGE]
+            header = [imb_tables.COUNT_COLUMN, *imb_tables.RANGE]
             lines = [f"{n:13.0f}{a:13.2f}{b:13.2f}{c:13.2f}" for _, n, a, b, c in rows]
         elif name in imb_tables.COLLECTIVE:
-            header = [*sized, *imb_tables._RANGE]
+            header = [*sized, *imb_tables.RANGE]
             lines = [f"{s:13.0f}{n:13.0f}{a:13.2f}{b:13.2f}{c:13.2f}" for s, n, a, b, c in rows]
         elif name in imb_tables.MESSAGE_RATE:
-            header = [*sized, imb_tables.RATE_COLUMN, imb_tables._MESSAGES]
+            header = [*sized, imb_tables.RATE_COLUMN, imb_tables.MESSAGES]
             lines = [f"{s:13.0f}{n:13.0f}{s * r / megabyte:13.2f}{r:13.0f}" for s, n, r in rows]
         elif name in imb_tables.SINGLE_TRANSFER:
             header = [
                 imb_tables.SIZE_COLUMN,
                 imb_tables.COUNT_COLUMN,
-                imb_tables._TIME,
+                imb_tables.TIME,
                 imb_tables.RATE_COLUMN,
             ]
             lines = [
@@ -109,7 +110,7 @@ def written(
             header = [
                 imb_tables.SIZE_COLUMN,
                 imb_tables.COUNT_COLUMN,
-                *imb_tables._RANGE,
+                *imb_tables.RANGE,
                 imb_tables.RATE_COLUMN,
             ]
             moved = imb_tables.POINT_TO_POINT[name]
@@ -165,33 +166,35 @@ def test_what_is_written_is_read_back(
     case: tuple[str, list[tuple[str, int, list[list[float]]]]],
 ) -> None:
     text, tables = case
-    output = imb.read(text, "written.txt")
+    output = imb.BENCHMARK.read(text, "written.txt")
     assert output.processes == 8
     assert [(t.function, t.ranks) for t in output.tables] == [(n, r) for n, r, _ in tables]
     for table, (name, _, rows) in zip(output.tables, tables, strict=True):
-        assert [(row.size, row.repetitions) for row in table.rows] == [
+        assert [(row.size, row.values["#repetitions"]) for row in table.rows] == [
             (row[0], row[1]) for row in rows
         ]
         for read_row, row in zip(table.rows, rows, strict=True):
             if name in imb_tables.MESSAGE_RATE:
-                assert read_row.messages_s == row[2]
+                assert read_row.values["Msg/sec"] == row[2]
             elif name in imb_tables.SINGLE_TRANSFER:
-                assert read_row.t_us == float(f"{row[2]:.2f}")
+                assert read_row.values["t[usec]"] == float(f"{row[2]:.2f}")
             else:
-                assert [read_row.t_min_us, read_row.t_max_us, read_row.t_avg_us] == [
-                    float(f"{time:.2f}") for time in row[2:]
-                ]
+                assert [
+                    read_row.values["t_min[usec]"],
+                    read_row.values["t_max[usec]"],
+                    read_row.values["t_avg[usec]"],
+                ] == [float(f"{time:.2f}") for time in row[2:]]
         table.curve()
 
 
 @pytest.mark.parametrize("name", ["2021.11/time-out.txt", "2021.11/multi-1-out-of-mem.txt"])
 def test_cut_at_any_byte_it_is_refused_or_whole(name: str) -> None:
     text = (DATA / "imb" / name).read_text()
-    truth = without_lines(imb.read(text, name))
+    truth = without_lines(imb.BENCHMARK.read(text, name))
     accepted = 0
     for end in range(len(text)):
         try:
-            output = imb.read(text[:end], name)
+            output = imb.BENCHMARK.read(text[:end], name)
         except ParseError:
             continue
         accepted += 1
@@ -209,10 +212,10 @@ def test_a_cut_out_middle_is_refused_or_leaves_the_rest_as_it_was(
     start = data.draw(st.integers(0, len(text) - 1))
     end = data.draw(st.integers(start + 1, min(len(text), start + 4000)))
     try:
-        output = imb.read(text[:start] + text[end:], name)
+        output = imb.BENCHMARK.read(text[:start] + text[end:], name)
     except ParseError:
         return
-    truth = imb.read(text, name)
+    truth = imb.BENCHMARK.read(text, name)
     touched = {
         number for number in range(text.count("\n", 0, start) + 1, text.count("\n", 0, end) + 2)
     }
@@ -242,13 +245,13 @@ def check_rows(output: imb.ImbOutput, truth: imb.ImbOutput, touched: set[int]) -
                 assert replace(failure, line=0) == replace(true_failure, line=0)
 
 
-def check_bandwidth(function: str, row: imb_tables.ImbRow, true_row: imb_tables.ImbRow) -> None:
+def check_bandwidth(function: str, row: Row, true_row: Row) -> None:
     """The bandwidth is that of the printed rate, within half a unit of time and of rate each."""
     messages = imb_tables.POINT_TO_POINT[function]
-    bandwidth = messages * row.size / row.time_us
-    truth = messages * true_row.size / true_row.time_us
+    bandwidth = messages * row.size / imb_tables.time_us(row)
+    truth = messages * true_row.size / imb_tables.time_us(true_row)
     # A small time is printed with few digits, in either row.
-    share = 0.005 / (min(row.time_us, true_row.time_us) - 0.005)
+    share = 0.005 / (min(imb_tables.time_us(row), imb_tables.time_us(true_row)) - 0.005)
     assert abs(bandwidth - truth) <= 0.0212 + share * (bandwidth + truth)
 
 
@@ -262,10 +265,10 @@ def test_one_garbled_character_is_refused_or_changes_its_own_number_only(
     place = data.draw(st.integers(0, len(text) - 1))
     garbled = text[:place] + character + text[place + 1 :]
     try:
-        output = imb.read(garbled, name)
+        output = imb.BENCHMARK.read(garbled, name)
     except ParseError:
         return
-    truth = imb.read(text, name)
+    truth = imb.BENCHMARK.read(text, name)
     assert structure(output) == structure(truth)
     if "\n" in (character, text[place]):
         assert without_lines(output) == without_lines(truth)
@@ -274,7 +277,7 @@ def test_one_garbled_character_is_refused_or_changes_its_own_number_only(
         for table in output.tables:
             for row in table.rows:
                 literal = garbled.split("\n")[row.line - 1].split()
-                assert {f"{row.repetitions}", f"{row.size}"} <= {*literal, "0"}
+                assert {f"{row.values['#repetitions']:.0f}", f"{row.size}"} <= {*literal, "0"}
 
 
 def in_turns(first: str, second: str, cuts: list[tuple[float, float]]) -> str:
@@ -310,7 +313,7 @@ def test_two_outputs_in_one_file_are_refused(
             for x, y in cuts
         ]
     with pytest.raises(ParseError):
-        imb.read(in_turns(first, second, cuts), "two.txt")
+        imb.BENCHMARK.read(in_turns(first, second, cuts), "two.txt")
 
 
 @pytest.mark.slow
@@ -336,7 +339,7 @@ def test_one_garbled_character_is_refused_or_below_what_netpipe_prints(
     text = (NP / name).read_text()
     place = int(share * len(text))
     garbled = text[:place] + character + text[place + 1 :]
-    parser = netpipe.read_file if name.endswith(".out") else netpipe.read_print
+    parser = netpipe.read_file if name.endswith(".out") else netpipe.BENCHMARK.read
     truth = parser(text, name, bidirectional=False).curve()
     try:
         curve = parser(garbled, name, bidirectional=False).curve()
@@ -358,7 +361,7 @@ def test_one_garbled_character_is_refused_or_below_what_netpipe_prints(
 @pytest.mark.parametrize("name", ["tcp.out", "tcp.stderr"])
 def test_netpipe_cut_at_any_byte_is_refused_or_a_true_beginning(name: str) -> None:
     text = (NP / name).read_text()
-    parser = netpipe.read_file if name.endswith(".out") else netpipe.read_print
+    parser = netpipe.read_file if name.endswith(".out") else netpipe.BENCHMARK.read
     truth = parser(text, name, bidirectional=False)
     asked = netpipe.sizes(1, 16384, 3)
     for end in range(len(text)):

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from netproof.benchmarks import registry
+from netproof.benchmarks.fixed import Row
 from netproof.measurement.case import Case
 from netproof.measurement.counters import counters
 from netproof.measurement.payload import Payload
@@ -36,12 +37,8 @@ def of_table(function: str, nodes: list[str]) -> int:
     return one.payload(case, table, "", nodes).bytes
 
 
-class _Row:
-    size, repetitions = 1000, 10
-
-
 class _Table:
-    rows = (_Row,)
+    rows = (Row(1, 1000, {"#repetitions": 10}),)
 
 
 class OneRow:

@@ -9,6 +9,8 @@ import re
 import shlex
 import shutil
 import subprocess
+import sys
+from collections.abc import Sequence
 from datetime import datetime, timedelta
 from pathlib import Path
 from xml.etree import ElementTree
@@ -18,7 +20,7 @@ import pytest
 from netproof.benchmarks.imb import BENCHMARK as IMB
 from netproof.commands.night import _junit, _tell
 from netproof.present.night import Night, summary
-from netproof.session import job_scripts, plan
+from netproof.session import plan
 from netproof.site import site, site_file
 from netproof.site.partition import Partition
 
@@ -64,7 +66,7 @@ SAYS = """#!/bin/bash
 
 @pytest.fixture
 def job(tmp_path, monkeypatch):
-    """Run a job's script where Slurm's programs only print: ``job(text, nodes, address)``.
+    """Run a job where Slurm's programs only print: ``job(steps, nodes, address)``.
 
     Returns each call as the list of its words.
     """
@@ -83,15 +85,17 @@ def job(tmp_path, monkeypatch):
         (programs / name).chmod(0o755)
 
     def run(
-        text: str,
+        steps: Sequence[plan.Step],
         nodes: list[str],
         address: str = "10.0.0.1",
         greeting: str = "",
+        partition: Partition = PARTITION,
         refused: str = "",
     ) -> list[list[str]]:
-        (folder / "launches.sh").write_text(text)
+        plan.JobPlan(1, partition.model_dump(), (tuple(steps),)).write(folder)
+        (folder / plan.SCRIPT).write_text(plan.script(sys.executable, ROOT))
         ran = subprocess.run(
-            ["bash", "launches.sh"],
+            ["bash", plan.SCRIPT],
             cwd=folder,
             env={
                 "PATH": f"{programs}:{os.environ['PATH']}",
@@ -115,20 +119,15 @@ def job(tmp_path, monkeypatch):
     return run
 
 
-@pytest.mark.parametrize("text", HOSTILE)
-def test_interface_plugin_and_arguments_reach_the_programs_as_they_are(job, text):
-    partition = PARTITION.model_copy(update={"interface": text, "imb_arguments": ("-x", text)})
+@pytest.mark.parametrize("text", [one for one in HOSTILE if one.isprintable()])
+def test_plugin_and_arguments_reach_the_programs_as_they_are(job, text):
+    partition = PARTITION.model_copy(update={"imb_arguments": ("-x", text)})
     srun = ["srun", f"--mpi={text}"]
     steps = [
         *plan.function_steps([IMB.function("Alltoall")], 2, 1, partition, srun, seed=1),
         *plan.netpipe_steps(1, partition, srun, seed=1),
     ]
-    script = job_scripts.script(steps, partition, over_tcp=True, describe_nodes=True)
-    calls = job(script, ["n-1", "n-2"])
-    described = next(call for call in calls if "./node.sh" in call)
-    assert described[described.index("./node.sh") + 1] == text
-    asked = next(call for call in calls if "listen-on" in call)
-    assert asked[asked.index("listen-on") + 1] == text
+    calls = job(steps, ["n-1", "n-2"], partition=partition)
     alltoall = next(call for call in calls if "-npmin" in call)
     assert alltoall[1] == f"--mpi={text}"
     assert alltoall[-3:] == ["-x", text, "Alltoall"]
@@ -138,9 +137,8 @@ def test_interface_plugin_and_arguments_reach_the_programs_as_they_are(job, text
 @pytest.mark.parametrize("text", [one for one in HOSTILE if "\n" not in one])
 def test_the_names_of_nodes_are_words_too_and_a_greeting_is_no_address(job, text):
     steps = plan.netpipe_steps(1, PARTITION, ["srun"], seed=1)
-    script = job_scripts.script(steps, PARTITION, over_tcp=True, describe_nodes=False)
-    calls = job(script, [text, "n-2"], greeting=text)
-    launches = [call for call in calls if "NPmpi" in call or "run" in call]
+    calls = job(steps, [text, "n-2"], greeting=text)
+    launches = [call for call in calls if "-o" in call]
     assert len(launches) == 8
     for call in launches:
         (nodes,) = [argument for argument in call if argument.startswith("--nodelist=")]
@@ -149,17 +147,11 @@ def test_the_names_of_nodes_are_words_too_and_a_greeting_is_no_address(job, text
 
 
 def test_an_answer_without_an_address_ends_the_job_and_is_quoted(job):
-    script = job_scripts.script(
-        plan.netpipe_steps(1, PARTITION, ["srun"], seed=1),
-        PARTITION,
-        over_tcp=True,
-        describe_nodes=False,
-    )
-    said = (
-        "steps.sh: n-1 printed no address to listen on: welcome\nlistening nobody 1 2 3 4 5 6 7 8\n"
-    )
-    calls = job(script, ["n-1", "n-2"], address="nobody", greeting="welcome", refused=said)
-    assert not [call for call in calls if "NPmpi" in call]
+    printed = "welcome\nlistening nobody 1 2 3 4 5 6 7 8\n"
+    refused = f"netproof.jobs: n-1 printed no address to listen on: {printed}\n"
+    steps = plan.netpipe_steps(1, PARTITION, ["srun"], seed=1)
+    calls = job(steps, ["n-1", "n-2"], address="nobody", greeting="welcome", refused=refused)
+    assert not [call for call in calls if "run" in call]
 
 
 @pytest.mark.parametrize("name", HOSTILE)

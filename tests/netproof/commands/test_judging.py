@@ -54,8 +54,7 @@ def test_a_partition_that_was_not_asked_for_is_not_expected(verdict):
 @pytest.mark.slow
 def test_in_full_every_function_is_expected(verdict):
     _, said = verdict(str(RECORDED / "passed.json"), "--full")
-    *_, row = (line for line in said.split("gige mpich ") if line.startswith("IMB Exchange 4"))
-    assert row.split()[-1] == "FAIL"
+    assert "IMB Exchange 4 none ✗ none ✗" in said
 
 
 @pytest.mark.slow

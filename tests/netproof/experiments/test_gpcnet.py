@@ -123,13 +123,13 @@ def test_what_is_damaged_is_refused(key, value, said):
         GpcnetRuns.from_json(json.loads(json.dumps(values)))
 
 
-def test_the_script_runs_it_on_all_ranks_as_often_as_was_asked_for():
+def test_it_runs_on_all_ranks_as_often_as_was_asked_for():
     extras = {**EXTRAS, "ranks_per_node": 2}
-    text = gpcnet.script(Partition.model_validate(extras), 3, 10, ("srun", "--mpi=pmi2"))
-    lines = [line for line in text.splitlines() if line.startswith("step ")]
-    assert [line.split()[1] for line in lines] == ["gpcnet.1", "gpcnet.2", "gpcnet.3"]
-    assert all("--ntasks=20 --ntasks-per-node=2" in line for line in lines)
-    assert all(line.endswith("network_load_test") for line in lines)
+    steps = gpcnet.steps(Partition.model_validate(extras), 3, 10, ("srun", "--mpi=pmi2"))
+    assert [step.name for step in steps] == ["gpcnet.1", "gpcnet.2", "gpcnet.3"]
+    for step in steps:
+        assert {"--ntasks=20", "--ntasks-per-node=2"} <= set(step.command)
+        assert step.command[-1] == "network_load_test"
 
 
 JOB = DATA / "jobs" / "gpcnet"

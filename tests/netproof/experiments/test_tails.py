@@ -5,9 +5,6 @@ from __future__ import annotations
 import dataclasses
 import json
 import shutil
-import subprocess
-import sys
-import time
 from pathlib import Path
 
 import pytest
@@ -15,7 +12,6 @@ import pytest
 from netproof.errors import NetproofError
 from netproof.experiments import tails
 from netproof.experiments.tails import MOST_CALLS, TRIALS, Tail
-from netproof.session.labelled import write_question
 
 JOB = Path(__file__).resolve().parents[2] / "data" / "jobs" / "tails"
 
@@ -67,28 +63,6 @@ def test_one_long_trial_is_enough(folder):
     assert tails.call_s(folder) == 10.0 / TRIALS[0]
 
 
-@pytest.mark.slow
-def test_an_output_is_watched_as_it_grows(tmp_path):
-    path = tmp_path / "tail.1.out"
-    command = [sys.executable, "-m", "netproof.experiments.tails", str(tmp_path), "watch"]
-    watcher = subprocess.Popen(command)
-    row = "            8            1        13.11         0.61\n"
-    try:
-        deadline = time.monotonic() + 60
-        while not (tmp_path / tails.WATCH_FILE).exists() and time.monotonic() < deadline:
-            time.sleep(0.05)
-        path.write_text(f"# header\n{row}")
-        time.sleep(0.6)
-        path.write_text(f"# header\n{row}{row}{row}# end\n")
-        time.sleep(0.6)
-    finally:
-        watcher.terminate()
-        watcher.wait()
-    (first, one), *_, (last, three) = tails.watched(tmp_path, path.read_text())
-    assert (one, three) == (1, 3)
-    assert 0.3 < last - first < 30
-
-
 @pytest.mark.parametrize("text", ["", "12.0\n", "12.0\t10\n", "soon\t10\n"])
 def test_an_output_that_was_not_watched_to_its_end_is_not_whole(folder, text):
     (folder / tails.WATCH_FILE).write_text(text)
@@ -100,23 +74,22 @@ def test_an_output_that_was_not_watched_to_its_end_is_not_whole(folder, text):
 @pytest.mark.parametrize(("call_s", "calls"), [(0.002, 6000), (1e-5, MOST_CALLS), (1.0, TRIALS[0])])
 def test_as_many_calls_as_fill_the_time(folder, call_s, calls):
     question = dataclasses.replace(tails.TailsQuestion.read(folder), seconds=12.0)
-    write_question(folder, question)
     walls(folder, 1 + TRIALS[0] * call_s, 1 + TRIALS[1] * call_s)
-    tails.write_launch(folder)
+    step = tails.long_step(question, folder)
     assert int((folder / tails.CALLS_FILE).read_text()) == pytest.approx(calls, rel=0.001)
-    line = (folder / tails.LINES_FILE).read_text()
-    assert line.startswith(f"step tail.1 {question.limit_s} ")
-    listed = [path for path in folder.glob("sizes-*") if path.name in line]
+    assert (step.name, step.limit_s) == ("tail.1", question.limit_s)
+    listed = [path for path in folder.glob("sizes-*") if path.name in step.command]
     assert len(listed[0].read_text().splitlines()) == pytest.approx(calls, rel=0.001)
 
 
 def test_a_trial_that_failed_ends_it(folder):
+    question = tails.TailsQuestion.read(folder)
     walls(folder, 1.0, status=3)
     with pytest.raises(NetproofError, match=r"trial\.1 ended with status 3"):
-        tails.write_launch(folder)
+        tails.long_step(question, folder)
     (folder / "launches.tsv").write_text("step\tstart\tend\tstatus\tlimit_s\n")
     with pytest.raises(NetproofError, match="no trial was made"):
-        tails.write_launch(folder)
+        tails.long_step(question, folder)
 
 
 def test_a_launch_that_lacks_calls_is_not_whole(folder):

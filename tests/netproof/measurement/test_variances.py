@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 
-from netproof.measurement.variances import Variance, beyond_chance, in_common, moderated
+from netproof.measurement.interval import Variance, beyond_chance, in_common, moderated
 
 
 def estimates(spreads, values: int = 4, seed: int = 3) -> list[Variance]:

@@ -11,10 +11,9 @@ from scipy.special import stdtr
 
 from netproof.errors import NetproofError
 from netproof.pairs.accusation import State, judge
-from netproof.pairs.levels import MOST_JOINT_LOOKS, nominal_levels
 from netproof.pairs.model import Kind, PairObservation
 from netproof.pairs.rounds import Mode, random_round, tournament
-from netproof.pairs.search import scale_factors
+from netproof.pairs.search import MOST_JOINT_LOOKS, nominal_levels, scale_factors
 from netproof.site.pair_settings import PairQuantity, PairSettings
 
 

@@ -90,7 +90,7 @@ def test_each_pair_of_too_few_nodes_is_measured_three_times_and_no_more(count, p
     met = Counter(frozenset(seen.nodes) for seen in cluster.seen)
     assert set(met.values()) == {3}
     assert judgement.decided
-    assert confirming_rounds(names(count), judgement, cluster.seen) == ()
+    assert confirming_rounds(judgement, cluster.seen) == ()
     streams = Counter(step.pairs[0] for step in stream_rounds(names(count), judgement))
     assert streams == dict.fromkeys(itertools.permutations(names(count), 2), 3)
 
@@ -156,7 +156,7 @@ def confirmed(slower_among_others, slower_alone, topology=None):
     nodes = names(16)
     judgement = cluster.run(nodes, topology=topology)
     cluster.slower = slower_alone
-    steps = confirming_rounds(nodes, judgement, cluster.seen)
+    steps = confirming_rounds(judgement, cluster.seen)
     assert all(step.alone and len(step.pairs) == 1 for step in steps)
     for step in steps:
         cluster.drift = 0.0
@@ -182,14 +182,14 @@ def test_an_oversubscribed_uplink_recovers_alone():
 def test_nothing_accused_is_nothing_to_confirm():
     cluster = Cluster(healthy)
     judgement = cluster.run(names(16))
-    assert confirming_rounds(names(16), judgement, cluster.seen) == ()
+    assert confirming_rounds(judgement, cluster.seen) == ()
     assert alone(cluster.seen, judgement) == ()
 
 
 def test_without_pairs_to_compare_with_it_is_undecided():
     cluster = Cluster(slow_nodes(0.5, "n3"))
     judgement = cluster.run(names(16))
-    step = confirming_rounds(names(16), judgement, cluster.seen)[0]
+    step = confirming_rounds(judgement, cluster.seen)[0]
     cluster.measure(step)
     (one,) = alone(cluster.seen, judgement)
     assert one.recovery is Recovery.UNDECIDED
@@ -221,7 +221,7 @@ def test_an_uplink_that_only_shows_while_both_nodes_send_is_named_and_no_node():
     assert {state.state for state in judgement.nodes.values()} == {"cleared"}
     # Alone the pairs have all that their links carry: one way at a time tells that.
     cluster.slower = healthy
-    for step in confirming_rounds(names(16), judgement, cluster.seen):
+    for step in confirming_rounds(judgement, cluster.seen):
         cluster.measure(step)
     found = alone(cluster.seen, judgement)
     assert {one.recovery for one in found} == {Recovery.RECOVERS}

@@ -1,4 +1,4 @@
-"""The documents of ``--format json``: docs/operation.md describes every key."""
+"""The documents of ``--format json``: docs/reference/json.md describes every key."""
 
 from __future__ import annotations
 
@@ -48,9 +48,8 @@ def test_every_key_is_documented(arguments, monkeypatch, tmp_path):
     monkeypatch.setenv("RFM_REFERENCE_PREFIX", str(ROOT / "reference-values"))
     monkeypatch.setenv("RFM_REPORT_FILE", str(tmp_path / "run-{sessionid}.json"))
     ran = CliRunner().invoke(app, [*arguments, "--format=json"])
-    page = (ROOT / "docs" / "operation.md").read_text()
-    section = page.split("\n## As JSON\n", 1)[1].split("\n## ", 1)[0]
-    described = set(re.findall(r"`(\w+)`", section))
+    page = (ROOT / "docs" / "reference" / "json.md").read_text()
+    described = set(re.findall(r"`(\w+)`", page))
     found = keys_of(json.loads(ran.stdout)) - LANDMARK_KEYS - set(PARTITION_KEYS)
     found -= set(PairSettings.model_fields)
     assert found

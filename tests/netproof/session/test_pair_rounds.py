@@ -20,7 +20,7 @@ RECORDED = Path(__file__).resolve().parents[2] / "data" / "jobs" / "pairs"
 STREAM = RECORDED.with_name("stream")
 WHERE = ("testbed", "fast-ethernet", "mpich")
 NODES = tuple(f"fast-ethernet-{n}" for n in range(1, 5))
-PARTITION = Partition.model_validate(json_reading.json_file(RECORDED / "question.json")["extras"])
+PARTITION = Partition.model_validate(json_reading.json_file(RECORDED / "plan.json")["extras"])
 
 
 @pytest.fixture

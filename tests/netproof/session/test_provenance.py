@@ -221,37 +221,6 @@ def test_a_nodes_file_that_is_not_whole_is_refused(tmp_path, change, reason):
     assert reason in str(raised.value)
 
 
-def test_the_step_asks_every_node_once_and_does_not_end_the_script(tmp_path):
-    srun = tmp_path / "srun"
-    srun.write_text('#!/bin/bash\nprintf "%s\\n" "$@" >>asked\nexit 1\n')
-    srun.chmod(0o755)
-    for source in plan.SHELL_FILES:
-        shutil.copy(source, tmp_path)
-    (tmp_path / "job_nodes.txt").write_text(JOB_NODES)
-    shutil.copy(NODES / "same" / "node.gige-1.txt", tmp_path)
-    script = f"#!/bin/bash\n{node_facts.node_step('eth 1')}\necho on it goes\n"
-    done = subprocess.run(
-        ["bash", "-c", script],
-        cwd=tmp_path,
-        env=os.environ | {"PATH": f"{tmp_path}:{os.environ['PATH']}", "SLURM_JOB_NUM_NODES": "3"},
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    assert done.stdout == "on it goes\n"
-    asked = (tmp_path / "asked").read_text().splitlines()
-    assert {"--nodes=3", "--ntasks=3", "--ntasks-per-node=1"} <= set(asked)
-    first, second = (n for n, word in enumerate(asked) if word == "bash")
-    words = ["bash", "./node.sh", "eth 1", *registry.PROGRAMS]
-    assert asked[first : first + len(words)] == words
-    assert asked[second:] == ["bash", "./path.sh", "eth 1"]
-    # The second node left no file, and so no address.
-    ring = (tmp_path / "ring.txt").read_text()
-    assert ring == (
-        "gige-2\tgige-1\t198.18.1.1\tgige-1\t198.18.1.1\ngige-1\tgige-2\t-\tgige-2\t-\n"
-    )
-
-
 def on_the_way(folder: Path, ring: str) -> dict[str, str]:
     """What ``path.sh`` says on gige-1 of this ring, with the programs of ``with_program``."""
     (folder / "ring.txt").write_text(f"gige-1\t{ring}\ngige-2\tgige-1\t198.18.1.1\t-\t-\n")
@@ -446,41 +415,6 @@ def test_a_jobs_own_list_that_is_not_whole_is_refused(tmp_path, text, reason):
     with pytest.raises(ProvenanceError) as raised:
         node_facts.nodes_of_job(tmp_path, "17")
     assert str(raised.value).startswith(f"{path}{reason}")
-
-
-def listed_by_job(folder: Path, scontrol: str) -> subprocess.CompletedProcess[str]:
-    """The list that a job's script leaves in ``folder`` where ``scontrol`` is that shell text."""
-    tool = folder / "scontrol"
-    tool.write_text(f"#!/bin/bash\n{scontrol}\n")
-    tool.chmod(0o755)
-    shutil.copy(SCRIPT.parent / "steps.sh", folder)
-    job = {"SLURM_JOB_ID": "17", "SLURM_JOB_NODELIST": "gige-[1-2]", "SLURM_JOB_NUM_NODES": "2"}
-    return subprocess.run(
-        [
-            "bash",
-            "-c",
-            '. ./steps.sh; job_nodes job_nodes.txt || exit 3; trap - EXIT; echo "${nodes[1]}"',
-        ],
-        cwd=folder,
-        env=os.environ | {"PATH": f"{folder}:{os.environ['PATH']}", **job},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-
-
-def test_a_job_asks_slurm_from_within(tmp_path):
-    done = listed_by_job(
-        tmp_path, '[ "$*" = "show hostnames gige-[1-2]" ] && printf "gige-%s\\n" 1 2'
-    )
-    assert (done.returncode, done.stdout) == (0, "gige-2\n")
-    assert node_facts.nodes_of_job(tmp_path, "17") == ("gige-1", "gige-2")
-
-
-def test_a_job_whose_slurm_does_not_answer_ends_and_leaves_a_list_that_is_cut_short(tmp_path):
-    assert listed_by_job(tmp_path, "exit 1").returncode == 3
-    with pytest.raises(ProvenanceError, match="is cut short"):
-        node_facts.nodes_of_job(tmp_path, "17")
 
 
 def test_a_job_whose_node_left_no_file_is_refused(tmp_path):

@@ -158,7 +158,7 @@ def test_a_file_without_a_configuration_is_refused(tmp_path):
 
 
 def test_the_documentation_names_every_key():
-    text = (ROOT / "docs" / "site.md").read_text()
+    text = (ROOT / "docs" / "reference" / "keys.md").read_text()
     for key in (*PARTITION_KEYS, *ENVIRONMENT_KEYS):
         assert f"`{key}`" in text
 

@@ -156,7 +156,7 @@ def in_pairs(session: Session, left: Left | None = None, **values: object) -> Se
     """With rounds of pairs of the recorded job on this partition, or the reason for none."""
     rounds = None
     if left is None:
-        given = json_reading.json_file(PAIRS / "question.json")
+        given = json_reading.json_file(PAIRS / "plan.json")
         where = ("testbed", "gige", "mpich")
         most = given["extras"]["max_message_bytes"]
         launches, _, _ = pair_rounds.read(PAIRS, where, most)

@@ -148,7 +148,7 @@ def test_a_kept_verdict_is_byte_for_byte_what_judging_gives(store, name):
     insist_on_the_same(questions.load(store, stored(store, name)))
 
 
-EXTRAS = json.loads((RECORDED / "question.json").read_text())["extras"]
+EXTRAS = json.loads((RECORDED / "plan.json").read_text())["extras"]
 NODES = tuple(f"fast-ethernet-{n}" for n in range(1, 5))
 SAID = {"said": ["libfabric provider: tcp"], "absent": ""}
 BUSY = {"disturbance": {"others": 1.0, "steal": 1.0}}

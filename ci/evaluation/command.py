@@ -1,0 +1,156 @@
+"""The command line that all evaluations share: begin one, resume one, print one, judge it again."""
+
+from __future__ import annotations
+
+import argparse
+import random
+import signal
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from ci.evaluation.engine import (
+    Campaign,
+    Ended,
+    Evaluation,
+    begin,
+    code_digest,
+    go_on,
+    judged_again,
+    read,
+)
+from ci.evaluation.table import table
+from ci.evaluation.testbed import CANNOT, this_machine
+from netproof.errors import NetproofError
+
+MET, MISSED = 0, 1
+"""Exit statuses: all aims met, one missed; CANNOT: not possible."""
+WHERE = ("out", "resume", "table", "judge_again")
+"""Options that choose what to do with an evaluation."""
+
+
+def number(kind: type, least: float) -> Any:
+    """Return a reader of numbers of this kind, ``least`` or more, for the command line."""
+
+    def read_number(text: str) -> Any:
+        value = kind(text)
+        if not least <= value < float("inf"):
+            raise argparse.ArgumentTypeError(f"{text} is not {least:g} or more")
+        return value
+
+    return read_number
+
+
+def add_counts(group: Any, *counts: tuple[str, int, str]) -> None:
+    """Add settings that are counts, from 0 on: each as name, default, help."""
+    for name, count, what in counts:
+        group.add_argument(
+            f"--{name}",
+            type=number(int, 0),
+            default=count,
+            metavar="N",
+            help=f"{what} (default: %(default)s)",
+        )
+
+
+def add_seconds(group: Any, *several: tuple[str, float, str]) -> None:
+    """Add settings in seconds or shares: each as name, default, help."""
+    for name, default, what in several:
+        group.add_argument(
+            f"--{name}",
+            type=number(float, 0.01),
+            default=default,
+            metavar="N",
+            help=f"{what} (default: %(default)g)",
+        )
+
+
+def add_kinds(group: Any, kinds: Sequence[str]) -> None:
+    """Add the option that selects kinds of runs."""
+    group.add_argument(
+        "--kinds",
+        nargs="+",
+        choices=list(kinds),
+        default=list(kinds),
+        metavar="KIND",
+        help=f"only these: {', '.join(kinds)}",
+    )
+
+
+def _parser(evaluation: Evaluation) -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog=f"ci/{evaluation.name}", description=evaluation.__doc__, allow_abbrev=False
+    )
+    where = parser.add_mutually_exclusive_group(required=True)
+    for name, what in (
+        ("out", "begin one in a new folder"),
+        ("resume", "go on with one"),
+        ("table", "print what it found so far"),
+        ("judge-again", "print what it found, its reports judged by the code that is here"),
+    ):
+        if evaluation.rejudges or name != "judge-again":
+            where.add_argument(f"--{name}", type=Path, metavar="FOLDER", help=what)
+    settings = parser.add_argument_group("with --out")
+    evaluation.add_options(settings)
+    settings.add_argument("--seed", type=int, help="of all that is drawn; drawn by default")
+    add_seconds(
+        settings,
+        ("quiet-share", 0.05, "share of the CPUs that others may use before a run"),
+        ("quiet-seconds", 5.0, "seconds over which that is measured"),
+        ("quiet-limit", 600.0, "seconds to wait for it"),
+        ("run-limit", 3600.0, "seconds after which a run is ended"),
+    )
+    return parser
+
+
+def _options(evaluation: Evaluation, arguments: Sequence[str]) -> dict[str, Any]:
+    """Parse the options; an existing evaluation has its settings and takes none."""
+    parser = _parser(evaluation)
+    options = vars(parser.parse_args(arguments))
+    if not options["out"]:
+        defaults = vars(parser.parse_args(["--out", "."]))
+        given = [name for name, value in options.items() if value != defaults[name]]
+        other = [name for name in given if name not in WHERE]
+        if other:
+            parser.error(f"--{other[0].replace('_', '-')} goes with --out")
+    return options
+
+
+def _end_once(number: int, _frame: Any) -> None:
+    """End the run; a second signal does not interrupt the cleanup."""
+    for one in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        # Not SIG_IGN, which the testbed's daemons would inherit.
+        signal.signal(one, lambda *_: None)
+    raise Ended(signal.Signals(number).name)
+
+
+def main(evaluation: Evaluation, arguments: Sequence[str]) -> int:
+    """Begin, resume, print or rejudge an evaluation; return MET, MISSED or CANNOT."""
+    options = _options(evaluation, arguments)
+    for one in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        # An evaluation under nohup ignores the hangup.
+        if signal.getsignal(one) is not signal.SIG_IGN:
+            signal.signal(one, _end_once)
+    folders = {name: options.pop(name, None) for name in WHERE}
+    folder = next(one for one in folders.values() if one).resolve()
+    try:
+        if folders["out"]:
+            if options["seed"] is None:
+                options["seed"] = random.SystemRandom().randrange(1, 2**31)
+            runs = evaluation.plan(options)
+            begin(folder, Campaign(options, runs, code_digest(), this_machine()))
+        if folders["out"] or folders["resume"]:
+            go_on(evaluation, folder)
+        campaign, results = (judged_again if folders["judge_again"] else read)(evaluation, folder)
+    except (NetproofError, OSError) as error:
+        print(f"ci/{evaluation.name}: {error}", file=sys.stderr)
+        return CANNOT
+    except Ended as ended:
+        print(
+            f"ci/{evaluation.name}: ended by {ended}; go on with --resume {folder}",
+            file=sys.stderr,
+        )
+        return CANNOT
+    print(table(evaluation, campaign, results))
+    return MISSED if evaluation.missed(campaign, results) else MET

@@ -1,0 +1,63 @@
+"""Nodes of a job, described by themselves: what they are, and the paths between them."""
+
+from __future__ import annotations
+
+import time
+from collections import defaultdict
+from collections.abc import Iterable
+
+from netproof.benchmarks import registry
+from netproof.jobs.job import RunningJob
+from netproof.session import node_facts
+
+_UNKNOWN = "-"
+"""Sign of an unknown address; bash takes two tabs for one."""
+
+
+def describe(job: RunningJob) -> None:
+    """Have every node describe itself, then test the paths to its neighbours.
+
+    The reader of the files reports what is missing.
+    """
+    began = time.time()
+    interface = job.partition.interface
+    words = ("bash", "./node.sh", interface, *registry.PROGRAMS)
+    job.everywhere(*words, kind="node")
+    if not job.dry:
+        # Every node has read its clock between these two moments of this node's clock.
+        moments = f"from\t{began:.6f}\nto\t{time.time():.6f}\n"
+        text = f"{node_facts.CLOCK_HEADER}\n{moments}{node_facts.NODE_END}\n"
+        (job.folder / node_facts.CLOCK_FILE).write_text(text)
+    try_paths(job)
+
+
+def try_paths(job: RunningJob, pairs: Iterable[tuple[str, str]] = ()) -> None:
+    """Test the path of each node to its neighbours, and those between the nodes of pairs."""
+    if job.dry:
+        return
+    nodes, addresses = job.nodes, _addresses(job)
+    partners: defaultdict[str, list[str]] = defaultdict(list)
+    for one, other in pairs:
+        partners[one].append(other)
+        partners[other].append(one)
+    lines = []
+    for place, node in enumerate(nodes if len(nodes) > 1 else ()):
+        others = [nodes[(place + 1) % len(nodes)], nodes[place - 1], *partners[node]]
+        words = [word for one in others for word in (one, addresses.get(one, _UNKNOWN))]
+        lines.append("\t".join([node, *words]) + "\n")
+    (job.folder / node_facts.RING_FILE).write_text("".join(lines))
+    if lines:
+        job.everywhere("bash", "./path.sh", job.partition.interface, kind="path")
+
+
+def _addresses(job: RunningJob) -> dict[str, str]:
+    """Return the IPv4 addresses that nodes found on their interface."""
+    found = {}
+    for node in job.nodes:
+        path = job.folder / node_facts.NODE_FILES.replace("*", node)
+        if path.exists():
+            lines = path.read_text(errors="replace").splitlines()
+            keys = dict(line.partition("\t")[::2] for line in lines)
+            if keys.get("address"):
+                found[keys.get("node", node)] = keys["address"]
+    return found

@@ -1,0 +1,471 @@
+"""A job from within: its nodes, its ports, and its launches, each watched until it has ended."""
+
+from __future__ import annotations
+
+import functools
+import itertools
+import os
+import re
+import resource
+import select
+import shlex
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from types import FrameType
+
+from netproof.benchmarks import registry
+from netproof.errors import NetproofError
+from netproof.intake import writing
+from netproof.session import job_files, node_facts, plan
+from netproof.session.job_files import JobReport
+from netproof.session.plan import JobPlan, Step
+
+KILL_AFTER_S = 5
+"""Seconds that a step has to end after SIGTERM."""
+
+SLURM_ANSWERS_S = 30
+
+NOT_LAUNCHED = 69
+"""As sysexits.h has it: not available."""
+
+TIMED_OUT, KILLED, ENDED, NO_PROGRAM = 124, 137, 143, 127
+"""Statuses as ``timeout`` and shells have them."""
+
+_FIGURES = {kind: re.compile(registry.figures(kind).encode(), re.M) for kind in ("np", "out")}
+
+_NO_ANSWER = re.compile(r"^nptcp\.sh: .* had no answer from", re.M)
+
+_LISTENING = re.compile(r"^listening ([0-9.]+)((?: [0-9]+)+)$", re.M)
+
+_INPUTS, _NODE_LIST, _STATES = "inputs.txt", "nodelist.txt", "nodes.txt"
+"""Files that the job's folder had before its first try; nodes of a try; their states in Slurm."""
+
+
+class JobError(NetproofError):
+    """A reason for which a job cannot go on."""
+
+
+class JobEnded(BaseException):
+    """Slurm or a person ends the job."""
+
+
+class RunningJob:
+    """The launches of a job in ``folder``, as its plan asks.
+
+    ``dry``: print commands instead. ``closed``: labels of steps that are launched no more;
+    ``faults``: why something was not decided; ``hung``: names of launches without a figure.
+    """
+
+    def __init__(self, folder: Path, planned: JobPlan, *, dry: bool = False) -> None:
+        self.folder, self.plan, self.dry = folder, planned, dry
+        self.partition = planned.partition
+        self.jobid = os.environ.get("SLURM_JOB_ID", "")
+        self.nodes: tuple[str, ...] = ()
+        self.closed: set[str] = set()
+        self.faults: list[str] = []
+        self.hung: dict[str, str] = {}
+        self._address, self._ports = "", []
+        self._began, self._in_steps_s = time.time(), 0.0
+        self._figures_seen = False
+        self._hopeless: set[str] = set()
+        self._running: list[tuple[subprocess.Popen[bytes], str, float, int]] = []
+        self._beside: list[subprocess.Popen[bytes]] = []
+        # For counters.sh.
+        self._own = {
+            "netproof_rails": " ".join(self.partition.rails_or_interface()),
+            "netproof_driver_counters": str(int(self.partition.driver_counters)),
+        }
+
+    @contextmanager
+    def running(self) -> Iterator[None]:
+        """Begin the job; at its end, however that comes, end all steps and leave its report.
+
+        Raise JobError if it is no job of Slurm's or its nodes are not known.
+        """
+        if self.dry:
+            self.nodes = (plan.FIRST, plan.SECOND)
+            yield
+            return
+        if not self.jobid:
+            raise JobError("SLURM_JOB_ID is not set: run it within a job, or with --dry-run")
+        before, why = signal.signal(signal.SIGTERM, _end), ""
+        try:
+            self._set_aside()
+            (self.folder / job_files.LAUNCHES_FILE).write_text(f"{job_files.LAUNCHES_HEADER}\n")
+            self._note_nodes()
+            yield
+        except JobEnded:
+            why = "the job was ended from outside"
+            raise
+        except BaseException as error:
+            why = str(error) or repr(error)
+            raise
+        finally:
+            self.end_all()
+            self._report(why)
+            signal.signal(signal.SIGTERM, before)
+
+    def _report(self, why: str) -> None:
+        """Write ``JOB_FILE``, and print what the program itself took."""
+        used = resource.getrusage(resource.RUSAGE_SELF)
+        report = JobReport(
+            python=f"{sys.executable} {sys.version.split()[0]}",
+            wall_s=round(time.time() - self._began, 3),
+            in_steps_s=round(self._in_steps_s, 3),
+            cpu_s=round(used.ru_utime + used.ru_stime, 3),
+            closed=tuple(sorted(self.closed)),
+            faults=tuple(self.faults),
+            ended=why,
+        )
+        report.write(self.folder)
+        print(
+            f"netproof.jobs: {report.wall_s:.1f} s, of which {report.in_steps_s:.1f} s in steps;"
+            f" it took {report.cpu_s:.1f} s of a CPU itself",
+            flush=True,
+        )
+
+    def _set_aside(self) -> None:
+        """Move the files of an earlier try of this job, which Slurm requeued, into try-N.
+
+        There it records the state of that try's nodes in Slurm.
+        """
+        nodes = os.environ["SLURM_JOB_NODELIST"]
+        inputs, listed = self.folder / _INPUTS, self.folder / _NODE_LIST
+        if not inputs.exists():
+            names = sorted(path.name for path in self.folder.iterdir())
+            listed.write_text(f"{nodes}\n")
+            writing.replace(inputs, "".join(f"{name}\n" for name in names))
+            return
+        aside = self.folder / f"try-{os.environ.get('SLURM_RESTART_COUNT', '0')}"
+        aside.mkdir(exist_ok=True)
+        stay = {_INPUTS, *inputs.read_text().splitlines()}
+        for path in [*self.folder.iterdir()]:
+            if not path.is_dir() and path.name not in stay:
+                shutil.move(path, aside / path.name)
+        listed.write_text(f"{nodes}\n")
+        before = aside / _NODE_LIST
+        if before.exists():
+            asked = f"--nodes={before.read_text().strip()}"
+            states = self._ask(
+                ["sinfo", "--noheader", "--Node", asked, "--format=%N|%T|%E"], "the nodes' states"
+            )
+            lines = sorted(set(states.splitlines()))
+            (aside / _STATES).write_text("".join(f"{line}\n" for line in lines))
+
+    def _note_nodes(self) -> None:
+        """Note the job's own nodes, by Slurm's names."""
+        listed = self._ask(
+            ["scontrol", "show", "hostnames", os.environ["SLURM_JOB_NODELIST"]], "the job's nodes"
+        )
+        self.nodes = tuple(listed.splitlines())
+        count = os.environ.get("SLURM_JOB_NUM_NODES", str(len(self.nodes)))
+        lines = [node_facts.JOB_NODES_HEADER, f"jobid\t{self.jobid}", f"count\t{count}"]
+        if self.nodes:
+            lines += [*(f"node\t{node}" for node in self.nodes), node_facts.NODE_END]
+        text = "".join(f"{line}\n" for line in lines)
+        (self.folder / node_facts.JOB_NODES_FILE).write_text(text)
+        if not self.nodes:
+            raise JobError("Slurm lists no nodes of the job")
+
+    def _ask(self, command: Sequence[str], what: str) -> str:
+        """Return what a command of Slurm's prints; empty, with a fault, if it fails."""
+        try:
+            ran = subprocess.run(
+                command, cwd=self.folder, stdin=subprocess.DEVNULL, capture_output=True, text=True,
+                timeout=SLURM_ANSWERS_S, check=True,
+            )  # fmt: skip
+        except (OSError, subprocess.SubprocessError) as error:
+            self.faults.append(f"{what} are not known: {error}")
+            return ""
+        return ran.stdout
+
+    def _words(self, step: Step) -> list[str]:
+        """Return the arguments of a step with the job's nodes, address and port."""
+        known = dict(zip((plan.FIRST, plan.SECOND), self.nodes, strict=False))
+        if not self.dry and plan.PORT in step.command:
+            known |= {plan.PORT: self._port(), plan.ADDRESS: self._address}
+        words = []
+        for word in step.command:
+            for placeholder, value in known.items():
+                word = word.replace(placeholder, value)
+            words.append(word)
+        if step.setup:
+            return ["bash", "-c", '. "$0" >&2 && exec "$@"', f"./{step.setup}", *words]
+        return words
+
+    def _port(self) -> str:
+        """Return a free port of the first node; raise JobError if it says none."""
+        if not self._ports:
+            steps = [one for steps in self.plan.rounds for one in steps if plan.PORT in one.command]
+            self._listen(1 if self._address else len(steps))
+        return self._ports.pop(0)
+
+    def _listen(self, count: int) -> None:
+        """Ask the first node for its address and free ports; raise JobError if it prints none."""
+        command = [*self.on_node(self.nodes[0]), *plan.NPTCP, "listen-on"]
+        printed = self._ask(
+            [*command, self.partition.interface, str(count)], "the first node's ports"
+        )
+        found = _LISTENING.search(printed)
+        if found is None:
+            raise JobError(
+                f"{self.nodes[0]} printed no address to listen on: {printed or self.faults[-1]}"
+            )
+        self._address, self._ports = found[1], found[2].split()
+
+    def on_node(self, node: str) -> list[str]:
+        """Return the beginning of a command that runs on one node of the job."""
+        placed = ["--nodes=1", "--ntasks=1", "--ntasks-per-node=1"]
+        return ["srun", "--mpi=none", f"--nodelist={node}", *placed]
+
+    def everywhere(self, *command: str, kind: str) -> None:
+        """Run a command on every node, into files of its own ``kind``; whatever comes of it."""
+        count = len(self.nodes)
+        placed = [f"--nodes={count}", f"--ntasks={count}", "--ntasks-per-node=1"]
+        output = [f"--output={kind}.%N.txt", f"--error={kind}.%N.err"]
+        words = ["srun", "--mpi=none", *placed, *output, *command]
+        self.aside(words, node_facts.NODE_STEP_LIMIT_S)
+
+    def aside(self, words: Sequence[str], limit_s: float, name: str = "") -> None:
+        """Run a command that is no launch, into files of ``name`` if it has one."""
+        if self.dry:
+            print(shlex.join(words))
+            return
+        self._wait(self._start(words, name or None), limit_s)
+
+    def _start(
+        self, words: Sequence[str], name: str | None, step: Step | None = None
+    ) -> subprocess.Popen[bytes]:
+        """Start a command in a process group of its own; its output goes to files of ``name``."""
+        began: Mapping[str, str] = began_with() if step and step.setup else os.environ
+        variables = {**began, **self._own}
+        if step and step.hosts:
+            hosts = self.folder / f"{step.name}.nodes"
+            hosts.write_text("".join(f"{node}\n" for node in step.hosts))
+            variables["SLURM_HOSTFILE"] = str(hosts)
+        if name is None:
+            return subprocess.Popen(
+                words, cwd=self.folder, env=variables, stdin=subprocess.DEVNULL, process_group=0
+            )
+        with (
+            (self.folder / f"{name}.out").open("wb") as out,
+            (self.folder / f"{name}.err").open("wb") as err,
+        ):
+            return subprocess.Popen(
+                words, cwd=self.folder, env=variables, stdin=subprocess.DEVNULL, stdout=out,
+                stderr=err, process_group=0,
+            )  # fmt: skip
+
+    def _wait(self, process: subprocess.Popen[bytes], limit_s: float) -> int:
+        """Wait for a process and return its status, as shells do; end it after its limit."""
+        return _status(process) if ended_within(process, limit_s) else end_group(process)
+
+    def begin(self, step: Step) -> subprocess.Popen[bytes] | None:
+        """Start a step that runs beside others; None for one whose program is not there."""
+        words = self._words(step)
+        if self.dry:
+            self.show(step, words)
+            return None
+        try:
+            process = self._start(words, step.name, step)
+        except OSError as error:
+            (self.folder / f"{step.name}.err").write_text(f"netproof.jobs: {error}\n")
+            return None
+        self._beside.append(process)
+        return process
+
+    def end(self, process: subprocess.Popen[bytes]) -> None:
+        """End what ``begin`` started, and all other steps."""
+        end_group(process)
+        self._beside.remove(process)
+        self.end_steps()
+
+    def show(self, step: Step, words: Sequence[str]) -> None:
+        """Print the command of a step for a person to run."""
+        hosts = [f"SLURM_HOSTFILE={step.name}.nodes"] if step.hosts else []
+        print(f"{step.name}:", shlex.join([*hosts, *words]))
+
+    def launch(self, step: Step) -> int:
+        """Make one launch and return its status.
+
+        One that crashes is launched again, up to the partition's ``crash_retries`` times; the
+        files and records of crashes have ~1, ~2, … behind its name.
+        """
+        if self.dry:
+            self.show(step, self._words(step))
+            return 0
+        limit_s, retries = step.limit_s or self.partition.step_limit_s, self.partition.crash_retries
+        reason = self._in_vain(step)
+        if reason:
+            (self.folder / f"{step.name}.err").write_text(f"netproof.jobs: {reason}\n")
+            self._note(step.name, time.time(), NOT_LAUNCHED, limit_s)
+            return NOT_LAUNCHED
+        for attempt in itertools.count(1):
+            began = time.time()
+            status = self._attempt(step, limit_s, began)
+            took_s = time.time() - began
+            figures = self.has_figures(step.name)
+            self._figures_seen = self._figures_seen or figures
+            name = step.name
+            if (
+                step.subject not in self.hung
+                and retries
+                and not figures
+                and status not in (0, 126, NO_PROGRAM)
+                and not (status in (TIMED_OUT, KILLED) and took_s >= limit_s)
+            ):
+                if attempt > retries:
+                    self._hopeless.add(step.subject)
+                elif step.subject not in self._hopeless:
+                    name = f"{step.name}~{attempt}"
+            self._note(name, began, status, limit_s)
+            if status:
+                self.end_steps()
+            if name == step.name:
+                return status
+            for kind in ("out", "err", "np"):
+                path = self.folder / f"{step.name}.{kind}"
+                if path.exists():
+                    path.rename(self.folder / f"{name}.{kind}")
+        raise AssertionError("the count has no end")
+
+    def _attempt(self, step: Step, limit_s: int, began: float) -> int:
+        """Make one attempt at a launch and return its status; note one that waits in vain."""
+        errors = self.folder / f"{step.name}.err"
+        try:
+            process = self._start(self._words(step), step.name, step)
+        except OSError as error:
+            errors.write_text(f"netproof.jobs: {error}\n")
+            return NO_PROGRAM
+        running = (process, step.name, began, limit_s)
+        self._running.append(running)
+        first_s = self.partition.first_figure_s if self.plan.figures_at_once else 0
+        waits = 0 < first_s < limit_s and not ended_within(process, first_s)
+        if waits and not self.has_figures(step.name):
+            with errors.open("a") as text:
+                print(
+                    f"netproof.jobs: {step.name} had no figure in {first_s} s"
+                    " (the partition's first_figure_s) and was ended",
+                    file=text,
+                )
+            self.hung[step.subject] = step.name
+            end_group(process)
+            status = _status(process) or TIMED_OUT
+        else:
+            status = self._wait(process, limit_s - (time.time() - began))
+        self._running.remove(running)
+        if _NO_ANSWER.search(errors.read_text(errors="replace")):
+            self.hung[step.subject] = step.name
+        return status
+
+    def _in_vain(self, step: Step) -> str:
+        """Return why a step is not launched; empty if it is."""
+        if step.subject in self.hung:
+            return f"{step.name} was not launched, since {self.hung[step.subject]} had no figure"
+        if not self._figures_seen and len(self.hung) >= 2:
+            return (
+                f"{step.name} was not launched, since no launch before it had a figure:"
+                f" see {' '.join(self.hung.values())}"
+            )
+        return ""
+
+    def has_figures(self, name: str) -> bool:
+        """Check whether a launch has printed its first row."""
+        return any(self.rows(name, kind) for kind in _FIGURES)
+
+    def rows(self, name: str, kind: str = "out") -> int:
+        """Return how many rows of figures a step has printed."""
+        try:
+            content = (self.folder / f"{name}.{kind}").read_bytes()
+        except OSError:
+            return 0
+        return sum(1 for _ in _FIGURES[kind].finditer(content))
+
+    def _note(self, name: str, began: float, status: int, limit_s: int) -> None:
+        """Append a launch to the job's record."""
+        ended = time.time() if status != NOT_LAUNCHED else began
+        self._in_steps_s += ended - began
+        with (self.folder / job_files.LAUNCHES_FILE).open("a") as record:
+            print(name, f"{began:.6f}", f"{ended:.6f}", status, limit_s, sep="\t", file=record)
+
+    def end_steps(self) -> None:
+        """End every step of the job: srun may be gone while its tasks are not."""
+        listed = self._ask(
+            ["squeue", "--noheader", "--steps", f"--jobs={self.jobid}", "--format=%i"], "steps"
+        )
+        for step in listed.split():
+            if not step.endswith((".batch", ".extern", ".interactive")):
+                self._ask(["scancel", "--signal=KILL", step], "ended steps")
+
+    def end_all(self) -> None:
+        """End what runs, and note it as far as it came."""
+        while self._beside:
+            end_group(self._beside.pop())
+        while self._running:
+            process, name, began, limit_s = self._running.pop()
+            end_group(process)
+            self._note(name, began, _status(process) or ENDED, limit_s)
+        self.end_steps()
+
+
+def _end(_signal: int, _frame: FrameType | None) -> None:
+    # Once is enough; srun would inherit that it is ignored.
+    signal.signal(signal.SIGTERM, lambda *_: None)
+    raise JobEnded
+
+
+@functools.cache
+def began_with() -> dict[str, str]:
+    """Return the variables that the job began with, before its script set up an environment.
+
+    Slurm's own are those of now. Raise JobError if they cannot be read.
+    """
+    path = Path("/proc", str(os.getppid()), "environ")
+    try:
+        entries = path.read_bytes().decode(errors="surrogateescape").split("\0")
+    except OSError as error:
+        raise JobError(f"{path}: the environment that the job began with: {error}") from None
+    began = dict(entry.split("=", 1) for entry in entries if "=" in entry)
+    now = {key: one for key, one in os.environ.items() if key.startswith("SLURM")}
+    return {**began, **now}
+
+
+def ended_within(process: subprocess.Popen[bytes], seconds: float) -> bool:
+    """Wait until a process has ended, asleep, or until so many seconds are over."""
+    try:
+        descriptor = os.pidfd_open(process.pid)
+    except OSError:
+        # Linux before 5.3: subprocess looks every 50 ms.
+        try:
+            process.wait(max(0.0, seconds))
+        except subprocess.TimeoutExpired:
+            return False
+        return True
+    try:
+        waits = select.poll()
+        waits.register(descriptor, select.POLLIN)
+        waits.poll(max(0.0, 1000 * seconds))
+    finally:
+        os.close(descriptor)
+    return process.poll() is not None
+
+
+def _status(process: subprocess.Popen[bytes]) -> int:
+    """Return the status of a process that has ended, as shells have it."""
+    return process.returncode if process.returncode >= 0 else 128 - process.returncode
+
+
+def end_group(process: subprocess.Popen[bytes]) -> int:
+    """End a process and all of its group, and return the status that ``timeout`` has then."""
+    for kind, status in ((signal.SIGTERM, TIMED_OUT), (signal.SIGKILL, KILLED)):
+        with suppress(ProcessLookupError):
+            os.killpg(process.pid, kind)
+        if ended_within(process, KILL_AFTER_S):
+            return status
+    return KILLED

@@ -1,0 +1,226 @@
+"""Rounds of pairs: choose the next one by the results so far.
+
+The rounds end when every node is cleared or accused, or the most are made.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from netproof import codec
+from netproof.jobs import describing
+from netproof.jobs.job import RunningJob
+from netproof.pairs import verdict as pairs
+from netproof.pairs.accusation import judge
+from netproof.pairs.model import Pair, PairObservation
+from netproof.pairs.rounds import (
+    MOST_BOTH_WAYS,
+    both_ways_round,
+    confirming_rounds,
+    next_round,
+    stream_rounds,
+)
+from netproof.pairs.search import LEAST_ROUNDS
+from netproof.session import node_facts, pair_rounds
+from netproof.session.pair_rounds import SUBJECT, PairLaunch, PairRounds, Planned, PlannedLaunch
+from netproof.session.plan import PLAN_FILE, JobPlan
+from netproof.site.partition import Partition
+from netproof.verdict import traffic
+
+MOST_ALONE = 60
+"""Most rounds of one pair; suspects are measured in the order of suspicion."""
+
+MOST_HUNG = 3
+"""Most launches that may hang: each takes as long as the site waits for a first figure."""
+
+MOST_AT_THE_END = MOST_BOTH_WAYS + MOST_ALONE + 1
+"""Most launches after the rounds that judge nodes, and the one that finds nothing left."""
+
+
+@dataclass(frozen=True)
+class PairsAsked:
+    """The task of a job of pairs; ``where``: system, partition and environment.
+
+    ``leaves``: switch to its nodes, as Slurm knows them; ``parents``: switch to the one above it.
+    """
+
+    where: tuple[str, str, str]
+    mode: str
+    srun: tuple[str, ...]
+    leaves: Mapping[str, tuple[str, ...]]
+    parents: Mapping[str, str]
+
+    def rounds(
+        self, folder: Path, planned: JobPlan, jobid: str, known: dict[int, PairLaunch] | None = None
+    ) -> PairRounds:
+        """Return the rounds that the job in ``folder`` has made so far.
+
+        ``known``: launches that were read before, to which those read now are added. Raises
+        NetproofError if its files are not whole.
+        """
+        most_bytes = planned.partition.max_message_bytes
+        done, faults, crashes = pair_rounds.read(folder, self.where, most_bytes, known)
+        if known is not None:
+            known |= {one.number: one for one in done}
+        nodes = node_facts.nodes_of_job(folder, jobid)
+        own = set(nodes)
+        leaves = {
+            leaf: tuple(node for node in below if node in own)
+            for leaf, below in self.leaves.items()
+        }
+        place = (nodes, done, jobid, self.mode, planned.seed, leaves, self.parents)
+        return PairRounds(*self.where, *place, faults, crashes)
+
+
+def asked_of(planned: JobPlan) -> PairsAsked:
+    """Return the task of a job of pairs; NetproofError where it is damaged."""
+    return codec.decode(PairsAsked, planned.asked, f"{PLAN_FILE}: pairs")
+
+
+def read(folder: Path, jobid: str) -> tuple[PairRounds, Partition]:
+    """Return all rounds of a job, and its partition; NetproofError if its files are not whole."""
+    planned = JobPlan.read(folder / PLAN_FILE)
+    return asked_of(planned).rounds(folder, planned, jobid), planned.partition
+
+
+@dataclass
+class Decider:
+    """Choose the launches of the job in ``folder``; ``hung``: numbers of those without a figure."""
+
+    folder: Path
+    planned: JobPlan
+    jobid: str
+    hung: list[int] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.asked = asked_of(self.planned)
+        self.launches = pair_rounds.read_planned(self.folder)
+        self._known: dict[int, PairLaunch] = {}
+        self._observed: dict[int, tuple[PairObservation, ...]] = {}
+        self._unconnected: tuple[int, set[frozenset[str]]] = (-1, set())
+
+    def following(self, made: int) -> PlannedLaunch | None:
+        """Return the next launch after ``made`` launches; None when all are made."""
+        if made >= len(self.launches.launches) and not self.launches.last:
+            self.launches = self._decided()
+            pair_rounds.write_planned(self.folder, self.launches)
+        several = self.launches.launches
+        return several[made] if made < len(several) else None
+
+    def rounds(self) -> PairRounds:
+        """Return the rounds so far; each launch is read once."""
+        return self.asked.rounds(self.folder, self.planned, self.jobid, self._known)
+
+    def _decided(self) -> Planned:
+        """Return the plan with more launches, or as the last one."""
+        partition, rounds = self.planned.partition, self.rounds()
+        apart = self._apart(rounds)
+        if apart is None:
+            return Planned(self.launches.launches, last=True)
+        disturbance = partition.settings().disturbance
+        for one in rounds.launches:
+            if one.number not in self._observed:
+                self._observed[one.number] = pairs.observations([one], disturbance)
+        seen = [row for one in rounds.launches for row in self._observed[one.number]]
+        return _more(self.launches, rounds, partition, seen, apart)
+
+    def _apart(self, rounds: PairRounds) -> set[frozenset[str]] | None:
+        """Return the pairs that cannot be measured; None if more rounds would only hang as well.
+
+        Those are pairs that answer each other no TCP connection, and pairs whose own launch failed.
+        """
+        if self._unconnected[0] != len(self.hung):
+            # They are asked again after each launch that hangs.
+            unconnected = node_facts.unconnected(self.folder, rounds.nodes)
+            self._unconnected = (len(self.hung), unconnected)
+        apart = set(self._unconnected[1])
+        complete = {one.number for one in rounds.launches}
+        several = self.launches.launches
+        for number, launch in enumerate(several, 1):
+            if number not in complete and len(launch.pairs) == 1:
+                apart.add(frozenset(launch.pairs[0]))
+        explained = all(
+            any(frozenset(pair) in apart for pair in several[number - 1].pairs)
+            for number in self.hung
+        )
+        return apart if explained and len(self.hung) <= MOST_HUNG else None
+
+
+def _more(
+    planned: Planned,
+    rounds: PairRounds,
+    partition: Partition,
+    seen: Sequence[PairObservation],
+    apart: set[frozenset[str]],
+) -> Planned:
+    """Return the plan with the next round, or with the last ones, of suspects alone."""
+    mode, settings = pairs.settings_of(rounds, partition.pair_settings())
+    switches = pairs.topology(rounds)
+    judgement = judge(seen, rounds.nodes, switches, settings)
+    done = max((one.round for one in planned.launches), default=0)
+    if done >= partition.settings().confirm.launches and all(one.disturbed for one in seen):
+        # Other work here does not end, and shows nothing about a node.
+        return Planned(planned.launches, last=True)
+    if done >= LEAST_ROUNDS and traffic.all_lose(
+        traffic.of_rounds([rounds], {rounds.partition: partition})
+    ):
+        # More rounds do not explain what slows every pair, and each takes long.
+        return Planned(planned.launches, last=True)
+    following = next_round(
+        mode,
+        rounds.nodes,
+        seen,
+        judgement,
+        topology=switches,
+        settings=settings,
+        seed=rounds.seed,
+        done=done,
+        apart=apart,
+    )
+    there = () if following is None else _connected(following.pairs, apart)
+    if there:
+        at_once = settings.together or len(there)
+        more = [
+            replace(following, round=done + 1, pairs=there[start : start + at_once])
+            for start in range(0, len(there), at_once)
+        ]
+        return Planned((*planned.launches, *more))
+    if switches is not None and not settings.together:
+        made = sum(one.both_ways for one in planned.launches)
+        loading = both_ways_round(rounds.nodes, seen, switches, made=made, seed=rounds.seed)
+        if loading is not None and (there := _connected(loading.pairs, apart)):
+            return Planned((*planned.launches, replace(loading, round=done + 1, pairs=there)))
+    alone = confirming_rounds(judgement, seen)
+    streams = stream_rounds(rounds.nodes, judgement)
+    last = [one for one in (*alone, *streams) if _connected(one.pairs, apart)][:MOST_ALONE]
+    more = [replace(one, round=done + place) for place, one in enumerate(last, 1)]
+    return Planned((*planned.launches, *more), last=True)
+
+
+def _connected(several: Sequence[Pair], apart: set[frozenset[str]]) -> tuple[Pair, ...]:
+    """Return the pairs that can be measured."""
+    return tuple(pair for pair in several if frozenset(pair) not in apart)
+
+
+def run(job: RunningJob) -> None:
+    """Launch rounds of pairs until every node is cleared or accused, or the most are made."""
+    decider = Decider(job.folder, job.plan, job.jobid)
+    if job.dry:
+        print("# pairs: chosen within the job, by its nodes and the results so far")
+        return
+    partition, asked = job.partition, decider.asked
+    settings, pairs_of_all = partition.pair_settings(), max(1, len(job.nodes) // 2)
+    launches = -(-pairs_of_all // (settings.together or pairs_of_all))
+    most = max(settings.rounds, len(job.nodes)) * launches + MOST_AT_THE_END
+    for number in range(1, most + 1):
+        following = decider.following(number - 1)
+        if following is None:
+            job.closed.add(SUBJECT)
+            return
+        job.launch(pair_rounds.step(following, number, partition, asked.srun))
+        if job.hung.pop(SUBJECT, None):
+            # Its pairs are asked for a connection, and the rounds go on without them.
+            decider.hung.append(number)
+            describing.try_paths(job, following.pairs)

@@ -1,0 +1,416 @@
+"""An evaluation goes on where it was, and leaves neither a fault nor a process behind."""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from runs_without_testbed import SETTINGS, NoTestbed, campaign, planned, result
+
+from ci.evaluation import command as command_line
+from ci.evaluation import diagnosed_faults as diagnosed
+from ci.evaluation import engine, false_reds, load
+from ci.evaluation import table as tables
+from ci.evaluation import testbed as machine
+from ci.evaluation.engine import HEALTHY, Answer, Ended, Grade, Plant, Run
+from ci.evaluation.testbed import CannotRunError
+from netproof.errors import NetproofError
+
+ROOT = Path(__file__).resolve().parents[3]
+EVALUATION = diagnosed.EVALUATION
+HEALTHY_TOPOLOGY = ROOT / Plant.topology
+SICK_TOPOLOGY = ROOT / "docs" / "criteria" / "sick-switch.yaml"
+
+
+def run_of(kind: str, number: int = 1) -> Run:
+    place, fault = (("gige-3",), diagnosed.KINDS[kind].faults[0]) if kind != HEALTHY else ((), {})
+    return Run(number, kind, 11, ("mpich",), Plant.topology, "gige", place, dict(fault))
+
+
+MTU, CLEAN, FLAP = run_of("mtu"), run_of(HEALTHY, 2), run_of("link-flap")
+FLAPS = {"pairs": True, "flap_within": 0.01}
+
+
+def begin(folder: Path, *runs: Run, **changes: object) -> None:
+    engine.begin(folder, dataclasses.replace(campaign(*runs, **FLAPS), **changes))
+
+
+def grades(folder: Path) -> list[Grade]:
+    return [one.judged.found for one in engine.read(EVALUATION, folder)[1]]
+
+
+def test_a_plan_and_its_results_are_read_as_they_were_written(tmp_path):
+    runs = planned(EVALUATION, "--runs", "1", "--healthy", "1")
+    begun = campaign(*runs)
+    engine.begin(tmp_path, begun)
+    written = [result(run, grade, "why") for run, grade in zip(runs, Grade, strict=False)]
+    for one in written:
+        (tmp_path / one.run.folder).mkdir()
+        engine.write(tmp_path / one.run.folder / "result.json", dataclasses.asdict(one))
+    assert engine.read(EVALUATION, tmp_path) == (begun, written)
+
+
+def test_a_fault_is_there_while_its_run_is_made_and_lifted_after_it(fake, tmp_path, capsys):
+    begin(tmp_path, MTU, CLEAN)
+    fake["measure"] = lambda run, folder: NoTestbed.verbs.append("measure") or Answer(Grade.RIGHT)
+    engine.go_on(EVALUATION, tmp_path)
+    assert NoTestbed.verbs == [
+        *("up topology", "plant gige-3 {'mtu': 1400}", "measure", "lift"),
+        *("up topology", "measure", "restored"),
+    ]
+    first = capsys.readouterr().out.splitlines()[0]
+    assert first.startswith("1/2 MTU 1400 on a node gige-3 mtu=1400: load average ")
+
+
+@pytest.mark.parametrize(
+    "error", [NetproofError("no report"), OSError("no space"), Ended("SIGTERM")]
+)
+def test_a_fault_is_lifted_whatever_ends_its_run_and_the_next_begins_anew(fake, tmp_path, error):
+    begin(tmp_path, MTU, CLEAN)
+
+    def broken(run, folder):
+        if run == MTU:
+            raise error
+        return Answer(Grade.RIGHT)
+
+    fake["measure"] = broken
+    if isinstance(error, Ended):
+        with pytest.raises(Ended):
+            engine.go_on(EVALUATION, tmp_path)
+    else:
+        engine.go_on(EVALUATION, tmp_path)
+        first, second = engine.read(EVALUATION, tmp_path)[1]
+        assert first.judged == Answer(Grade.NOT_JUDGED, (str(error),))
+        assert second.judged.found is Grade.RIGHT
+        assert NoTestbed.verbs[3] == "rebuild"
+    assert NoTestbed.verbs[2] == "lift"
+    assert NoTestbed.verbs[-1] == "restored"
+
+
+def test_a_fault_that_is_not_lifted_makes_its_run_not_judged(fake, tmp_path, monkeypatch):
+    def stays(self):
+        raise NetproofError("testbed lift ended with 1")
+
+    monkeypatch.setattr(NoTestbed, "lift", stays)
+    begin(tmp_path, MTU, CLEAN)
+    engine.go_on(EVALUATION, tmp_path)
+    first, second = engine.read(EVALUATION, tmp_path)[1]
+    assert first.judged.said == ("testbed lift ended with 1",)
+    assert second.judged.found is Grade.RIGHT
+    assert "rebuild" in NoTestbed.verbs
+
+
+@pytest.mark.parametrize("repeats", [True, False])
+def test_an_evaluation_goes_on_with_what_has_no_result_and_what_was_not_judged(
+    fake, tmp_path, monkeypatch, repeats
+):
+    monkeypatch.setattr(EVALUATION, "repeats_broken", repeats, raising=False)
+    begin(tmp_path, MTU, CLEAN, run_of("loss", 3))
+
+    def second_breaks_and_third_is_interrupted(run, folder):
+        (folder / "reframe.log").write_text("half of it")
+        if run.number == 3:
+            raise Ended("SIGTERM")
+        return Answer(Grade.NOT_JUDGED if run.number == 2 else Grade.MISSED, ("why",))
+
+    fake["measure"] = second_breaks_and_third_is_interrupted
+    with pytest.raises(Ended):
+        engine.go_on(EVALUATION, tmp_path)
+    assert grades(tmp_path) == [Grade.MISSED, Grade.NOT_JUDGED]
+
+    def again(run, folder):
+        assert not (folder / "reframe.log").exists()
+        return Answer(Grade.RIGHT)
+
+    fake["measure"] = again
+    for _ in range(2):
+        engine.go_on(EVALUATION, tmp_path)
+        assert fake["runs"] == ([1, 2, 3, 2, 3] if repeats else [1, 2, 3, 3])
+
+
+@pytest.mark.slow
+def test_a_link_goes_down_for_two_seconds_after_the_first_launch_on_its_node(fake, tmp_path):
+    begin(tmp_path, FLAP)
+    fake["measure"] = lambda run, folder: time.sleep(1) or Answer(Grade.RIGHT)
+    engine.go_on(EVALUATION, tmp_path)
+    assert grades(tmp_path) == [Grade.RIGHT]
+    assert NoTestbed.verbs[1:3] == ["plant gige-3 {'link': 'down'} for 2", "lift"]
+
+
+def test_a_run_that_ends_before_its_link_went_down_and_came_back_is_not_judged(
+    fake, tmp_path, monkeypatch
+):
+    monkeypatch.setattr(machine, "has_launch", lambda node: False)
+    begin(tmp_path, FLAP)
+    engine.go_on(EVALUATION, tmp_path)
+    (only,) = engine.read(EVALUATION, tmp_path)[1]
+    assert only.judged.found is Grade.NOT_JUDGED
+    assert "the run ended before" in only.judged.said[0]
+
+
+def test_a_launch_on_a_node_is_distinct_from_the_script_of_its_job(tmp_path, monkeypatch):
+    program = tmp_path / "squeue"
+    monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
+    for steps, launching in (("7.batch 7.extern", False), ("7.batch 7.0", True), ("", False)):
+        program.write_text(f"#!/bin/bash\nprintf '%s\\n' {steps}\n")
+        program.chmod(0o755)
+        assert machine.has_launch("gige-1") is launching
+
+
+def test_reports_are_judged_again_and_what_was_found_stays(fake, tmp_path, monkeypatch):
+    broken = run_of("loss", 3)
+    begin(tmp_path, MTU, CLEAN, broken)
+
+    def measure(run, folder):
+        if run.kind != HEALTHY:
+            (folder / engine.REPORT).write_text("{}")
+        return Answer(Grade.NOT_JUDGED if run == broken else Grade.MISSED, ("why",))
+
+    fake["measure"] = measure
+    engine.go_on(EVALUATION, tmp_path)
+    asked = []
+
+    def answered(command, folder, environment):
+        asked.append((command[2], folder.name))
+        assert "NETPROOF_STORE" not in environment
+        return subprocess.CompletedProcess(command, 0, "", "no diagnosis")
+
+    monkeypatch.setattr(engine, "answered", answered)
+    monkeypatch.setenv("NETPROOF_STORE", "/elsewhere")
+    _, again = engine.judged_again(EVALUATION, tmp_path)
+    assert asked == [("testbed:gige", MTU.folder)]
+    assert (tmp_path / MTU.folder / "answer-again.err").read_text() == "no diagnosis"
+    assert [one.judged.found for one in again] == [
+        *(Grade.NOT_JUDGED, Grade.MISSED, Grade.NOT_JUDGED)
+    ]
+    assert "no diagnosis" in again[0].judged.said[0]
+    assert grades(tmp_path) == [Grade.MISSED, Grade.MISSED, Grade.NOT_JUDGED]
+
+
+def test_runs_of_other_code_are_no_one_evaluation(fake, tmp_path):
+    begin(tmp_path, MTU, code="other")
+    with pytest.raises(CannotRunError, match="other code or configuration"):
+        engine.go_on(EVALUATION, tmp_path)
+    assert fake["runs"] == []
+
+
+def test_a_folder_with_anything_in_it_is_no_place_for_a_new_one(tmp_path):
+    (tmp_path / "mine").touch()
+    with pytest.raises(CannotRunError, match="is not empty"):
+        begin(tmp_path, MTU)
+
+
+def test_no_run_is_no_evaluation(tmp_path, capsys):
+    asked = ["--out", str(tmp_path / "new"), "--runs", "0", "--healthy", "0"]
+    assert command_line.main(EVALUATION, asked) == 2
+    assert "no run was asked for" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("text", [None, "", "{}", '{"format": 2}', '{"format": 9}'])
+def test_a_folder_without_a_whole_plan_is_refused(tmp_path, text):
+    if text is not None:
+        (tmp_path / "campaign.json").write_text(text)
+    with pytest.raises(CannotRunError, match=r"campaign\.json"):
+        engine.read(EVALUATION, tmp_path)
+
+
+def test_a_plan_of_another_kind_is_refused(tmp_path):
+    begin(tmp_path, MTU)
+    with pytest.raises(CannotRunError, match="'mtu' is no kind of run"):
+        engine.read(false_reds.EVALUATION, tmp_path)
+
+
+def test_a_cut_result_is_refused_and_not_passed_over(tmp_path):
+    begin(tmp_path, MTU)
+    (tmp_path / MTU.folder).mkdir()
+    (tmp_path / MTU.folder / "result.json").write_text('{"run": ')
+    with pytest.raises(CannotRunError, match=r"result\.json: cannot be read"):
+        engine.read(EVALUATION, tmp_path)
+
+
+@pytest.mark.parametrize("where", ["--resume", "--table"])
+def test_an_evaluation_that_stands_takes_no_other_settings(where, capsys):
+    with pytest.raises(SystemExit) as ended:
+        command_line.main(EVALUATION, [where, "folder", "--quiet-share", "0.5"])
+    assert ended.value.code == 2
+    assert "--quiet-share goes with --out" in capsys.readouterr().err
+
+
+@pytest.mark.slow
+def test_a_run_that_takes_too_long_is_ended_and_not_judged(fake, tmp_path):
+    engine.begin(tmp_path, campaign(CLEAN, **FLAPS, run_limit=0.2))
+    fake["measure"] = lambda run, folder: time.sleep(30)
+    engine.go_on(EVALUATION, tmp_path)
+    (only,) = engine.read(EVALUATION, tmp_path)[1]
+    why = "the run was ended after 0.2 s (--run-limit)"
+    assert only.judged == Answer(Grade.NOT_JUDGED, (why,))
+
+
+@pytest.mark.slow
+def test_the_share_of_the_cpus_is_seen():
+    with load.running(["one-cpu", "--cpu", str(min(os.sched_getaffinity(0)))]):
+        assert machine.busy_share(0.5) > 0.5 / os.cpu_count()
+
+
+def test_a_machine_that_is_not_quiet_is_refused_in_words():
+    with pytest.raises(CannotRunError, match="the machine is not quiet: others use"):
+        machine.wait_until_quiet(SETTINGS | {"quiet_share": -1.0})
+    machine.wait_until_quiet(SETTINGS | {"quiet_share": 1.0})
+
+
+def test_launches_are_counted_once_with_those_that_failed(tmp_path):
+    jobs = ROOT / "tests" / "data" / "jobs"
+    for place, job in (("output", "netpipe"), ("stage", "netpipe"), ("stage", "imb-faulty")):
+        shutil.copytree(jobs / job, tmp_path / place / "gige" / job)
+    assert engine.launches_in(tmp_path) == (8 + 8, 3)
+    (tmp_path / "stage" / "gige" / "netpipe" / "launches.tsv").write_text("garbled")
+    assert engine.launches_in(tmp_path) is None
+    assert engine.launches_in(tmp_path / "none") is None
+
+
+def test_a_rate_has_the_limit_of_clopper_and_pearson():
+    assert tables.upper_limit(0, 30) == pytest.approx(1 - 0.05 ** (1 / 30))
+    assert tables.upper_limit(1, 10) == pytest.approx(0.394, abs=1e-3)
+    assert tables.upper_limit(3, 3) == 1.0
+
+
+@pytest.mark.slow
+def test_the_command_prints_a_table_and_says_whether_the_aims_are_met(tmp_path):
+    begin(tmp_path, MTU)
+    command = [ROOT / "ci" / "diagnose-campaign", "--table", tmp_path]
+    ran = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert ran.returncode == 1, ran.stderr
+    assert "MISSED: 0 of 1 runs were made." in ran.stdout
+    command[-1] = tmp_path / "none"
+    assert subprocess.run(command, capture_output=True, check=False).returncode == 2
+
+
+def test_a_testbed_that_was_down_is_down_at_the_end(commands, tmp_path):
+    (tmp_path / "status").write_text("2\n")
+    testbed = machine.Testbed(tmp_path / "log")
+    healthy, sick = HEALTHY_TOPOLOGY, SICK_TOPOLOGY
+    for topology in (healthy, healthy, sick):
+        testbed.up(topology)
+    testbed.rebuild()
+    testbed.up(sick)
+    testbed.restore()
+    up_healthy, up_sick = f"<up><--topology><{healthy}>", f"<up><--topology><{sick}>"
+    assert commands() == [
+        *("<status>", "<down>", up_healthy, up_healthy),
+        *("<down>", up_sick, "<down>", up_sick, "<down>"),
+    ]
+
+
+def test_a_testbed_that_was_up_has_its_topology_at_the_end(commands, tmp_path):
+    place = tmp_path / "campaign"
+    place.mkdir()
+    testbed = machine.Testbed(place / "testbed.log")
+    testbed.up(SICK_TOPOLOGY)
+    testbed.restore()
+    found = place / "topology-as-found.yaml"
+    assert commands()[-2:] == ["<down>", f"<up><--topology><{found}>"]
+    assert found.read_text() == "switches: as found\n"
+
+
+def test_a_testbed_with_jobs_is_left_alone(commands, tmp_path):
+    (tmp_path / "squeue").write_text("#!/bin/bash\necho 7 gige mine\n")
+    with pytest.raises(CannotRunError, match="has jobs"):
+        machine.Testbed(tmp_path / "log")
+    assert commands() == ["<status>"]
+
+
+@pytest.mark.parametrize(("status", "ends"), [(1, False), (2, True)])
+def test_a_testbed_that_does_not_come_up_is_no_green_run(commands, tmp_path, status, ends):
+    (tmp_path / "up").write_text(f"{status}\n")
+    testbed = machine.Testbed(tmp_path / "log")
+    said = f"testbed up ended with {status}: .*munged: no key"
+    with pytest.raises(NetproofError, match=said) as refused:
+        testbed.up(HEALTHY_TOPOLOGY)
+    # Where it cannot be had at all no run can be made.
+    assert isinstance(refused.value, CannotRunError) is ends
+
+
+def test_a_fault_is_planted_and_lifted_by_the_testbeds_own_verbs(commands, tmp_path):
+    (tmp_path / "status").write_text("2\n")
+    testbed = machine.Testbed(tmp_path / "log")
+    testbed.plant("gige-1", {"net.ipv4.tcp_rmem": "4096 16384 16384"})
+    assert testbed.plant_for("gige-2", {"link": "down"}, 2.0).wait() == 0
+    testbed.lift()
+    assert commands()[1:] == [
+        "<plant><gige-1><net.ipv4.tcp_rmem=4096 16384 16384>",
+        "<plant><gige-2><link=down><--for><2>",
+        "<lift>",
+    ]
+
+
+INTERRUPTED = f"""
+import sys, time
+sys.path.insert(0, {str(Path(__file__).parent)!r})
+from runs_without_testbed import NoTestbed
+from ci.evaluation import command, diagnosed_faults, engine, false_reds, testbed
+
+class Told(NoTestbed):
+    def lift(self): print("lifted", flush=True)
+    def restore(self): print("restored", flush=True)
+
+def measure(*_):
+    print("measuring", flush=True)
+    time.sleep(60)
+
+engine.Testbed, engine.measure = Told, measure
+testbed.wait_until_quiet = lambda settings: None
+sys.exit(command.main(eval(sys.argv[1]).EVALUATION, sys.argv[2:]))
+"""
+
+
+ONE_COMPILER = [f"--{one}={int(one == 'compiler')}" for one in false_reds.COUNTS]
+
+
+def processes_about(folder: Path) -> list[str]:
+    found = []
+    for place in Path("/proc").glob("[0-9]*/cmdline"):
+        try:
+            text = place.read_text(errors="replace")
+        except (FileNotFoundError, ProcessLookupError):
+            continue
+        found += [text] if str(folder) in text else []
+    return found
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("way", "module", "asked"),
+    [
+        (signal.SIGINT, "false_reds", ONE_COMPILER),
+        (signal.SIGTERM, "diagnosed_faults", ["--kinds=mtu", "--runs=1", "--healthy=0"]),
+        (signal.SIGHUP, "diagnosed_faults", ["--kinds=mtu", "--runs=1", "--healthy=0"]),
+    ],
+)
+def test_an_evaluation_that_gets_a_signal_to_end_leaves_nothing_behind(
+    way, module, asked, tmp_path
+):
+    folder = tmp_path / "campaign"
+    command = [sys.executable, "-c", INTERRUPTED, module, "--out", str(folder), *asked]
+    pipe = subprocess.PIPE
+    settings = {"cwd": ROOT, "stdout": pipe, "stderr": pipe, "text": True}
+    # Whoever started the tests behind nohup, or with &, ignores some of these, and so do we then.
+    with subprocess.Popen(
+        command, preexec_fn=lambda: signal.signal(way, signal.SIG_DFL), **settings
+    ) as ours:
+        assert "load average" in ours.stdout.readline()
+        assert ours.stdout.readline() == "measuring\n"
+        assert module != "false_reds" or len(processes_about(folder)) >= 2
+        ours.send_signal(way)
+        out, errors = ours.communicate(timeout=30)
+    lifted = "" if module == "false_reds" else "lifted\n"
+    assert (ours.returncode, out) == (2, f"{lifted}restored\n")
+    assert f"ended by {way.name}; go on with --resume {folder}" in errors
+    assert processes_about(folder) == []
+    assert not list(folder.glob("*/result.json"))

@@ -1,0 +1,208 @@
+"""Jobs on demand: an aggressor sends before a victim begins and until it ended, or says why not.
+
+Programs stand in for srun and IMB.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from pathlib import Path
+
+import pytest
+
+from netproof.errors import NetproofError
+from netproof.experiments import load, restoring, tails
+from netproof.experiments.load import Aggression
+from netproof.jobs import demanded
+from netproof.jobs.job import RunningJob
+from netproof.session import job_files
+from netproof.session.job_files import StepRecord
+from netproof.session.plan import JobPlan, Step
+
+EXTRAS = JobPlan.read(
+    Path(__file__).resolve().parents[2] / "data" / "jobs" / "pairs" / "plan.json"
+).extras
+
+
+@pytest.fixture(autouse=True)
+def slurm(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("squeue", "srun"):
+        (tmp_path / name).write_text(
+            '#!/bin/bash\n[ "${0##*/}" = srun ] || exit 0\n'
+            "while [[ ${1-} == -* ]]; do\n"
+            "    [[ $1 != --nodelist=* ]] || export NODE=${1#*=}\n    shift\n"
+            'done\nexec "$@"\n'
+        )
+        (tmp_path / name).chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path), prepend=":")
+
+
+def job_of(folder: Path, steps: tuple[Step, ...] = (), **planned: object) -> RunningJob:
+    extras = {**EXTRAS, "first_figure_s": 0, **planned.pop("extras", {})}
+    made = RunningJob(folder, JobPlan(1, extras, rounds=(steps,), **planned))
+    made.nodes = ("n1", "n2")
+    (folder / job_files.LAUNCHES_FILE).write_text(f"{job_files.LAUNCHES_HEADER}\n")
+    return made
+
+
+SENDING = """
+echo '       #bytes #repetitions      t[usec]   Mbytes/sec'
+while :; do
+    echo '        16384            4     13000.00         1.26'
+    sleep 0.1
+done
+"""
+
+
+def ran(folder: Path, aggressor: str, victim: str, *, limit: int = 2, retries: int = 1) -> None:
+    """One launch of a victim alongside an aggressor, both given as shell text."""
+    job = job_of(folder, extras={"crash_retries": retries, "step_limit_s": limit})
+    (folder / load.AGGRESSORS_FILE).write_text(f"{load.AGGRESSORS_HEADER}\n")
+    demanded.beside(
+        job,
+        Step("v", 1, ("bash", "-c", victim)),
+        Step("aggressor-v", 1, ("bash", "-c", aggressor)),
+    )
+
+
+def aggression(folder: Path) -> Aggression:
+    (found,) = load.aggressions_of(folder).items()
+    assert found[0] == "aggressor-v.1"
+    return found[1]
+
+
+def victim(folder: Path) -> StepRecord:
+    return job_files.records(folder)["v.1"]
+
+
+def test_an_aggressor_sends_from_before_the_victim_until_after_it(tmp_path):
+    ran(tmp_path, SENDING, "sleep 0.5; cat aggressor-v.1.out")
+    found, step = aggression(tmp_path), victim(tmp_path)
+    assert found.why == ""
+    assert found.began <= step.start
+    assert found.ended >= step.start + step.wall_s
+    # It had printed when the victim began, and did so again when that had ended.
+    seen = (tmp_path / "v.1.out").read_text().count(" 16384 ")
+    assert found.rows > seen >= 1
+
+
+def test_an_aggressor_is_gone_when_its_record_is_written(tmp_path):
+    ran(tmp_path, f"echo $$ >pid\n{SENDING}", "true")
+    assert not Path("/proc", (tmp_path / "pid").read_text().strip()).exists()
+
+
+def test_an_aggressor_that_ends_while_the_victim_runs_says_so(tmp_path):
+    ran(tmp_path, "echo '        16384            4     13000.00         1.26'", "sleep 0.5")
+    assert aggression(tmp_path).why == "it ended before the victim did"
+    assert victim(tmp_path).status == 0
+
+
+def test_an_aggressor_that_stops_sending_says_so(tmp_path):
+    ran(tmp_path, "echo '        16384            4     13000.00         1.26'; sleep 30", "true")
+    assert aggression(tmp_path).why == "it sent nothing for 2 s"
+
+
+@pytest.mark.parametrize(
+    ("aggressor", "why"),
+    [
+        ("echo no such option; exit 1", "it ended before it sent anything"),
+        ("sleep 30", "it sent nothing within 2 s"),
+    ],
+)
+def test_without_an_aggressor_that_sends_no_victim_is_launched(tmp_path, aggressor, why):
+    ran(tmp_path, f"echo >>tries\n{aggressor}", "true")
+    assert aggression(tmp_path).why == why
+    assert aggression(tmp_path).rows == 0
+    assert "v.1" not in job_files.records(tmp_path)
+    assert len((tmp_path / "tries").read_text().splitlines()) == 2
+
+
+def test_an_aggressor_that_crashes_once_is_started_again(tmp_path):
+    ran(tmp_path, f"[ -e tried ] || {{ touch tried; exit 1; }}\n{SENDING}", "sleep 0.2")
+    assert aggression(tmp_path).why == ""
+    assert victim(tmp_path).status == 0
+
+
+def test_an_output_is_watched_as_it_grows(tmp_path):
+    path = tmp_path / "tail.1.out"
+    over, begun = threading.Event(), threading.Event()
+    watcher = threading.Thread(target=demanded._watch, args=(tmp_path, over, begun))
+    watcher.start()
+    row = "            8            1        13.11         0.61\n"
+    assert begun.wait(60)
+    path.write_text(f"# header\n{row}")
+    time.sleep(0.6)
+    path.write_text(f"# header\n{row}{row}{row}# end\n")
+    time.sleep(0.6)
+    over.set()
+    watcher.join()
+    (first, one), *_, (last, three) = tails.watched(tmp_path, path.read_text())
+    assert (one, three) == (1, 3)
+    assert 0.3 < last - first < 30
+
+
+def test_an_algorithm_that_failed_once_is_launched_no_more_and_the_default_is(tmp_path):
+    steps = [
+        Step(name, launch, (command,), label=label)
+        for launch in (1, 2, 3)
+        for name, command, label in (
+            ("tuning-1", "false", "ring"),
+            ("tuning-2", "true", "tree"),
+            ("tuning-default", "false", ""),
+        )
+    ]
+    job = job_of(tmp_path, tuple(steps), extras={"crash_retries": 0})
+    demanded.run_algorithms(job)
+    names = list(job_files.records(tmp_path))
+    assert [name for name in names if name.startswith("tuning-1")] == ["tuning-1.1"]
+    assert len([name for name in names if name.startswith("tuning-2")]) == 3
+    assert len([name for name in names if name.startswith("tuning-default")]) == 3
+
+
+HOOK = """#!/bin/bash
+file=FOLDER/value.$NODE
+case $1 in
+get) cat "$file" ;;
+set) [ "$3" != refused ] || exit 1; echo "$3" >"$file" ;;
+esac
+"""
+
+
+@pytest.mark.parametrize("values", [("9000", "", "1500"), ("9000", "refused")])
+def test_a_setting_is_set_for_each_launch_and_restored_whatever_happens(tmp_path, values):
+    hook, record = tmp_path / "hook", tmp_path / "not-restored.tsv"
+    hook.write_text(HOOK.replace("FOLDER", str(tmp_path)))
+    hook.chmod(0o755)
+    for node, own in (("n1", "1500"), ("n2", "4000")):
+        (tmp_path / f"value.{node}").write_text(f"{own}\n")
+    show = ("bash", "-c", "cat value.n1 value.n2; cat not-restored.tsv >&2")
+    steps = tuple(
+        Step("tuning", number, show, label=value) for number, value in enumerate(values, 1)
+    )
+    asked = {"record": str(record), "name": "mtu"}
+    job = job_of(tmp_path, steps, task="setting", asked=asked, extras={"tuning_hook": [str(hook)]})
+    if "refused" in values:
+        with pytest.raises(NetproofError, match="ended with status 1"):
+            demanded.run_setting(job)
+    else:
+        demanded.run_setting(job)
+        assert (tmp_path / "tuning.2.out").read_text() == "1500\n4000\n"
+    assert (tmp_path / "tuning.1.out").read_text() == "9000\n9000\n"
+    own = "n1\tmtu\t1500\nn2\tmtu\t4000\n"
+    assert (tmp_path / "tuning.1.err").read_text() == own
+    assert (tmp_path / restoring.OWN_FILE).read_text() == own
+    assert not record.exists()
+    assert [(tmp_path / f"value.{node}").read_text() for node in ("n1", "n2")] == [
+        "1500\n",
+        "4000\n",
+    ]
+
+
+def test_a_setting_that_an_earlier_job_did_not_restore_is_not_set(tmp_path):
+    record = tmp_path / "record"
+    record.write_text("n1\tmtu\t1500\n")
+    job = job_of(tmp_path, task="setting", asked={"record": str(record), "name": "mtu"})
+    with pytest.raises(NetproofError, match="an earlier sweep ended before everything"):
+        demanded.run_setting(job)
+    assert record.exists()

@@ -1,0 +1,53 @@
+"""A job asks every node what it is, once, and for the paths to its neighbours."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from pathlib import Path
+
+from netproof.benchmarks import registry
+from netproof.jobs import describing
+from netproof.jobs.job import RunningJob
+from netproof.session import node_facts
+from netproof.session.plan import JobPlan
+
+DATA = Path(__file__).resolve().parents[2] / "data"
+EXTRAS = JobPlan.read(DATA / "jobs" / "pairs" / "plan.json").extras
+
+
+def job_of(folder: Path, monkeypatch) -> RunningJob:
+    srun = folder / "srun"
+    srun.write_text('#!/bin/bash\nprintf "%s\\n" "$@" >>asked\nexit 1\n')
+    srun.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{folder}:{os.environ['PATH']}")
+    made = RunningJob(folder, JobPlan(1, {**EXTRAS, "interface": "eth1"}))
+    made.nodes = ("gige-2", "gige-1")
+    return made
+
+
+def test_every_node_is_asked_once_whatever_comes_of_it(tmp_path, monkeypatch):
+    shutil.copy(DATA / "nodes" / "same" / "node.gige-1.txt", tmp_path)
+    describing.describe(job_of(tmp_path, monkeypatch))
+    asked = (tmp_path / "asked").read_text().splitlines()
+    assert {"--nodes=2", "--ntasks=2", "--ntasks-per-node=1"} <= set(asked)
+    first, second = (n for n, word in enumerate(asked) if word == "bash")
+    words = ["bash", "./node.sh", "eth1", *registry.PROGRAMS]
+    assert asked[first : first + len(words)] == words
+    assert asked[second:] == ["bash", "./path.sh", "eth1"]
+    # The first node left no file, and so no address.
+    ring = (tmp_path / "ring.txt").read_text()
+    assert ring == (
+        "gige-2\tgige-1\t198.18.1.1\tgige-1\t198.18.1.1\ngige-1\tgige-2\t-\tgige-2\t-\n"
+    )
+    began, ended = node_facts.clock_window(tmp_path / node_facts.CLOCK_FILE)
+    assert began <= ended
+
+
+def test_nodes_of_pairs_are_tried_besides_neighbours(tmp_path, monkeypatch):
+    made = job_of(tmp_path, monkeypatch)
+    made.nodes = ("a", "b", "c", "d")
+    describing.try_paths(made, [("a", "c")])
+    ring = [line.split("\t") for line in (tmp_path / "ring.txt").read_text().splitlines()]
+    assert ring[0][0::2] == ["a", "-", "-", "-"]
+    assert [one[1::2] for one in ring] == [["b", "d", "c"], ["c", "a"], ["d", "b", "a"], ["a", "c"]]

@@ -1,0 +1,388 @@
+"""A job from within: what crashes before its first figure is launched again, and nothing else."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from netproof.benchmarks import imb, netpipe, osu
+from netproof.jobs import __main__ as program
+from netproof.session import job_files, node_facts, plan
+from netproof.session.job_files import JobReport
+from netproof.session.plan import JobPlan, Step
+
+DATA = Path(__file__).resolve().parents[2] / "data"
+EXTRAS = JobPlan.read(DATA / "jobs" / "pairs" / "plan.json").extras
+IMB_ROW = "            4         1000         1.02         3.92"
+NETPIPE_ROW = "       4 1.380798   0.00002210"
+
+
+@pytest.fixture(autouse=True)
+def slurm(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A job of two nodes; programs stand in for Slurm's, and srun runs the command here."""
+    tools = tmp_path / "tools"
+    tools.mkdir()
+    texts = {
+        "squeue": "",
+        "sinfo": "printf '%s\\n' \"$@\"",
+        "scontrol": "printf 'n%s\\n' 1 2",
+        "scancel": "",
+        "srun": 'while [[ ${1-} == -* ]]; do shift; done; exec "$@"',
+    }
+    for name, text in texts.items():
+        (tools / name).write_text(f"#!/bin/bash\n{text}\n")
+        (tools / name).chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tools}:{os.environ['PATH']}")
+    monkeypatch.setenv("SLURM_JOB_ID", "1")
+    monkeypatch.setenv("SLURM_JOB_NODELIST", "n[1-2]")
+    return tools
+
+
+def planned(*steps: Step, retries: int = 3, first: int = 0) -> JobPlan:
+    extras = {**EXTRAS, "crash_retries": retries, "first_figure_s": first}
+    return JobPlan(1, extras, rounds=(steps,), describe_nodes=False)
+
+
+def job(folder: Path, *steps: Step, retries: int = 3, first: int = 0) -> list[tuple[str, int]]:
+    """Run steps in a job of ``folder``; the lines of launches.tsv, name and status."""
+    made = folder / "job"
+    made.mkdir(exist_ok=True)
+    planned(*steps, retries=retries, first=first).write(made)
+    assert program.main([str(made / plan.PLAN_FILE)]) == 0
+    records = job_files.records(made)
+    return [(name, records[name].status) for name in records]
+
+
+def step(name: str, text: str, limit: int = 20) -> Step:
+    subject, _, launch = name.rpartition(".")
+    return Step(subject, int(launch), ("bash", "-c", text), limit_s=limit)
+
+
+def dies_first(times: int, then: str = "true") -> str:
+    """Shell text that dies so many times, and then does something else."""
+    count = "n=$(cat n 2>/dev/null || echo 0); echo $((n + 1)) >n"
+    return f'{count}; [ "$n" -ge {times} ] || exit 139; {then}'
+
+
+def test_what_crashes_once_is_launched_again_and_keeps_the_files_of_both(tmp_path):
+    text = "echo start $(cat n 2>/dev/null) >&2; " + dies_first(1, f"echo '{IMB_ROW}'")
+    assert job(tmp_path, step("Bcast.1", text)) == [("Bcast.1~1", 139), ("Bcast.1", 0)]
+    assert (tmp_path / "job" / "Bcast.1~1.err").read_text() == "start\n"
+    assert (tmp_path / "job" / "Bcast.1.err").read_text() == "start 1\n"
+    assert (tmp_path / "job" / "Bcast.1~1.out").read_text() == ""
+    assert IMB_ROW in (tmp_path / "job" / "Bcast.1.out").read_text()
+
+
+def test_there_are_no_more_attempts_than_the_site_allows(tmp_path):
+    assert job(tmp_path, step("Bcast.1", "exit 139"), retries=2) == [
+        ("Bcast.1~1", 139),
+        ("Bcast.1~2", 139),
+        ("Bcast.1", 139),
+    ]
+
+
+def test_a_function_that_always_crashes_is_not_tried_over_and_over(tmp_path):
+    steps = [step(f"Bcast.{launch}", "exit 139") for launch in (1, 2)]
+    done = job(tmp_path, *steps, step("Reduce.1", dies_first(1)), retries=1)
+    assert [name for name, _ in done] == [
+        "Bcast.1~1",
+        "Bcast.1",
+        "Bcast.2",
+        "Reduce.1~1",
+        "Reduce.1",
+    ]
+
+
+def test_no_retries_is_one_attempt(tmp_path):
+    assert job(tmp_path, step("Bcast.1", "exit 139"), retries=0) == [("Bcast.1", 139)]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("text", "status"),
+    [
+        (f"echo '{IMB_ROW}'; exit 139", 139),
+        (f"echo '{NETPIPE_ROW}' >Bcast.1.np; exit 139", 139),
+        ("exec sleep 30", 124),
+        ("trap '' TERM; while :; do sleep 0.2; done", 137),
+        ("exec no-such-program", 127),
+        ("echo 'nptcp.sh: n2 had no answer from 10.0.0.1 in 20 s' >&2; exit 143", 143),
+    ],
+    ids=[
+        "after a figure of IMB",
+        "after one of NetPIPE",
+        "limit",
+        "limit, killed",
+        "not there",
+        "no answer",
+    ],
+)
+def test_what_is_no_crash_is_not_launched_again(tmp_path, text, status):
+    assert job(tmp_path, step("Bcast.1", text, limit=1)) == [("Bcast.1", status)]
+
+
+HANGS = "echo header; exec sleep 30"
+
+
+def said_of(folder: Path, name: str) -> str:
+    return (folder / "job" / f"{name}.err").read_text().splitlines()[-1]
+
+
+@pytest.mark.slow
+def test_what_prints_no_figure_in_time_is_ended_and_not_launched_again(tmp_path):
+    row = f"echo '{IMB_ROW}'"
+    steps = [step("Reduce.1", row), step("Bcast.1", HANGS), step("Bcast.2", HANGS)]
+    done = job(tmp_path, *steps, step("Reduce.2", row), first=1)
+    assert done == [("Reduce.1", 0), ("Bcast.1", 143), ("Bcast.2", 69), ("Reduce.2", 0)]
+    assert said_of(tmp_path, "Bcast.1") == (
+        "netproof.jobs: Bcast.1 had no figure in 1 s (the partition's first_figure_s) and was ended"
+    )
+    assert said_of(tmp_path, "Bcast.2") == (
+        "netproof.jobs: Bcast.2 was not launched, since Bcast.1 had no figure"
+    )
+    records = job_files.records(tmp_path / "job")
+    assert "first_figure_s" in job_files.failure(tmp_path / "job", "Bcast.1", records)
+    assert "was not launched, since Bcast.1" in job_files.failure(
+        tmp_path / "job", "Bcast.2", records
+    )
+
+
+@pytest.mark.slow
+def test_what_ends_well_when_it_is_ended_without_a_figure_has_failed(tmp_path):
+    text = "trap 'exit 0' TERM; sleep 30 & wait"
+    assert job(tmp_path, step("Bcast.1", text), first=1) == [("Bcast.1", 124)]
+
+
+@pytest.mark.slow
+def test_a_launch_that_printed_a_figure_has_time_to_its_limit(tmp_path):
+    text = f"echo '{IMB_ROW}'; sleep 2"
+    assert job(tmp_path, step("Bcast.1", text), first=1) == [("Bcast.1", 0)]
+
+
+@pytest.mark.slow
+def test_a_job_without_any_figure_gives_up_after_two_functions(tmp_path):
+    steps = [step(f"{name}.1", HANGS) for name in ("Bcast", "Reduce", "Gather")]
+    done = job(tmp_path, *steps, first=1)
+    assert [status for _, status in done] == [143, 143, 69]
+    assert "no launch before it had a figure: see " in said_of(tmp_path, "Gather.1")
+
+
+@pytest.mark.slow
+def test_a_job_with_figures_launches_what_else_it_has(tmp_path):
+    names = ("Bcast", "Reduce", "Gather")
+    steps = [step("Barrier.1", f"echo '{IMB_ROW}'"), *(step(f"{one}.1", HANGS) for one in names)]
+    done = job(tmp_path, *steps, first=1)
+    assert [status for _, status in done] == [0, 143, 143, 143]
+
+
+def test_a_sender_that_had_no_answer_is_not_launched_again(tmp_path):
+    text = "echo 'nptcp.sh: n2 had no answer from 10.0.0.1 in 20 s' >&2; exit 68"
+    done = job(tmp_path, step("tcp.1", text), step("tcp.2", text))
+    assert done == [("tcp.1", 68), ("tcp.2", 69)]
+
+
+def test_a_rank_that_is_killed_early_has_crashed_though_its_status_is_that_of_a_limit(tmp_path):
+    done = job(tmp_path, step("Bcast.1", dies_first(1).replace("139", "137")))
+    assert done == [("Bcast.1~1", 137), ("Bcast.1", 0)]
+
+
+def test_another_attempt_over_tcp_has_a_port_of_its_own(tmp_path, slurm):
+    (slurm / "srun").write_text(
+        "#!/bin/bash\n[[ $* != *listen-on* ]] ||"
+        " { echo welcome; echo listening 10.0.0.1 $((4001 + $(wc -l <ports))); echo >>ports; }\n"
+    )
+    (tmp_path / "job").mkdir()
+    (tmp_path / "job" / "ports").touch()
+    text = 'echo "$1 $2 $3" >>asked; ' + dies_first(1)
+    command = ("bash", "-c", text, "-", plan.ADDRESS, plan.PORT, "-l")
+    job(tmp_path, Step("tcp", 1, command))
+    asked = (tmp_path / "job" / "asked").read_text()
+    assert asked == "10.0.0.1 4001 -l\n10.0.0.1 4002 -l\n"
+
+
+def test_a_first_node_that_prints_no_address_ends_the_job_with_the_reason(tmp_path, capsys):
+    planned(Step("tcp", 1, ("true", plan.PORT))).write(tmp_path)
+    assert program.main([str(tmp_path / plan.PLAN_FILE)]) == 3
+    assert "n1 printed no address to listen on" in capsys.readouterr().err
+    assert "n1 printed no address" in JobReport.read(tmp_path).ended
+
+
+def matches(pattern: str, path: Path) -> bool:
+    return subprocess.run(["grep", "-aEqs", "-e", pattern, path], check=False).returncode == 0
+
+
+NETPIPE_OUTPUTS = [
+    path
+    for path in [*(DATA / "netpipe" / "3.7.2").glob("*.out"), *(DATA / "jobs").rglob("*.np")]
+    if path.name != "integrity.out"  # Of a mode that measures nothing.
+]
+
+
+@pytest.mark.parametrize("path", NETPIPE_OUTPUTS, ids=str)
+def test_every_recorded_file_of_netpipe_has_figures(path):
+    assert matches(netpipe.FIGURES, path)
+
+
+IMB_OUTPUTS = sorted(
+    path
+    for folder in ("2018", "2019.6", "2021.1", "2021.11", "2021.11-intel")
+    for path in (DATA / "imb" / folder).rglob("*")
+    if path.is_file()
+)
+
+
+@pytest.mark.parametrize("path", IMB_OUTPUTS, ids=str)
+def test_a_recorded_output_of_imb_has_figures_exactly_where_its_tables_have_rows(path):
+    text = path.read_text(errors="replace")
+    rows = re.search(r"(?m)^ +\d+ .*\d\.\d\d", text) is not None
+    assert matches(imb.FIGURES, path) == rows
+
+
+OSU_OUTPUTS = [*(DATA / "osu").rglob("*.out"), *(DATA / "jobs").glob("osu-*/*.out")]
+
+
+@pytest.mark.parametrize("path", OSU_OUTPUTS, ids=str)
+def test_every_recorded_output_of_omb_has_figures_and_its_header_has_none(path, tmp_path):
+    assert matches(osu.FIGURES, path)
+    begun = tmp_path / "begun.out"
+    lines = path.read_text().splitlines()
+    begun.write_text("".join(f"{line}\n" for line in lines if line.startswith("#")))
+    assert not matches(osu.FIGURES, begun)
+
+
+@pytest.mark.parametrize("name", ["imb-faulty/Bcast.1.out", "crashed-once/PingPong.1~1.out"])
+def test_what_a_crash_printed_has_no_figures(name):
+    assert not matches(imb.FIGURES, DATA / "jobs" / name)
+
+
+def test_the_headers_of_imb_are_no_figures(tmp_path):
+    whole = (DATA / "jobs" / "crashed-once" / "PingPong.1.out").read_text()
+    begun = tmp_path / "begun.out"
+    begun.write_text("".join(f"{line}\n" for line in whole.splitlines() if "#" in line))
+    assert "#bytes" in begun.read_text()
+    assert not matches(imb.FIGURES, begun)
+
+
+def test_a_rank_that_ends_while_slurm_ends_the_step_did_not_crash_first(tmp_path):
+    (tmp_path / "PingPong.1~1.err").write_text(
+        "IMB-MPI1 was ended by signal SEGV\n"
+        "srun: error: gige-2: task 1: Exited with exit code 139\n"
+        "srun: launch/slurm: _step_signal: Terminating StepId=8.2\n"
+        "slurmstepd-gige-1: error: *** STEP 8.2 ON gige-1 CANCELLED AT 2026-11-22T10:07:18 ***\n"
+        "srun: error: gige-1: task 0: Exited with exit code 1\n"
+    )
+    recorded = {"PingPong.1~1": job_files.StepRecord(1, 0.0, 1.0, 139, 60)}
+    (crash,) = job_files.crashes(tmp_path, "PingPong.1", 1, recorded)
+    assert crash.nodes == ("gige-2",)
+    assert "gige-2: task 1: Exited with exit code 139" in crash.said
+
+
+def test_a_dry_run_prints_each_command_and_launches_nothing(tmp_path, capsys):
+    one = Step("Bcast", 1, ("srun", f"--nodelist={plan.FIRST}", "a b"))
+    planned(one).write(tmp_path)
+    assert program.main([str(tmp_path / plan.PLAN_FILE), "--dry-run"]) == 0
+    assert capsys.readouterr().out == "Bcast.1: srun '--nodelist={node-1}' 'a b'\n"
+    assert [path.name for path in tmp_path.glob("*.*")] == [plan.PLAN_FILE]
+
+
+def test_steps_have_the_job_s_nodes_and_hosts_in_a_file(tmp_path):
+    text = 'echo "$1"; cat "$SLURM_HOSTFILE"'
+    command = ("bash", "-c", text, "-", f"{plan.FIRST},{plan.SECOND}")
+    assert job(tmp_path, Step("Bcast", 1, command, hosts=("n2", "n1"))) == [("Bcast.1", 0)]
+    assert (tmp_path / "job" / "Bcast.1.out").read_text() == "n1,n2\nn2\nn1\n"
+
+
+def test_the_program_says_what_it_took_itself(tmp_path, capsys):
+    job(tmp_path, step("Bcast.1", "sleep 0.3"))
+    report = JobReport.read(tmp_path / "job")
+    assert report.wall_s >= report.in_steps_s >= 0.3
+    assert report.cpu_s > 0
+    assert "s in steps; it took" in capsys.readouterr().out
+
+
+def test_a_job_asks_slurm_for_its_nodes_and_one_without_an_answer_ends(tmp_path, slurm):
+    job(tmp_path, step("Bcast.1", "true"))
+    assert node_facts.nodes_of_job(tmp_path / "job", "1") == ("n1", "n2")
+    (slurm / "scontrol").write_text("#!/bin/bash\nexit 1\n")
+    planned(step("Bcast.1", "true")).write(tmp_path)
+    assert program.main([str(tmp_path / plan.PLAN_FILE)]) == 3
+    with pytest.raises(node_facts.ProvenanceError, match="is cut short"):
+        node_facts.nodes_of_job(tmp_path, "1")
+    assert "the job's nodes are not known" in JobReport.read(tmp_path).faults[0]
+
+
+@pytest.mark.slow
+def test_a_job_that_slurm_ends_notes_what_ran_and_ends_it(tmp_path, slurm):
+    """Its step ignores SIGTERM."""
+    stubborn = "trap '' TERM; echo $$ >pid; while :; do sleep 0.1; done"
+    planned(step("Bcast.1", "true"), step("Bcast.2", stubborn)).write(tmp_path)
+    command = [sys.executable, "-P", "-m", "netproof.jobs", str(tmp_path / plan.PLAN_FILE)]
+    with subprocess.Popen(command) as process:
+        while not (tmp_path / "pid").exists():
+            time.sleep(0.05)
+        process.send_signal(signal.SIGTERM)
+        began = time.monotonic()
+        assert process.wait() == 143
+        assert time.monotonic() - began < 15
+    records = job_files.records(tmp_path)
+    assert [(name, one.status) for name, one in records.items()] == [
+        ("Bcast.1", 0),
+        ("Bcast.2", 137),
+    ]
+    assert not Path("/proc", (tmp_path / "pid").read_text().strip()).exists()
+    assert JobReport.read(tmp_path).ended == "the job was ended from outside"
+
+
+def test_another_environment_is_set_up_in_what_the_job_began_with(tmp_path):
+    """The job's script exports its own on top of what it was started with."""
+    (tmp_path / "peer-0.sh").write_text('export B="peer"\nexport PATH=b:$PATH\n')
+    text = 'echo "A=${A-} B=$B C=$C D=${D-} $1"; echo "${PATH%%:*}"'
+    planned(Step("Bcast", 1, ("bash", "-c", text, "-", "a b"), setup="peer-0.sh")).write(tmp_path)
+    run = f"{sys.executable} -P -m netproof.jobs {tmp_path / plan.PLAN_FILE}"
+    (tmp_path / "script").write_text(f"export A=own D=own PATH=own:$PATH\n{run}\nexit\n")
+    began = {"C": "two\nlines", "A": "began", "odd-name%%": "x"}
+    keys = ("PATH", "PYTHONPATH", "SLURM_JOB_ID", "SLURM_JOB_NODELIST")
+    began |= {key: os.environ[key] for key in keys if key in os.environ}
+    subprocess.run(["bash", tmp_path / "script"], env=began, check=True)
+    out = (tmp_path / "Bcast.1.out").read_text()
+    assert out == "A=began B=peer C=two\nlines D= a b\nb\n"
+
+
+@pytest.mark.parametrize("there", [True, False])
+def test_the_script_says_where_there_is_no_python(tmp_path, there):
+    python = sys.executable if there else "/no/such/python"
+    root = Path(__file__).resolve().parents[3]
+    (tmp_path / plan.SCRIPT).write_text(plan.script(python, root))
+    planned(step("Bcast.1", "true")).write(tmp_path)
+    command = ["bash", plan.SCRIPT, "--dry-run"]
+    ran = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert ran.returncode == (0 if there else 3)
+    assert ("Bcast.1: bash -c true" in ran.stdout) is there
+    assert ("has no /no/such/python" in ran.stderr) is not there
+
+
+def test_a_job_that_is_requeued_measures_again_and_sets_aside_what_it_had(tmp_path, monkeypatch):
+    made = tmp_path / "job"
+    assert job(tmp_path, step("Bcast.1", "echo first; touch node.n1.txt")) == [("Bcast.1", 0)]
+    monkeypatch.setenv("SLURM_RESTART_COUNT", "1")
+    assert job(tmp_path, step("Bcast.1", "echo second")) == [("Bcast.1", 0)]
+    assert (made / "Bcast.1.out").read_text() == "second\n"
+    assert (made / plan.PLAN_FILE).exists()
+    assert not (made / "node.n1.txt").exists()
+    aside = made / "try-1"
+    assert (aside / "Bcast.1.out").read_text() == "first\n"
+    assert (aside / "node.n1.txt").exists()
+    assert "--nodes=n[1-2]" in (aside / "nodes.txt").read_text().splitlines()
+
+
+def test_a_job_that_is_requeued_before_it_did_anything_begins_as_usual(tmp_path, monkeypatch):
+    monkeypatch.setenv("SLURM_RESTART_COUNT", "1")
+    assert job(tmp_path, step("Bcast.1", "true")) == [("Bcast.1", 0)]
+    assert not list((tmp_path / "job").glob("try-*"))

@@ -1,0 +1,124 @@
+"""Rounds of pairs of hundreds of nodes: what deciding costs, and what is said of them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+
+import pytest
+from made_job import JOBID, MadeJob
+
+from netproof.intake import json_reading
+from netproof.jobs import pair_rounds
+from netproof.pairs import verdict as pairs
+from netproof.pairs.verdict import PairsVerdict
+from netproof.session import job_files
+from netproof.session.pair_rounds import PairRounds
+from netproof.session.plan import PLAN_FILE
+from netproof.site.partition import Partition
+
+FEW, MANY = 50, 500
+SLOW = "node-333"
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., MadeJob]:
+    """``made(count, *slow)``: a job of so many nodes that was run to its end, once for each."""
+    jobs: dict[tuple, MadeJob] = {}
+
+    def make(count: int, *slow: str) -> MadeJob:
+        if (count, slow) not in jobs:
+            folder = tmp_path_factory.mktemp("pairs") / "job"
+            jobs[count, slow] = job = MadeJob(folder, count, slow, noise=0.05)
+            job.run()
+        return jobs[count, slow]
+
+    return make
+
+
+def judged(job: MadeJob, others: float = 1.0) -> PairsVerdict:
+    rounds, partition = pair_rounds.read(job.folder, JOBID)
+    disturbance = partition.settings().disturbance.__class__(others=others, steal=1.0)
+    return pairs.judge(rounds, partition.pair_settings(), disturbance, partition.link())
+
+
+def question(job: MadeJob) -> dict:
+    return json_reading.json_file(job.folder / PLAN_FILE)
+
+
+@pytest.mark.slow
+def test_one_slow_node_of_many_is_found_in_a_few_launches_and_alone_is_named(made):
+    found = judged(made(MANY, SLOW))
+    (accusation,) = found.judgement.accusations
+    assert accusation.nodes == (SLOW,)
+    assert len(found.cleared()) == MANY - 1
+    together = {one.round for one in found.rounds.launches if not one.alone}
+    assert len(together) < 10
+    assert not found.faults()
+    # Slow both ways, as its streams say.
+    assert SLOW in found.streamed()
+    partition = Partition.model_validate(question(made(MANY, SLOW))["extras"])
+    disturbance = partition.settings().disturbance
+    assert found.slow_ways(partition.pair_settings(), disturbance) == ()
+
+
+@pytest.mark.slow
+def test_deciding_takes_a_moment_for_each_node_and_not_for_each_two(made):
+    """Seconds of a CPU by node and launch, of both sizes in one run, so that machines cancel."""
+    each = []
+    for count in (FEW, MANY):
+        job = made(count)
+        each.append(sum(job.deciding_s) / len(job.deciding_s) / count)
+    assert each[1] < 2 * each[0]
+
+
+def test_a_launch_is_read_once_while_the_job_decides(tmp_path, monkeypatch):
+    read, reader = [], job_files.read_launch
+
+    def reading(folder, step, *others, **named):
+        read.append(step)
+        return reader(folder, step, *others, **named)
+
+    monkeypatch.setattr(job_files, "read_launch", reading)
+    job = MadeJob(tmp_path / "job", 8, noise=0.05)
+    launches = job.run()
+    assert launches > 2
+    assert read == [f"pairs.{number}" for number in range(1, launches + 1)]
+    rounds, _ = pair_rounds.read(job.folder, JOBID)
+    assert len(rounds.launches) == launches
+    assert read[launches:] == read[:launches]
+
+
+@pytest.mark.slow
+def test_what_is_said_of_many_nodes_stays_a_few_lines(made):
+    found = judged(made(MANY, SLOW), others=0.05)
+    said = [str(found), *found.accusations(), *found.undecided(), *found.faults()]
+    assert len(said) <= 4
+    assert max(map(len, said)) < 400
+    assert f"{FEW}0 nodes" in str(found)
+
+
+@pytest.mark.slow
+def test_what_is_kept_of_many_nodes_grows_with_them_and_is_read_again(made):
+    sizes = []
+    for count in (FEW, MANY):
+        rounds, _ = pair_rounds.read(made(count).folder, JOBID)
+        kept = json.dumps(rounds.as_json())
+        assert PairRounds.from_json(json.loads(kept)) == rounds
+        sizes.append(len(kept) / len(rounds.launches))
+    assert sizes[1] < 11 * sizes[0]
+
+
+@pytest.mark.parametrize("count", [4, 6])
+def test_a_pair_that_hangs_is_left_out_and_every_other_pair_meets(tmp_path, count):
+    job = MadeJob(tmp_path / "job", count, hang=("node-001", "node-003"))
+    asked = question(job)
+    asked["extras"]["pairs"]["together"] = 1
+    (job.folder / PLAN_FILE).write_text(json.dumps(asked))
+    job.run()
+    found = judged(job)
+    assert len(job.decider.hung) == 1
+    assert found.never_met() == "node-001 – node-003 never met"
+    assert len(found.cleared()) == count
+    (fault,) = found.rounds.faults
+    assert {*fault.partition(": ")[0].split(" – ")} == {*job.hang}

@@ -1,0 +1,196 @@
+"""A job of pairs chooses its next round by its results so far."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+
+from netproof.jobs import pair_rounds as rounds
+from netproof.jobs.job import RunningJob
+from netproof.jobs.pair_rounds import Decider, PairsAsked
+from netproof.session import pair_rounds
+from netproof.session.pair_rounds import PairLaunch, PairRounds, PlannedLaunch
+from netproof.session.plan import PLAN_FILE, JobPlan, Step
+
+RECORDED = Path(__file__).resolve().parents[2] / "data" / "jobs" / "pairs"
+JOBID = (RECORDED / "job_nodes.txt").read_text().splitlines()[1].split("\t")[1]
+JOBID_OF_SMALL_BUFFER = "1"
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """A recorded job of four nodes as it stood before its first launch."""
+    job = Path(shutil.copytree(RECORDED, tmp_path / "job"))
+    (job / "planned.json").unlink()
+    header = (job / "launches.tsv").read_text().splitlines()[0]
+    (job / "launches.tsv").write_text(header + "\n")
+    return job
+
+
+def ask(folder: Path, **changed) -> None:
+    path = folder / PLAN_FILE
+    planned = json.loads(path.read_text())
+    for key in ("pairs", "criteria"):
+        planned["extras"][key] |= changed.pop(key, {})
+    planned["asked"] |= changed
+    path.write_text(json.dumps(planned))
+
+
+def following(folder: Path, made: int, jobid: str = JOBID) -> PlannedLaunch | None:
+    return Decider(folder, JobPlan.read(folder / PLAN_FILE), jobid).following(made)
+
+
+def test_the_first_round_pairs_every_node(folder: Path):
+    assert sorted(following(folder, 0).nodes()) == [f"fast-ethernet-{n}" for n in range(1, 5)]
+
+
+def test_pairs_that_may_not_measure_at_once_have_a_launch_each(folder: Path):
+    ask(folder, pairs={"together": 1})
+    first = following(folder, 0)
+    planned = pair_rounds.read_planned(folder)
+    assert [(one.round, len(one.pairs), one.alone) for one in planned.launches] == [
+        (1, 1, False),
+        (1, 1, False),
+    ]
+    assert first == planned.launches[0]
+    assert following(folder, 1) == planned.launches[1]
+    assert pair_rounds.read_planned(folder) == planned
+
+
+def test_a_machine_that_is_never_calm_is_not_asked_for_all_rounds(folder: Path):
+    for name in ("planned.json", "launches.tsv"):
+        shutil.copy(RECORDED / name, folder)
+    planned = pair_rounds.read_planned(folder)
+    pair_rounds.write_planned(folder, pair_rounds.Planned(planned.launches))
+    ask(folder, mode="quick")
+    assert following(folder, 3) is None
+    assert pair_rounds.read_planned(folder).last
+
+
+def test_nodes_that_are_cleared_end_the_rounds(folder: Path):
+    for name in ("planned.json", "launches.tsv"):
+        shutil.copy(RECORDED / name, folder)
+    planned = pair_rounds.read_planned(folder)
+    pair_rounds.write_planned(folder, pair_rounds.Planned(planned.launches))
+    ask(folder, mode="quick", criteria={"disturbance": {"others": 1.0, "steal": 1.0}})
+    assert following(folder, 3) is None
+
+
+@pytest.mark.parametrize("together", [0, 1])
+def test_where_uplinks_can_be_compared_all_pairs_send_both_ways_at_the_end(
+    folder: Path, together, monkeypatch
+):
+    """Four nodes are too few for that; what is asked of them says what is planned."""
+    for name in ("planned.json", "launches.tsv"):
+        shutil.copy(RECORDED / name, folder)
+    planned = pair_rounds.read_planned(folder)
+    pair_rounds.write_planned(folder, pair_rounds.Planned(planned.launches))
+    pairs = planned.launches[0].pairs
+    first = PlannedLaunch(0, pairs, why="pairs across uplinks, both ways at once", both_ways=True)
+    monkeypatch.setattr(rounds, "both_ways_round", lambda *_, made, seed: first)
+    leaves = {f"leaf-{n}": [f"fast-ethernet-{n}"] for n in range(1, 5)}
+    ask(
+        folder,
+        mode="quick",
+        criteria={"disturbance": {"others": 1.0, "steal": 1.0}},
+        pairs={"together": together},
+        leaves=leaves,
+        parents=dict.fromkeys(leaves, "spine"),
+    )
+    one = following(folder, 3)
+    # Pairs that measure one after the other share no uplink.
+    assert (one is None) is bool(together)
+    if one is not None:
+        assert (one.round, one.both_ways, one.alone) == (4, True, False)
+        assert one.why == "pairs across uplinks, both ways at once"
+
+
+def test_rounds_end_where_every_node_loses_packets(tmp_path: Path):
+    job = Path(shutil.copytree(RECORDED.with_name("small-buffer"), tmp_path / "job"))
+    assert following(job, 4, JOBID_OF_SMALL_BUFFER) is None
+    assert pair_rounds.read_planned(job).last
+
+
+def test_nodes_that_are_not_decided_are_measured_on(folder: Path):
+    for name in ("planned.json", "launches.tsv"):
+        shutil.copy(RECORDED / name, folder)
+    lines = (folder / "launches.tsv").read_text().splitlines()
+    (folder / "launches.tsv").write_text("\n".join(lines[:2]) + "\n")
+    planned = pair_rounds.read_planned(folder)
+    pair_rounds.write_planned(folder, pair_rounds.Planned(planned.launches[:1]))
+    ask(folder, mode="quick", criteria={"disturbance": {"others": 1.0, "steal": 1.0}})
+    assert following(folder, 1) is not None
+    assert [one.round for one in pair_rounds.read_planned(folder).launches] == [1, 2]
+
+
+@pytest.mark.parametrize(("count", "among_others", "streams"), [(2, 3, 6), (3, 9, 18)])
+def test_too_few_nodes_to_compare_are_through_after_their_pairs_and_streams(
+    folder: Path, count, among_others, streams, monkeypatch
+):
+    ask(folder, criteria={"disturbance": {"others": 1.0, "steal": 1.0}})
+    planned = JobPlan.read(folder / PLAN_FILE)
+    partition = planned.partition
+    where = ("testbed", "fast-ethernet", "mpich")
+    (recorded, *_), _, _ = pair_rounds.read(RECORDED, where, partition.max_message_bytes)
+    nodes = tuple(f"fast-ethernet-{n}" for n in range(1, count + 1))
+
+    def measured(number: int, planned: pair_rounds.PlannedLaunch) -> PairLaunch:
+        pair = dataclasses.replace(recorded.pairs[0], nodes=planned.pairs[0])
+        return dataclasses.replace(
+            recorded,
+            number=number,
+            round=planned.round,
+            pairs=(pair,),
+            alone=planned.alone,
+            counters=None,
+        )
+
+    def so_far(_asked: PairsAsked, folder: Path, *_: object) -> PairRounds:
+        planned = pair_rounds.read_planned(folder).launches
+        done = tuple(measured(number, one) for number, one in enumerate(planned, 1))
+        return PairRounds(*where, nodes, done, JOBID, "quick", 1)
+
+    monkeypatch.setattr(PairsAsked, "rounds", so_far)
+    decider, made = Decider(folder, planned, JOBID), 0
+    while decider.following(made) is not None:
+        made += 1
+    planned = pair_rounds.read_planned(folder).launches
+    assert [one.stream for one in planned] == among_others * [False] + streams * [True]
+    assert len({frozenset(one.pairs[0]) for one in planned}) == count * (count - 1) / 2
+
+
+def ran(folder: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Run the recorded job of mode ``full`` but for its launches; return their names."""
+    recorded = (RECORDED / "launches.tsv").read_text().splitlines(keepends=True)
+    nodes = [one.nodes() for one in pair_rounds.read_planned(RECORDED).launches]
+    made: list[str] = []
+
+    def launch(_job: RunningJob, step: Step) -> int:
+        made.append(step.name)
+        assert step.hosts == nodes[step.launch - 1]
+        with (folder / "launches.tsv").open("a") as record:
+            record.write(recorded[step.launch])
+        return 0
+
+    monkeypatch.setattr(RunningJob, "launch", launch)
+    job = RunningJob(folder, JobPlan.read(folder / PLAN_FILE))
+    job.jobid, job.nodes = JOBID, nodes[0]
+    try:
+        rounds.run(job)
+    finally:
+        assert (pair_rounds.SUBJECT in job.closed) is (len(made) == len(nodes))
+    return made
+
+
+def test_a_job_launches_until_every_node_is_decided(folder: Path, monkeypatch):
+    assert ran(folder, monkeypatch) == ["pairs.1", "pairs.2", "pairs.3"]
+
+
+def test_a_job_makes_no_launch_that_nobody_decided(folder: Path, monkeypatch):
+    monkeypatch.setattr(rounds, "_more", lambda *_: 1 / 0)
+    with pytest.raises(ZeroDivisionError):
+        ran(folder, monkeypatch)

@@ -1,0 +1,867 @@
+"""Repeat launches: what is undecided, what is launched for it, and when that ends."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+from netproof.criteria import Finding, Level
+from netproof.errors import NetproofError
+from netproof.jobs import launches, repeat_cases, repeat_rounds
+from netproof.jobs.job import RunningJob
+from netproof.jobs.repeat_cases import RepeatCase
+from netproof.measurement.counters import Counters, CounterSource, NodeCounters
+from netproof.measurement.curve import Curve
+from netproof.measurement.disturbance import NodeLoad
+from netproof.measurement.links import Link
+from netproof.measurement.pace import Pace
+from netproof.measurement.payload import Payload
+from netproof.measurement.transports import Transport
+from netproof.session import plan, session
+from netproof.session.again import MeasuredAgain, netpipe_sweeps
+from netproof.session.measured import Measured, Peer
+from netproof.site import site
+from netproof.site.partition import Partition, ScoreBaseline
+from netproof.verdict import engine
+from netproof.verdict.confirmations import rule_all, settled
+from netproof.verdict.engine import Subject
+from netproof.verdict.limits import Limits
+
+ROOT = Path(__file__).resolve().parents[3]
+SESSIONS = ROOT / "tests" / "data" / "sessions"
+GIGE = site.load(ROOT / "site-config" / "testbed.py")["systems"][0]["partitions"][0]
+EXTRAS = {**GIGE["extras"], "criteria": {}}
+PARTITION = Partition.model_validate(GIGE["extras"])
+SRUN = ("srun", "--mpi=pmi2")
+BUSY = NodeLoad("gige-1", "m", 2, 1.0, 0.8, 0.4, 0.0, 0.0, 0.5, 0.0)
+
+
+def cases(name: str) -> list[Measured]:
+    stored = session.load(SESSIONS / name)
+    return [result.measured for result in stored.results if result.measured]
+
+
+def asked(measured: Measured, limits: dict[str, Limits] | None = None, **criteria) -> RepeatCase:
+    extras = {**EXTRAS, "criteria": criteria}
+    return RepeatCase(Subject.of_extras(measured, extras, {}), limits or {}, extras)
+
+
+@pytest.fixture(scope="module")
+def pingpong() -> Measured:
+    """PingPong between two nodes of a healthy switch, three launches."""
+    return next(one for one in cases("healthy.json") if one.case.function == "PingPong")
+
+
+@pytest.fixture(scope="module")
+def sick() -> list[Measured]:
+    """NetPIPE between two nodes of a switch with a small buffer."""
+    return [one for one in cases("sick.json") if one.case.environment == "mpich"]
+
+
+class Undecided(NamedTuple):
+    """Keys of the cases to repeat."""
+
+    whole: set[tuple]
+    around: set[tuple]
+
+    def __bool__(self) -> bool:
+        return any(self)
+
+
+def undecided(several: list[RepeatCase]) -> Undecided:
+    found = repeat_cases.undecided(several)
+    whole, around = ({one.key for one in found if getattr(one, of)} for of in ("whole", "around"))
+    return Undecided(whole, around)
+
+
+def to_repeat(one: RepeatCase, **what: bool) -> RepeatCase:
+    return dataclasses.replace(one, **what)
+
+
+def launched_on(one: RepeatCase, count: int, factor: float = 1.0, loads=()) -> RepeatCase:
+    """As often as ``count`` its first launch again, ``factor`` times as slow."""
+    (first, *_) = one.subject.measured.launches
+    rates = first.curve.bandwidth_mb_s
+    curve = dataclasses.replace(
+        first.curve,
+        time_us=tuple(factor * time for time in first.curve.time_us),
+        bandwidth_mb_s=None if rates is None else tuple(rate / factor for rate in rates),
+    )
+    launch = dataclasses.replace(first, curve=curve, further=True, loads=loads)
+    return dataclasses.replace(one, launches=(launch,) * count)
+
+
+class TestUndecided:
+    def test_nothing_is_launched_on_for_a_healthy_case(self, pingpong):
+        assert not undecided([asked(pingpong)])
+
+    def test_what_is_beyond_a_reference_is_launched_on_before_it_counts(self, pingpong):
+        one = asked(pingpong, {"latency_us": Limits(0, pingpong.landmarks.latency_us / 10)})
+        found = undecided([one])
+        assert found.whole == {pingpong.case.key()}
+        assert undecided([launched_on(one, 2)])
+        assert not undecided([launched_on(one, 3)])
+
+    def test_what_fails_by_what_its_nodes_counted_is_launched_on_no_more(self, pingpong):
+        names = (("Tcp.OutSegs", "Tcp.RetransSegs"),)
+        source = CounterSource("tcp", "", {"Tcp.OutSegs": 90_000, "Tcp.RetransSegs": 10_000}, 0)
+        counters = Counters((NodeCounters("gige-1", (source,), {}, 0.0),), names)
+        limits = {"latency_us": Limits(0, pingpong.landmarks.latency_us / 10)}
+        lossy = pingpong.with_launches(
+            [
+                dataclasses.replace(one, counters=counters, payload=Payload(None, "not asked"))
+                for one in pingpong.launches
+            ]
+        )
+        (finding,) = (
+            one
+            for one in engine.counted(asked(lossy).subject)
+            if one.criterion == "retransmissions"
+        )
+        assert finding.level is Level.FAIL
+        assert undecided([asked(pingpong, limits)]).whole
+        assert not undecided([asked(lossy, limits)])
+
+    def test_what_turns_out_to_be_within_is_launched_no_more(self, pingpong):
+        slow = pingpong.with_launches(pingpong.launches[:1])
+        limits = {"latency_us": Limits(0, 0.9 * slow.landmarks.latency_us)}
+        one = asked(slow, limits)
+        assert undecided([one]).whole
+        assert undecided([launched_on(one, 2, factor=0.5)]).whole
+        assert not undecided([launched_on(one, 11, factor=0.5)]).whole
+
+    def test_what_stays_astride_ends_with_the_most_launches(self, pingpong):
+        first = pingpong.with_launches(pingpong.launches[:1])
+        limits = {"latency_us": Limits(0, first.landmarks.latency_us)}
+        one = asked(first, limits, confirm={"most_launches": 7})
+        assert one.rounds() == 6
+        faster, slower = (launched_on(one, 3, factor).launches for factor in (0.9, 1.1))
+        several = [dataclasses.replace(one, launches=(*faster[:n], *slower[:n])) for n in (1, 2, 3)]
+        assert all(undecided([done]).whole for done in several[:2])
+        assert not undecided(several[2:]).whole
+        (finding,) = engine.references(several[2].repeated, one.limits).values()
+        assert finding.level is Level.INCONCLUSIVE
+
+    def test_alongside_a_case_that_has_failed_others_are_launched_as_often_as_confirming_takes(
+        self, pingpong
+    ):
+        first = pingpong.with_launches(pingpong.launches[:1])
+        at_bound = asked(first, {"latency_us": Limits(0, first.landmarks.latency_us)})
+        case = dataclasses.replace(pingpong.case, environment="intelmpi")
+        other = dataclasses.replace(pingpong, case=case)
+        beyond = asked(other, {"latency_us": Limits(0, pingpong.landmarks.latency_us / 10)})
+        faster, slower = (launched_on(at_bound, 3, factor).launches for factor in (0.9, 1.1))
+        undecided_yet = [
+            dataclasses.replace(at_bound, launches=(*faster[:n], *slower[:n])) for n in (1, 2, 3)
+        ]
+        red = launched_on(beyond, 3)
+        assert not undecided([red]).whole
+        for done in undecided_yet:
+            assert undecided([done]).whole
+        assert undecided([undecided_yet[0], red]).whole
+        for done in undecided_yet[1:]:
+            assert not undecided([done, red]).whole
+
+    def test_a_failure_by_disturbed_launches_is_launched_on_and_then_inconclusive(self, pingpong):
+        noisy = pingpong.with_launches(
+            [dataclasses.replace(launch, loads=(BUSY,)) for launch in pingpong.launches]
+        )
+        one = asked(noisy, {"latency_us": Limits(0, noisy.landmarks.latency_us / 10)})
+        assert undecided([launched_on(one, 2, loads=(BUSY,))])
+        last = launched_on(one, 3, loads=(BUSY,))
+        assert not undecided([last])
+        (finding,) = engine.references(last.repeated, one.limits).values()
+        assert finding.level is Level.INCONCLUSIVE
+        assert finding.why.endswith(
+            "the machine was disturbed: gige-1: others used 40 % of the CPUs"
+        )
+
+    def test_where_some_launches_are_calm_more_of_them_are_waited_for(self, pingpong):
+        """More are made until three were undisturbed."""
+        busy = [dataclasses.replace(launch, loads=(BUSY,)) for launch in pingpong.launches]
+        one = asked(
+            pingpong.with_launches(busy),
+            {"latency_us": Limits(0, pingpong.landmarks.latency_us / 10)},
+        )
+        disturbed, undisturbed = launched_on(one, 2, loads=(BUSY,)), launched_on(one, 3)
+        for count, wanted in ((1, True), (2, True), (3, False)):
+            several = (*disturbed.launches, *undisturbed.launches[:count])
+            assert bool(undecided([dataclasses.replace(one, launches=several)])) is wanted
+
+    def test_a_twin_that_stays_too_slow_is_waited_for_no_more(self, pingpong):
+        """One that is too slow only now and then is."""
+
+        def alongside(done: RepeatCase, shares: list[float]) -> RepeatCase:
+            rate, launches = pingpong.line_rate_mb_s, []
+            for launch, share in zip(done.launches, shares, strict=True):
+                times = {size: size / rate / share for size in (65536, 131072)}
+                twin = Curve(tuple(times), tuple(times.values()), (share * rate,) * 2)
+                launches.append(dataclasses.replace(launch, twin=twin))
+            return dataclasses.replace(done, launches=tuple(launches))
+
+        first = pingpong.with_launches(pingpong.launches[:1])
+        (launch,) = alongside(launched_on(asked(first), 1), [0.5]).launches
+        one = asked(
+            first.with_launches([dataclasses.replace(launch, further=False)]),
+            {"paired_share": Limits(0, 1000)},
+        )
+        assert undecided([one])
+        assert undecided([alongside(launched_on(one, 2), [0.5, 0.5])])
+        assert not undecided([alongside(launched_on(one, 3), [0.5, 0.5, 0.5])]).whole
+        assert undecided([alongside(launched_on(one, 3), [0.5, 0.5, 0.9])]).whole
+
+    def test_what_noise_leaves_undefined_is_inconclusive_and_launched_on_to_the_end(self, pingpong):
+        undefined = (("line_rate_share", "the top is no line"),)
+        landmarks = dataclasses.replace(
+            pingpong.landmarks, line_rate_share=None, undefined=undefined
+        )
+        bent = dataclasses.replace(pingpong)
+        vars(bent)["landmarks"] = landmarks
+        one = asked(bent, {"line_rate_share": Limits(50, 102)})
+        (finding,) = engine.references(one.subject, one.limits).values()
+        assert finding.level is Level.UNDEFINED
+        assert undecided([one]).whole
+        launches = tuple(dataclasses.replace(o, loads=(BUSY,)) for o in bent.launches)
+        noisy = asked(dataclasses.replace(bent, launches=launches), dict(one.limits))
+        (finding,) = engine.references(noisy.subject, noisy.limits).values()
+        assert finding.level is Level.INCONCLUSIVE
+        assert "others used 40 % of the CPUs" in finding.why
+
+    def test_three_undisturbed_launches_are_enough_to_judge(self, pingpong):
+        noisy = pingpong.with_launches(
+            [dataclasses.replace(launch, loads=(BUSY,)) for launch in pingpong.launches]
+        )
+        one = asked(noisy, {"latency_us": Limits(0, noisy.landmarks.latency_us / 10)})
+        done = launched_on(one, 3)
+        assert not undecided([done])
+        (finding,) = engine.references(done.repeated, one.limits).values()
+        assert finding.level is Level.FAIL
+        assert "over 3 launches" in finding.why
+
+    def test_what_mpi_loses_is_launched_on_on_both_sides(self, sick):
+        both = [one for one in sick if one.case.direction == "oneway"]
+        several = [asked(one, mpi_loss={"warn": None, "fail": -0.9}) for one in both]
+        found = undecided([one for one in several])
+        assert {key[4] for key in found.whole} == {"tcp", "mpi"}
+
+    def test_a_flagged_size_is_launched_around(self, sick):
+        flagged = [asked(one) for one in sick if asked(one).flags()]
+        assert flagged
+        found = undecided([one for one in flagged])
+        assert set(found.around) == {one.key for one in flagged}
+
+    def test_launches_of_a_whole_curve_flag_no_size(self, sick):
+        one = next(asked(one) for one in sick if asked(one).flags())
+        done = launched_on(one, 5, factor=100.0)
+        assert engine.smoothness(done.repeated) == engine.smoothness(one.subject)
+
+
+class TestSettled:
+    @pytest.fixture
+    def flagged(self, sick) -> tuple[RepeatCase, MeasuredAgain]:
+        """A flagged case and what was measured again of it in the same run: all show it again."""
+        stored = session.load(SESSIONS / "sick.json")
+        several = [one for r in stored.results for one in r.again or ()]
+        for measured in sick:
+            one = asked(measured)
+            for again in several:
+                if again.case == measured.case and settled(
+                    one.subject, one.flags(), again, one.rounds()
+                ):
+                    return one, again
+        raise AssertionError("no case of the session was confirmed")
+
+    def few(self, again: MeasuredAgain, *places: int) -> MeasuredAgain:
+        return dataclasses.replace(again, launches=tuple(again.launches[p] for p in places))
+
+    def smooth(self, curve):
+        """The same sizes, on a straight line."""
+        times = tuple(10 + size / 100 for size in curve.sizes)
+        rates = tuple(size / time for size, time in zip(curve.sizes, times, strict=True))
+        return dataclasses.replace(curve, time_us=times, bandwidth_mb_s=rates)
+
+    def test_three_launches_that_agree_are_enough(self, flagged):
+        one, again = flagged
+        assert settled(one.subject, one.flags(), again, 9)
+        assert not settled(one.subject, one.flags(), self.few(again, 0, 1), 9)
+
+    def test_three_that_show_nothing_are_enough(self, flagged):
+        one, again = flagged
+        smooth = dataclasses.replace(again, launches=tuple(map(self.smooth, again.launches)))
+        assert settled(one.subject, one.flags(), smooth, 9)
+
+    def test_where_they_disagree_it_goes_on_until_the_majority_is_certain(self, flagged):
+        one, again = flagged
+        shows, not_again = again.launches[0], self.smooth(again.launches[0])
+
+        def launches(*those):
+            return dataclasses.replace(again, launches=those)
+
+        assert not settled(one.subject, one.flags(), launches(shows, shows, not_again), 9)
+        certain = launches(*(shows,) * 5, *(not_again,) * 2)
+        assert settled(one.subject, one.flags(), certain, 9)
+
+    def test_disturbed_launches_settle_nothing_unless_all_are(self, flagged):
+        one, again = flagged
+        count = len(again.launches)
+        noisy = dataclasses.replace(again, loads=((BUSY,),) * (count - 1) + ((),))
+        assert not settled(one.subject, one.flags(), noisy, 9)
+        assert settled(
+            one.subject, one.flags(), dataclasses.replace(again, loads=((BUSY,),) * count), 9
+        )
+
+    def test_a_case_that_failed_by_a_flag_is_launched_no_more_for_anything_else(self, flagged):
+        one, again = flagged
+        bounds = {"latency_us": Limits(0, 0.9 * one.subject.measured.landmarks.latency_us)}
+        one = dataclasses.replace(one, limits=bounds)
+        key = one.key
+        before = undecided([one])
+        assert key in before.around
+        assert key in before.whole
+        smooth = dataclasses.replace(again, launches=tuple(map(self.smooth, again.launches)))
+        assert key in undecided([dataclasses.replace(one, again=smooth)]).whole
+        assert key in undecided([dataclasses.replace(one, again=self.few(again, 0, 1))]).whole
+        assert not undecided([dataclasses.replace(one, again=again)])
+
+    def test_a_case_that_failed_by_a_reference_is_launched_no_more_around_its_flags(self, flagged):
+        one, again = flagged
+        low = {"latency_us": Limits(0, one.subject.measured.landmarks.latency_us / 10)}
+        one = dataclasses.replace(one, limits=low)
+        few = self.few(again, 0, 1)
+        two, three = (dataclasses.replace(launched_on(one, n), again=few) for n in (2, 3))
+        assert one.key in undecided([two]).around
+        assert not undecided([three])
+
+    def test_what_only_disturbed_launches_confirm_is_inconclusive(self, flagged):
+        one, again = flagged
+        noisy = dataclasses.replace(again, loads=((BUSY,),) * len(again.launches))
+        findings = rule_all(one.subject, one.flags(), noisy)
+        failing = [r for r in findings if r.own_level is Level.FAIL]
+        assert failing
+        assert {r.level for r in failing} == {Level.INCONCLUSIVE}
+        assert all("others used 40 % of the CPUs" in r.why for r in failing)
+
+    def test_the_launch_that_was_disturbed_is_named_whatever_short_ones_had(self, flagged):
+        one, again = flagged
+        short = dataclasses.replace(BUSY, wall_s=0.01, others_cpu_s=0.01, others_share=0.5)
+        loads = ((short,),) * (len(again.launches) - 1) + ((BUSY,),)
+        noisy = dataclasses.replace(again, loads=loads)
+        findings = [r for r in rule_all(one.subject, one.flags(), noisy) if r.confirmation]
+        assert findings
+        assert all("others used 40 % of the CPUs" in r.why for r in findings)
+
+
+class TestCloser:
+    """Between the sizes of a curve, where its slopes disagree and nothing is flagged."""
+
+    def again(self, one: RepeatCase, count: int, time=lambda size: 20 + size / 100) -> RepeatCase:
+        """Launches at closer sizes: those of a straight line, unless ``time`` says otherwise."""
+        sizes = tuple(sorted({size for _, part in one.dense() for size in part}))
+        times = tuple(map(time, sizes))
+        rates = tuple(size / taken for size, taken in zip(sizes, times, strict=True))
+        again = MeasuredAgain(one.case, (Curve(sizes, times, rates),) * count, (), (), "7")
+        return dataclasses.replace(one, again=again)
+
+    def test_it_is_launched_around_as_often_as_confirming_takes_and_no_more(self, pingpong):
+        assert not undecided([asked(pingpong)])
+        one = asked(pingpong, refine={"slopes": 1})
+        assert not one.flags()
+        found = undecided([one])
+        assert not found.whole
+        assert one.places()[0].why == "the slopes next to 4096 bytes differ by 1.6"
+        assert undecided([self.again(one, 2)]).around
+        assert not undecided([self.again(one, 3)])
+
+    def test_what_fails_there_is_launched_no_more_for_anything_else(self, pingpong):
+        bounds = {"latency_us": Limits(0, pingpong.landmarks.latency_us / 1.01)}
+        one = asked(pingpong, bounds, refine={"slopes": 1})
+        (size,) = {size for _, part in one.dense() for size in part if 4096 < size < 6000}
+        done = self.again(one, 3, lambda at: (20 + at / 100) * (30 if at == size else 1))
+        assert undecided([self.again(one, 3)]).whole
+        assert repeat_cases.failed(done, {})
+        assert not undecided([done])
+
+    def test_a_case_that_has_failed_is_not_launched_there(self, pingpong):
+        low = {"latency_us": Limits(0, pingpong.landmarks.latency_us / 10)}
+        one = asked(pingpong, low, refine={"slopes": 1})
+        assert undecided([launched_on(one, 2)]).around
+        assert not undecided([launched_on(one, 3)])
+
+    def test_imb_lists_the_sizes_and_omb_has_calls_in_which_they_double(self, pingpong):
+        one = asked(pingpong, refine={"slopes": 1, "most": 1})
+        sizes = (2048, 2580, 3251, 4096, 5161, 6502, 8192)
+        assert one.dense() == (("PingPong-dense", sizes),)
+        files = repeat_rounds.imb_files([to_repeat(one, around=True)])
+        assert files == {
+            "sizes-PingPong-dense.txt": "".join(f"{size}\n" for size in sizes),
+        }
+        case = dataclasses.replace(one.case, benchmark="osu", function="latency")
+        omb = asked(dataclasses.replace(pingpong, case=case), refine={"slopes": 1, "most": 1})
+        parts = [part for _, part in omb.dense()]
+        assert parts[0] == (2048, 4096, 8192)
+        assert sorted(size for part in parts for size in part) == list(sizes)
+        rounds = repeat_rounds.imb_rounds([to_repeat(omb, around=True)], SRUN, 7, PARTITION, 2)
+        assert len(rounds[0]) == len(parts)
+        assert {step.label for step in rounds[0]} == {f"{omb.step}-dense"}
+
+    def test_netpipe_has_calls_of_their_own_for_sizes_that_it_would_not_visit(self):
+        (measured, *_) = (
+            one
+            for one in cases("two-switches.json")
+            if one.case.function == "tcp" and one.case.partition == "gige"
+        )
+        one = asked(measured, refine={"slopes": 1, "most": 1})
+        assert not one.flags()
+        (first, *alone) = one.sweeps()
+        (place,) = one.places()
+        assert (place.below, place.size, place.above) == (4096, 6144, 8192)
+        assert (first.lower, first.upper) == (4096, 8192)
+        assert [(sweep.lower, sweep.upper) for sweep in alone] == [
+            (size, size) for size in (4689, 5367, 6762, 7443)
+        ]
+        rounds = repeat_rounds.netpipe_rounds([to_repeat(one, around=True)], SRUN, 7, PARTITION)
+        assert [step.subject for step in rounds[0]] == [subject for subject, _ in one.dense()]
+
+    def test_netpipe_goes_through_no_sizes_between_places_far_apart(self, sick):
+        flagged = next(asked(one) for one in sick if asked(one).flags())
+        (flag, *_) = flagged.flags()
+        far = [(4, 6, 8), (6, 7, 8, 10, 12), (2**20, 2**20 + 5, 2**21)]
+        sweeps = netpipe_sweeps([flag], flagged.subject.confirm_settings(), far)
+        lowers = [sweep.lower for sweep in sweeps]
+        assert len(lowers) == len(set(lowers))
+        sizes = {size for sweep in sweeps for size in sweep.sizes()}
+        assert {size for region in far for size in region} < sizes
+        between = {size for size in sizes if 16 < size < flag.size / 4}
+        assert between == set()
+        alone = netpipe_sweeps([flag], flagged.subject.confirm_settings())
+        assert {size for sweep in alone for size in sweep.sizes()} <= sizes
+
+    def test_what_is_flagged_and_what_is_not_share_the_launches(self, sick):
+        for measured in sick:
+            flagged, both = asked(measured), asked(measured, refine={"slopes": 0.3})
+            assert set(flagged.dense()) != set(both.dense())
+            sizes = [{s for _, part in one.dense() for s in part} for one in (flagged, both)]
+            assert sizes[0] - sizes[1] == set()
+
+    def test_the_job_s_own_word_of_it_survives_its_file(self, pingpong):
+        one = asked(pingpong, refine={"slopes": 1})
+        back = RepeatCase.from_json(json.loads(json.dumps(one.as_json())))
+        assert back.places() == one.places()
+        assert back.dense() == one.dense()
+
+
+def compared(criterion: str, *members: Subject) -> list[Finding]:
+    """Return what a criterion finds on the first of several cases."""
+    found = engine.compared(members, None, only=members[0], scored=False)
+    return [finding for _, finding in found if finding.criterion == criterion]
+
+
+class TestCompared:
+    def configurations(
+        self, pingpong: Measured, *factors: float, floor: float | None = None
+    ) -> list[RepeatCase]:
+        """The case as several environments would have it, each so many times as slow."""
+        criteria = {"floor": {"warn": None, "fail": floor}}
+        several = []
+        for number, factor in enumerate(factors):
+            case = dataclasses.replace(pingpong.case, environment=f"mpi-{number}")
+            done = launched_on(asked(pingpong), 3, factor)
+            launches = [dataclasses.replace(one, further=False) for one in done.launches]
+            made = dataclasses.replace(pingpong, case=case).with_launches(launches)
+            several.append(asked(made, **criteria))
+        return several
+
+    def elsewhere(self, one: RepeatCase) -> RepeatCase:
+        """The case as it would be on another partition."""
+        measured = one.subject.measured
+        case = dataclasses.replace(measured.case, partition="other")
+        moved = asked(dataclasses.replace(measured, case=case))
+        return dataclasses.replace(
+            moved, subject=dataclasses.replace(moved.subject, switch="other")
+        )
+
+    def next_to(self, done: RepeatCase, *factors: float) -> RepeatCase:
+        """Pair each launch with one whose times are divided by the factors, in rotation."""
+        launches = []
+        for number, launch in enumerate(done.launches):
+            curve = launch.curve
+            factor = factors[number % len(factors)]
+            times = tuple(time / factor for time in curve.time_us)
+            alongside = Peer("mpi-1", dataclasses.replace(curve, time_us=times))
+            launches.append(dataclasses.replace(launch, peers=(alongside,)))
+        return dataclasses.replace(done, launches=tuple(launches))
+
+    def test_what_is_flagged_is_launched_next_to_what_it_was_compared_with(self, pingpong):
+        slow, fast, between = several = self.configurations(pingpong, 20.0, 1.0, 3.0)
+        everyone = [one for one in several]
+        (kept,) = repeat_cases.compared(everyone, [slow], None)
+        assert (kept.paired, kept.elsewhere) == (("mpi-1",), False)
+        assert {str(peer) for peer in kept.peers} == {str(fast.subject), str(between.subject)}
+        assert repeat_cases.compared(everyone, [fast], None) == []
+        assert repeat_cases.compared(everyone, [between], None) == []
+        assert undecided([kept]).whole
+        # Three pairs may agree by chance, where a machine has two paces.
+        assert undecided([self.next_to(launched_on(kept, 3), 20.0)]).whole
+        # All of the ratio is above ten times, or all of it below: nothing is open any more.
+        assert not undecided([self.next_to(launched_on(kept, 6), 20.0)])
+        assert not undecided([self.next_to(launched_on(kept, 6), 5.0, 5.1)])
+        assert undecided([self.next_to(launched_on(kept, 6), 5.0, 20.0)]).whole
+
+    def test_a_floor_is_decided_by_launches_next_to_each_other_too(self, pingpong):
+        slow, fast = several = self.configurations(pingpong, 5.0, 1.0, floor=0.25)
+        everyone = [one for one in several]
+        (kept,) = repeat_cases.compared(everyone, several, None)
+        assert (kept.case, kept.paired, kept.elsewhere) == (slow.case, ("mpi-1",), False)
+        assert undecided([self.next_to(launched_on(kept, 5), 5.0)]).whole
+        for factors in ((5.0, 5.1), (1.1, 1.2)):
+            assert not undecided([self.next_to(launched_on(kept, 6), *factors)])
+        assert undecided([self.next_to(launched_on(kept, 6), 3.0, 5.0)]).whole
+        levels = {}
+        for factor in (5.0, 1.1):
+            subject = self.next_to(launched_on(kept, 6), factor).repeated
+            levels[factor] = compared("floor", subject, fast.subject)[0].level
+        assert levels == {5.0: Level.FAIL, 1.1: Level.PASS}
+
+    def test_what_was_in_the_way_of_pairs_is_no_failure_and_asks_for_more(self, pingpong):
+        """A launch was disturbed, so that too few pairs are left: those made apart do not count."""
+        slow, _ = several = self.configurations(pingpong, 20.0, 1.0)
+        (kept,) = repeat_cases.compared([one for one in several], [slow], None)
+        done = self.next_to(launched_on(kept, 7), 20.0)
+        noisy = [
+            dataclasses.replace(one, loads=(BUSY,)) if at < 2 else one
+            for at, one in enumerate(done.launches)
+        ]
+        assert undecided([dataclasses.replace(done, launches=tuple(noisy))]).whole
+        subject = dataclasses.replace(done, launches=tuple(noisy)).repeated
+        (finding, *_) = compared("envelope", subject, *kept.peers)
+        assert finding.level is Level.INCONCLUSIVE
+        assert "5 of 7 pairs were undisturbed, and a failure takes 6: " in finding.why
+        assert "others used 40 %" in finding.why
+        more = dataclasses.replace(done, launches=(*noisy, done.launches[-1])).repeated
+        (finding, *_) = compared("envelope", more, *kept.peers)
+        assert finding.level is Level.FAIL
+
+    def test_launches_of_unlike_pace_do_not_count(self, pingpong):
+        slow, fast = self.configurations(pingpong, 7.0, 1.0)
+
+        def ruled(*paces: tuple[float | None, float]) -> Finding:
+            done = self.next_to(launched_on(slow, len(paces), 7.0), 7.0)
+            launches = []
+            for launch, (own, other) in zip(done.launches, paces, strict=True):
+                # The CPUs far apart slow a launch three times.
+                times = tuple(time * (3 if own == 150 else 1) for time in launch.curve.time_us)
+                curve = dataclasses.replace(launch.curve, time_us=times)
+                read = (
+                    Pace("mpi-0", own, "" if own else "there is one CPU"),
+                    Pace("mpi-1", other),
+                )
+                launches.append(dataclasses.replace(launch, curve=curve, paces=read))
+            subject = dataclasses.replace(done, launches=tuple(launches)).repeated
+            return compared("envelope", subject, fast.subject)[0]
+
+        alike, apart = (25.0, 26.0), (150.0, 25.0)
+        assert ruled(*[alike] * 6, *[apart] * 9).level is Level.PASS
+        short = ruled(*[alike] * 2, *[apart] * 9)
+        assert short.level is Level.INCONCLUSIVE
+        assert "the node's CPUs were 25 ns apart for mpi-1 and 150 ns for mpi-0" in short.why
+        unknown = ruled(*[alike] * 2, *[apart] * 7, *[(None, 25.0)] * 2)
+        assert "the pace of a launch in mpi-0 is not known: there is one CPU" in unknown.why
+
+    def test_launches_count_with_those_of_other_rounds_when_cpus_were_moved_in_between(
+        self, pingpong
+    ):
+        """A round in which CPUs were moved is not lost: both launches have their like elsewhere."""
+        slow, fast = self.configurations(pingpong, 7.0, 1.0)
+        near, far = (25.0, 26.0), (150.0, 151.0)
+        moved = [(near, far), (far, near)] * 3
+
+        def ruled(rounds, distances: bool = True) -> Finding:
+            done = self.next_to(launched_on(slow, len(rounds), 7.0), 7.0)
+            launches = []
+            for launch, sides in zip(done.launches, rounds, strict=True):
+                paces = [
+                    Pace(name, ns)
+                    for name, both in zip(("mpi-0", "mpi-1"), sides, strict=True)
+                    for ns in both
+                ]
+                slower = [3 if both == far else 1 for both in sides]
+                (peer,) = launch.peers
+                launches.append(
+                    dataclasses.replace(
+                        launch,
+                        curve=self.times(launch.curve, slower[0]),
+                        peers=(dataclasses.replace(peer, curve=self.times(peer.curve, slower[1])),),
+                        paces=tuple(paces) if distances else (),
+                    )
+                )
+            subject = dataclasses.replace(done, launches=tuple(launches)).repeated
+            return compared("envelope", subject, fast.subject)[0]
+
+        found = ruled(moved)
+        assert found.level is Level.PASS
+        assert found.interval == pytest.approx((7.0, 7.0))
+        # Where nobody reads the distance, only launches of one round had one pace.
+        assert ruled(moved, distances=False).level is Level.INCONCLUSIVE
+
+    @staticmethod
+    def times(curve: Curve, factor: float) -> Curve:
+        return dataclasses.replace(curve, time_us=tuple(factor * one for one in curve.time_us))
+
+    def test_rounds_are_made_until_the_pairs_that_count_decide_up_to_three_times_as_many(
+        self, pingpong
+    ):
+        slow, fast = self.configurations(pingpong, 20.0, 1.0)
+        (kept,) = repeat_cases.compared([slow, fast], [slow], None)
+        alone = dataclasses.replace(kept, paired=())
+        assert kept.rounds() == 3 * alone.rounds()
+
+        def made(count: int, *ratios: float, moved: float = 25.0) -> RepeatCase:
+            """Pairs of these ratios in rotation; the CPUs so far apart at the end of one side."""
+            done = self.next_to(launched_on(kept, count), *ratios)
+            paces = (Pace("mpi-0", 25.0), Pace("mpi-0", moved), *[Pace("mpi-1", 25.0)] * 2)
+            launches = [dataclasses.replace(one, paces=paces) for one in done.launches]
+            return dataclasses.replace(done, launches=tuple(launches))
+
+        assert not undecided([made(6, 5.0, 6.0)])
+        for moved in (25.0, 150.0):
+            assert undecided([made(kept.rounds() - 1, 5.0, 20.0, moved=moved)]).whole
+            assert not undecided([made(kept.rounds(), 5.0, 20.0, moved=moved)])
+
+    def test_alongside_other_work_there_are_no_more_rounds_than_of_a_case_alone(self, pingpong):
+        slow, fast = self.configurations(pingpong, 20.0, 1.0)
+        (kept,) = repeat_cases.compared([slow, fast], [slow], None)
+
+        def made(count: int, busy: int) -> RepeatCase:
+            done = self.next_to(launched_on(kept, count), 5.0, 20.0)
+            loads = [(BUSY,)] * busy + [()] * (count - busy)
+            pairs = zip(done.launches, loads, strict=True)
+            launches = [dataclasses.replace(one, loads=load) for one, load in pairs]
+            return dataclasses.replace(done, launches=tuple(launches))
+
+        alone = kept.rounds_alone()
+        assert undecided([made(alone - 1, alone - 2)]).whole
+        assert not undecided([made(alone, alone - 1)])
+        assert undecided([made(alone, alone // 2)]).whole
+        assert not undecided([made(2 * alone, alone + 1)])
+
+    def test_one_launch_that_was_slowed_unseen_does_not_decide_from_nine_pairs_on(self, pingpong):
+        slow, fast = self.configurations(pingpong, 20.0, 1.0)
+        (kept,) = repeat_cases.compared([slow, fast], [slow], None)
+        ratios = (*[5.0, 6.0, 5.5, 4.0, 6.5, 7.0], 18.0, *[5.0, 6.0])
+        assert undecided([self.next_to(launched_on(kept, 8), *ratios)]).whole
+        done = self.next_to(launched_on(kept, 9), *ratios)
+        assert not undecided([done])
+        subject = done.repeated
+        (finding, *_) = compared("envelope", subject, *kept.peers)
+        assert (finding.level, finding.interval) == (Level.PASS, pytest.approx((5.0, 7.0)))
+
+    def test_a_pace_that_changes_between_launches_does_not_change_the_ratio_of_pairs(
+        self, pingpong
+    ):
+        """Twice as slow in some seconds, both alike: pair by pair nothing of it is left."""
+        slow, fast = self.configurations(pingpong, 7.0, 1.0)
+        paces = (1.0, 2.0, 1.0, 2.0)
+        launches = []
+        for pace in paces:
+            launches += self.next_to(launched_on(slow, 1, 7.0 * pace), 7.0).launches
+        alone = [dataclasses.replace(launch, peers=()) for launch in launches]
+        found = {}
+        for name, several in (("pairs", launches), ("alone", alone)):
+            subject = dataclasses.replace(slow, launches=tuple(several)).repeated
+            (finding, *_) = compared("envelope", subject, fast.subject)
+            found[name] = finding
+        assert found["pairs"].interval == pytest.approx((7.0, 7.0))
+        assert found["pairs"].level is Level.PASS
+        assert found["alone"].level is Level.INCONCLUSIVE
+
+    def test_what_is_compared_with_another_partition_is_launched_on_by_both_jobs(self, pingpong):
+        slow, fast = self.configurations(pingpong, 20.0, 1.0)
+        far = self.elsewhere(fast)
+        everyone = [slow, far]
+        for one in (slow, far):
+            (kept,) = repeat_cases.compared(everyone, [one], None)
+            assert (kept.paired, kept.elsewhere) == ((), True)
+            assert undecided([kept]).whole
+            assert undecided([launched_on(kept, kept.rounds() - 1)]).whole
+            assert not undecided([launched_on(kept, kept.rounds())])
+
+    def test_the_launches_next_to_one_another_change_sides_and_have_files_of_their_own(
+        self, pingpong, sick
+    ):
+        slow, fast = self.configurations(pingpong, 20.0, 1.0)
+        (kept,) = repeat_cases.compared([slow, fast], [slow], None)
+        peer = plan.PeerEnvironment("mpi-1", 0, ("srun", "--mpi=pmix"), ("export A=b",))
+        kept = to_repeat(kept, whole=True)
+        rounds = repeat_rounds.imb_rounds([kept], SRUN, 7, PARTITION, 2, [peer])
+        names = [[step.name for step in steps] for steps in rounds]
+        assert names[:2] == [
+            ["PingPong-twin.1", "PingPong.1", "PingPong-peer-0.1"],
+            ["PingPong-peer-0.2", "PingPong.2", "PingPong-twin.2"],
+        ]
+        assert rounds[0][2].setup == "peer-0.sh"
+        assert rounds[0][2].command[:3] == ("srun", "--mpi=pmix", "--nodes=2")
+        files = repeat_rounds.imb_files([kept], [peer])
+        assert sorted(files) == ["sizes-PingPong-peer-0.txt", "sizes-PingPong.txt"]
+        assert (peer.file, peer.text()) == ("peer-0.sh", "export A=b\n")
+        tcp = dataclasses.replace(asked(sick[0]), paired=("mpi-1",))
+        (first, second, *_) = repeat_rounds.netpipe_rounds(
+            [to_repeat(tcp, whole=True)], SRUN, 7, PARTITION, [peer]
+        )
+        steps = [step.name.partition(".")[0].removeprefix(tcp.step) for step in first]
+        assert sorted(steps) == ["", "-peer-0", "-twin"]
+        assert (steps[0], steps[-1]) == ("", "-peer-0")
+        assert second[0].name == f"{tcp.step}-peer-0.2"
+
+    def test_nothing_is_launched_on_where_configurations_are_alike(self, pingpong):
+        several = self.configurations(pingpong, 1.0, 1.1, 3.0)
+        assert repeat_cases.compared([one for one in several], several, None) == []
+
+    def test_a_case_that_failed_by_itself_asks_for_no_comparison(self, pingpong):
+        slow, fast = several = self.configurations(pingpong, 20.0, 1.0)
+        assert repeat_cases.compared([one for one in several], [slow], None)
+        low = {"latency_us": Limits(0, slow.subject.measured.landmarks.latency_us / 10)}
+        red = launched_on(dataclasses.replace(slow, limits=low), 3, 20.0)
+        red = dataclasses.replace(red, subject=red.repeated, launches=())
+        assert repeat_cases.failed(red, None, ended=True)
+        assert repeat_cases.compared([red, fast], [fast], None) == []
+        assert repeat_cases.compared([red, fast], [red], None) == []
+
+    def test_comparing_ends_where_every_launch_was_disturbed(self, pingpong):
+        several = self.configurations(pingpong, 20.0, 1.0)
+        (kept,) = repeat_cases.compared([one for one in several], several[:1], None)
+        busy = kept.subject.measured.with_launches(
+            [dataclasses.replace(one, loads=(BUSY,)) for one in kept.subject.measured.launches]
+        )
+        kept = dataclasses.replace(kept, subject=dataclasses.replace(kept.subject, measured=busy))
+        still_open = [self.next_to(launched_on(kept, n), 5.0, 20.0) for n in (5, 6)]
+        busy = [self.next_to(launched_on(kept, n, loads=(BUSY,)), 5.0, 20.0) for n in (5, 6)]
+        assert [bool(undecided([done])) for done in still_open] == [True, True]
+        assert [bool(undecided([done])) for done in busy] == [True, False]
+
+    def test_a_score_that_has_a_bound_is_measured_again_with_its_baseline(self, pingpong):
+        slow, fast = (
+            asked(one.subject.measured, score={"fail": 0.9})
+            for one in self.configurations(pingpong, 1.2, 1.0)
+        )
+        baseline = ScoreBaseline("gige", "mpi-1")
+        everyone = [slow, fast]
+        for one in (slow, fast):
+            (kept,) = repeat_cases.compared(everyone, [one], baseline)
+            back = RepeatCase.from_json(json.loads(json.dumps(kept.as_json())))
+            assert back.baseline == baseline
+            assert undecided([back]).whole
+        assert repeat_cases.compared(everyone, [slow, fast], None) == []
+
+    def test_a_slow_launch_of_three_is_outweighed_by_further_ones(self, pingpong):
+        one, other = self.configurations(pingpong, 1.0, 1.0)
+        (first, *rest) = one.subject.measured.launches
+        hiccup = dataclasses.replace(
+            first,
+            curve=dataclasses.replace(
+                first.curve, time_us=tuple(40 * time for time in first.curve.time_us)
+            ),
+        )
+        noisy = one.subject.measured.with_launches([hiccup, *rest])
+        one = dataclasses.replace(one, subject=dataclasses.replace(one.subject, measured=noisy))
+        (kept,) = repeat_cases.compared([one, other], [one], None)
+        done = launched_on(kept, 6)
+        clean = [dataclasses.replace(launch, further=True) for launch in rest * 3]
+        settled = asked(dataclasses.replace(done, launches=tuple(clean)).repeated.measured)
+        assert repeat_cases.compared([settled, other], [settled], None) == []
+
+
+def with_twins(launches: int) -> list[str]:
+    """Names of the steps that so many launches of PingPong are."""
+    return [
+        f"PingPong{kind}.{number}"
+        for number in range(1, launches + 1)
+        for kind in (("-twin", "") if number % 2 else ("", "-twin"))
+    ]
+
+
+class TestRounds:
+    def test_tcp_and_mpi_take_turns_and_no_two_steps_share_a_name(self, sick):
+        several = [asked(one) for one in sick]
+        several = [to_repeat(one, whole=True, around=bool(one.flags())) for one in several]
+        rounds = repeat_rounds.netpipe_rounds(several, SRUN, 7, PARTITION)
+        assert len(rounds) == 9
+        steps = [step for one in rounds for step in one]
+        assert len({step.name for step in steps}) == len(steps)
+        for one in rounds:
+            labels = [step.label for step in one if "-twin." not in step.name]
+            place = labels.index("tcp-inter-node-oneway")
+            assert "mpi-inter-node-oneway" in (*labels[place - 1 : place], labels[place + 1])
+
+    def test_imb_has_lists_of_sizes_for_whole_curves_and_for_what_is_around_flags(self, pingpong):
+        one = asked(pingpong, jump={"warn": 1.01, "fail": 1.02})
+        assert one.flags()
+        one = to_repeat(one, whole=True, around=True)
+        rounds = repeat_rounds.imb_rounds([one], SRUN, 7, PARTITION, 2)
+        names = {step.name for steps in rounds for step in steps}
+        assert {"PingPong.1", "PingPong-dense.1", "PingPong.9", "PingPong-dense.9"} <= names
+        files = repeat_rounds.imb_files([one])
+        assert sorted(files) == ["sizes-PingPong-dense.txt", "sizes-PingPong.txt"]
+        for steps in rounds:
+            for step in steps:
+                assert ("-twin." in step.name) is (f"sizes-{step.label}.txt" not in step.command)
+
+    @pytest.mark.parametrize("decides", [True, False])
+    def test_rounds_are_made_until_all_is_decided_or_none_is_left(
+        self, tmp_path, pingpong, monkeypatch, decides
+    ):
+        one = asked(pingpong, confirm={"most_launches": 6})
+        rounds = repeat_rounds.imb_rounds([to_repeat(one, whole=True)], SRUN, 7, PARTITION, 2)
+        made: list[str] = []
+        monkeypatch.setattr(RunningJob, "launch", lambda _job, step: made.append(step.name))
+        job = RunningJob(tmp_path, plan.JobPlan(7, one.extras, rounds=tuple(map(tuple, rounds))))
+
+        def decide(number: int) -> set[str]:
+            if not decides:
+                raise NetproofError("a file is damaged")
+            return {"PingPong"} if number == 2 else set()
+
+        launches.run(job, decide)
+        assert made == with_twins(2 if decides else 3)
+        assert len(job.faults) == (0 if decides else 3)
+
+    def test_fewer_rounds_than_confirming_takes_close_nothing(
+        self, tmp_path, pingpong, monkeypatch
+    ):
+        """If every case is compared elsewhere, only the round of confirming does."""
+        for elsewhere, numbers in ((False, [3, 4, 5]), (True, [3])):
+            one = dataclasses.replace(
+                asked(pingpong, confirm={"most_launches": 8}), elsewhere=elsewhere
+            )
+            rounds = repeat_rounds.imb_rounds([to_repeat(one, whole=True)], SRUN, 7, PARTITION, 2)
+            decided: list[int] = []
+            monkeypatch.setattr(RunningJob, "launch", lambda *_: 0)
+            monkeypatch.setattr(
+                repeat_rounds, "decided", lambda *_, seen=decided: seen.append(1) or set()
+            )
+            planned = plan.JobPlan(
+                7, one.extras, rounds=tuple(map(tuple, rounds)), asked=[one.as_json()]
+            )
+            repeat_rounds.run(RunningJob(tmp_path, planned))
+            assert len(decided) == len(numbers)
+
+
+def test_a_question_comes_back_from_its_file(pingpong):
+    limits = {"latency_us": Limits(0, 5), "peak_mb_s": Limits(100, float("inf"))}
+    one = asked(pingpong, limits)
+    other = dataclasses.replace(
+        pingpong, case=dataclasses.replace(pingpong.case, environment="intelmpi")
+    )
+    peer = dataclasses.replace(
+        asked(other).subject, switch="other", link=Link(100, 4096, Transport.INFINIBAND)
+    )
+    one = dataclasses.replace(one, peers=(peer,), paired=("intelmpi",), elsewhere=True)
+    back = RepeatCase.from_json(json.loads(json.dumps(one.as_json())))
+    assert (back.paired, back.elsewhere) == (("intelmpi",), True)
+    assert (str(back.peers[0]), back.peers[0].link) == (str(peer), peer.link)
+    assert back.limits == limits
+    assert back.subject.measured == pingpong
+    assert str(back.subject) == str(one.subject)
