@@ -107,13 +107,10 @@ def compare(
         }
     page = None
     if folder is not None:
-        # Loading Altair takes a third of any command's start.
         from netproof.present.html import sides
-        from netproof.present.html.report import write_page
+        from netproof.present.html.folder import write_page
 
-        page = write_page(
-            folder, lambda scripts: sides.page(title, several, scripts, every=by is not None)
-        )
+        page = write_page(folder, lambda: sides.page(title, several, every=by is not None))
     if form is Form.JSON:
         documents.write(document, sys.stdout)
         return 0

@@ -116,14 +116,11 @@ def judge(
         )
     page = None
     if folder is not None:
-        # Altair takes a second to load, and only this needs it.
         from netproof.present.html import files as pages
-        from netproof.present.html import report
+        from netproof.present.html import folder as report
 
         try:
-            page = report.write_page(
-                folder, lambda scripts: pages.page(judged, scripts, compared=named is not None)
-            )
+            page = report.write_page(folder, lambda: pages.page(judged, compared=named is not None))
         except NetproofError as error:
             return refused("no report", error)
     if form is Form.JSON:

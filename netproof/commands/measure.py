@@ -7,12 +7,11 @@ They are no acceptance: their reports are in folders that no verdict reads.
 
 from __future__ import annotations
 
-import importlib
 import os
 import shlex
 import subprocess
 import sys
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
@@ -31,8 +30,6 @@ from netproof.commands.options import (
 from netproof.errors import NetproofError
 
 if TYPE_CHECKING:
-    from rich.console import Console
-
     from netproof.site.matrix import Matrix
     from netproof.site.partition import Partition
 
@@ -171,31 +168,28 @@ def show(
     several: Sequence[tuple[Any, Any]],
     report: Path,
     presenter: Any,
-    print_one: Callable[[Any, Any, Console], None],
     folder: Path | None,
     form: Form,
 ) -> None:
-    """Print what was measured and its figures: each by ``print_one``, or all as a document.
+    """Print what was measured and its figures: the answer of each, or all as a document.
 
-    ``presenter``: module with the document, and the name of the module of the page that is written
-    into ``folder``, None for no page.
+    ``presenter``: module with both; ``folder``: to write a page into, None for no page.
     """
     from netproof.present import documents, terminal
+    from netproof.present.tables import print_answer
 
     written = None
     if folder is not None:
-        # Altair takes a second to load, and only this needs it.
-        from netproof.present.html.report import write_page
+        from netproof.present.html import experiments
+        from netproof.present.html.folder import write_page
 
-        name = presenter.__name__.rpartition(".")[2]
-        pages = importlib.import_module(f"netproof.present.html.{name}")
-        written = write_page(folder, lambda scripts: pages.page(several, scripts))
+        written = write_page(folder, lambda: experiments.page(several, presenter))
     if form is Form.JSON:
         documents.write(presenter.document(several), sys.stdout)
         return
     out = terminal.console()
     for one, figures in several:
-        print_one(one, figures, out)
+        print_answer(presenter.answer(one, figures), out)
     terminal.say(out, f"report {report}")
     if written is not None:
         terminal.say(out, f"page {written}")
@@ -253,7 +247,7 @@ def load(
     from netproof.present import load as presenter
 
     several = [(one, findings(one)) for one in Loaded.of_report(report)]
-    show(several, report, presenter, presenter.print_load, page, form)
+    show(several, report, presenter, page, form)
     if any(found.beyond for _, found in several):
         return BEYOND
     return UNDECIDED if any(found.undecided for _, found in several) else SHOWN
@@ -317,7 +311,7 @@ def tails(
     from netproof.present import tails as presenter
 
     several = [(one, figures(one)) for one in Tail.of_report(report)]
-    show(several, report, presenter, presenter.print_tail, page, form)
+    show(several, report, presenter, page, form)
     if any(found.beyond for _, found in several):
         return BEYOND
     return UNDECIDED if any(found.undecided for _, found in several) else SHOWN
@@ -348,7 +342,7 @@ def gpcnet(
     from netproof.present import gpcnet as presenter
 
     several = [(one, findings(one)) for one in GpcnetRuns.of_report(report)]
-    show(several, report, presenter, presenter.print_gpcnet, None, form)
+    show(several, report, presenter, None, form)
     if any(found.beyond for _, found in several):
         return BEYOND
     return UNDECIDED if any(found.undecided for _, found in several) else SHOWN

@@ -323,13 +323,12 @@ def _judge(plan: NightPlan, night: Night, store: Store, report: Path, *, partial
 
 def _report(plan: NightPlan, night: Night, name: str) -> Path:
     """Write the pages into a folder of their own; the link moves when they are whole."""
-    # Loading Altair takes seconds.
-    from netproof.present.html import report as command
-    from netproof.present.html.material import MAIN
+    from netproof.present.html.folder import write
+    from netproof.present.html.report import MAIN, Report
 
     folder = plan.reports / (night.stored or name)
     folder.parent.mkdir(parents=True, exist_ok=True)
-    command.write(command.assemble(night.judged), folder, (command.HTML,))
+    write(Report(night.judged), folder)
     partial = plan.reports / f".{LATEST}-{os.getpid()}"
     partial.symlink_to(folder.name)
     os.replace(partial, plan.reports / LATEST)

@@ -160,25 +160,26 @@ def report(
     if session is None:
         insist_on_newest()
     from netproof.present import terminal
-    from netproof.present.html import report as pages
+    from netproof.present.html.folder import beside, write
+    from netproof.present.html.report import FORMATS, HTML, MAIN, Report
     from netproof.verdict import session_verdict
 
-    wanted = _formats(formats, pages.FORMATS)
+    wanted = _formats(formats, FORMATS)
     with terminal.working("judging the session"):
         judged = session_verdict.judge_session(
             session_verdict.find(session, store), system=system, full=full, asked=asked, store=store
         )
-    target = folder or pages.alongside(judged.session.path, "report")
+    target = folder or beside(judged.session.path, "report")
     again = _command(
         session or judged.session.path, store, system, full, formats, asked, switch, power
     )
     with terminal.working("gathering what the report shows"):
-        gathered = pages.assemble(judged, wanted, again, switch, power=power)
+        gathered = Report(judged, wanted, again, switch, power)
     try:
-        pages.write(gathered, target, wanted)
+        write(gathered, target)
     except OSError as error:
         raise NetproofError(f"{error.filename}: cannot be written: {error.strerror}") from error
-    shown = target / (pages.MAIN if pages.HTML in wanted else "charts")
+    shown = target / (MAIN if HTML in wanted else "charts")
     terminal.say(terminal.console(), f"report {shown}")
     return 0
 

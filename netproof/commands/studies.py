@@ -94,7 +94,8 @@ def study(
     from netproof.experiments import parameters
     from netproof.present import terminal
     from netproof.present.html import study_page
-    from netproof.present.html.report import alongside, assemble, write_page
+    from netproof.present.html.folder import beside, write_page
+    from netproof.present.html.report import Report
     from netproof.verdict import session_verdict
 
     not_swept: dict[str, str] = {}
@@ -112,10 +113,10 @@ def study(
             f" {one} -p ENVIRONMENT` measures one",
         )
     with terminal.working("judging the session"):
-        gathered = assemble(session_verdict.judge_session(found, system=where, store=store))
+        gathered = Report(session_verdict.judge_session(found, system=where, store=store))
     page = write_page(
-        folder or alongside(found.path, name),
-        lambda scripts: study_page.page(gathered, redone, shown, not_swept, scripts),
+        folder or beside(found.path, name),
+        lambda: study_page.page(gathered, redone, shown, not_swept),
     )
     out = terminal.console()
     terminal.say(out, f"session {found.path}")

@@ -115,14 +115,9 @@ def algorithms(
 
 def _show(report: Path, page: Path | None, form: Form) -> None:
     """Print the sweeps of a report, of a setting or of algorithms."""
-    from netproof.present import algorithms, tuning
+    from netproof.present import sweeps
 
-    results = results_in(report)
-    if results[0][0].library:
-        show(results, report, algorithms, algorithms.print_winners, page, form)
-    else:
-        show(results, report, tuning, tuning.print_sweep, page, form)
-    return 0
+    show(results_in(report), report, sweeps, page, form)
 
 
 def results_in(report: Path) -> list[tuple[Sweep, SweepTable]]:

@@ -5,17 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from rich.console import Console
-
 from netproof.experiments.gpcnet import TIME, GpcnetRuns
 from netproof.experiments.load import LoadFindings, Statistic
 from netproof.present.load import factor_document, factor_in_words, worst
-from netproof.present.tables import DataTable, print_answer
+from netproof.present.tables import DataTable
 from netproof.present.wording import counted
 
 
-def print_gpcnet(runs: GpcnetRuns, found: LoadFindings, out: Console) -> None:
-    """Print the worst factor of a mean, a line for each test, and which rounds do not count."""
+def answer(runs: GpcnetRuns, found: LoadFindings) -> dict[str, Any]:
+    """Return what a terminal shows: the worst factor of a mean, a row a test, and remarks."""
     means = [
         (value, f"{one.victim} is {value:.3g} times worse alongside the congestors")
         for one in found.impacts
@@ -46,14 +44,14 @@ def print_gpcnet(runs: GpcnetRuns, found: LoadFindings, out: Console) -> None:
         factors = map(factor_in_words, one.factors.values())
         rows.append((one.victim, *factors, f"{means_of_test} {unit}"))
     head = ("test", "mean", "99th percentile", "mean, alone → alongside")
-    answer = {
+    return {
+        "title": f"{runs.system}:{runs.partition} {runs.environment}, GPCNeT",
         "conclusion": [worst(found, means)],
         "style": "red" if found.beyond else "yellow" if found.undecided else "",
         "settings": {},
         "table": DataTable(head, rows) if rows else None,
         "remarks": remarks,
     }
-    print_answer(f"{runs.system}:{runs.partition} {runs.environment}, GPCNeT", answer, out)
 
 
 def _usable(found: LoadFindings) -> int:

@@ -6,8 +6,6 @@ import dataclasses
 from collections.abc import Sequence
 from typing import Any
 
-from rich.console import Console
-
 from netproof.experiments.load import (
     CauseKind,
     Factor,
@@ -18,8 +16,10 @@ from netproof.experiments.load import (
     Statistic,
 )
 from netproof.measurement.interval import Side
-from netproof.present.tables import DataTable, print_answer
+from netproof.present.tables import DataTable
 from netproof.present.wording import counted, with_time_unit
+
+KIND = "Under load"
 
 MOST_REFUSED = 10
 """Rejected rounds that are named; ``--format json`` has all of them."""
@@ -120,7 +120,10 @@ def answer(loaded: Loaded, findings: LoadFindings) -> dict[str, Any]:
     if len(refused) > MOST_REFUSED:
         remarks.append(f"{len(refused) - MOST_REFUSED} other rounds do not count either.")
     unsure = findings.undecided or findings.causes
+    where = f"{loaded.system}:{loaded.partition}"
     return {
+        "subject": where,
+        "title": f"{where} {loaded.environment} under load",
         "conclusion": conclusion(findings),
         "style": "red" if findings.beyond else "yellow" if unsure else "",
         "settings": {},
@@ -139,12 +142,6 @@ def _row(impact: Impact) -> tuple[str, ...]:
         *(factor_in_words(impact.factors[statistic]) for statistic in Statistic),
         *(time_in_words(impact.factors[Statistic.MEAN]), str(impact.rounds), waited),
     )
-
-
-def print_load(loaded: Loaded, findings: LoadFindings, out: Console) -> None:
-    """Print the conclusion, and a line for each victim alongside each aggressor."""
-    where = f"{loaded.system}:{loaded.partition} {loaded.environment} under load"
-    print_answer(where, answer(loaded, findings), out)
 
 
 def document(several: Sequence[tuple[Loaded, LoadFindings]]) -> dict[str, Any]:

@@ -150,9 +150,9 @@ def print_parts(
         columns = columns[taken:]
 
 
-def print_answer(title: str, answer: Mapping[str, Any], out: Console) -> None:
-    """Print the answer of an experiment: conclusion, settings, table and remarks."""
-    say(out, title, "bold")
+def print_answer(answer: Mapping[str, Any], out: Console) -> None:
+    """Print the answer of an experiment: title, conclusion, settings, table and remarks."""
+    say(out, answer["title"], "bold")
     for sentence in answer["conclusion"]:
         say(out, sentence, answer["style"])
     for name, how in answer["settings"].items():

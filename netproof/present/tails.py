@@ -8,21 +8,16 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import Any
 
-from rich.console import Console
-
 from netproof.experiments.tails import BOUNDED, Tail, TailFigures
 from netproof.measurement.interval import Interval, Side
 from netproof.present.documents import of_interval
-from netproof.present.tables import EVERY, DataTable, print_answer
+from netproof.present.tables import EVERY, DataTable
 from netproof.present.wording import counted, with_time_unit
+
+KIND = "Single calls"
 
 MOST_PAUSES = 10
 """Pauses that are named; ``--format json`` has all of them."""
-
-
-def name_of(tail: Tail) -> str:
-    """Return where it was measured, and with what."""
-    return f"{tail.system}:{tail.partition} {tail.environment}"
 
 
 def conclusion(found: TailFigures) -> str:
@@ -57,7 +52,10 @@ def answer(tail: Tail, found: TailFigures) -> dict[str, Any]:
         for at, (value_us, interval) in found.percentiles.items()
     ]
     rows.append(row("the longest", found.longest_us, "-"))
+    where = f"{tail.system}:{tail.partition} {tail.environment}"
     return {
+        "subject": where,
+        "title": f"{where}, single calls",
         "conclusion": [conclusion(found)],
         "style": "red" if found.beyond else "yellow" if found.undecided else "",
         "settings": {},
@@ -105,11 +103,6 @@ def _remarks(tail: Tail, found: TailFigures) -> list[str]:
         if again != 0
     ]
     return remarks
-
-
-def print_tail(tail: Tail, found: TailFigures, out: Console) -> None:
-    """Print the conclusion, the percentiles, and what stands out."""
-    print_answer(f"{name_of(tail)}, single calls", answer(tail, found), out)
 
 
 def document(several: Sequence[tuple[Tail, TailFigures]]) -> dict[str, Any]:

@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from netproof.present.html import report as command
+from netproof.present.html.folder import write
+from netproof.present.html.report import Report
 
 DATA = Path(__file__).resolve().parents[1] / "data"
 HOSTILE = """<script>hostile=1</script>"><img src=x onerror=hostile=1>"""
@@ -22,9 +23,8 @@ def folder(judge, tmp_path_factory) -> Path:
     document["session_info"]["hostname"] = HOSTILE
     session = tmp_path_factory.mktemp("session") / "run-1.json"
     session.write_text(json.dumps(document))
-    formats = ("html", "csv")
     target = tmp_path_factory.mktemp("report")
-    command.write(command.assemble(judge(session), formats, switch="gige"), target, formats)
+    write(Report(judge(session), ("html", "csv"), switch="gige"), target)
     return target
 
 
@@ -131,7 +131,7 @@ def test_hovering_tells_the_values(page, folder):
 
 
 def test_hovering_tells_that_it_was_measured_again_and_in_which_launch(page, judge, tmp_path):
-    command.write(command.assemble(judge("sick.json", "testbed:gige")), tmp_path, ("html",))
+    write(Report(judge("sick.json", "testbed:gige")), tmp_path)
     page.open(tmp_path / "netpipe.html")
     rows = "figure.chartView.data('measured again')"
     marks = "document.querySelectorAll('figure')[0]"

@@ -1,4 +1,4 @@
-"""Charts of a report: the same chart for a page and for a file.
+"""Charts: one specification of each, in the style sheet's colours, for a page and for a file.
 
 Charts of curves are filled into those of ``assets/charts.json``; others have their own.
 """
@@ -8,8 +8,9 @@ from __future__ import annotations
 import functools
 import json
 import math
+import re
 import textwrap
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib.resources import files
 from typing import Any
@@ -24,9 +25,6 @@ BANDS_AT_ONCE = 8
 
 STROKE_SIZE = 400
 """Area of a legend's line, long enough to show its dash."""
-
-VEGA_LITE = "6.4"
-"""Version of Vega-Lite that draws pages and files."""
 
 FILE_WIDTH = 760
 FILE_LINE = 130
@@ -55,23 +53,9 @@ SHAPES = (
     *("circle", "square", "triangle-up", "diamond"),
     *("triangle-down", "cross", "triangle-left", "triangle-right"),
 )
-_SIGNIFICANT = ("text", "faint", "grid", "failed", "inconclusive", "warning")
-PAGE: dict[str, Any] = {
-    **{name: f"var(--{name})" for name in _SIGNIFICANT},
-    "not confirmed": "var(--faint)",
-    "series": [f"var(--series-{number})" for number in range(8)],
-}
-"""Colours of a page's style sheet, so that charts follow its light or dark scheme."""
-FILE: dict[str, Any] = {
-    **{"text": "#1b1f24", "faint": "#57606a", "grid": "#d8dee4", "paper": "#ffffff"},
-    **{"failed": "#b3261e", "inconclusive": "#5a3e85", "warning": "#8a5300"},
-    "not confirmed": "#57606a",
-    "series": [
-        *("#0072b2", "#d55e00", "#007a5a", "#a8508a"),
-        *("#3a8fc4", "#8f6a00", "#5b4bb5", "#4d4d4d"),
-    ],
-}
-"""After Okabe and Ito, darkened where their lines are too faint on white."""
+TEXT, FAINT = "var(--text)", "var(--faint)"
+SERIES = tuple(f"var(--series-{number})" for number in range(8))
+"""Colours by their names in the style sheet: after Okabe and Ito, darkened where too faint."""
 
 
 @dataclass(frozen=True)
@@ -88,86 +72,56 @@ class Looks:
     stored: tuple[str, ...] = ()
     legend: str = "MPI × compiler"
 
-    def colours(self, names: Sequence[str], ink: Mapping[str, Any], *, of: str) -> list[str]:
-        """Return the colours of those names, by the place of each among all."""
-        everyone = self.partitions if of == "partition" else self.environments
-        colours = zip(names, _looks(names, everyone, ink["series"]), strict=True)
-        grey = self.stored if of == "partition" else ()
-        return [ink["faint"] if name in grey else own for name, own in colours]
+    def colours(self, names: Sequence[str], *, of: str) -> list[str]:
+        """Return the colours of partitions or environments, by the place of each among all."""
+        if of == "environment":
+            return _looks(names, self.environments, SERIES)
+        own = zip(names, _looks(names, self.partitions, SERIES), strict=True)
+        return [FAINT if name in self.stored else colour for name, colour in own]
 
     def dashes(self, names: Sequence[str]) -> list[list[int]]:
         """Return the dashes of those partitions."""
         return _looks(names, self.partitions, DASHES)
-
-    def shapes(self, names: Sequence[str]) -> list[str]:
-        """Return the shapes of those environments."""
-        return _looks(names, self.environments, SHAPES)
 
 
 def _looks(names: Sequence[str], everyone: Sequence[str], looks: Sequence[Any]) -> list[Any]:
     return [looks[everyone.index(name) % len(looks)] for name in names]
 
 
-def shown(value: Any) -> Any:
-    """Return a specification whose control characters are shown by their code.
+def mapped(part: Any, change: Callable[[str], Any]) -> Any:
+    """Return a part of a specification with each of its strings changed."""
+    if isinstance(part, str):
+        return change(part)
+    if isinstance(part, dict):
+        return {key: mapped(one, change) for key, one in part.items()}
+    return [mapped(one, change) for one in part] if isinstance(part, list | tuple) else part
 
-    XML, and with it SVG, cannot hold them.
-    """
-    if isinstance(value, str):
-        return visible(value).translate(_NO_CHARACTERS)
-    if isinstance(value, dict):
-        return {key: shown(one) for key, one in value.items()}
-    return [shown(one) for one in value] if isinstance(value, list | tuple) else value
+
+def shown(text: str) -> str:
+    """Return a text with controls, and what XML cannot hold, shown by their code."""
+    return visible(text).translate(_NO_CHARACTERS)
 
 
 def filled(part: Any, values: Mapping[str, Any]) -> Any:
     """Return a part of a specification with a value for each ``@name`` that has one."""
-    if isinstance(part, str):
-        return values.get(part[1:], part) if part.startswith("@") else part
-    if isinstance(part, dict):
-        return {key: filled(one, values) for key, one in part.items()}
-    return [filled(one, values) for one in part] if isinstance(part, list) else part
+    return mapped(part, lambda text: values.get(text[1:], text) if text[:1] == "@" else text)
 
 
 @functools.cache
-def _read(colours: str) -> dict[str, Any]:
-    text = (files("netproof.present.html") / "assets" / "charts.json").read_text(encoding="utf-8")
-    return filled(json.loads(text), PAGE if colours == "page" else FILE)
+def _asset(name: str) -> str:
+    return (files("netproof.present.html") / "assets" / name).read_text(encoding="utf-8")
 
 
 @functools.cache
-def templates(colours: str = "page") -> dict[str, Any]:
-    """Return the specification of each chart of curves; ``@name`` stands for what differs.
-
-    ``colours``: those of a ``page`` or of a ``file``. A layer is only for charts that have its
-    data, and a tooltip's line only for data with its field.
-    """
-    parts, made = _read(colours), {}
-    ink = PAGE if colours == "page" else FILE
-    for kind, (x, y) in _KINDS.items():
-        channels = {**parts["channels"], "x": parts["channels"][x], "y": parts["channels"][y]}
-        channels["dash"] = channels["switch dash" if kind == "time" else "protocol dash"]
-        # The most severe mark is on top.
-        flags = [
-            filled(parts["flag"], {"flag": mark, "flag shape": form, "flag colour": ink[mark]})
-            for mark, form in reversed(MARKS.items())
-        ]
-        layers = filled([*parts["below"][y], *parts["curves"], *flags], channels)
-        made[kind] = {**parts["chart"], "config": parts["config"], "layer": layers}
-    return made
+def _parts() -> dict[str, Any]:
+    return json.loads(_asset("charts.json"))
 
 
-def specification(
-    chart: Mapping[str, Any],
-    description: str,
-    data: Mapping[str, Sequence[Any]],
-    colours: str = "page",
-    **properties: Any,
-) -> dict[str, Any]:
-    """Return the Vega-Lite specification of a chart in the look of all, with its data by name."""
-    named = {name: list(rows) for name, rows in data.items() if rows}
-    made = {"background": "transparent", "description": description, **chart, **properties}
-    return shown({**made, "config": _read(colours)["config"], "datasets": named})
+@functools.cache
+def light() -> dict[str, str]:
+    """Return the colours of the style sheet's light scheme by their names: those of files."""
+    scheme = _asset("report.css").partition("@media")[0]
+    return {f"var({name})": colour for name, colour in re.findall(r"(--[\w-]+): (#\w+);", scheme)}
 
 
 def quantity(field: str, title: str | None = None, **more: Any) -> dict[str, Any]:
@@ -178,15 +132,6 @@ def quantity(field: str, title: str | None = None, **more: Any) -> dict[str, Any
 def word(field: str, title: str | None = None, **more: Any) -> dict[str, Any]:
     """Return a channel of words; ``more``: of Vega-Lite's."""
     return {"field": field, "type": "nominal", "title": title, **more}
-
-
-def file_title(title: str, lines: Sequence[str], **more: Any) -> dict[str, Any]:
-    """Return the title of a chart in a file, with lines below it."""
-    return {
-        **{"text": title, "anchor": "start", "fontSize": 15, "color": FILE["text"]},
-        **{"subtitle": list(lines), "subtitleColor": FILE["faint"], "subtitleFontSize": 11},
-        **more,
-    }
 
 
 def tips(**titles: str | tuple[str, str]) -> list[dict[str, str]]:
@@ -202,15 +147,14 @@ def present(rows: Rows, key: str) -> list[str]:
     return list(dict.fromkeys(row[key] for row in rows))
 
 
-def labelled_sizes(rows: Rows) -> list[int]:
-    """Return the message sizes to label: powers of 4, up to the largest."""
+def _labelled_sizes(rows: Rows) -> list[int]:
     largest = max(row["size_bytes"] for row in rows)
     return [4**power for power in range(16) if 4**power <= largest]
 
 
 def size_axis(rows: Rows) -> dict[str, Any]:
-    """Return the axis of message sizes."""
-    return filled(_read("page")["channels"]["size"]["axis"], {"sizes": labelled_sizes(rows)})
+    """Return the axis of message sizes, labelled at powers of 4 up to the largest."""
+    return filled(_parts()["channels"]["size"]["axis"], {"sizes": _labelled_sizes(rows)})
 
 
 def ticks(values: Sequence[float]) -> list[float]:
@@ -227,12 +171,13 @@ def curves(rows: Sequence[Mapping[str, Any]]) -> Rows:
     """Return rows as curves: the words of a curve's points once, their figures as columns."""
     found: dict[tuple, dict[str, Any]] = {}
     for row in rows:
-        words = tuple((key, value) for key, value in row.items() if isinstance(value, str))
-        columns = found.setdefault(words, {})
-        for key, value in row.items():
-            if not isinstance(value, str):
-                columns.setdefault(key, []).append(_rounded(value))
-    return [{**dict(words), **columns} for words, columns in found.items()]
+        words = {key: value for key, value in row.items() if isinstance(value, str)}
+        figures = {key: value for key, value in row.items() if key not in words}
+        empty = {**words, **{key: [] for key in figures}}
+        columns = found.setdefault((*words.items(), *figures), empty)
+        for key, value in figures.items():
+            columns[key].append(_rounded(value))
+    return list(found.values())
 
 
 def _rounded(value: float) -> float:
@@ -246,109 +191,127 @@ def _rounded(value: float) -> float:
 class ChartFigure:
     """A chart with its surroundings.
 
-    ``kind``: time, throughput, signature, or pairs; ``rows``: its data, a row per point;
-    ``sentences``: for below it, at most two lines, and ``hint`` one for a reader who can pick;
-    ``notes``: beside its data; ``missing``: curves that are not in it, and why; ``lines``: line
-    rates with their labels; ``again``: rows of repeats, in charts of time; ``drawn``: the
-    specification of a chart that is not of curves, with its ``table``.
+    ``chart``: its specification without data, None where there is nothing to draw; ``data``: a row
+    a point, by the names of its layers; ``sentences``: for below it, at most two lines, and
+    ``hint`` one for a reader who can pick; ``notes``: beside its data; ``missing``: what is not in
+    it, and why; ``table``: the data in words; ``data_of``: the name of a chart on the page that
+    has the same data, and the table.
     """
 
-    name: str
     title: str
-    kind: str
-    rows: Rows
-    flags: Rows = field(default_factory=list)
-    sentences: tuple[str, ...] = ()
-    hint: str | None = None
-    notes: tuple[str, ...] = ()
+    chart: Mapping[str, Any] | None
+    data: Mapping[str, Rows]
+    name: str = ""
+    sentences: Sequence[str] = ()
+    hint: str = ""
+    notes: Sequence[str] = ()
     missing: Mapping[str, str] = field(default_factory=dict)
-    envelope: Rows = field(default_factory=list)
-    lines: Rows = field(default_factory=list)
-    again: Rows = field(default_factory=list)
-    drawn: dict[str, Any] | None = None
     table: DataTable | None = None
+    data_of: str = ""
 
     @property
-    def crowded(self) -> bool:
-        """Whether bands would hide each other, so that only that of a picked curve is shown."""
-        return len(present(self.rows, "configuration")) > BANDS_AT_ONCE
+    def rows(self) -> Rows:
+        """Points of the chart, for a file of its data."""
+        return self.data.get("points", [])
 
-    def for_page(self, looks: Looks, data_of: str = "") -> dict[str, Any]:
-        """Return what a page's script fills into the chart of this kind, or the chart itself.
+    def for_page(self) -> dict[str, Any]:
+        """Return the specification for a page, with only the data that it names, as curves."""
+        datasets = {} if self.data_of else {name: curves(r) for name, r in self._named().items()}
+        more = {"dataOf": f"chart-{self.data_of}"} if self.data_of else {"datasets": datasets}
+        return mapped(self._specification(**more), shown)
 
-        ``data_of``: the name of a chart on the page that has the same data.
-        """
-        if self.drawn is not None:
-            return {"specification": {**self.drawn, "config": _read("page")["config"]}}
-        data = {name: curves(rows) for name, rows in self._data().items()}
-        more = {"dataOf": data_of} if data_of else {"data": data}
-        return shown({"kind": self.kind, "values": self._values(looks, PAGE), **more})
-
-    def for_file(self, looks: Looks) -> dict[str, Any]:
-        """Return the Vega-Lite specification for a file, with its title within."""
+    def for_file(self) -> dict[str, Any]:
+        """Return the specification for a file, with its title within."""
         sentences = [*self.sentences, *self.notes]
         if self.missing:
             sentences.append(f"Not drawn: {'; '.join(self.missing)}.")
-        lines = textwrap.wrap(" ".join(sentences), FILE_LINE)
-        more = {"title": file_title(self.title, lines, dy=-6), "background": FILE["paper"]}
-        if self.drawn is not None:
-            return shown({**self.drawn, "config": _read("file")["config"], **more})
-        data, template = self._data(), templates("file")[self.kind]
-        layers = [layer for layer in template["layer"] if layer["data"]["name"] in data]
-        made = filled({**template, "layer": layers}, self._values(looks, FILE))
-        return shown({**made, **more, "width": FILE_WIDTH, "datasets": data})
+        more = {"title": file_title(self.title, sentences), "background": "var(--page)"}
+        if self.chart.get("width") == "container":
+            more["width"] = FILE_WIDTH
+        made = self._specification(**more, datasets=self._named())
+        return mapped(made, lambda text: shown(light().get(text, text)))
 
-    def _data(self) -> dict[str, Rows]:
-        """Return the rows of the chart by the names of its layers, as far as there are any."""
-        unread = {"low_us", "high_us", *(["partition"] if self.kind != "time" else ["protocol"])}
-        # One launch has no spread.
-        unread |= {"mad_us"} if all(row["launches"] < 2 for row in self.rows) else set()
-        data = {
-            **{"points": self.rows, "envelope": self.envelope, "line rates": self.lines},
-            "measured again": self.again,
-            **{mark: [row for row in self.flags if row["mark"] == mark] for mark in MARKS},
-        }
+    def _specification(self, **more: Any) -> dict[str, Any]:
+        common = {"background": "transparent", "description": self.title}
+        return {**common, **self.chart, "config": _parts()["config"], **more}
+
+    def _named(self) -> dict[str, Rows]:
+        """Return the data that the chart names, with those of their fields that it names."""
+        text = json.dumps(self.chart)
+        words = set(re.findall(r"\w+", text))
         return {
-            name: [
-                {key: one for key, one in row.items() if one is not None and key not in unread}
-                for row in rows
-            ]
-            for name, rows in data.items()
-            if rows
+            name: [{k: v for k, v in row.items() if v is not None and k in words} for row in rows]
+            for name, rows in self.data.items()
+            if f'"name": "{name}"' in text
         }
 
-    def _values(self, looks: Looks, ink: Mapping[str, Any]) -> dict[str, Any]:
-        """Return what differs between charts of one kind, by its name in the template."""
-        of_time = self.kind == "time"
-        environments = present(self.rows, "environment")
-        names = present(self.rows, "configuration")
-        partitions = present(self.rows, "partition")
-        # With one switch, colours can distinguish libraries.
-        by, coloured, title = "environment", environments, looks.legend
-        if of_time and len(partitions) > 1:
-            by, coloured, title = "partition", partitions, "switch"
-        times = [row["time_us"] for row in (*self.rows, *self.again)]
-        strokes = {"symbolOpacity": 1, "symbolType": "stroke", "symbolSize": STROKE_SIZE}
-        values = {
-            **{"title": self.title, "options": [None, *names], "labels": ["all of them", *names]},
-            **{"legend": looks.legend, "environments": environments},
-            **{"shapes": looks.shapes(environments), "coloured": by, "colour title": title},
-            **{"colour names": coloured, "colours": looks.colours(coloured, ink, of=by)},
-            "colour legend": strokes if by == "partition" else {"symbolOpacity": 1},
-            "sizes": labelled_sizes(self.rows),
-        }
-        if not of_time:
-            rates = [row["bandwidth_mbit_s"] for row in self.rows]
-            rates += [one["line_rate_mbit_s"] for one in self.lines]
-            return {**values, "times": ticks(times), "rates": ticks(rates)}
-        times += [row["low_us"] for row in self.rows if row["low_us"] > 0]
-        return {
-            **values,
-            "times": ticks([*times, *(row["high_us"] for row in self.rows)]),
-            **{"bands": not self.crowded, "faded band": 0 if self.crowded else 0.03},
-            **{"partitions": partitions, "dashes": looks.dashes(partitions)},
-            "dash legend": None if by == "environment" else strokes,
-        }
+
+def file_title(title: str, sentences: Sequence[str]) -> dict[str, Any]:
+    """Return the title of a chart in a file, with sentences below it."""
+    return {
+        **{"text": title, "anchor": "start", "fontSize": 15, "color": TEXT, "dy": -6},
+        **{"subtitle": textwrap.wrap(" ".join(sentences), FILE_LINE)},
+        **{"subtitleColor": FAINT, "subtitleFontSize": 11},
+    }
+
+
+def curve_chart(
+    kind: str, title: str, data: Mapping[str, Rows], looks: Looks, *, bands: bool = True
+) -> dict[str, Any]:
+    """Return the chart of a kind; ``bands``: show those of all curves, not of a picked one.
+
+    ``data``: rows by the names of layers, none of them empty.
+    """
+    parts, rows = _parts(), data["points"]
+    times = [row["time_us"] for row in (*rows, *data.get("measured again", ()))]
+    if kind == "time":
+        times += [row["high_us"] for row in rows]
+        times += [row["low_us"] for row in rows if row["low_us"] > 0]
+    environments, partitions = present(rows, "environment"), present(rows, "partition")
+    names = present(rows, "configuration")
+    # With one switch, colours can distinguish libraries.
+    by, coloured, heading = "environment", environments, looks.legend
+    if kind == "time" and len(partitions) > 1:
+        by, coloured, heading = "partition", partitions, "switch"
+    strokes = {"symbolOpacity": 1, "symbolType": "stroke", "symbolSize": STROKE_SIZE}
+    x, y = _KINDS[kind]
+    values = {
+        **{"title": title, "options": [None, *names], "labels": ["all of them", *names]},
+        **{"legend": looks.legend, "environments": environments, "coloured": by},
+        "shapes": _looks(environments, looks.environments, SHAPES),
+        **{"colour names": coloured, "colours": looks.colours(coloured, of=by)},
+        **{"colour title": heading, "dash legend": None if by == "environment" else strokes},
+        "colour legend": strokes if by == "partition" else {"symbolOpacity": 1},
+        **{"bands": bands, "faded band": 0.03 if bands else 0},
+        **{"sizes": _labelled_sizes(rows), "times": ticks(times)},
+    }
+    if kind == "time":
+        values |= {"partitions": partitions, "dashes": looks.dashes(partitions)}
+    else:
+        rates = [row["bandwidth_mbit_s"] for row in rows]
+        lines = [one["line_rate_mbit_s"] for one in data.get("line rates", ())]
+        values["rates"] = ticks([*rates, *lines])
+    channels = {**parts["channels"], "x": parts["channels"][x], "y": parts["channels"][y]}
+    channels["dash"] = channels["switch dash" if kind == "time" else "protocol dash"]
+    # The most severe mark is on top.
+    flags = [
+        filled(parts["flag"], {"flag": mark, "flag shape": shape, "flag colour": colour})
+        for mark, shape in reversed(MARKS.items())
+        for colour in [FAINT if mark == "not confirmed" else f"var(--{mark})"]
+    ]
+    layers = filled([*parts["below"][y], *parts["curves"], *flags], channels)
+    layers = [layer for layer in layers if layer["data"]["name"] in data]
+    # One launch has no spread.
+    unknown = set() if any(row["launches"] > 1 for row in rows) else {"mad_us"}
+    known = {
+        name: {key for row in several for key, value in row.items() if value is not None} - unknown
+        for name, several in data.items()
+    }
+    for layer in layers:
+        encoding, there = layer["encoding"], known[layer["data"]["name"]]
+        if "tooltip" in encoding:
+            encoding["tooltip"] = [tip for tip in encoding["tooltip"] if tip["field"] in there]
+    return filled({**parts["chart"], "layer": layers}, values)
 
 
 def dots(
@@ -358,31 +321,34 @@ def dots(
     tooltip: list[dict[str, Any]],
     channels: Mapping[str, Any],
     shape: Mapping[str, Any] | None = None,
-) -> dict[str, Any]:
+    **more: Any,
+) -> ChartFigure:
     """Return ratios as dots with their intervals, and a line at 1, on a logarithmic axis.
 
-    ``rows``: with ``value``, ``low`` and ``high``; ``channels``: of dots and lines.
+    ``rows``: with ``value``, ``low`` and ``high``; ``channels``: of dots and lines; ``more``:
+    fields of the figure.
     """
+    if not rows:
+        return ChartFigure(title, None, {}, **more)
     scale = {"type": "log", "base": 2, "nice": False, "padding": 12}
     x, channels = quantity("value", x_title, scale=scale), {**channels, "tooltip": tooltip}
     point = {"type": "point", "filled": shape is None, "size": 80, "strokeWidth": 2.4}
     layers = [
         {
             "data": {"values": [{"value": 1}]},
-            "mark": {"type": "rule", "color": PAGE["faint"], "strokeDash": [4, 3]},
+            "mark": {"type": "rule", "color": FAINT, "strokeDash": [4, 3]},
             "encoding": {"x": x},
         },
         {
-            "data": {"name": "dots"},
+            "data": {"name": "points"},
             "mark": {"type": "rule", "strokeWidth": 2},
             "encoding": {"x": {**x, "field": "low"}, "x2": {"field": "high"}, **channels},
         },
         {
-            "data": {"name": "dots"},
+            "data": {"name": "points"},
             "mark": point,
             "encoding": {"x": x, **channels, **({"shape": shape} if shape else {})},
         },
     ]
-    height = _ROW * max(len(rows), 3)
-    properties = {"width": "container", "height": height}
-    return specification({"layer": layers}, title, {"dots": rows}, **properties)
+    chart = {"width": "container", "height": _ROW * max(len(rows), 3), "layer": layers}
+    return ChartFigure(title, chart, {"points": rows}, **more)

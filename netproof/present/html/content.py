@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum
 
@@ -16,6 +15,15 @@ from netproof.verdict.verdict import CaseVerdict, StoredResult, Verdict
 
 SPLIT_ABOVE = 300
 """Most cases of a report whose pages have all partitions; beyond, charts are crowded and slow."""
+
+
+LOOKS = {
+    Level.FAIL: "failed",
+    Level.INCONCLUSIVE: "inconclusive",
+    Level.UNDEFINED: "inconclusive",
+    Level.WARN: "warned",
+}
+"""Styles of findings, the most severe first."""
 
 
 class CaseState(Enum):
@@ -162,14 +170,6 @@ def page_title(group: Group) -> str:
     benchmark = registry.of(group.case)
     title = benchmark.label if benchmark.by_protocol else group.function
     return f"{title}, {group.partition}" if group.partition else title
-
-
-def pages(several: Sequence[Group]) -> dict[str, list[Group]]:
-    """Return the groups of each page, by its file."""
-    found: dict[str, list[Group]] = {}
-    for group in several:
-        found.setdefault(group.page, []).append(group)
-    return found
 
 
 def reasons(judged: CaseVerdict, level: Level) -> list[str]:

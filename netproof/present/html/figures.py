@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -13,9 +12,18 @@ from netproof.measurement.curve import Curve
 from netproof.measurement.launches import median_curve, spread
 from netproof.measurement.units import mbit_s
 from netproof.present.html import content
-from netproof.present.html.charts import ChartFigure, Looks, Rows
+from netproof.present.html.charts import (
+    BANDS_AT_ONCE,
+    MARKS,
+    ChartFigure,
+    Looks,
+    Rows,
+    curve_chart,
+    present,
+)
 from netproof.present.html.content import Group
 from netproof.present.html.html import file_name
+from netproof.present.tables import EVERY, DataTable
 from netproof.site.matrix import Matrix
 from netproof.verdict.verdict import CaseVerdict, StoredResult
 
@@ -159,31 +167,83 @@ def marked(flagged: Rows) -> list[str]:
 
 
 def over_size(
-    title: str, rows: Rows, flagged: Rows = (), others: Sequence[str] = (), **more: Any
+    title: str,
+    rows: Rows,
+    looks: Looks,
+    flagged: Rows = (),
+    others: Sequence[str] = (),
+    envelope: Rows = (),
+    repeats: Rows = (),
+    **more: Any,
 ) -> ChartFigure:
     """Return time over size, with the sentences that its bands and marks take.
 
-    ``others``: further sentences; ``more``: fields of the figure, its name if not by its title.
+    ``others``: further sentences; ``envelope``, ``repeats``: rows of further layers; ``more``:
+    fields of the figure, its name if not by its title.
     """
-    made = ChartFigure(
-        name=more.pop("name", file_name(title)),
-        title=f"{title}: time against message size",
-        kind="time",
-        rows=rows,
-        flags=list(flagged),
+    more = {"name": file_name(title), **more}
+    title = f"{title}: time against message size"
+    if not rows:
+        return ChartFigure(title, None, {}, **more)
+    spread = any(row["launches"] > 1 for row in rows)
+    crowded = len(present(rows, "configuration")) > BANDS_AT_ONCE
+    data = _data(rows, flagged, {"envelope": envelope, "measured again": repeats})
+    return ChartFigure(
+        title,
+        curve_chart("time", title, data, looks, bands=not crowded),
+        data,
+        sentences=[
+            *([BAND] if spread and not crowded else []),
+            *others,
+            *marked(flagged),
+            *([AGAIN] if repeats else []),
+        ],
+        hint=CROWDED_BAND if spread and crowded else "",
+        table=_table(data),
         **more,
     )
-    if not rows:
-        return made
-    spread = any(row["launches"] > 1 for row in rows)
-    sentences = [
-        *([BAND] if spread and not made.crowded else []),
-        *others,
-        *marked(flagged),
-        *([AGAIN] if made.again else []),
-    ]
-    hint = CROWDED_BAND if spread and made.crowded else None
-    return dataclasses.replace(made, sentences=tuple(sentences), hint=hint)
+
+
+def _data(rows: Rows, flagged: Rows, others: Mapping[str, Rows]) -> dict[str, Rows]:
+    """Return the data of a chart by the names of its layers, those that there are."""
+    flags = {mark: [row for row in flagged if row["mark"] == mark] for mark in MARKS}
+    return {name: found for name, found in {"points": rows, **others, **flags}.items() if found}
+
+
+def _table(data: Mapping[str, Rows], *, rates: bool = False) -> DataTable:
+    """Return the chart's data as a table: a row per size, a column per configuration."""
+    rows = data["points"]
+    at = {(one["size_bytes"], one["configuration"]): one for one in rows}
+    least = {one["size_bytes"]: one["time_us"] for one in data.get("envelope", ())}
+    of_ranks = any(one["time_min_us"] is not None for one in rows)
+
+    def cell(one: Mapping[str, Any] | None) -> str:
+        if one is None:
+            return "–"
+        if rates:
+            return _digits(one["bandwidth_mbit_s"], 4)
+        time = _digits(one["time_us"], 4)
+        text = f"{time} ± {_digits(one['mad_us'], 2)}" if one["launches"] > 1 else time
+        if one["time_min_us"] is None:
+            return text
+        return f"{text} ({_digits(one['time_min_us'], 4)}, {_digits(one['time_avg_us'], 4)})"
+
+    names, sizes = present(rows, "configuration"), sorted({size for size, _ in at})
+    head = ["bytes", *(name.replace(" ", "\n", 1) for name in names)]
+    cells = [[f"{size:,}", *(cell(at.get((size, name))) for name in names)] for size in sizes]
+    if least:
+        head.append("envelope")
+        for row, size in zip(cells, sizes, strict=True):
+            row.append(_digits(least[size], 4) if size in least else "–")
+    caption = "Mbit/s each way" if rates else "µs, median over launches ± MAD"
+    if not rates and of_ranks:
+        caption += " of the slowest rank's time (the fastest rank's, the mean of the ranks)"
+    return DataTable(head, cells, EVERY, caption)
+
+
+def _digits(value: float, digits: int) -> str:
+    """Return a number to so many digits, without an exponent for large ones."""
+    return f"{float(f'{value:.{digits}g}'):.15g}"
 
 
 def of_curves(
@@ -193,8 +253,8 @@ def of_curves(
     *,
     names: Sequence[str] = (),
     legend: str = Looks.legend,
-) -> tuple[ChartFigure, Looks]:
-    """Return time over size of curves by their names, each with its launches, and their look.
+) -> ChartFigure:
+    """Return time over size of curves by their names, each with its launches.
 
     ``names``: of all curves in the charts of a page, else those of ``several``; ``legend``: title
     of the legend of names.
@@ -205,37 +265,37 @@ def of_curves(
         for row in points(curve, spread(launches), len(launches), name)
     ]
     looks = Looks((_NOWHERE,), tuple(names or several), legend=legend)
-    return over_size(title, rows, flagged), looks
+    return over_size(title, rows, looks, flagged)
 
 
 def of_time(
-    group: Group, least: Mapping[int, tuple[float, str]], *, unlike_links: bool
+    group: Group, least: Mapping[int, tuple[float, str]], looks: Looks, *, unlike_links: bool
 ) -> ChartFigure:
     """Return time over size of every configuration of a group, and the envelope of all.
 
     ``least``: the envelope, µs and its configuration by size; ``unlike_links``: whether those of
     the envelope cross different links.
     """
-    envelope: Rows = [
-        {"size_bytes": size, "time_us": time, "fastest": name}
-        for size, (time, name) in least.items()
-    ]
     rows = [row for one in (*group.members, *group.stored) for row in case_points(one)]
     return over_size(
         group.title,
         rows,
+        looks,
         [row for judged in group.members for row in flags(judged)],
-        [ENVELOPE if envelope else ALONE, *([STORED] if group.stored else [])],
+        [ENVELOPE if least else ALONE, *([STORED] if group.stored else [])],
+        [
+            {"size_bytes": size, "time_us": time, "fastest": name}
+            for size, (time, name) in least.items()
+        ],
+        again(group) if rows else [],
         name=group.name,
-        notes=(LINKS,) if envelope and unlike_links else (),
+        notes=(LINKS,) if least and unlike_links else (),
         missing=missing(group),
-        envelope=envelope,
-        again=again(group) if rows else [],
     )
 
 
 def of_netpipe(
-    key: tuple[str, str, str], members: Sequence[CaseVerdict], matrix: Matrix
+    key: tuple[str, str, str], members: Sequence[CaseVerdict], matrix: Matrix, looks: Looks
 ) -> list[ChartFigure]:
     """Return throughput and signature of a path, direction and partition, TCP with MPI."""
     path, direction, partition = key
@@ -244,9 +304,8 @@ def of_netpipe(
         for judged in members
         if judged.measured is not None and judged.measured.line_rate_mb_s is not None
     }
-    where = f"{partition}, NetPIPE {content.variant(members[0].case)}"
     flagged = [_by_protocol(row) for judged in members for row in flags(judged)]
-    here, notes = matrix.partitions.get(partition), []
+    here = matrix.partitions.get(partition)
     if rates:
         notes = list(map(_share, members))
         if here is not None and here.line_rate_from_bytes > 0:
@@ -258,38 +317,36 @@ def of_netpipe(
         notes = ["Inside a node messages cross no link, so there is no line rate."]
     else:
         notes = ["No line rate is drawn: none is known for what was measured."]
+    lines = [
+        {
+            "line_rate_mbit_s": mbit_s(rate),
+            "label": f"line rate {mbit_s(rate):.1f} Mbit/s ({rate:.1f} MB/s)",
+        }
+        for rate in sorted(rates)
+    ]
+    rows = [_by_protocol(row) for judged in members for row in case_points(judged)]
+    data = _data(rows, flagged, {"line rates": lines})
     name = file_name("netpipe", path, direction, partition)
-    throughput = ChartFigure(
-        name=f"{name}-throughput",
-        title=f"{where}: throughput",
-        kind="throughput",
-        rows=[_by_protocol(row) for judged in members for row in case_points(judged)],
-        flags=flagged,
-        sentences=tuple(marked(flagged)),
-        notes=tuple(notes),
-        missing={
-            f"{judged.case.environment} {content.function_name(judged.case)}": _why_not(judged)
-            for judged in members
-            if judged.measured is None
-        },
-        lines=[
-            {
-                "line_rate_mbit_s": mbit_s(rate),
-                "label": f"line rate {mbit_s(rate):.1f} Mbit/s ({rate:.1f} MB/s)",
-            }
-            for rate in sorted(rates)
-        ],
-    )
-    signature = dataclasses.replace(
-        throughput,
-        name=f"{name}-signature",
-        title=f"{where}: signature, throughput against time",
-        kind="signature",
+    where = f"{partition}, NetPIPE {content.variant(members[0].case)}"
+    missing = {
+        f"{judged.case.environment} {content.function_name(judged.case)}": _why_not(judged)
+        for judged in members
+        if judged.measured is None
+    }
+    found = []
+    for kind, what in (
+        ("throughput", "throughput"),
+        ("signature", "signature, throughput against time"),
+    ):
+        title = f"{where}: {what}"
+        chart = curve_chart(kind, title, data, looks) if rows else None
         # Both charts stand side by side, and the first has what both share.
-        notes=(),
-        missing={},
-    )
-    return [throughput, signature]
+        own = {"notes": notes, "missing": missing}
+        own["table"] = _table(data, rates=True) if rows else None
+        of = {"data_of": f"{name}-throughput"} if found else own
+        made = ChartFigure(title, chart, data, f"{name}-{kind}", marked(flagged), **of)
+        found.append(made)
+    return found
 
 
 def _by_protocol(row: dict[str, Any]) -> dict[str, Any]:

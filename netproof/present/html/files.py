@@ -8,8 +8,8 @@ from typing import Any
 from netproof.criteria import Level
 from netproof.criteria.findings import folded
 from netproof.measurement.launches import spread
-from netproof.present.html import curves, figures
-from netproof.present.html.curves import LOOKS
+from netproof.present.html import figures
+from netproof.present.html.content import LOOKS
 from netproof.present.html.html import file_name, render
 from netproof.present.judged_files import columns, summary
 from netproof.present.tables import DataTable
@@ -24,7 +24,7 @@ _WORDS = {
 _ORDER = (*LOOKS, Level.PASS)
 
 
-def page(judged: FilesVerdict, scripts: Sequence[str], *, compared: bool) -> str:
+def page(judged: FilesVerdict, *, compared: bool) -> str:
     """Return the page; ``compared``: whether configurations were named."""
     by_kind: dict[CurveKind, list[CurveVerdict]] = {}
     for one in judged.curves:
@@ -34,7 +34,6 @@ def page(judged: FilesVerdict, scripts: Sequence[str], *, compared: bool) -> str
     return render(
         "files.html",
         title=f"Output files: {word}",
-        scripts=scripts,
         look=look,
         sign=sign,
         word=word,
@@ -85,6 +84,6 @@ def _kind(
     return {
         "name": file_name(str(kind)),
         "title": str(kind),
-        "figure": curves.figure(*drawn),
+        "figure": drawn,
         "findings": findings,
     }

@@ -1,7 +1,8 @@
-"""A report's folder: written aside and put in place whole, for an earlier report or nothing."""
+"""A report's folder: pages and charts, written aside and put in place whole or not at all."""
 
 from __future__ import annotations
 
+import csv
 import ctypes
 import errno
 import json
@@ -9,12 +10,21 @@ import os
 import secrets
 import shutil
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from importlib.resources import files
 from pathlib import Path
+
+import vl_convert
 
 from netproof.errors import NetproofError
 from netproof.intake import json_reading
+from netproof.present import terminal
+from netproof.present.export import csv_cell
+from netproof.present.html.charts import MARKS, ChartFigure
+from netproof.present.html.html import VEGA_LITE, bundle_name, file_name
+from netproof.present.html.page import pages
+from netproof.present.html.report import CSV, HTML, MAIN, Report
 
 MANIFEST = "netproof-report.json"
 """File that lists all that netproof wrote into a report's folder."""
@@ -25,6 +35,9 @@ FORMAT = 1
 ABANDONED_AFTER_S = 86400
 """Age at which a killed writer's remains beside the folder are removed."""
 
+_PIXELS = 2
+"""Pixels of a PNG per pixel of the chart, for sharp prints and dense screens."""
+
 _ASIDE = "netproof-report"
 _EXCHANGE = 2
 """``RENAME_EXCHANGE`` of Linux's renameat2."""
@@ -32,6 +45,99 @@ _HERE = -100
 """Its ``AT_FDCWD``: paths are relative to the process's folder."""
 _NO_EXCHANGE = (errno.EINVAL, errno.ENOSYS, errno.ENOTSUP)
 """Errors of file systems that cannot exchange, such as NFS."""
+
+
+def write(report: Report, folder: Path) -> None:
+    """Write a report into a folder, replacing an earlier one: all of it or nothing.
+
+    Raises NetproofError where the folder holds other things than a report, and OSError where it
+    cannot be written.
+    """
+    with replacing(folder) as new:
+        if HTML in report.formats:
+            with terminal.working("writing the pages"):
+                _write_assets(new / "assets", folder / "assets")
+                for name, page in pages(report):
+                    (new / name).write_text(page, encoding="utf-8")
+        if not report.files:
+            return
+        charts = new / "charts"
+        charts.mkdir()
+        for figure in terminal.tracked(list(report.all_figures()), "drawing the charts"):
+            for suffix in report.files if figure.rows else ():
+                path = charts / f"{figure.name}.{suffix}"
+                if suffix == CSV:
+                    _write_csv(figure, path)
+                else:
+                    draw(figure.for_file(), path)
+
+
+def write_page(folder: Path, page: Callable[[], str]) -> Path:
+    """Write one page into a folder, replacing an earlier one, and return its path.
+
+    Raises NetproofError where the folder holds other things, or cannot be written.
+    """
+    try:
+        with replacing(folder) as new, terminal.working("writing the page"):
+            _write_assets(new / "assets", folder / "assets")
+            (new / MAIN).write_text(page(), encoding="utf-8")
+    except OSError as error:
+        raise NetproofError(f"{error.filename}: cannot be written: {error.strerror}") from error
+    return folder / MAIN
+
+
+def beside(session: Path, word: str) -> Path:
+    """Return the folder for output on a session: beside its report, or here if stored."""
+    if session.is_file():
+        return session.with_name(f"{session.stem}-{word}")
+    return Path(f"{file_name(session.name)}-{word}")
+
+
+def draw(specification: dict, path: Path) -> None:
+    """Draw a chart in a file of the path's suffix: html, png, svg or pdf."""
+    form = path.suffix[1:]
+    options = {"html": {"bundle": True}, "png": {"scale": _PIXELS}}.get(form, {})
+    convert = getattr(vl_convert, f"vegalite_to_{form}")
+    made = convert(specification, vl_version=VEGA_LITE, **options)
+    path.write_bytes(made.encode() if isinstance(made, str) else made)
+
+
+def _write_assets(folder: Path, before: Path) -> None:
+    """Write style and scripts; reuse the bundle of Vega, which takes seconds, from before."""
+    folder.mkdir()
+    for name in ("report.css", "report.js"):
+        shutil.copyfile(str(files("netproof.present.html") / "assets" / name), folder / name)
+    bundle = bundle_name()
+    if (before / bundle).exists():
+        shutil.copyfile(before / bundle, folder / bundle)
+        return
+    made = vl_convert.javascript_bundle(vl_version=VEGA_LITE)
+    # As a module, since a plain script would share its names with the page.
+    (folder / bundle).write_text(f"(() => {{\n{made}\n}})();\n", encoding="utf-8")
+
+
+def _write_csv(figure: ChartFigure, path: Path) -> None:
+    """Write the chart's points, with the flags at each, and the envelope as further columns.
+
+    Repeated measurements are in a file of their own.
+    """
+    marks: dict[tuple[str, int], list[str]] = {}
+    for flag in (flag for mark in MARKS for flag in figure.data.get(mark, ())):
+        place = (flag["configuration"], flag["size_bytes"])
+        marks.setdefault(place, []).append(f"{flag['criterion']} {flag['mark']}")
+    least = {one["size_bytes"]: one["time_us"] for one in figure.data.get("envelope", ())}
+    rows = []
+    for one in figure.rows:
+        flagged = "; ".join(marks.get((one["configuration"], one["size_bytes"]), []))
+        rows.append({**one, "envelope_us": least.get(one["size_bytes"]), "flags": flagged})
+    again = figure.data.get("measured again", [])
+    for to, several in ((path, rows), (path.with_stem(f"{path.stem}-again"), again)):
+        if several:
+            with to.open("w", encoding="utf-8", newline="") as stream:
+                writer = csv.DictWriter(stream, several[0])
+                writer.writeheader()
+                for row in several:
+                    writer.writerow({key: csv_cell(value) for key, value in row.items()})
 
 
 @contextmanager

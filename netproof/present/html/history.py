@@ -7,8 +7,6 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-import vl_convert
-
 from netproof.errors import NetproofError
 from netproof.history.changes import ChangeKind
 from netproof.history.history_verdict import (
@@ -20,15 +18,17 @@ from netproof.history.history_verdict import (
 )
 from netproof.history.series import Series
 from netproof.present.html.charts import (
-    FILE,
+    FAINT,
     FILE_LINE,
     FILE_WIDTH,
-    VEGA_LITE,
-    file_title,
+    SERIES,
+    TEXT,
+    ChartFigure,
     quantity,
-    specification,
+    shown,
     tips,
 )
+from netproof.present.html.folder import draw
 
 FORMATS = (".html", ".svg", ".png", ".pdf")
 
@@ -39,7 +39,6 @@ HEIGHT = 150
 _LABEL_PX = 13
 _LABELS = 3
 """Lines over which labels of nearby changes are spread."""
-_PIXELS = 2
 _WORDS = {True: "worse", False: "better"}
 _DASHES = {"worse": [1, 0], "better": [7, 3], "bad night": [2, 2]}
 
@@ -58,11 +57,7 @@ def write(verdict: HistoryVerdict, path: Path) -> None:
             f"{path}: {count} series are too many for one plot, {MOST_SERIES} fit; say more of the"
             " cases, or name one with --quantity"
         )
-    drawn = chart(verdict, verdict.nights.series)
-    convert = getattr(vl_convert, f"vegalite_to_{path.suffix[1:]}")
-    options = {".html": {"bundle": True}, ".png": {"scale": _PIXELS}}.get(path.suffix, {})
-    made = convert(drawn, vl_version=VEGA_LITE, **options)
-    path.write_bytes(made.encode() if isinstance(made, str) else made)
+    draw(chart(verdict, verdict.nights.series), path)
 
 
 def chart(verdict: HistoryVerdict, several: Sequence[Series]) -> dict[str, Any]:
@@ -95,8 +90,10 @@ def chart(verdict: HistoryVerdict, several: Sequence[Series]) -> dict[str, Any]:
         "spacing": 14,
         "resolve": {"scale": {"x": "shared"}},
     }
-    title = file_title(heading, lines)
-    return specification(drawn, heading, {}, "file", title=title, background=FILE["paper"])
+    made = ChartFigure(heading, drawn, {}).for_file()
+    # Each event has a line of its own.
+    made["title"]["subtitle"] = [shown(line) for line in lines]
+    return made
 
 
 def _layer(rows: Sequence[Any], mark: Mapping[str, Any], **channels: Any) -> dict[str, Any]:
@@ -128,15 +125,15 @@ def _panel(verdict: HistoryVerdict, one: Series, x: dict[str, Any]) -> dict[str,
     y = quantity("value", heading, scale={"zero": False, "nice": True})
     layers = []
     if levels:
-        band = {"type": "rect", "color": FILE["faint"], "opacity": 0.16}
-        rule = {"type": "rule", "color": FILE["faint"], "strokeWidth": 1.5}
+        band = {"type": "rect", "color": FAINT, "opacity": 0.16}
+        rule = {"type": "rule", "color": FAINT, "strokeWidth": 1.5}
         until, low = {"field": "until"}, {**y, "field": "low"}
         layers += [
             _layer(levels, band, x=x, x2=until, y=low, y2={"field": "high"}),
             _layer(levels, rule, x=x, x2=until, y=y),
         ]
     rows, tooltip = values(one.values, "session")
-    blue = FILE["series"][0]
+    blue = SERIES[0]
     point = {"type": "point", "color": blue, "filled": True, "size": 26, "opacity": 1}
     layers += [
         _layer(rows, {"type": "line", "color": blue, "strokeWidth": 1.6}, x=x, y=y),
@@ -146,7 +143,7 @@ def _panel(verdict: HistoryVerdict, one: Series, x: dict[str, Any]) -> dict[str,
     if unsure:
         # Beside the line, which goes only through points that count.
         mark = {"type": "text", "text": "?", "fontSize": 13, "fontWeight": "bold"}
-        mark["color"] = FILE["inconclusive"]
+        mark["color"] = "var(--inconclusive)"
         layers.append(_layer(unsure, mark, x=x, y=y, tooltip=tooltip))
     shifts = sorted(
         (
@@ -162,7 +159,7 @@ def _panel(verdict: HistoryVerdict, one: Series, x: dict[str, Any]) -> dict[str,
     title = {
         "text": f"{case.partition} {case.environment} {case.what()}: {one.quantity.title}",
         **{"anchor": "start", "frame": "group", "fontSize": 12, "fontWeight": "normal"},
-        **{"color": FILE["text"], "offset": 6},
+        **{"color": TEXT, "offset": 6},
     }
     return {"layer": layers, "width": FILE_WIDTH, "height": HEIGHT, "title": title}
 
@@ -174,7 +171,7 @@ def _mark(
     change = shift.change
     bad = change.kind is ChangeKind.BAD_NIGHT
     word = "bad night" if bad else _WORDS[shift.worse]
-    colours = {"worse": FILE["failed"], "better": FILE["series"][2], "bad night": FILE["warning"]}
+    colours = {"worse": "var(--failed)", "better": SERIES[2], "bad night": "var(--warning)"}
     stored = verdict.nights.sessions[change.index]
     state = "" if bad else f", {shift.state}"
     text = (

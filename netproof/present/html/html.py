@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import json
 import re
-from collections.abc import Iterable, Sequence
+from importlib.metadata import version
 from typing import Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
@@ -19,6 +19,15 @@ POLICY = (
     "style-src 'self' file: 'unsafe-inline'; img-src 'self' file: data:"
 )
 """Only files beside the page may be loaded; Vega compiles its expressions."""
+
+
+VEGA_LITE = "6.4"
+"""Version of Vega-Lite that draws pages and files."""
+
+
+def bundle_name() -> str:
+    """Return the name of the file with Vega's scripts."""
+    return f"vega-{VEGA_LITE}-{version('vl-convert-python')}.js"
 
 
 def render(template: str, **values: object) -> str:
@@ -39,7 +48,9 @@ def environment() -> Environment:
         lstrip_blocks=True,
     )
     made.globals["policy"] = POLICY
+    made.globals["scripts"] = (bundle_name(), "report.js")
     made.filters["cases"] = counted
+    made.filters["script_json"] = script_json
     return made
 
 
@@ -51,33 +62,7 @@ def script_json(value: Any) -> Markup:
     return Markup(text)
 
 
-def chart(title: str, specification: dict[str, Any] | None, *sentences: str) -> dict[str, Any]:
-    """Return what the templates show of a chart; ``specification``: None without a curve.
-
-    ``name``: of its data's element; ``missing``: curves not drawn, by the reason; ``files``: other
-    forms of it, by their names; ``notes`` and ``data``, its table: on request.
-    """
-    return {
-        "name": "",
-        "title": title,
-        "specification": None if specification is None else script_json(specification),
-        "sentences": sentences,
-        "notes": (),
-        "missing": {},
-        "files": {},
-        "data": None,
-    }
-
-
 def file_name(*parts: object) -> str:
     """Return a name for a file or an anchor: lower-case ASCII letters, digits and hyphens."""
     name = re.sub(r"[^a-z0-9]+", "-", " ".join(map(str, parts)).lower()).strip("-")
     return name or "unnamed"
-
-
-def answers_page(
-    kind: str, titles: Iterable[str], answers: list[dict[str, Any]], scripts: Sequence[str]
-) -> str:
-    """Return a page on experiments of a kind: each an answer, with name, title and figures."""
-    title = f"{kind}: {', '.join(dict.fromkeys(titles))}"
-    return render("answers.html", title=title, scripts=scripts, answers=answers)

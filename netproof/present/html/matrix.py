@@ -9,7 +9,7 @@ from netproof.benchmarks import registry
 from netproof.criteria import Finding
 from netproof.present.html import content
 from netproof.present.html.content import CaseState, Group, state_of
-from netproof.present.html.material import Report
+from netproof.present.html.report import Report
 from netproof.verdict.verdict import CaseVerdict, StoredResult
 
 

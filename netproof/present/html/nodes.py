@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from typing import Any
 
 from netproof.pairs.accusation import State
-from netproof.present.html.curves import figure
-from netproof.present.html.material import Report
+from netproof.present.html.charts import ChartFigure
+from netproof.present.html.report import Report
 from netproof.present.tables import DataTable
 from netproof.present.traffic import NOT_KNOWN, sent_again
 from netproof.present.wording import counted
@@ -24,15 +23,14 @@ _HEAD = ("node", "rounds of pairs", "effect", "what differs", "interfaces", "sen
 
 def view(
     report: Report, only: str = ""
-) -> list[tuple[str, list[dict[str, Any]], DataTable | None, str]]:
+) -> list[tuple[str, list[ChartFigure], DataTable | None, str]]:
     """Return the partitions with known nodes, in the site's order: maps, table, what is left.
 
     ``only``: the only partition, or empty for all.
     """
     found = []
     for partition in [only] if only else report.judged.matrix.partitions:
-        several = report.maps.get(partition, ())
-        maps = [figure(one, report.looks, report.files) for one in several]
+        maps = report.maps.get(partition, [])
         nodes, left = _table(report.judged.verdict, partition)
         if maps or nodes is not None:
             found.append((partition, maps, nodes, left))

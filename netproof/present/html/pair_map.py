@@ -13,8 +13,8 @@ from netproof.present.tables import DataTable
 from netproof.session.pair_rounds import PairRounds
 from netproof.site.pair_settings import PairQuantity
 
-PAIRS = "pairs"
-"""Name of the chart's data."""
+CELLS = "cells"
+"""Name of the data of groups of nodes."""
 
 NUMBERED_UP_TO = 16
 """Most nodes with a figure in each cell."""
@@ -42,7 +42,7 @@ _WORDS = {
 }
 
 
-def of_rounds(rounds: PairRounds) -> tuple[ChartFigure, ...]:
+def of_rounds(rounds: PairRounds) -> list[ChartFigure]:
     """Return a map of the rate and one of the latency; none if no pair measured among others."""
     values: dict[PairQuantity, dict[tuple[str, str], list[float]]] = {
         quantity: defaultdict(list) for quantity in _UNITS
@@ -74,26 +74,17 @@ def of_rounds(rounds: PairRounds) -> tuple[ChartFigure, ...]:
             continue
         title = f"{where}, rounds of pairs: {_WORDS[quantity]} of each pair of {of_what}"
         rows = _rows(several, sizes[quantity])
-        drawn = _drawn(quantity, _cells(quantity, rows, groups), list(groups or nodes), title)
-        made.append(
-            ChartFigure(
-                file_name("pairs", quantity, rounds.partition, rounds.environment),
-                title,
-                "pairs",
-                rows,
-                sentences=tuple(sentences),
-                drawn=drawn,
-                table=_table(quantity, rows),
-            )
-        )
-    return tuple(made)
+        cells = _cells(quantity, rows, groups) if groups else rows
+        chart = _chart(quantity, cells, list(groups or nodes), CELLS if groups else "points")
+        data = {"points": rows, **({CELLS: cells} if groups else {})}
+        name = file_name("pairs", quantity, rounds.partition, rounds.environment)
+        table = _table(quantity, rows)
+        made.append(ChartFigure(title, chart, data, name, sentences, table=table))
+    return made
 
 
 def _cells(quantity: PairQuantity, rows: Rows, groups: Mapping[str, Sequence[str]]) -> Rows:
-    """Return what is drawn: the rows, or of each two groups the median and the slowest pair."""
-    if not groups:
-        names = ("node", "partner", "value", "launches")
-        return [{name: row[name] for name in names} for row in rows]
+    """Return of each two groups the median and the slowest pair."""
     group = {node: name for name, nodes in groups.items() for node in nodes}
     pairs: dict[tuple[str, str], list[dict[str, Any]]] = defaultdict(list)
     for row in rows:
@@ -119,8 +110,8 @@ def _slowest(quantity: PairQuantity, rows: Rows) -> Rows:
     return sorted(rows, key=lambda row: row["value"], reverse=late)
 
 
-def _drawn(quantity: PairQuantity, cells: Rows, names: list[str], title: str) -> dict[str, Any]:
-    """Return the specification of the chart, square; ``names``: of nodes or groups, in order."""
+def _chart(quantity: PairQuantity, cells: Rows, names: list[str], data: str) -> dict[str, Any]:
+    """Return the chart, square; ``names``: of nodes or groups, in order; ``data``: of the cells."""
     unit, number, late = _UNITS[quantity], ",.4~r", quantity is PairQuantity.LATENCY
     axis = {"labels": len(names) <= NAMED_UP_TO, "ticks": False, "title": None, "labelAngle": -90}
     common = {"type": "nominal", "sort": names, "scale": {"paddingInner": 0.04}}
@@ -151,14 +142,12 @@ def _drawn(quantity: PairQuantity, cells: Rows, names: list[str], title: str) ->
         layers.append({"mark": mark, "encoding": {"text": text, "color": ink}})
     side = min(max(_CELL * len(names), _LEAST), _MOST)
     return {
-        **{"description": title, "background": "transparent", "width": side, "height": side},
-        "data": {"name": PAIRS},
+        **{"width": side, "height": side, "data": {"name": data}},
         "encoding": {
             "x": {"field": "node", "axis": axis, **common},
             "y": {"field": "partner", "axis": {**axis, "labelAngle": 0}, **common},
         },
         "layer": layers,
-        "datasets": {PAIRS: cells},
     }
 
 

@@ -8,11 +8,13 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path, PurePath
 from typing import Any
 
-from netproof.present.html.material import Report, stated
+from netproof.errors import NetproofError
+from netproof.present.html.report import Report
 from netproof.present.tables import DataTable
 from netproof.present.wording import counted
 from netproof.session.node_facts import Node
-from netproof.session.provenance import KIND_CONFIGURATION, KIND_REFERENCES, OfSession
+from netproof.session.provenance import KIND_CONFIGURATION, KIND_REFERENCES, OfSession, Software
+from netproof.verdict import session_verdict
 from netproof.verdict.explain import listed
 
 TESTBED = "testbed"
@@ -55,9 +57,13 @@ def view(report: Report) -> dict[str, Any]:
     ``changed``: changes of a site's file since; ``not_available``: why nothing is known of software
     and nodes, or empty; ``in_full``: settings, by the nodes that have them.
     """
-    session, found = report.judged.session, report.provenance
+    session, found, why = report.judged.session, None, ""
+    try:
+        found = session_verdict.provenance_of(session)
+    except NetproofError as error:
+        why = str(error)
     info = session.info
-    commands, cautions = _repeat(report)
+    commands, cautions = _repeat(report, None if found is None else found.software)
     # Each node of a partition once; where jobs found changes, the differences say so.
     once = {(one.partition, one.node.node): one for one in found.nodes} if found else {}
     nodes = {place: one.node for place, one in once.items()}
@@ -75,7 +81,7 @@ def view(report: Report) -> dict[str, Any]:
         },
         "changed": _changed(report),
         "environments": _environments(report),
-        "not_available": "" if found else report.not_there["provenance"],
+        "not_available": why,
         "software": software,
         "files": files,
         "differences": found.differences if nodes else (),
@@ -85,10 +91,15 @@ def view(report: Report) -> dict[str, Any]:
     }
 
 
-def _repeat(report: Report) -> tuple[list[str], list[str]]:
+def stated(info: Mapping[str, Any], key: str) -> str:
+    """Return ReFrame's value of the session under a key, or that it has none."""
+    value = info.get(key)
+    return f"(the session does not state {key})" if value in (None, "") else str(value)
+
+
+def _repeat(report: Report, software: Software | None) -> tuple[list[str], list[str]]:
     """Return the commands to repeat the run in a clone, and in what it would differ."""
-    info, found = report.judged.session.info, report.provenance
-    software = None if found is None else found.software
+    info = report.judged.session.info
     lines, cautions = [], []
     if software is not None and software.git_revision:
         lines.append(f"git checkout {shlex.quote(software.git_revision)}")

@@ -1,205 +1,138 @@
-"""A folder of pages on a session, and the same charts as files; single pages of other verbs."""
+"""Material of a report's pages: a judged session, and what is drawn of it."""
 
 from __future__ import annotations
 
-import csv
-import shutil
-from collections.abc import Callable, Sequence
-from importlib.metadata import version
-from importlib.resources import files
-from pathlib import Path
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
 
-import vl_convert
-
-from netproof.comparison.comparison import alone
-from netproof.diagnosis import diagnosis
-from netproof.errors import NetproofError
-from netproof.experiments import literature
-from netproof.experiments.literature import SessionAlongsideStudy, Study
-from netproof.present import terminal
-from netproof.present.export import csv_cell
-from netproof.present.html import content, pair_map
-from netproof.present.html.charts import VEGA_LITE, ChartFigure, Looks, templates
-from netproof.present.html.folder import replacing
-from netproof.present.html.html import file_name, script_json
-from netproof.present.html.material import MAIN, Report
-from netproof.present.html.page import pages
-from netproof.session.provenance import OfSession
-from netproof.verdict import session_verdict
+from netproof.benchmarks import registry
+from netproof.comparison.compared_case import envelope_of_cases
+from netproof.comparison.comparison import Against, alone
+from netproof.present.html import content, figures, pair_map
+from netproof.present.html.charts import ChartFigure, Looks
+from netproof.present.html.content import Group
+from netproof.present.html.html import file_name
+from netproof.verdict import engine
 from netproof.verdict.session_verdict import JudgedSession
+from netproof.verdict.verdict import CaseVerdict
 
+MAIN = "index.html"
+"""File of the page to begin at."""
+STUDIES = "studies.html"
+"""File of the page on earlier studies, where each partition has a page of its own."""
 HTML, CSV = "html", "csv"
 FORMATS = (HTML, "png", "svg", "pdf", CSV)
-_PIXELS = 2
-"""Pixels of a PNG per pixel of the chart, for sharp prints and dense screens."""
-_OWN_SCRIPTS = ("charts.js", "report.js")
 
 
-def assemble(
-    judged: JudgedSession,
-    formats: Sequence[str] = (HTML,),
-    command: str = "",
-    switch: str | None = None,
-    *,
-    power: bool = False,
-) -> Report:
-    """Return all that the pages and files show of a judged session.
+@dataclass(frozen=True)
+class Report:
+    """A judged session and what its pages take of it.
 
-    ``switch``: the partition that has a page against the others, else the only measured one,
-    alongside stored others; ``power``: with changes that would have failed. Missing studies and
-    provenance are explained in their place. Raise NetproofError where two charts would have one
-    name, and for a switch that is missing or the only one.
+    ``formats``: of ``FORMATS``; ``command``: that made the report; ``switch``: the partition
+    that has a page against the others, else the only measured one, alongside stored others;
+    ``power``: with changes that would have failed. Raises NetproofError where two charts would have
+    one name, and for a switch that is missing or the only one.
     """
-    groups = content.groups(judged.verdict)
-    cases = [one.case for one in judged.verdict.cases]
-    alongside = () if judged.verdict.alongside is None else judged.verdict.alongside.cases
-    stored = tuple(dict.fromkeys(content.switch(one) for one in alongside))
-    not_there: dict[str, str] = {}
-    studies: tuple[Study, ...] = ()
-    found: OfSession | None = None
-    try:
-        SessionAlongsideStudy(judged.session)
-        studies = tuple(literature.load(name) for name in literature.names())
-    except NetproofError as error:
-        not_there["studies"] = str(error)
-    try:
-        found = session_verdict.provenance_of(judged.session)
-    except NetproofError as error:
-        not_there["provenance"] = str(error)
-    maps: dict[str, tuple[ChartFigure, ...]] = {}
-    for one in judged.verdict.pairs:
-        partition = one.rounds.partition
-        maps[partition] = (*maps.get(partition, ()), *pair_map.of_rounds(one.rounds))
-    return Report(
-        judged=judged,
-        groups=groups,
-        looks=Looks(
-            tuple(dict.fromkeys([*(case.partition for case in cases), *stored])),
-            tuple(dict.fromkeys(one.environment for one in [*cases, *(b.case for b in alongside)])),
-            stored,
-        ),
-        studies=studies,
-        provenance=found,
-        scripts=_scripts(),
-        files=tuple(name for name in formats if name != HTML),
-        command=command,
-        not_there=not_there,
-        against=alone(judged.session, judged.verdict, switch),
-        diagnoses=diagnosis.diagnose(judged) if diagnosis.partitions_of(judged) else (),
-        maps=maps,
-        powers=tuple(session_verdict.power_of(judged)) if power else (),
-    )
 
+    judged: JudgedSession
+    formats: Sequence[str] = (HTML,)
+    command: str = ""
+    switch: str | None = None
+    power: bool = False
 
-def write(report: Report, folder: Path, formats: Sequence[str]) -> None:
-    """Write a report into a folder, replacing an earlier one: all of it or nothing.
+    def __post_init__(self) -> None:
+        """Refuse what has no report before anything is written."""
+        _ = self.groups, self.against
 
-    Raises NetproofError where the folder holds other things than a report, and OSError where it
-    cannot be written.
-    """
-    with replacing(folder) as new:
-        if HTML in formats:
-            with terminal.working("writing the pages"):
-                _write_assets(new / "assets", folder / "assets")
-                for name, page in pages(report):
-                    (new / name).write_text(page, encoding="utf-8")
-        writers = [
-            (name, writer) for name, writer in _writers(report.looks).items() if name in formats
-        ]
-        if not writers:
-            return
-        charts = new / "charts"
-        charts.mkdir()
-        for figure in terminal.tracked(list(report.all_figures()), "drawing the charts"):
-            for suffix, write_one in writers if figure.rows else ():
-                write_one(figure, charts / f"{figure.name}.{suffix}")
+    @cached_property
+    def groups(self) -> tuple[Group, ...]:
+        """All groups of cases, in the order in which the verdict first has them."""
+        return content.groups(self.judged.verdict)
 
+    @cached_property
+    def against(self) -> Against | None:
+        """One switch against the others, None where the report is not on one."""
+        return alone(self.judged.session, self.judged.verdict, self.switch)
 
-def write_page(folder: Path, page: Callable[[Sequence[str]], str]) -> Path:
-    """Write one page into a folder, replacing an earlier one, and return its path.
+    @property
+    def files(self) -> list[str]:
+        """Suffixes that every chart has a file of."""
+        return [name for name in self.formats if name != HTML]
 
-    ``page``: makes it from the names of its scripts. Raises NetproofError where the folder holds
-    other things, or cannot be written.
-    """
-    try:
-        with replacing(folder) as new, terminal.working("writing the page"):
-            _write_assets(new / "assets", folder / "assets")
-            made = page(_scripts())
-            (new / MAIN).write_text(made, encoding="utf-8")
-    except OSError as error:
-        raise NetproofError(f"{error.filename}: cannot be written: {error.strerror}") from error
-    return folder / MAIN
+    @property
+    def against_page(self) -> str:
+        """File of the page on the switch that is compared with the others."""
+        return f"{file_name('switch', self.against.partition)}.html"
 
+    @property
+    def system(self) -> str:
+        """The system that was judged."""
+        return self.judged.matrix.cases[0].system
 
-def alongside(session: Path, word: str) -> Path:
-    """Return the folder for output on a session: beside its report, or here if stored."""
-    if session.is_file():
-        return session.with_name(f"{session.stem}-{word}")
-    return Path(f"{file_name(session.name)}-{word}")
+    @cached_property
+    def partition_pages(self) -> dict[str, str]:
+        """Files of the partitions' pages; none where one page has all of them."""
+        names = dict.fromkeys(group.partition for group in self.groups if group.partition)
+        return {name: f"{file_name('partition', name)}.html" for name in names}
 
+    @cached_property
+    def links(self) -> dict[tuple, str]:
+        """Links to the cases' charts, by the cases' keys."""
+        return {one.case.key(): group.link for group in self.groups for one in group.members}
 
-def _scripts() -> tuple[str, ...]:
-    return _bundle_name(), *_OWN_SCRIPTS
+    @cached_property
+    def looks(self) -> Looks:
+        """Looks of all partitions and environments, those of stored results last."""
+        verdict = self.judged.verdict
+        stored = () if verdict.alongside is None else verdict.alongside.cases
+        cases = [one.case for one in verdict.cases]
+        places = tuple(dict.fromkeys(map(content.switch, stored)))
+        environments = dict.fromkeys(one.environment for one in [*cases, *(s.case for s in stored)])
+        partitions = dict.fromkeys([*(case.partition for case in cases), *places])
+        return Looks(tuple(partitions), tuple(environments), places)
 
+    @cached_property
+    def _envelopes(self) -> dict[tuple, tuple[dict[int, tuple[float, str]], bool]]:
+        several: dict[tuple, dict[str, Any]] = {}
+        for group in self.groups:
+            cases = several.setdefault(engine.group(group.case), {})
+            cases |= {content.label(one): one for one in (*group.members, *group.stored)}
+        return {key: envelope_of_cases(cases, self.judged.matrix) for key, cases in several.items()}
 
-def _bundle_name() -> str:
-    return f"vega-{VEGA_LITE}-{version('vl-convert-python')}.js"
+    def figure(self, group: Group) -> ChartFigure:
+        """Return time over size of a group."""
+        least, unlike_links = self._envelopes[engine.group(group.case)]
+        return figures.of_time(group, least, self.looks, unlike_links=unlike_links)
 
+    @cached_property
+    def netpipe(self) -> dict[tuple[str, str, str], list[CaseVerdict]]:
+        """NetPIPE's cases by path, direction and partition."""
+        several: dict[tuple[str, str, str], list[CaseVerdict]] = {}
+        for judged in self.judged.verdict.cases:
+            case = judged.case
+            if registry.of(case).by_protocol:
+                key = (case.path, case.direction, case.partition)
+                several.setdefault(key, []).append(judged)
+        return several
 
-def _write_assets(folder: Path, before: Path) -> None:
-    """Write style and scripts; reuse the bundle of Vega, which takes seconds, from before."""
-    folder.mkdir()
-    for name in ("report.css", _OWN_SCRIPTS[1]):
-        shutil.copyfile(str(files("netproof.present.html") / "assets" / name), folder / name)
-    made = script_json(templates())
-    (folder / _OWN_SCRIPTS[0]).write_text(f"const netproofCharts = {made};\n", encoding="utf-8")
-    bundle = _bundle_name()
-    if (before / bundle).exists():
-        shutil.copyfile(before / bundle, folder / bundle)
-        return
-    made = vl_convert.javascript_bundle(vl_version=VEGA_LITE)
-    # As a module, since a plain script would share its names with the page.
-    (folder / bundle).write_text(f"(() => {{\n{made}\n}})();\n", encoding="utf-8")
+    def pair(self, key: tuple[str, str, str]) -> list[ChartFigure]:
+        """Return NetPIPE's throughput and signature of a path, direction and partition."""
+        return figures.of_netpipe(key, self.netpipe[key], self.judged.matrix, self.looks)
 
+    @cached_property
+    def maps(self) -> Mapping[str, list[ChartFigure]]:
+        """Maps of pairs by partition."""
+        found: dict[str, list[ChartFigure]] = {}
+        for one in self.judged.verdict.pairs:
+            found.setdefault(one.rounds.partition, []).extend(pair_map.of_rounds(one.rounds))
+        return found
 
-def _writers(looks: Looks) -> dict[str, Callable[[ChartFigure, Path], None]]:
-    def drawn(draw: Callable[..., bytes | str], **options: int) -> Callable[..., None]:
-        def write_one(figure: ChartFigure, path: Path) -> None:
-            made = draw(figure.for_file(looks), vl_version=VEGA_LITE, **options)
-            path.write_bytes(made.encode() if isinstance(made, str) else made)
-
-        return write_one
-
-    return {
-        "png": drawn(vl_convert.vegalite_to_png, scale=_PIXELS),
-        "svg": drawn(vl_convert.vegalite_to_svg),
-        "pdf": drawn(vl_convert.vegalite_to_pdf),
-        CSV: _write_csv,
-    }
-
-
-def _write_csv(figure: ChartFigure, path: Path) -> None:
-    """Write the chart's points, with the flags at each, and the envelope as further columns.
-
-    Repeated measurements are in a file of their own.
-    """
-    marks: dict[tuple[str, int], list[str]] = {}
-    for flag in figure.flags:
-        place = (flag["configuration"], flag["size_bytes"])
-        marks.setdefault(place, []).append(f"{flag['criterion']} {flag['mark']}")
-    least = {one["size_bytes"]: one["time_us"] for one in figure.envelope}
-    with path.open("w", encoding="utf-8", newline="") as stream:
-        writer = csv.writer(stream)
-        writer.writerow([*figure.rows[0], "envelope_us", "flags"])
-        for one in figure.rows:
-            size = one["size_bytes"]
-            flagged = "; ".join(marks.get((one["configuration"], size), []))
-            row = [*one.values(), least.get(size), flagged]
-            writer.writerow(list(map(csv_cell, row)))
-    if figure.again:
-        with path.with_stem(f"{path.stem}-again").open("w", encoding="utf-8", newline="") as stream:
-            rows = csv.DictWriter(stream, figure.again[0])
-            rows.writeheader()
-            rows.writerows(
-                {key: csv_cell(value) for key, value in one.items()} for one in figure.again
-            )
+    def all_figures(self) -> Iterator[ChartFigure]:
+        """Yield every figure once."""
+        yield from map(self.figure, self.groups)
+        for key in self.netpipe:
+            yield from self.pair(key)
+        for several in self.maps.values():
+            yield from several

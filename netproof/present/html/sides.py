@@ -16,7 +16,7 @@ from netproof.present.compared import (
     summary,
     whence,
 )
-from netproof.present.html import content, curves
+from netproof.present.html import content
 from netproof.present.html.charts import ChartFigure, Looks
 from netproof.present.html.figures import over_size, points
 from netproof.present.html.html import file_name, render
@@ -87,15 +87,11 @@ def _cell(one: ComparedCase | None) -> dict[str, str] | None:
     return {**cell, "title": one.sentence()}
 
 
-def page(
-    title: str, comparisons: Sequence[Comparison], scripts: Sequence[str], *, every: bool = False
-) -> str:
+def page(title: str, comparisons: Sequence[Comparison], *, every: bool = False) -> str:
     """Return a page on sides compared with one first side, with plots of all of them together.
 
-    ``scripts``: files of ``assets`` that it loads; ``every``: plot also functions in which no side
-    is slower.
+    ``every``: plot also functions in which no side is slower.
     """
-    looks, charts = figures(comparisons, every=every)
     shown = [comparisons[0].first, *(one.second for one in comparisons)]
     heading = "Plots"
     if not every:
@@ -103,17 +99,14 @@ def page(
     return render(
         "sides.html",
         title=title,
-        scripts=scripts,
         sides=[f"{side.name}: {whence(side)}" for side in shown],
         comparisons=list(map(view, comparisons)),
         heading=heading,
-        figures=[curves.figure(one, looks) for one in charts],
+        figures=_figures(comparisons, every=every),
     )
 
 
-def figures(
-    comparisons: Sequence[Comparison], *, every: bool = False
-) -> tuple[Looks, list[ChartFigure]]:
+def _figures(comparisons: Sequence[Comparison], *, every: bool) -> list[ChartFigure]:
     """Return time against size of all sides, for functions in which one is slower, or all."""
     environments: dict[str, None] = {}
     several: dict[tuple, list[tuple[Comparison, ComparedCase]]] = {}
@@ -122,8 +115,9 @@ def figures(
             several.setdefault(group(one.first.case), []).append((compared, one))
             environments |= {each.case.environment: None for each in (one.first, one.second)}
     names = (comparisons[0].first.name, *(one.second.name for one in comparisons))
-    return Looks(names, tuple(environments)), [
-        _figure(members)
+    looks = Looks(names, tuple(environments))
+    return [
+        _figure(members, looks)
         for members in several.values()
         if (every or any(_slower(one) for _, one in members))
         and any(one.ratios for _, one in members)
@@ -134,7 +128,7 @@ def _slower(one: ComparedCase) -> bool:
     return one.outcome is Outcome.SLOWER or any(not found.faster for found in one.ranges)
 
 
-def _figure(members: Sequence[tuple[Comparison, ComparedCase]]) -> ChartFigure:
+def _figure(members: Sequence[tuple[Comparison, ComparedCase]], looks: Looks) -> ChartFigure:
     # The first side is in every comparison, and drawn once; a side's name stands for the switch.
     rows = {}
     for compared, one in members:
@@ -144,4 +138,4 @@ def _figure(members: Sequence[tuple[Comparison, ComparedCase]]) -> ChartFigure:
             name = f"{side.name} {where}".strip()
             for row in points(measured.curve, spread, launches, name, side.name, measured.case):
                 rows[row["configuration"], row["size_bytes"]] = row
-    return over_size(content.named(members[0][1].first.case), list(rows.values()))
+    return over_size(content.named(members[0][1].first.case), list(rows.values()), looks)

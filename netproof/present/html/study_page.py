@@ -5,14 +5,16 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from netproof.errors import NetproofError
+from netproof.experiments import literature
 from netproof.experiments.gains import SweepTable
 from netproof.experiments.literature import SessionAlongsideStudy, Study, StudyPart
 from netproof.experiments.sweep import Sweep
 from netproof.present import studies as tables_of_studies
-from netproof.present.html import content, curves, tuning
+from netproof.present import sweeps as presenter
+from netproof.present.html import content, experiments
 from netproof.present.html.charts import (
     MARKS,
-    PAGE,
     STROKE_SIZE,
     ChartFigure,
     Looks,
@@ -22,8 +24,8 @@ from netproof.present.html.charts import (
     word,
 )
 from netproof.present.html.content import Group
-from netproof.present.html.html import chart, file_name, render
-from netproof.present.html.material import Report
+from netproof.present.html.html import file_name, render
+from netproof.present.html.report import Report
 from netproof.present.tables import DataTable
 
 _SMOOTH, _RED = "no size is red", "red at some size"
@@ -32,11 +34,12 @@ _SMOOTH, _RED = "no size is red", "red at some size"
 
 def view(report: Report) -> dict[str, Any]:
     """Return every study; ``not_available``: why studies are missing, or empty."""
-    why = report.not_there.get("studies", "")
-    if why:
-        return {"studies": (), "not_available": why}
-    alongside = SessionAlongsideStudy(report.judged.session)
-    return {"studies": [of_study(one, alongside) for one in report.studies], "not_available": ""}
+    try:
+        alongside = SessionAlongsideStudy(report.judged.session)
+        studies = [literature.load(name) for name in literature.names()]
+    except NetproofError as error:
+        return {"studies": (), "not_available": str(error)}
+    return {"studies": [of_study(one, alongside) for one in studies], "not_available": ""}
 
 
 def of_study(study: Study, alongside: SessionAlongsideStudy) -> dict[str, Any]:
@@ -58,7 +61,6 @@ def page(
     study: Study,
     sweeps: Sequence[tuple[Sweep, SweepTable]],
     not_swept: Mapping[str, str],
-    scripts: Sequence[str],
 ) -> str:
     """Return the page on a study that has one, with a session's figures alongside its own.
 
@@ -68,7 +70,6 @@ def page(
     return render(
         "study.html",
         title=f"{study.title}, redone on {report.system}",
-        scripts=scripts,
         study=study.title,
         source=study.source,
         system=report.system,
@@ -86,14 +87,14 @@ def _part(
 ) -> dict[str, Any]:
     """Return a part of the page; ``missing``: what is not there, and why, a sentence each."""
     missing = [] if part.not_measured is None else [part.not_measured]
-    figures: list[dict[str, Any]] = []
+    figures: list[ChartFigure] = []
 
-    def draw(several: Sequence[ChartFigure]) -> None:
-        drawn = [curves.figure(one, report.looks) for one in several if one.rows]
+    def draw(several: Sequence[ChartFigure], what: str = "curve") -> None:
+        drawn = [one for one in several if one.rows]
         figures.extend(drawn)
         if several and not drawn:
             # All lack the same: the first stands for them.
-            missing.append(f"{several[0].title}: the session has no curve of it")
+            missing.append(f"{several[0].title}: the session has no {what} of it")
 
     def groups(function: str) -> list[Group]:
         found = [one for one in report.groups if one.case.function == function]
@@ -114,12 +115,8 @@ def _part(
     for function in part.scores:
         several = groups(function)
         if several:
-            scores = _scores(several[0].function, several, report.looks)
-            if scores["specification"] is None:
-                missing.append(f"{scores['title']}: the session has no score of it")
-            else:
-                figures.append(scores)
-    swept = {one[0].parameter for one in sweeps}
+            draw([_scores(several, report.looks)], "score")
+    swept = {one.parameter for one, _ in sweeps}
     missing += [not_swept[name] for name in part.sweeps if name not in swept]
     tables = None
     if part.tables:
@@ -130,67 +127,35 @@ def _part(
         "text": part.text or "",
         "tables": tables,
         "figures": figures,
-        "sweeps": [tuning.view(*one) for one in sweeps if one[0].parameter in part.sweeps],
+        "sweeps": [
+            experiments.view(presenter, *one) for one in sweeps if one[0].parameter in part.sweeps
+        ],
         "missing": missing,
     }
 
 
-def _scores(function: str, groups: Sequence[Group], looks: Looks) -> dict[str, Any]:
+def _scores(groups: Sequence[Group], looks: Looks) -> ChartFigure:
     """Return the chart of a function's scores at each count of ranks; empty without scores.
 
     A score is the geometric mean over the sizes of the baseline's time over the configuration's,
     with its 95 % interval; after the GigE synthetic-benchmark report.
     """
-    rows, missing, against = [], [], ""
-    for group in groups:
-        for judged in group.members:
-            name = f"{content.configuration(judged.case)}, {group.variant}"
-            found = judged.score()
-            if found is None:
-                missing.append(name)
-                continue
-            against = found.against or against
-            low, high = found.interval or (found.value, found.value)
-            rows.append(
-                {
-                    "configuration": name,
-                    "environment": judged.case.environment,
-                    "value": found.value,
-                    "low": low,
-                    "high": high,
-                    "state": _RED if judged.failed else _SMOOTH,
-                }
-            )
-    title = f"{function}: times as fast as {against or 'the score baseline'}"
-    if not rows:
-        return {**chart(title, None), "missing": {"no score": missing}}
-    caption = "The geometric mean over all common sizes, and its 95 % interval over launches."
-    made = chart(title, _score_chart(title, rows, looks), caption)
-    return {
-        **made,
-        "missing": {"no score": missing} if missing else {},
-        "data": DataTable(
-            ("configuration", "score", "95 % interval", "criteria"),
-            [
-                (
-                    row["configuration"],
-                    f"{row['value']:.3g}",
-                    f"{row['low']:.3g} to {row['high']:.3g}",
-                    row["state"],
-                )
-                for row in rows
-            ],
-            (1, 2),
-        ),
-    }
-
-
-def _score_chart(title: str, rows: list[dict[str, Any]], looks: Looks) -> dict[str, Any]:
+    rows, missing, against = [], {}, ""
+    for judged, variant in ((one, group.variant) for group in groups for one in group.members):
+        name = f"{content.configuration(judged.case)}, {variant}"
+        found = judged.score()
+        if found is None:
+            missing[name] = "no score"
+            continue
+        against = found.against or against
+        low, high = found.interval or (found.value, found.value)
+        state = _RED if judged.failed else _SMOOTH
+        row = {"configuration": name, "environment": judged.case.environment, "value": found.value}
+        rows.append({**row, "low": low, "high": high, "state": state})
     environments = present(rows, "environment")
-    colours = looks.colours(environments, PAGE, of="environment")
-    names = [row["configuration"] for row in rows]
+    colours = looks.colours(environments, of="environment")
     channels = {
-        "y": word("configuration", sort=names, axis={"labelLimit": 320}),
+        "y": word("configuration", sort=present(rows, "configuration"), axis={"labelLimit": 320}),
         "color": word(
             "environment",
             looks.legend,
@@ -198,7 +163,6 @@ def _score_chart(title: str, rows: list[dict[str, Any]], looks: Looks) -> dict[s
             legend={"symbolType": "stroke", "symbolSize": STROKE_SIZE},
         ),
     }
-    shapes = {"domain": [_SMOOTH, _RED], "range": ["circle", MARKS["failed"]]}
     number = ",.3~r"
     tooltip = tips(
         configuration="configuration",
@@ -207,5 +171,26 @@ def _score_chart(title: str, rows: list[dict[str, Any]], looks: Looks) -> dict[s
         high=("to", number),
         state="criteria",
     )
-    shape = word("state", "criteria", scale=shapes)
-    return dots(title, rows, "times as fast as the baseline", tooltip, channels, shape)
+    shapes = {"domain": [_SMOOTH, _RED], "range": ["circle", MARKS["failed"]]}
+    cells = [
+        (
+            row["configuration"],
+            f"{row['value']:.3g}",
+            f"{row['low']:.3g} to {row['high']:.3g}",
+            row["state"],
+        )
+        for row in rows
+    ]
+    return dots(
+        f"{groups[0].function}: times as fast as {against or 'the score baseline'}",
+        rows,
+        "times as fast as the baseline",
+        tooltip,
+        channels,
+        word("state", "criteria", scale=shapes),
+        sentences=[
+            "The geometric mean over all common sizes, and its 95 % interval over launches."
+        ],
+        missing=missing,
+        table=DataTable(("configuration", "score", "95 % interval", "criteria"), cells, (1, 2)),
+    )

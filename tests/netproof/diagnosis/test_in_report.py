@@ -8,8 +8,9 @@ import re
 import pytest
 from made_sessions import few, in_job, judged_case, rounds, session_of, subject
 
-from netproof.present.html import report as command
+from netproof.present.html.folder import write
 from netproof.present.html.page import pages
+from netproof.present.html.report import Report
 
 
 def made():
@@ -27,7 +28,7 @@ def text(page: str) -> str:
 
 @pytest.mark.slow
 def test_the_verdict_begins_with_what_is_wrong():
-    page = dict(pages(command.assemble(made())))["index.html"]
+    page = dict(pages(Report(made())))["index.html"]
     verdict = text(page[page.index('id="verdict"') : page.index('id="nodes"')])
     assert "gige: something is wrong at 3 places" in verdict
     assert verdict.index("the link went down and came back") < verdict.index("What failed")
@@ -37,7 +38,7 @@ def test_the_verdict_begins_with_what_is_wrong():
 
 @pytest.mark.slow
 def test_the_nodes_have_their_maps_and_what_is_known_of_each():
-    page = dict(pages(command.assemble(made())))["index.html"]
+    page = dict(pages(Report(made())))["index.html"]
     part = page[page.index('id="nodes"') : page.index('id="matrix"')]
     assert part.count('class="chart"') == 2
     rows = {row[0]: row[1:] for row in _rows(part) if len(row) == 6 and row[0] != "node"}
@@ -54,7 +55,7 @@ def test_the_nodes_have_their_maps_and_what_is_known_of_each():
 @pytest.mark.slow
 def test_what_too_few_nodes_tell_is_noted_and_none_of_them_is_called_cleared():
     session = session_of(cases=[judged_case(subject())], of_pairs=[few()])
-    page = dict(pages(command.assemble(session)))["index.html"]
+    page = dict(pages(Report(session)))["index.html"]
     verdict = text(page[page.index('id="verdict"') : page.index('id="nodes"')])
     assert "Passed" in verdict
     assert "too few nodes to compare with each other (2); what a pair alone tells: " in verdict
@@ -74,8 +75,8 @@ def _rows(part: str) -> list[list[str]]:
 
 def test_maps_are_among_the_charts_files(tmp_path):
     judged = made()
-    report = command.assemble(judged, ("csv",))
-    command.write(report, tmp_path / "report", ("csv",))
+    report = Report(judged, ("csv",))
+    write(report, tmp_path / "report")
     (path,) = (tmp_path / "report" / "charts").glob("pairs-rate-*.csv")
     with path.open(newline="") as stream:
         rows = list(csv.DictReader(stream))
@@ -85,6 +86,6 @@ def test_maps_are_among_the_charts_files(tmp_path):
 
 @pytest.mark.slow
 def test_a_session_without_rounds_and_findings_has_no_part_on_nodes(judge):
-    made = dict(pages(command.assemble(judge("two-switches.json"))))["index.html"]
+    made = dict(pages(Report(judge("two-switches.json"))))["index.html"]
     assert 'id="nodes"' not in made
     assert "gige: inconclusive" in text(made)

@@ -14,8 +14,9 @@ from netproof.experiments import algorithms
 from netproof.experiments.sweep import Sweep, turns
 from netproof.measurement.case import Case
 from netproof.measurement.curve import Curve
-from netproof.present import algorithms as shown
-from netproof.present.html import algorithms as pages
+from netproof.present import sweeps as shown
+from netproof.present.html import experiments
+from netproof.present.tables import print_answer
 from netproof.session.measured import Launch
 from netproof.site import site
 
@@ -68,7 +69,7 @@ def test_the_sentence_has_who_wins_from_where_to_where():
 def test_the_terminal_has_a_row_for_each_size_and_what_was_not_taken():
     one = swept()
     out = Console(file=io.StringIO(), width=140)
-    shown.print_winners(one, one.table(), out)
+    print_answer(shown.answer(one, one.table()), out)
     text = out.file.getvalue()
     assert "testbed:gige openmpi5 IMB Allreduce, 4 ranks" in text
     (longest,) = [line for line in text.splitlines() if line.strip().startswith("512 KiB")]
@@ -109,7 +110,7 @@ def test_plain_values_have_every_gain_with_its_interval():
 @pytest.mark.slow
 def test_the_page_has_the_table_a_small_chart_of_each_and_all_times():
     one = swept()
-    text = html.unescape(pages.page([(one, one.table())], ("vega.js",)))
+    text = html.unescape(experiments.page([(one, one.table())], shown))
     assert text.index("4 ring") < text.index("application/json")
     assert '"algorithm":"6 rabenseifner"' in text
     assert '"configuration":"the library\'s own"' in text
@@ -120,7 +121,7 @@ def test_a_barrier_has_one_row_and_no_size():
     one = swept("Barrier", (0,))
     table = one.table()
     assert shown.answer(one, table)["table"].rows[0][:2] == ("-", "the library's own")
-    text = pages.page([(one, table)], ("vega.js",))
+    text = experiments.page([(one, table)], shown)
     assert "There is no curve to draw." in text
 
 

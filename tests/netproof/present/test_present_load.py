@@ -15,7 +15,8 @@ from netproof.experiments import load
 from netproof.experiments.load import CauseKind, Factor, LoadCause, Loaded, LoadFindings
 from netproof.measurement.interval import Side
 from netproof.present import load as shown
-from netproof.present.html import load as pages
+from netproof.present.html import experiments
+from netproof.present.tables import print_answer
 
 JOB = Path(__file__).resolve().parents[2] / "data" / "jobs" / "load"
 
@@ -33,7 +34,7 @@ def recorded() -> Loaded:
 
 def text_of(one: Loaded) -> str:
     out = Console(file=io.StringIO(), width=200)
-    shown.print_load(one, load.findings(one), out)
+    print_answer(shown.answer(one, load.findings(one)), out)
     return out.file.getvalue()
 
 
@@ -125,7 +126,7 @@ def test_a_cause_says_what_where_and_how_it_shows(recorded, cause, words):
     found = LoadFindings(tuple(load.impacts(recorded)), (), (cause,), ("slow ports: why",))
     assert shown.conclusion(found)[1].startswith(words)
     assert "Inconclusive: slow ports: why." in shown.answer(recorded, found)["remarks"]
-    assert words in html.unescape(pages.page([(recorded, found)], ("vega.js",)))
+    assert words in html.unescape(experiments.page([(recorded, found)], shown))
 
 
 def test_plain_values_have_every_factor(recorded):
@@ -141,7 +142,7 @@ def test_plain_values_have_every_factor(recorded):
 
 def test_the_page_has_the_conclusion_the_chart_and_the_table(recorded):
     one = bounded(recorded, most=1.5)
-    text = html.unescape(pages.page([(one, load.findings(one))], ("vega.js",)))
+    text = html.unescape(experiments.page([(one, load.findings(one))], shown))
     assert text.index("above the bound: bandwidth") < text.index("application/json")
     assert '"what":"bandwidth alongside one-to-one"' in text
     assert "3.31 (2.23 to 4.81), above 1.5" in text

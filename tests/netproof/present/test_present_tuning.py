@@ -17,8 +17,9 @@ from netproof.experiments.gains import Gain, MessageRange, SweepRow, SweepTable
 from netproof.experiments.sweep import Sweep, turns
 from netproof.measurement.case import Case
 from netproof.measurement.curve import Curve
-from netproof.present import tuning as shown
-from netproof.present.html import tuning as pages
+from netproof.present import sweeps as shown
+from netproof.present.html import experiments
+from netproof.present.tables import print_answer
 from netproof.session.measured import Launch
 from netproof.site import site
 
@@ -96,12 +97,12 @@ def test_a_gain_in_words(gain, words):
 
 
 def test_a_value_that_is_a_size_is_written_as_one(sweep):
-    assert shown.value_in_words(sweep, "65536") == "64 KiB"
+    assert shown.name_of(sweep, "65536") == "64 KiB"
 
 
 def test_the_terminal_has_the_table(sweep):
     out = Console(file=io.StringIO(), width=140)
-    shown.print_sweep(sweep, said(), out)
+    print_answer(shown.answer(sweep, said()), out)
     text = out.file.getvalue()
     assert "set it by: NPtcp -b 131072" in text
     assert "long (from 1/8 of the largest)" in text
@@ -111,7 +112,7 @@ def test_the_terminal_has_the_table(sweep):
 def test_what_all_nodes_have_already_is_said(sweep):
     out = Console(file=io.StringIO(), width=140)
     has = dataclasses.replace(sweep, own=("131072",))
-    shown.print_sweep(has, has.table(), out)
+    print_answer(shown.answer(has, has.table()), out)
     assert "All nodes have 128 KiB already: it is the default by name." in out.file.getvalue()
     assert "leave it as it is" in out.file.getvalue()
     (document,) = shown.document([(has, has.table())])["sweeps"]
@@ -127,13 +128,13 @@ def test_plain_values_have_the_sentence_and_every_size(sweep):
 
 
 def test_the_page_has_the_recommendation_on_top_and_all_curves(sweep):
-    text = html.unescape(pages.page([(sweep, sweep.table())], ("vega.js",)))
+    text = html.unescape(experiments.page([(sweep, sweep.table())], shown))
     assert text.index("socket buffer 128 KiB: +30 %") < text.index("application/json")
     assert "<dt>set it by</dt><dd>NPtcp -b 131072</dd>" in text
     for name in ("default", "64 KiB", "128 KiB"):
         assert f'"configuration":"{name}"' in text
     # Colours stand for values here, not for libraries.
-    assert '"legend":"socket buffer"' in text
+    assert '"title":"socket buffer"' in text
     assert "MPI × compiler" not in text
     assert math.isclose(sweep.table().drift, 1.0)
 
@@ -162,7 +163,7 @@ def test_where_an_eager_limit_was_taken_the_curve_steps_there(name):
     swept = Sweep(case, *where, several, launches)
     found = swept.table()
     out = io.StringIO()
-    shown.print_sweep(swept, found, Console(file=out, width=200))
+    print_answer(shown.answer(swept, found), Console(file=out, width=200))
     assert "64 KiB" in out.getvalue()
     assert "step seen" in out.getvalue()
     assert "4096 to 8192 B" in out.getvalue()
@@ -170,4 +171,4 @@ def test_where_an_eager_limit_was_taken_the_curve_steps_there(name):
     (document,) = shown.document([(swept, found)])["sweeps"]
     steps = {one["value"]: one["sizes"] for one in document["eager_steps"]}
     assert steps == {None: None, "4096": [4096, 8192], "65536": None}
-    assert "4096 to 8192 B" in pages.page([(swept, found)], ())
+    assert "4096 to 8192 B" in experiments.page([(swept, found)], shown)

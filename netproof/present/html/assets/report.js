@@ -1,24 +1,13 @@
-// Draws every chart from what stands beside it, a specification or what is filled into that of its
-// kind: those near the screen as they come there, the others when nothing else is to be done, and
+// Draws every chart from the specification beside it: those near the screen as they come there, the others when nothing else is to be done, and
 // all that are left before the page is printed.
 "use strict";
 (() => {
   const drawn = new Map();
 
-  // A template with a value for each "@name".
-  function filled(part, values) {
-    if (typeof part === "string") return part.startsWith("@") ? values[part.slice(1)] : part;
-    if (Array.isArray(part)) return part.map((one) => filled(one, values));
-    if (part === null || typeof part !== "object") return part;
-    return Object.fromEntries(
-      Object.entries(part).map(([key, one]) => [key, filled(one, values)]),
-    );
-  }
-
   // A row for each point of a curve: its words, and its figures from their columns.
   function rows(curve) {
     const fields = Object.entries(curve);
-    const length = Math.max(...fields.map(([, value]) => (Array.isArray(value) ? value.length : 0)));
+    const length = Math.max(...fields.map(([, value]) => (Array.isArray(value) ? value.length : 1)));
     return Array.from({ length }, (_, at) =>
       Object.fromEntries(
         fields.map(([name, value]) => [name, Array.isArray(value) ? value[at] : value]),
@@ -26,19 +15,13 @@
     );
   }
 
-  // The specification of a chart: its own, or its kind's with the layers that it has data for.
+  // The specification of a chart, with its own data or that of another chart on the page.
   function specification(made) {
-    if (made.specification) return made.specification;
-    if (!made.kind) return made;
-    const data = made.data || JSON.parse(document.getElementById(made.dataOf).textContent).data;
-    const layers = netproofCharts[made.kind].layer.filter((layer) => layer.data.name in data);
-    const spec = filled({ ...netproofCharts[made.kind], layer: layers }, made.values);
-    for (const { data: source, encoding } of spec.layer) {
-      const known = (tip) => data[source.name].some((curve) => tip.field in curve);
-      if (encoding.tooltip) encoding.tooltip = encoding.tooltip.filter(known);
-    }
-    const named = Object.entries(data).map(([name, curves]) => [name, curves.flatMap(rows)]);
-    return { ...spec, datasets: Object.fromEntries(named) };
+    const datasets = made.dataOf
+      ? JSON.parse(document.getElementById(made.dataOf).textContent).datasets
+      : made.datasets;
+    const named = Object.entries(datasets).map(([name, curves]) => [name, curves.flatMap(rows)]);
+    return { ...made, datasets: Object.fromEntries(named) };
   }
 
   function draw(place) {

@@ -14,7 +14,7 @@ from netproof.errors import NetproofError
 from netproof.measurement.case import Case
 from netproof.present.html import content, figures, page
 from netproof.present.html.content import CaseState
-from netproof.present.html.report import assemble
+from netproof.present.html.report import Report
 from netproof.present.wording import outcome
 from netproof.session.measured import Launch, Measured
 from netproof.verdict.explain import counts as count_of
@@ -37,7 +37,7 @@ def _group(judged, name):
 
 
 def _figure(judged, name):
-    made = assemble(judged)
+    made = Report(judged)
     return made.figure(next(group for group in made.groups if group.name == name))
 
 
@@ -113,7 +113,7 @@ def test_a_function_without_sizes_has_no_points_and_says_so(two_switches):
     assert figures.missing(group)["gige mpich"] == (
         "IMB Barrier has no message sizes; a call takes 38.8 µs"
     )
-    assert _figure(two_switches, "imb-barrier-4-ranks").envelope == []
+    assert _figure(two_switches, "imb-barrier-4-ranks").rows == []
 
 
 def test_what_did_not_run_is_named_alongside_the_chart(two_switches):
@@ -130,7 +130,7 @@ def test_the_envelope_is_that_of_the_criterion(two_switches):
     curves = {content.configuration(one.case): one.measured.curve for one in group.members}
     settings = two_switches.matrix.partitions["gige"].settings().envelope
     expected = criteria.envelope(curves, settings)
-    rows = _figure(two_switches, "imb-sendrecv-2-ranks").envelope
+    rows = _figure(two_switches, "imb-sendrecv-2-ranks").data["envelope"]
     assert {row["size_bytes"]: (row["time_us"], row["fastest"]) for row in rows} == expected
 
 
@@ -138,7 +138,7 @@ def test_the_envelope_is_that_of_the_criterion(two_switches):
 def test_a_configuration_alone_has_no_envelope_and_is_told_so(judge):
     judged = judge("passed.json", "testbed:gige")
     figure = _figure(judged, "imb-pingpong-2-ranks")
-    assert figure.envelope == []
+    assert "envelope" not in figure.data
     assert figures.ALONE in figure.sentences
 
 
@@ -216,22 +216,24 @@ def test_a_reason_does_not_name_its_case_again(sick):
 
 
 def test_netpipe_has_throughput_and_signature_for_each_switch_with_its_line_rate(two_switches):
-    throughput, signature = assemble(two_switches).pair(("inter-node", "oneway", "fast-ethernet"))
-    assert (throughput.kind, signature.kind) == ("throughput", "signature")
+    throughput, signature = Report(two_switches).pair(("inter-node", "oneway", "fast-ethernet"))
+    assert signature.data_of == throughput.name
     assert {row["configuration"] for row in throughput.rows} == {
         "mpich TCP",
         "mpich MPI",
         "intelmpi TCP",
         "intelmpi MPI",
     }
-    assert [line["label"] for line in throughput.lines] == ["line rate 94.1 Mbit/s (11.8 MB/s)"]
+    assert [line["label"] for line in throughput.data["line rates"]] == [
+        "line rate 94.1 Mbit/s (11.8 MB/s)"
+    ]
     why = "did not run: the session does not have it"
     assert throughput.missing["openmpi4 NetPIPE TCP"] == why
 
 
 def test_above_so_many_cases_each_partition_has_pages_of_its_own(two_switches, monkeypatch):
     monkeypatch.setattr(content, "SPLIT_ABOVE", 100)
-    made = assemble(two_switches)
+    made = Report(two_switches)
     whole = [one.case for one in two_switches.verdict.cases]
     assert sorted(map(str, whole)) == sorted(
         str(one.case) for group in made.groups for one in group.members
@@ -243,7 +245,8 @@ def test_above_so_many_cases_each_partition_has_pages_of_its_own(two_switches, m
     # The envelope is still that of all configurations.
     split = _figure(two_switches, "imb-sendrecv-2-ranks-gige")
     monkeypatch.undo()
-    assert split.envelope == _figure(two_switches, "imb-sendrecv-2-ranks").envelope
+    whole = _figure(two_switches, "imb-sendrecv-2-ranks")
+    assert split.data["envelope"] == whole.data["envelope"]
 
 
 def test_two_groups_never_share_a_file(two_switches):

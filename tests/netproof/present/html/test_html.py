@@ -11,6 +11,7 @@ import pytest
 from jinja2 import UndefinedError
 
 from netproof.present import html
+from netproof.present.html.charts import ChartFigure
 from netproof.present.html.html import environment, file_name, script_json
 from netproof.present.tables import EVERY, DataTable
 
@@ -54,21 +55,22 @@ class Outline(HTMLParser):
         ("{{ page.data_table(table) }}", {"table": TABLE}),
         (
             "{{ page.case_list(cases, 'failed', most=1) }}",
-            {"cases": 2 * [{"name": HOSTILE, "link": HOSTILE, "reasons": [HOSTILE]}]},
+            {"cases": {(HOSTILE, number): [(HOSTILE, HOSTILE)] * number for number in (1, 2)}},
         ),
         (
             "{{ page.charts([one]) }}",
             {
-                "one": {
-                    "title": HOSTILE,
-                    "specification": None,
-                    "sentences": [HOSTILE, HOSTILE],
-                    "name": HOSTILE,
-                    "notes": [HOSTILE],
-                    "missing": {HOSTILE: [HOSTILE]},
-                    "files": {HOSTILE: HOSTILE},
-                    "data": TABLE,
-                }
+                "one": ChartFigure(
+                    HOSTILE,
+                    None,
+                    {},
+                    HOSTILE,
+                    sentences=[HOSTILE, HOSTILE],
+                    hint=HOSTILE,
+                    notes=[HOSTILE],
+                    missing={HOSTILE: HOSTILE},
+                    table=TABLE,
+                )
             },
         ),
     ],

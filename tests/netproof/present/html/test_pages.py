@@ -18,9 +18,10 @@ from typer.testing import CliRunner
 
 from netproof.commands.cli import app
 from netproof.criteria import Finding, Level
-from netproof.present.html import report as command
-from netproof.present.html.charts import shown, ticks
+from netproof.present.html.charts import mapped, shown, ticks
+from netproof.present.html.folder import write
 from netproof.present.html.page import pages as pages_of
+from netproof.present.html.report import Report
 from netproof.session import provenance
 from netproof.session.provenance import File, Software
 
@@ -73,7 +74,7 @@ def report(judge):
 
     @functools.cache
     def pages(session: str | Path, system: str | None = None) -> dict[str, Outline]:
-        made = pages_of(command.assemble(judge(session, system)))
+        made = pages_of(Report(judge(session, system)))
         return {name: Outline(page) for name, page in made}
 
     return pages
@@ -136,7 +137,7 @@ def test_the_main_page_tells_in_the_order_that_a_reader_asks(report):
 
 @pytest.mark.slow
 def test_every_function_has_a_page_and_every_chart_its_data_as_a_table(judge):
-    made = command.assemble(judge("two-switches.json"))
+    made = Report(judge("two-switches.json"))
     pages = dict(pages_of(made))
     assert {"imb-sendrecv.html", "imb-barrier.html", "netpipe.html"} <= set(pages)
     for page in pages.values():
@@ -309,14 +310,13 @@ def test_a_session_without_two_ranks_says_why_no_study_stands_alongside_it(repor
 
 @pytest.mark.slow
 def test_charts_are_such_as_altair_knows_them(judge):
-    made = command.assemble(judge("two-switches.json"))
-    by_kind = {figure.kind: figure for figure in made.all_figures() if figure.rows}
-    assert set(by_kind) == {"time", "throughput", "signature"}
-    sick = command.assemble(judge("sick.json", "testbed:gige"))
-    again = [figure for figure in sick.all_figures() if figure.again]
+    made = Report(judge("two-switches.json"))
+    whole = {figure.name: figure for figure in made.all_figures() if figure.rows}
+    sick = Report(judge("sick.json", "testbed:gige"))
+    again = [one for one in sick.all_figures() if "measured again" in one.data]
     assert again
-    for figure in (*by_kind.values(), *again):
-        alt.LayerChart.from_dict(figure.for_file(made.looks), validate=True)
+    for figure in (*whole.values(), *again):
+        alt.LayerChart.from_dict(figure.for_file(), validate=True)
 
 
 @pytest.mark.parametrize(
@@ -333,7 +333,7 @@ def test_an_axis_of_times_has_several_labels_however_short_it_is(times, labels):
 
 
 def test_a_switch_keeps_its_colour_and_dash_in_every_chart(judge):
-    looks = command.assemble(judge("two-switches.json")).looks
+    looks = Report(judge("two-switches.json")).looks
     both = looks.dashes(["gige", "fast-ethernet"])
     assert looks.dashes(["fast-ethernet"]) == both[1:]
 
@@ -378,7 +378,7 @@ def test_charts_of_names_with_control_characters_are_xml(netproof, tmp_path):
 
 def test_what_xml_cannot_hold_is_shown_as_what_it_is():
     value = {"a": ["\x1b[1m", 1.5, None, ("\x00\ufffe", "µ\n")]}
-    assert shown(value) == {"a": ["\\x1b[1m", 1.5, None, ["\\x00\\ufffe", "µ\n"]]}
+    assert mapped(value, shown) == {"a": ["\\x1b[1m", 1.5, None, ["\\x00\\ufffe", "µ\n"]]}
 
 
 @pytest.mark.slow
@@ -386,7 +386,7 @@ def test_csv_has_every_point_of_its_chart(netproof, tmp_path, judge):
     netproof(DATA / "sessions" / "two-switches.json", "--to", tmp_path, "--format", "csv")
     with (tmp_path / "charts" / "imb-sendrecv-4-ranks.csv").open(newline="") as stream:
         rows = list(csv.DictReader(stream))
-    made = command.assemble(judge("two-switches.json"))
+    made = Report(judge("two-switches.json"))
     points = _figure(made, "imb-sendrecv-4-ranks").rows
     assert [(row["configuration"], float(row["time_us"])) for row in rows] == [
         (point["configuration"], point["time_us"]) for point in points
@@ -396,9 +396,9 @@ def test_csv_has_every_point_of_its_chart(netproof, tmp_path, judge):
 @pytest.mark.slow
 def test_what_was_measured_again_is_in_its_chart_and_in_a_csv_of_its_own(judge, tmp_path):
     judged = judge("sick.json", "testbed:gige")
-    made = command.assemble(judged, ("csv",))
+    made = Report(judged, ("csv",))
     figure = _figure(made, "netpipe-tcp-inter-node-one-way")
-    command.write(made, tmp_path, ("csv",))
+    write(made, tmp_path)
     with (tmp_path / "charts" / f"{figure.name}-again.csv").open(newline="") as stream:
         rows = list(csv.DictReader(stream))
     measured = {
@@ -414,16 +414,17 @@ def test_what_was_measured_again_is_in_its_chart_and_in_a_csv_of_its_own(judge, 
         (row["configuration"], row["launch"], row["size_bytes"]): row["time_us"] for row in rows
     } == measured
     assert all(re.fullmatch(r"job \d+ on gige-1, gige-2", row["where"]) for row in rows)
-    assert figure.for_file(made.looks)["datasets"]["measured again"] == figure.again
+    drawn = figure.for_file()["datasets"]["measured again"]
+    assert [row["time_us"] for row in drawn] == [float(row["time_us"]) for row in rows]
     assert "Thin lines with +: measured again" in " ".join(figure.sentences)
-    healthy = command.assemble(judge("passed.json", "testbed:gige"))
+    healthy = Report(judge("passed.json", "testbed:gige"))
     assert not any("measured again" in " ".join(one.sentences) for one in healthy.all_figures())
 
 
 @pytest.mark.slow
 def test_files_are_what_their_suffix_says(judge, tmp_path):
-    made = command.assemble(judge("passed.json", "testbed:gige"), ("png", "pdf", "svg"))
-    command.write(made, tmp_path, ("png", "pdf", "svg"))
+    made = Report(judge("passed.json", "testbed:gige"), ("png", "pdf", "svg"))
+    write(made, tmp_path)
     beginnings = {"png": b"\x89PNG", "pdf": b"%PDF", "svg": b"<svg"}
     found = list((tmp_path / "charts").iterdir())
     assert {path.suffix[1:] for path in found} == set(beginnings)
@@ -520,7 +521,7 @@ def test_a_session_with_something_inconclusive_neither_passed_nor_failed(judge):
     unsure = dataclasses.replace(first, findings=(*first.findings, finding))
     verdict = dataclasses.replace(judged.verdict, cases=(unsure, *others), faults=(), left=())
     assert verdict.inconclusive
-    made = dict(pages_of(command.assemble(dataclasses.replace(judged, verdict=verdict))))
+    made = dict(pages_of(Report(dataclasses.replace(judged, verdict=verdict))))
     assert "<title>testbed: inconclusive</title>" in made["index.html"]
     main = Outline(made["index.html"])
     assert "? Inconclusive 14 of 15 cases passed, 1 inconclusive." in main.text

@@ -12,8 +12,8 @@ from netproof.experiments import literature, parameters
 from netproof.experiments.sweep import Sweep, turns
 from netproof.measurement.case import Case
 from netproof.measurement.curve import Curve
-from netproof.present.html import report as command
 from netproof.present.html import study_page
+from netproof.present.html.report import Report
 from netproof.session.measured import Launch
 from netproof.site import site
 
@@ -26,7 +26,7 @@ CASE = Case("testbed", "gige", "mpich", "netpipe", "tcp", 2, 1, "inter-node", "o
 @pytest.fixture(scope="module")
 def gathered(judge):
     """The material of a report on the session of two switches."""
-    return command.assemble(judge("two-switches.json"))
+    return Report(judge("two-switches.json"))
 
 
 def swept() -> tuple[Sweep, object]:
@@ -43,7 +43,7 @@ def swept() -> tuple[Sweep, object]:
 def page(gathered, name, sweeps=(), **not_swept):
     study = literature.load(name)
     why = {one: f"no sweep of {one}" for one in study.sweeps} | not_swept
-    return study, study_page.page(gathered, study, sweeps, why, ("a.js",))
+    return study, study_page.page(gathered, study, sweeps, why)
 
 
 @pytest.mark.slow
@@ -65,8 +65,11 @@ def test_what_a_study_compares_by_scores_is_drawn_with_its_intervals(gathered):
     charts = [
         json.loads(one) for one in re.findall(r'<script type="application/json">(.*?)<', made)
     ]
-    (scores, *_) = [one for one in charts if "dots" in one.get("datasets", ())]
-    rows = scores["datasets"]["dots"]
+    (scores, *_) = [one for one in charts if "times as fast" in one["description"]]
+    rows = [
+        {key: one[0] if isinstance(one, list) else one for key, one in row.items()}
+        for row in scores["datasets"]["points"]
+    ]
     assert {"gige mpich", "gige intelmpi"} <= {
         row["configuration"].partition(",")[0] for row in rows
     }

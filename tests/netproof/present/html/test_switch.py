@@ -143,8 +143,8 @@ def test_without_others_there_is_no_page_and_one_that_was_asked_for_is_refused(t
 def test_any_two_sides_have_a_page_with_plots_of_where_the_second_is_slower():
     recorded = session.load(BOTH)
     compared = compare(*sides(recorded, partitions=("gige", "fast-ethernet")))
-    page = sides_page.page("fast-ethernet against gige", [compared], ())
+    page = sides_page.page("fast-ethernet against gige", [compared])
     assert "IMB Sendrecv, 2 ranks" in charts(page)
     assert '"configuration":"gige mpich"' in page
     other = compare(*sides(recorded, partitions=("fast-ethernet", "gige")))
-    assert "IMB Sendrecv, 2 ranks" not in charts(sides_page.page("gige", [other], ()))
+    assert "IMB Sendrecv, 2 ranks" not in charts(sides_page.page("gige", [other]))

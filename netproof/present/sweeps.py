@@ -1,0 +1,312 @@
+"""A sweep of a setting or of a collective's algorithms, in words, as tables, as plain values."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping, Sequence
+from itertools import groupby
+from typing import Any
+
+from netproof.experiments.gains import (
+    LONG_SHARE,
+    SHORT_UP_TO,
+    Gain,
+    MessageRange,
+    SweepRow,
+    SweepTable,
+)
+from netproof.experiments.parameters import BY_NAME, are_sizes
+from netproof.experiments.sweep import Sweep
+from netproof.measurement.eager_limit import EagerLimit
+from netproof.present.tables import EVERY, DataTable, benchmark_name
+from netproof.present.wording import counted, size_in_words
+
+KIND = "Tuning"
+
+MOST_AS_GOOD = 3
+"""Other algorithms of a row that a terminal and a page name; ``--format json`` has all."""
+
+
+def default_of(sweep: Sweep) -> str:
+    """Return the name of what the values are compared with."""
+    return "the library's own" if sweep.library else "default"
+
+
+def name_of(sweep: Sweep, value: str) -> str:
+    """Return a value's name: ``4 ring`` of a numbered algorithm, ``64 KiB`` of a size."""
+    if sweep.names.get(value):
+        return f"{value} {sweep.names[value]}"
+    sized = are_sizes(sweep.parameter) and value.isdigit()
+    return size_in_words(int(value)) if sized else value
+
+
+def _signed(factor: float) -> str:
+    """Return percent with a sign, except where it rounds to 0."""
+    whole = round(100 * (factor - 1))
+    return f"{whole:+d}" if whole else "0"
+
+
+def gain_in_words(gain: Gain) -> str:
+    """Return a gain with its interval: ``+31 % (+24 to +38)``; or no change."""
+    if gain.none:
+        return "no change"
+    low, high = map(_signed, gain.interval)
+    text = f"{_signed(gain.factor)} % ({low} to {high})"
+    return text if gain.sure or gain.costs else f"{text}, not sure"
+
+
+def as_good_in_words(sweep: Sweep, row: SweepRow, most: int | None = None) -> str:
+    """Return at most so many values that are statistically tied with a row's fastest."""
+    several = [
+        f"{name_of(sweep, value)} (at most {100 * behind:.0f} % behind)"
+        for value, behind in sorted(row.as_good.items(), key=lambda one: one[1])
+    ]
+    more = len(several) - len(several[:most])
+    return ", ".join([*several[:most], *([f"{more} more"] if more else [])]) or "-"
+
+
+def recommendation(sweep: Sweep, tuned: SweepTable) -> str:
+    """Return what to set, its gain and cost, and what is as good; or that nothing is worth it."""
+    best = tuned.best
+    if best is None:
+        return f"{sweep.title}: leave it as it is: no value is faster for sure"
+    gains = tuned.gains_of(best.winner)
+    parts = [
+        f"{sweep.title} {name_of(sweep, best.winner)}: {gain_in_words(best.gain)}"
+        f" for {best.at} messages",
+        *(f"{gain_in_words(gain)} for {kind} ones" for kind, gain in gains.items() if gain.costs),
+    ]
+    same = [kind for kind, gain in gains.items() if gain.none]
+    if same:
+        parts.append(f"no change for {' and '.join(same)} ones")
+    tied = f"; statistically tied with it: {as_good_in_words(sweep, best)}"
+    return ", ".join(parts) + (tied if best.as_good else "")
+
+
+def winner_in_words(sweep: Sweep, row: SweepRow) -> str:
+    """Return the fastest algorithm of a row, or why no algorithm is."""
+    if row.winner is not None:
+        return name_of(sweep, row.winner)
+    if row.costly:
+        return default_of(sweep)
+    return "no change" if row.none else "statistically tied"
+
+
+def conclusion(sweep: Sweep, table: SweepTable) -> str:
+    """Return which algorithm is fastest from which size to which, as a sentence."""
+    parts = []
+    for winner, group in groupby(table.rows, key=lambda row: row.winner):
+        rows = list(group)
+        if winner is None:
+            continue
+        gains = [row.gain.factor for row in rows]
+        low, high = _signed(min(gains)), _signed(max(gains))
+        by = f"{low} %" if low == high else f"{low} to {high} %"
+        where = ""
+        if rows[0].at:
+            first, last = size_in_words(rows[0].at), size_in_words(rows[-1].at)
+            where = f" at {first}" if len(rows) == 1 else f" from {first} to {last}"
+        parts.append(f"{name_of(sweep, winner)}{where} ({by})")
+    title = f"{sweep.title} on {sweep.case.ranks} ranks"
+    if not parts:
+        return f"{title}: leave it to the library: no algorithm is faster for sure"
+    lost = sum(row.winner is None for row in table.rows)
+    rest = f"; at the other {counted(lost, 'size')} none is faster for sure" if lost else ""
+    return f"{title}: {', '.join(parts)}{rest}"
+
+
+def setting(sweep: Sweep, value: str) -> str:
+    """Return how to set a value: variables in a shell's form, or arguments of NPtcp."""
+    how = sweep.told.of(value)
+    named = [f"{name}={text}" for name, text in how.variables.items()]
+    arguments = [f"NPtcp {' '.join(how.arguments)}"] if how.arguments else []
+    parameter = BY_NAME.get(sweep.parameter)
+    by_hook = [f"{parameter.title} {value}"] if parameter and parameter.by_hook else []
+    return " ".join([*named, *arguments, *by_hook])
+
+
+def answer(sweep: Sweep, table: SweepTable) -> dict[str, Any]:
+    """Return what terminal and page show: conclusion, how to set it, tables, remarks."""
+    case = sweep.case
+    where = f"{case.system}:{case.partition} {case.environment} {benchmark_name(case)}"
+    made = _of_algorithms(sweep, table) if sweep.library else _of_setting(sweep, table)
+    if table.disturbed:
+        count = len(sweep.launches)
+        made["remarks"].append(
+            f"{table.disturbed} of {count} launches were disturbed and are left out."
+        )
+    return {
+        **made,
+        "subject": sweep.title,
+        "title": f"{where}, {case.ranks} ranks" if sweep.library else where,
+        "by_size": DataTable(
+            ("bytes", *(name_of(sweep, value) for value in table.values)),
+            [
+                (f"{size:,}", *(f"{factors[size]:.3f}" for factors in table.by_size.values()))
+                for size in next(iter(table.by_size.values()))
+            ],
+            EVERY,
+            f"How many times as fast as {default_of(sweep)}, the mean over rounds",
+        ),
+    }
+
+
+def _of_algorithms(sweep: Sweep, table: SweepTable) -> dict[str, Any]:
+    won = list(dict.fromkeys(row.winner for row in table.rows if row.winner is not None))
+    remarks = [f"Not taken, {name_of(sweep, value)}: {why}" for value, why in sweep.refused.items()]
+    remarks += [
+        f"In some calls the library took its own choice instead of {name_of(sweep, value)}: {line}"
+        for value, line in sweep.fell_back.items()
+    ]
+    remarks += [
+        f"{name_of(sweep, value)} is left out: {counted(count, 'round')} of it"
+        " had nothing that disturbed."
+        for value, count in table.disturbed_values.items()
+    ]
+    remarks.append(
+        f"{counted(table.rounds, 'round')} of {counted(len(table.values), 'algorithm')}, each"
+        " alongside the library's own choice at the same time; the last launch of that took"
+        f" {table.drift:.2f} times the first."
+    )
+    rows = [
+        (
+            size_in_words(row.at) if row.at else "-",
+            winner_in_words(sweep, row),
+            "-" if row.gain is None else gain_in_words(row.gain),
+            as_good_in_words(sweep, row, MOST_AS_GOOD),
+        )
+        for row in table.rows
+    ]
+    head = ("message", "fastest", "than the library's own choice", "statistically tied with it")
+    return {
+        "conclusion": [conclusion(sweep, table)],
+        "style": "green" if won else "",
+        "settings": {f"set {name_of(sweep, one)} by": setting(sweep, one) for one in won},
+        "table": DataTable(head, rows, (0,)),
+        "remarks": remarks,
+    }
+
+
+def _of_setting(sweep: Sweep, tuned: SweepTable) -> dict[str, Any]:
+    best, seen = tuned.best, sweep.eager_limits()
+    sizes = {
+        MessageRange.SHORT: f"up to {SHORT_UP_TO} B",
+        MessageRange.MEDIUM: "between",
+        MessageRange.LONG: f"from 1/{LONG_SHARE} of the largest",
+    }
+    head = [sweep.title, *(f"{row.at} ({sizes[row.at]})" for row in tuned.rows)]
+    rows = [
+        [name_of(sweep, value), *map(gain_in_words, tuned.gains_of(value).values())]
+        for value in tuned.values
+    ]
+    remarks = []
+    if seen is not None:
+        head.append("step seen")
+        for row, value in zip(rows, tuned.values, strict=True):
+            row.append(_seen(seen[value]))
+        remarks.append(f"With the default: step seen {_seen(seen[None])}.")
+    remarks.append(
+        f"{tuned.rounds} rounds of {counted(len(tuned.values), 'value')}, each alongside the"
+        f" default at the same time; the last default took {tuned.drift:.2f} times the first."
+    )
+    if sweep.already in tuned.values:
+        value = name_of(sweep, sweep.already)
+        remarks.append(f"All nodes have {value} already: it is the default by name.")
+    return {
+        "conclusion": [recommendation(sweep, tuned)],
+        "style": "green" if best else "",
+        "settings": {"set it by": setting(sweep, best.winner)} if best else {},
+        "table": DataTable(head, rows, (0, len(tuned.rows) + 1)),
+        "remarks": remarks,
+    }
+
+
+def _seen(found: EagerLimit | None) -> str:
+    """Return between which sizes messages change to rendezvous."""
+    return "none" if found is None else f"{found.size_below} to {found.size_above} B"
+
+
+def document(several: Sequence[tuple[Sweep, SweepTable]]) -> dict[str, Any]:
+    """Return plain values for ``json``: each sweep with its result."""
+    return {
+        "sweeps": [
+            {
+                "case": str(sweep.case),
+                "parameter": sweep.parameter,
+                "rounds": table.rounds,
+                "drift": table.drift,
+                "disturbed": table.disturbed,
+                **(_algorithms if sweep.library else _setting)(sweep, table),
+            }
+            for sweep, table in several
+        ]
+    }
+
+
+def _algorithms(sweep: Sweep, table: SweepTable) -> dict[str, Any]:
+    def remarks(several: Mapping[str, str]) -> list[dict[str, str]]:
+        return [{"value": value, "said": remark} for value, remark in several.items()]
+
+    return {
+        "library": sweep.library,
+        "function": sweep.case.function,
+        "ranks": sweep.case.ranks,
+        "conclusion": conclusion(sweep, table),
+        "algorithms": [
+            {"value": value, "name": sweep.names.get(value) or value, "set": setting(sweep, value)}
+            for value in table.values
+        ],
+        "refused": remarks(sweep.refused),
+        "fell_back": remarks(sweep.fell_back),
+        "left_out": table.disturbed_values,
+        "sizes": [
+            {
+                "bytes": row.at,
+                "winner": row.winner,
+                "sentence": winner_in_words(sweep, row),
+                "as_good": row.as_good,
+                "gains": {value: dataclasses.asdict(gain) for value, gain in row.gains.items()},
+            }
+            for row in table.rows
+        ],
+    }
+
+
+def _setting(sweep: Sweep, tuned: SweepTable) -> dict[str, Any]:
+    best, seen = tuned.best, sweep.eager_limits()
+
+    def plain(value: str) -> dict[str, Any]:
+        return {kind: dataclasses.asdict(gain) for kind, gain in tuned.gains_of(value).items()}
+
+    return {
+        "own": sweep.own,
+        "eager_steps": None
+        if seen is None
+        else [
+            {"value": value, "sizes": one and [one.size_below, one.size_above]}
+            for value, one in seen.items()
+        ],
+        "values": [
+            {
+                "value": value,
+                "set": setting(sweep, value),
+                "ranges": plain(value),
+                "by_size": list(by_size.items()),
+            }
+            for value, by_size in tuned.by_size.items()
+        ],
+        "recommended": best
+        and {
+            "value": best.winner,
+            "set": setting(sweep, best.winner),
+            "for": best.at,
+            "gain": dataclasses.asdict(best.gain),
+            "costs": {
+                kind: plain(best.winner)[kind]
+                for kind, gain in tuned.gains_of(best.winner).items()
+                if gain.costs
+            },
+            "as_good": best.as_good,
+            "sentence": recommendation(sweep, tuned),
+        },
+    }
