@@ -371,8 +371,8 @@ def _percent(share: float) -> str:
     return f"{100 * share:.2g} %"
 
 
-class PathSettings(CountedSettings):
-    """Bounds below which the share of the payload on the interfaces under test is flagged."""
+class LeastShares(CountedSettings):
+    """Bounds below which a share is flagged."""
 
     reached = operator.lt
 
@@ -446,7 +446,7 @@ def _elsewhere(counters: Counters, node: NodeCounters, rails: Sequence[str]) -> 
 
 
 def path(
-    launches: Sequence[CountedLaunch], rails: Sequence[str], where: str, settings: PathSettings
+    launches: Sequence[CountedLaunch], rails: Sequence[str], where: str, settings: LeastShares
 ) -> Finding | None:
     """Return the finding for the launch with the least share; None without inter-node traffic.
 
@@ -580,7 +580,14 @@ def _carriers_of(case: CaseCurves, settings: CountedSettings) -> list[Finding]:
 _OF_COUNTERS = {"of_counters": True, "note": "{name} of {count} not known: {why}: {cases}"}
 
 CRITERIA = (
-    Criterion("carrier changes", "carrier_change", CARRIER_CHANGES, _carriers_of, **_OF_COUNTERS),
+    Criterion(
+        "carrier changes",
+        "carrier_change",
+        CARRIER_CHANGES,
+        _carriers_of,
+        sets=("fail",),
+        **_OF_COUNTERS,
+    ),
     _of_shares(
         "interface errors",
         "interface_error",
@@ -608,8 +615,9 @@ CRITERIA = (
     Criterion(
         PATH,
         "path",
-        PathSettings(None, 0.95),
+        LeastShares(None, 0.95),
         lambda case, settings: path(case.counted, case.rails, case.where, settings),
+        sets=("fail",),
         **_OF_COUNTERS,
     ),
     Criterion("directions", "retransmission", RETRANSMISSIONS, directions, **_OF_COUNTERS),

@@ -465,8 +465,9 @@ CRITERIA = (
         "envelope",
         ENVELOPE,
         compare=above_envelope,
+        sets=("fail",),
         note="{count} {have} no envelope, since no other configuration measured the same: {cases}",
     ),
     Criterion("floor", "floor", FLOOR, compare=floor, asserts_inside=False),
-    Criterion("slower", "slower", SLOWER, compare=differences, noted=Above(0.0)),
+    Criterion("slower", "slower", SLOWER, compare=differences, sets=(), noted=Above(0.0)),
 )
