@@ -36,6 +36,7 @@ from netproof.measurement.counters import (
     CounterSource,
     NodeCounters,
 )
+from netproof.measurement.units import MEBI
 
 LOOPBACK = "lo"
 
@@ -65,6 +66,15 @@ _INTERFACE_PACKETS = ("rx_packets", "tx_packets")
 
 PATH = "path"
 """Name of findings on the interface that traffic took."""
+
+RAIL_SHARE = "rail share"
+"""Name of findings on one of several rails that carries little."""
+
+SHARED_FROM = MEBI
+"""Bytes of a largest message from which on libraries that use several rails share it out."""
+
+_STREAM = "tcp"
+"""NetPIPE's operation that is a single stream of TCP, which takes one rail."""
 
 _NOWHERE = (
     "no interface counted what was sent: it went through memory that the nodes share, or over a"
@@ -563,6 +573,39 @@ def _of_node(
     return total, bytes_sent
 
 
+def rail_shares(case: CaseCurves, settings: LeastShares) -> list[Finding]:
+    """Return each rail of a node that carried too little, or the one that comes nearest to it.
+
+    The value is a rail's share of what the node sent over all of them, in undisturbed launches if
+    any, times their number: 1 is its part. Not judged are a single stream, curves without a message
+    that libraries share out, and nodes that sent less than others by ``ALIKE``, which acknowledge.
+    """
+    rails, launches = case.rails, [one for one in case.counted if one.undisturbed] or case.counted
+    single = len(rails) < 2 or case.inside or case.operation == _STREAM
+    if single or not launches or case.curve.sizes[-1] < SHARED_FROM:
+        return []
+    by_node: dict[str, Counter[str]] = {}
+    for launch in launches:
+        for node in launch.counters.nodes:
+            sent = {rail: _sent(launch.counters, node, (rail,)) for rail in rails}
+            by_node.setdefault(node.node, Counter()).update(sent)
+    most, findings = max(sent.total() for sent in by_node.values()), []
+    for node, sent in by_node.items():
+        for rail, count in sent.items() if 0 < most <= ALIKE * sent.total() else ():
+            value = len(rails) * count / sent.total()
+            level, bound = settings.level(value)
+            why = f"{node} {rail}: it carried {value:.2g} of its part of what {node} sent"
+            if level in FLAGGED:
+                why += (
+                    f" over {len(rails)} rails (below {bound:g} is flagged): look at its link, its"
+                    " cable, and whether the library takes it"
+                )
+            found = Finding(RAIL_SHARE, level, case.where, why, value=value, bound=bound)
+            findings.append(replace(found, node=node, interface=rail))
+    flagged = [one for one in findings if one.level in FLAGGED]
+    return flagged or sorted(findings, key=lambda one: one.value)[:1]
+
+
 def _of_shares(
     name: str, key: str, bounds: CountedSettings, read: Callable, counted_as: str, advice: str
 ) -> Criterion:
@@ -621,4 +664,5 @@ CRITERIA = (
         **_OF_COUNTERS,
     ),
     Criterion("directions", "retransmission", RETRANSMISSIONS, directions, **_OF_COUNTERS),
+    Criterion(RAIL_SHARE, "rail_share", LeastShares(0.5), rail_shares, sets=(), **_OF_COUNTERS),
 )
