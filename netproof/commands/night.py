@@ -34,7 +34,7 @@ from netproof.present.characters import visible
 from netproof.present.night import Night, summary
 from netproof.present.wording import duration
 from netproof.session import left, session
-from netproof.session.left import Left
+from netproof.session.left import SkipReason
 from netproof.session.session import Session
 from netproof.site import module_path, shipped, site, slurm
 from netproof.site.matrix import (
@@ -52,7 +52,7 @@ from netproof.store.durations import Expected, Past
 from netproof.verdict import session_verdict
 from netproof.verdict.exit_status import CANNOT, PASSED
 from netproof.verdict.judge import reason_of
-from netproof.verdict.options import AlongsideOptions
+from netproof.verdict.options import StoredOptions
 from netproof.verdict.session_verdict import ingest
 
 LATEST = "latest"
@@ -239,7 +239,7 @@ def _insist_on_a_job(measured: Session) -> None:
 
 def _choose(
     plan: NightPlan, expected: Matrix, configuration: Mapping[str, object], store: Store
-) -> dict[PlannedJob, Left]:
+) -> dict[PlannedJob, SkipReason]:
     """Return the jobs not measured tonight, since nodes or time are short, and print them."""
     leaving = cannot_run(jobs(expected), expected, configuration)
     known = durations.past(store, expected)
@@ -267,7 +267,7 @@ def _choose(
 def _measure(
     plan: NightPlan,
     expected: Matrix,
-    leaving: Mapping[PlannedJob, Left],
+    leaving: Mapping[PlannedJob, SkipReason],
     checks: Path,
     report: Path,
     log: Path,
@@ -309,7 +309,7 @@ def _judge(plan: NightPlan, night: Night, store: Store, report: Path, *, partial
         system=plan.system,
         full=plan.full,
         # Skipped and unrequested cases are shown from earlier nights.
-        asked=AlongsideOptions(plan.store) if partial else None,
+        asked=StoredOptions(plan.store) if partial else None,
         store=plan.store,
     )
     if kept is not None:
@@ -410,7 +410,7 @@ def cannot_run(
     configuration: dict[str, Any],
     *,
     wait_s: float = ANSWER_S,
-) -> dict[PlannedJob, Left]:
+) -> dict[PlannedJob, SkipReason]:
     """Return the jobs that Slurm cannot run now, and why: partitions not up, too few nodes.
 
     Where a job only lacks nodes that do not answer, Slurm is asked again for ``wait_s`` seconds: a
@@ -430,7 +430,7 @@ def cannot_run(
             named = [known[name] for name in access[job.partition] if name in known]
             reasons = [one.cannot_run(nodes) for one in named]
             if reasons and all(reasons):
-                found[job] = Left("; ".join(reasons), planned=False)
+                found[job] = SkipReason("; ".join(reasons), planned=False)
                 soon |= any(one.may_soon_run(nodes) for one in named)
         if not soon or time.monotonic() >= ends:
             return found
@@ -439,7 +439,7 @@ def cannot_run(
 
 def left_for_another_night(
     expected: Mapping[PlannedJob, Expected], past: Past, matrix: Matrix, budget_s: float
-) -> dict[PlannedJob, Left]:
+) -> dict[PlannedJob, SkipReason]:
     """Return the jobs in ``expected`` that do not fit into ``budget_s`` seconds, and why.
 
     Jobs of a contention domain run one after the other and domains in parallel, so each domain has
@@ -447,7 +447,7 @@ def left_for_another_night(
     not fit makes room for later ones. The first job runs in any case, also where it takes more than
     the budget, or an unknown time, and then alone.
     """
-    deferred: dict[PlannedJob, Left] = {}
+    deferred: dict[PlannedJob, SkipReason] = {}
     rooms_s: dict[str, float] = {}
     # Among jobs that never ran, one of unknown duration comes first.
     for job in sorted(
@@ -467,7 +467,7 @@ def left_for_another_night(
             if seconds is not None:
                 room = duration(max(room_s, 0.0))
                 takes = f"takes about {duration(seconds)}, and {room} were left"
-            deferred[job] = Left(f"{job.what()}, {when}; {takes}", planned=True)
+            deferred[job] = SkipReason(f"{job.what()}, {when}; {takes}", planned=True)
     return deferred
 
 

@@ -102,7 +102,7 @@ def derive(
         errors,
         f"{len(loaded)} sessions, {len(made)} cases, {sum(bool(one.reason) for one in made)} of"
         f" them without references; {sum(len(one.entries) for one in made)} entries change,"
-        f" {sum(len(one.left) for one in made)} are left as they are",
+        f" {sum(len(one.unchanged) for one in made)} are left as they are",
         "bold",
     )
     least = deriving.FEW_LAUNCHES
@@ -143,11 +143,11 @@ def _remarks(made: Iterable[DerivedCase]) -> list[tuple[str, str]]:
     for one in made:
         if one.reason:
             lines.append((f"{one.case}: no references: {one.reason}", "yellow"))
-        elif one.left or one.kept:
+        elif one.unchanged or one.kept:
             lines.append((f"{one.case}:", ""))
             lines += [
                 (f"  {variable}: left as it is: {reason}", "yellow")
-                for variable, reason in one.left.items()
+                for variable, reason in one.unchanged.items()
             ]
             lines += [(f"  {variable}: {text}", "") for variable, text in one.kept.items()]
     return lines

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from netproof.commands.options import (
-    AlongsideOption,
     FoldOption,
     Form,
     FormatOption,
@@ -24,13 +23,14 @@ from netproof.commands.options import (
     SessionStoreOption,
     ToOption,
     VerdictForm,
+    WithStoredOption,
     alongside,
     insist_on_newest,
     session_and_system,
     verb,
 )
 from netproof.errors import NetproofError
-from netproof.verdict.options import EARLIER_SESSIONS, MAX_AGE_DAYS, SESSIONS, AlongsideOptions
+from netproof.verdict.options import EARLIER_SESSIONS, MAX_AGE_DAYS, SESSIONS, StoredOptions
 
 if TYPE_CHECKING:
     pass
@@ -52,7 +52,7 @@ def verdict(
         bool,
         typer.Option("--all", help="Also show scores, landmarks and curves of every case."),
     ] = False,
-    with_stored: AlongsideOption = False,
+    with_stored: WithStoredOption = False,
     max_age: MaxAgeOption = MAX_AGE_DAYS,
     leave_out_marked: LeaveOutOption = False,
     fold: FoldOption = SESSIONS,
@@ -137,7 +137,7 @@ def report(
     arguments: SessionArguments = None,
     store: SessionStoreOption = None,
     full: FullOption = False,
-    with_stored: AlongsideOption = False,
+    with_stored: WithStoredOption = False,
     max_age: MaxAgeOption = MAX_AGE_DAYS,
     leave_out_marked: LeaveOutOption = False,
     folder: ToOption = None,
@@ -201,7 +201,7 @@ def _command(
     system: str | None,
     full: bool,
     formats: str,
-    asked: AlongsideOptions | None,
+    asked: StoredOptions | None,
     switch: str | None,
     power: bool,
 ) -> str:

@@ -191,7 +191,7 @@ def measured_setting(
     )
     turned = parameters.found(parameter, values)
     there = environments_in(where.configuration, where.system)
-    turned.told(protocol, there[environment]["extras"]["mpi"], path)
+    turned.assignment(protocol, there[environment]["extras"]["mpi"], path)
     tried = tuple(values) or turned.values_on(where.settings.rails)
     parameters.insist_on_values(tried)
     if turned.by_hook and not where.settings.tuning_hook:

@@ -269,7 +269,7 @@ ABSENT = "absent"
 """Cell of a figure that a session lacks; the reason is below the table."""
 
 
-class SessionAlongsideStudy:
+class SessionInStudy:
     """A session's landmarks for the studies' tables, with the reasons for those it lacks.
 
     ``configurations``: partition and environment of each case, in the session's order. Raises

@@ -19,7 +19,7 @@ from netproof.session.measured import Measured
 from netproof.verdict.exit_status import FAILED, INCONCLUSIVE, PASSED
 from netproof.verdict.explain import Crossover, crossovers, red_criteria, red_sizes
 from netproof.verdict.session_verdict import JudgedSession
-from netproof.verdict.verdict import Alongside, CaseVerdict, by_reason
+from netproof.verdict.verdict import CaseVerdict, StoredResults, by_reason
 
 FORMAT = 2
 """Format of all documents; raised when a key changes its meaning or goes."""
@@ -116,7 +116,7 @@ def of_judged(judged: JudgedSession) -> dict[str, Any]:
                 **codec.encode(reason),
                 "cases": list(map(of_case, cases)),
             }
-            for (partition, environment, reason), cases in by_reason(verdict.left).items()
+            for (partition, environment, reason), cases in by_reason(verdict.skipped).items()
         ],
         "counters": [
             # Null where a count is not known.
@@ -134,7 +134,7 @@ def of_judged(judged: JudgedSession) -> dict[str, Any]:
         "absences": [dataclasses.asdict(absence) for absence in verdict.absences],
         "cases": [_case(one) for one in verdict.cases],
         "crossovers": [_crossover(one) for one in crossovers(verdict)],
-        "alongside": verdict.alongside and _alongside(verdict.alongside),
+        "compared_with": verdict.compared_with and _compared_with(verdict.compared_with),
         "stored": judged.stored and dataclasses.asdict(judged.stored),
         "changed": None
         if changed is None
@@ -228,9 +228,9 @@ def _crossover(crossover: Crossover) -> dict[str, Any]:
     }
 
 
-def _alongside(alongside: Alongside) -> dict[str, Any]:
+def _compared_with(found: StoredResults) -> dict[str, Any]:
     sessions = []
-    for _, cases, left_out in alongside.together():
+    for _, cases, left_out in found.together():
         first = cases[0]
         sessions.append(
             {
@@ -252,10 +252,10 @@ def _alongside(alongside: Alongside) -> dict[str, Any]:
             }
         )
     return {
-        "store": str(alongside.store),
-        "max_age_days": alongside.max_age_days,
+        "store": str(found.store),
+        "max_age_days": found.max_age_days,
         "sessions": sessions,
-        "not_found": list(map(of_case, alongside.not_found)),
+        "not_found": list(map(of_case, found.not_found)),
     }
 
 

@@ -20,7 +20,7 @@ from netproof.site import site
 from netproof.site.matrix import Matrix, matrix
 from netproof.verdict import power, rejudge, stored
 from netproof.verdict.judge import judge, unsettled_of
-from netproof.verdict.options import SESSIONS, AlongsideOptions
+from netproof.verdict.options import SESSIONS, StoredOptions
 from netproof.verdict.rejudge import ChangedCase, StoredBounds
 from netproof.verdict.stored import (
     NOTHING,
@@ -134,7 +134,7 @@ def judge_session(
     *,
     system: str | None = None,
     full: bool = False,
-    asked: AlongsideOptions | None = None,
+    asked: StoredOptions | None = None,
     fold: int = SESSIONS,
     store: Path | None = None,
     again: bool = False,
@@ -321,7 +321,7 @@ def _judged(
     expected: Matrix,
     configuration: dict[str, Any],
     references: Path,
-    asked: AlongsideOptions | None,
+    asked: StoredOptions | None,
     fold: int,
 ) -> JudgedSession:
     """Judge a session by today's matrix of the system ``name``."""

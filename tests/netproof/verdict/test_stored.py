@@ -277,7 +277,7 @@ def test_rounds_alongside_other_work_stay_undecided(store, site):
     by_store = insist_on_the_same(questions.load(store, place))
     assert "something else ran alongside" in by_store.verdict.undecided[0]
     said = []
-    changed(store, place, lambda kept: said.extend(kept["pairs"][0]["alongside"].values()))
+    changed(store, place, lambda kept: said.extend(kept["pairs"][0]["busy"].values()))
     assert all(one.startswith("in each of its launches something else ran") for one in said)
     assert said
 
