@@ -237,7 +237,9 @@ def _print_pairs(found: ShownMatrix, out: Console) -> None:
         by_names[names].append(partition)
     for names, several in by_names.items():
         where = ", ".join(several)
-        those = f"in {', '.join(names)}" if names else "none, since no environment there has IMB"
+        those = (
+            f"in {', '.join(names)}" if names else "none: no environment has IMB, or rounds is 0"
+        )
         say(out, f"rounds of pairs on {where}: {those}")
 
 
