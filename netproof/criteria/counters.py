@@ -23,7 +23,7 @@ from netproof.criteria.findings import (
     Level,
     undefined,
 )
-from netproof.criteria.interface import CaseCurves, CountedLaunch, Criterion
+from netproof.criteria.interface import CaseCurves, CountedLaunch, Criterion, Shows
 from netproof.measurement.counters import (
     CARRIER,
     DRIVER,
@@ -39,9 +39,6 @@ from netproof.measurement.counters import (
 from netproof.measurement.units import MEBI
 
 LOOPBACK = "lo"
-
-DAMAGE = ("interface errors", "drops")
-"""Names of findings on packets that a node's interface lost or damaged itself."""
 
 _PORT_ERRORS = tuple(
     f"counters/{name}"
@@ -607,10 +604,16 @@ def rail_shares(case: CaseCurves, settings: LeastShares) -> list[Finding]:
 
 
 def _of_shares(
-    name: str, key: str, bounds: CountedSettings, read: Callable, counted_as: str, advice: str
+    name: str,
+    key: str,
+    bounds: CountedSettings,
+    read: Callable,
+    counted_as: str,
+    advice: str,
+    shows: Shows | None = None,
 ) -> Criterion:
     judge = partial(shares, criterion=name, read=read, counted_as=counted_as, advice=advice)
-    return Criterion(name, key, bounds, judge, **_OF_COUNTERS)
+    return Criterion(name, key, bounds, judge, shows=shows, **_OF_COUNTERS)
 
 
 def _carriers_of(case: CaseCurves, settings: CountedSettings) -> list[Finding]:
@@ -638,6 +641,7 @@ CRITERIA = (
         errors_of,
         "packets had errors",
         "look at the cable, the transceiver and the settings of both ends",
+        Shows.DAMAGE,
     ),
     _of_shares(
         "drops",
@@ -646,6 +650,7 @@ CRITERIA = (
         drops_of,
         "packets were dropped",
         "look at the rings, the interrupts and flow control",
+        Shows.DAMAGE,
     ),
     _of_shares(
         "retransmissions",
@@ -661,6 +666,7 @@ CRITERIA = (
         LeastShares(None, 0.95),
         lambda case, settings: path(case.counted, case.rails, case.where, settings),
         sets=("fail",),
+        shows=Shows.PATH,
         **_OF_COUNTERS,
     ),
     Criterion("directions", "retransmission", RETRANSMISSIONS, directions, **_OF_COUNTERS),

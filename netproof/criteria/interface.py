@@ -179,6 +179,13 @@ Found = Finding | Iterable[Finding] | None
 """What a criterion returns; it raises CannotJudgeError where its findings are undefined."""
 
 
+class Shows(StrEnum):
+    """What a flag shows of the network by itself, for a diagnosis."""
+
+    DAMAGE = "packets that a node's interface lost or damaged"
+    PATH = "the interface that traffic took"
+
+
 @dataclass(frozen=True)
 class Criterion:
     """A criterion, one of the ``CRITERIA`` of its family's module.
@@ -200,8 +207,9 @@ class Criterion:
     an undefined value is only shown. ``of_peaks``: its size is random on a plateau, and
     only peaks from the partition's ``line_rate_from_bytes`` on count. ``noted``: a
     value that passes, and would warn by these bounds, has a sentence where files are judged;
-    ``fewest_sizes``: that it takes. ``others``: the operations that an operation is compared with;
-    ``rests_on``: the operations whose launches a finding on one rests on.
+    ``fewest_sizes``: that it takes. ``shows``: what a flag shows by itself, for a diagnosis.
+    ``others``: the operations that an operation is compared with; ``rests_on``: the operations
+    whose launches a finding on one rests on.
     """
 
     name: str
@@ -223,6 +231,7 @@ class Criterion:
     read: Callable[..., dict[int, float]] = times_of
     at_sizes: Callable[[Mapping[int, float]], list[AtSize]] | None = None
     sentence: str = ""
+    shows: Shows | None = None
     noted: Bounds | None = None
     fewest_sizes: int = 1
     others: Callable[[str], Iterable[str]] = lambda operation: ()
