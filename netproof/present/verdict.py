@@ -152,8 +152,7 @@ def _finding(judged: CaseVerdict, finding: Finding) -> str:
     size = "" if finding.size is None else f" at {size_in_words(finding.size)}"
     if finding.level is Level.INCONCLUSIVE and finding.interval is not None:
         size = " ({:.3g} to {:.3g}){}".format(*finding.interval, size)
-    launches = judged.measured.launches if judged.measured else ()
-    nodes = finding.node or listed(launches[0].nodes() if launches else ())
+    nodes = finding.node or listed(judged.nodes)
     on = f", {' '.join(filter(None, (nodes, finding.interface)))}" if nodes else ""
     return f"{where}: {what} {finding.value:.3g}{size}, limit {finding.bound:.3g}{on}"
 

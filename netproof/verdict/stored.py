@@ -57,7 +57,7 @@ if TYPE_CHECKING:
     from netproof.store import Store, StoredSession
     from netproof.store.questions import StoredCurves
 
-FORMAT = 2
+FORMAT = 3
 """Version of the document; raised when a key changes its meaning or goes."""
 
 MOST_BYTES = 4_000_000_000
@@ -65,6 +65,9 @@ MOST_BYTES = 4_000_000_000
 
 _APART = ("cases", "pairs", "compared_with")
 """Parts of a verdict that are stored in their own form, or never."""
+
+_BESIDE = ("entries", "level", "nodes")
+"""Keys of a case that are no fields of its verdict."""
 
 _KEY = ("benchmark", "function", "ranks", "path", "direction", "partition", "environment")
 
@@ -87,7 +90,7 @@ class StoredVerdict:
     empty for all of the system; ``full``: with the tests of ``checks/full``; ``unread``,
     ``differences``, ``beyond_nodes``: as in ``JudgedSession``; ``verdict``: its parts without
     ``cases`` and ``pairs``; ``cases``, ``pairs``: without what was measured, each case with the
-    digest of its ``entries`` in the file of references.
+    digest of its ``entries`` in the file of references, and if flagged its ``nodes``.
     """
 
     at: str
@@ -180,7 +183,7 @@ class StoredVerdict:
     ) -> Iterator[StoredCase]:
         by_key = {_key(row): row for row in rows}
         for values in self.cases:
-            plain = {name: one for name, one in values.items() if name not in ("entries", "level")}
+            plain = {name: one for name, one in values.items() if name not in _BESIDE}
             judged = codec.decode(CaseVerdict, plain, "cases")
             row = by_key.get(_key(vars(judged.case)))
             if judged.level.value != values.get("level"):
@@ -189,7 +192,8 @@ class StoredVerdict:
                     f" {judged.level}"
                 )
             _insist_on_fit(judged, row)
-            yield StoredCase(judged, row, measurements)
+            nodes = codec.decode(tuple[str, ...], values["nodes"], "nodes")
+            yield StoredCase(judged, row, measurements, nodes)
 
     def _pairs(self, session: Session) -> Iterator[PairsVerdict]:
         """Yield the verdicts on rounds of pairs, with the session's rounds."""
@@ -231,10 +235,14 @@ class StoredCase(CaseVerdict):
     """
 
     def __init__(
-        self, judged: CaseVerdict, row: Mapping[str, Any] | None, measurements: _Measurements
+        self,
+        judged: CaseVerdict,
+        row: Mapping[str, Any] | None,
+        measurements: _Measurements,
+        nodes: tuple[str, ...],
     ) -> None:
         own = {k: v for k, v in vars(judged).items() if k not in ("result", "measured", "again")}
-        vars(self).update(own, _row=row, _measurements=measurements)
+        vars(self).update(own, _row=row, _measurements=measurements, _nodes=nodes)
 
     @cached_property
     def result(self) -> CheckResult | None:  # type: ignore[override]
@@ -260,6 +268,11 @@ class StoredCase(CaseVerdict):
     def failed_job(self) -> str | None:
         """Name of the failed test that it waited for, or None."""
         return None if self._row is None else self._row["failed_job"]
+
+    @property
+    def nodes(self) -> tuple[str, ...]:
+        """Nodes of its first launch, if a finding is flagged."""
+        return self._nodes
 
     @property
     def complete(self) -> bool:
@@ -323,6 +336,7 @@ def document(
         {
             "level": one.level.value,
             "entries": rejudge.digest_of_entries(entries, one.case),
+            "nodes": () if one.level is Level.PASS else one.nodes,
             **codec.encode(dataclasses.replace(one, result=None, measured=None, again=None)),
         }
         for one in verdict.cases
