@@ -21,7 +21,7 @@ from netproof.present.wording import (
 )
 from netproof.session.slurm_nodes import labelled
 from netproof.verdict.exit_status import FAILED, INCONCLUSIVE, PASSED
-from netproof.verdict.explain import Failure, counts, excess, failures, listed
+from netproof.verdict.explain import Failure, counts, failures, listed
 from netproof.verdict.session_verdict import JudgedSession
 from netproof.verdict.stored import NOTHING, Recurring
 from netproof.verdict.verdict import CaseVerdict, Verdict, sentences_of_skipped
@@ -139,7 +139,7 @@ def _found(verdict: Verdict, level: Level, recurring: Recurring = NOTHING) -> li
         for finding in judged.findings
         if finding.level is level and not recurring.has(finding)
     ]
-    found.sort(key=lambda one: -excess(one[1]))
+    found.sort(key=lambda one: -one[1].excess)
     return [_finding(*one) for one in found]
 
 
