@@ -168,4 +168,6 @@ def _of_case(case: CaseCurves, compared: ComparedCases, settings: Below) -> Find
     return replace(weighed, disturbed=noise)
 
 
-CRITERIA = (Criterion("score", "score", SCORE, compare=_of_case, of_baseline=True),)
+CRITERIA = (
+    Criterion("score", "score", SCORE, compare=_of_case, of_all_sizes=True, of_baseline=True),
+)
