@@ -37,7 +37,7 @@ from netproof.present.wording import duration
 from netproof.session import left, session
 from netproof.session.left import SkipReason
 from netproof.session.session import Session
-from netproof.site import module_path, shipped, site, slurm
+from netproof.site import folders, module_path, site, slurm
 from netproof.site.matrix import (
     Matrix,
     PlannedJob,
@@ -183,7 +183,7 @@ def _ending() -> Iterator[None]:
 
 def _go(plan: NightPlan, night: Night) -> None:
     name, _, partition = plan.system.partition(":")
-    folder = session_verdict.site_folder()
+    folder = folders.of_site()
     configuration = site.gather(folder)
     try:
         expected = matrix(
@@ -194,7 +194,7 @@ def _go(plan: NightPlan, night: Night) -> None:
     no_modules = module_path.missing(configuration, name, expected)
     if no_modules:
         raise NetproofError(f"nothing was measured: {no_modules}")
-    checks, reports = checks_folder(), session_verdict.reports_folder()
+    checks, reports = folders.of_checks(), folders.of_reports()
     prefix = Path(os.environ.get("RFM_PREFIX") or checks.parent)
     for folder, unfit, variable in (
         (reports, EXPANDED, "RFM_REPORT_FILE"),
@@ -219,12 +219,6 @@ def _go(plan: NightPlan, night: Night) -> None:
         _measure(plan, expected, leaving, checks, report, night.log, lock)
         _insist_on_a_job(session.load(report))
         _judge(plan, night, store, report, partial=bool(leaving or partition))
-
-
-def checks_folder() -> Path:
-    """Return the folder of the site's checks, or of those that came with netproof."""
-    own = session_verdict.site_folder().absolute().parent / "checks"
-    return own if own.is_dir() else shipped.folder("checks")
 
 
 def _insist_on_a_job(measured: Session) -> None:

@@ -129,12 +129,18 @@ def _loaded(
 ) -> tuple[list[Session], ReferenceFile, str, str | None]:
     """Return sessions and references, and the names of system and partition (None: all)."""
     from netproof.session import session
-    from netproof.verdict.derive import reference_folder, system_of
+    from netproof.site import folders
+    from netproof.verdict.derive import system_of
     from netproof.verdict.references import ReferenceFile
 
     sessions = [session.load(report) for report in reports]
     name, _, partition = (system or system_of(sessions)).partition(":")
-    return sessions, ReferenceFile(reference_folder() / f"{name}.yaml"), name, partition or None
+    return (
+        sessions,
+        ReferenceFile(folders.of_references() / f"{name}.yaml"),
+        name,
+        partition or None,
+    )
 
 
 def _remarks(made: Iterable[DerivedCase]) -> list[tuple[str, str]]:

@@ -313,16 +313,15 @@ def _measured_pairs(system: str, partition: str) -> Path:
     """
     from netproof.commands.measure import run_reframe
     from netproof.session import session as sessions
-    from netproof.site import shipped, site
+    from netproof.site import folders, site
     from netproof.site.matrix import matrix
-    from netproof.verdict import session_verdict
 
     # An unknown partition is refused before anything is measured.
-    matrix(site.gather(session_verdict.site_folder()), system, [partition])
-    folder = session_verdict.reports_folder()
+    matrix(site.gather(folders.of_site()), system, [partition])
+    folder = folders.of_reports()
     folder.mkdir(parents=True, exist_ok=True)
     there = set(sessions.reports(folder))
-    checks = shipped.folder("checks") / PAIRS
+    checks = folders.shipped("checks") / PAIRS
     ended = run_reframe(["--system", f"{system}:{partition}", "-c", str(checks)], "measuring")
     new = [path for path in sessions.reports(folder) if path not in there]
     if not new:

@@ -151,11 +151,11 @@ def _restored(where: Where) -> tuple[tuple[str, str, str], ...]:
     """Restore what an earlier sweep left changed on a partition; NetproofError if not possible."""
     from netproof.experiments import restoring
     from netproof.present import terminal
+    from netproof.site import folders
     from netproof.site.matrix import partitions_in
-    from netproof.verdict import session_verdict
 
     access = partitions_in(where.configuration, where.system)[where.partition]["access"]
-    record = restoring.record_of(session_verdict.reports_folder(), where.system, where.partition)
+    record = restoring.record_of(folders.of_reports(), where.system, where.partition)
     restored = restoring.restore(record, where.settings.tuning_hook, access)
     for node, name, value in restored:
         said = f"{node}: {name} is {value} again, as before a sweep that did not end"

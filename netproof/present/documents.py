@@ -7,7 +7,7 @@ import json
 import math
 from collections import Counter
 from collections.abc import Mapping
-from typing import Any, TextIO
+from typing import TYPE_CHECKING, Any, TextIO
 
 from netproof import codec
 from netproof.criteria import CommonSizes, Finding, Level
@@ -17,9 +17,11 @@ from netproof.measurement.interval import Interval
 from netproof.measurement.landmarks import Landmarks
 from netproof.session.measured import Measured
 from netproof.verdict.exit_status import FAILED, INCONCLUSIVE, PASSED
-from netproof.verdict.explain import Crossover, crossovers, red_criteria, red_sizes
-from netproof.verdict.session_verdict import JudgedSession
-from netproof.verdict.verdict import CaseVerdict, StoredResults, by_reason
+
+if TYPE_CHECKING:
+    from netproof.verdict.explain import Crossover
+    from netproof.verdict.session_verdict import JudgedSession
+    from netproof.verdict.verdict import CaseVerdict, StoredResults
 
 FORMAT = 2
 """Format of all documents; raised when a key changes its meaning or goes."""
@@ -46,6 +48,9 @@ def of_judged(judged: JudgedSession) -> dict[str, Any]:
 
     Sizes in bytes, times in µs, bandwidths in MB/s (10⁶ bytes/s).
     """
+    from netproof.verdict.explain import crossovers
+    from netproof.verdict.verdict import by_reason
+
     session, matrix, verdict, recurring = (
         judged.session,
         judged.matrix,
@@ -209,6 +214,8 @@ def of_common(common: CommonSizes | None) -> dict[str, int] | None:
 
 
 def _crossover(crossover: Crossover) -> dict[str, Any]:
+    from netproof.verdict.explain import red_criteria, red_sizes
+
     case = of_case(crossover.case)
     del case["ranks"], case["ranks_per_node"]
     return {

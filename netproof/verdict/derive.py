@@ -8,7 +8,6 @@ same variable in other cases (``measurement/interval.py``).
 from __future__ import annotations
 
 import math
-import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -413,14 +412,6 @@ def _unit(variable: str) -> str:
     if variable in twin.VARIABLES:
         return "%"
     return LANDMARKS[variable].unit if variable in LANDMARKS else "us"
-
-
-def reference_folder() -> Path:
-    """Return the folder of references, RFM_REFERENCE_PREFIX; NetproofError where not set."""
-    folder = os.environ.get("RFM_REFERENCE_PREFIX")
-    if not folder:
-        raise NetproofError("RFM_REFERENCE_PREFIX is not set; source the site's activate")
-    return Path(folder)
 
 
 def _rounded(value: float) -> float:

@@ -566,7 +566,7 @@ def _same(mine: Finding, its: Finding) -> bool:
     if mine.criterion != its.criterion:
         return False
     of = BY_FINDING.get(mine.criterion)
-    if of is not None and mine.criterion in of.of_peaks:
+    if of is not None and of.of_peaks:
         return True
     if mine.size is None or its.size is None:
         return mine.size == its.size
