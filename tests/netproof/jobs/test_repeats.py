@@ -174,7 +174,7 @@ class TestUndecided:
         (finding,) = engine.references(last.repeated, one.limits).values()
         assert finding.level is Level.INCONCLUSIVE
         assert finding.why.endswith(
-            "the machine was disturbed: gige-1: others used 40 % of the CPUs"
+            "The machine was disturbed: gige-1: others used 40 % of the CPUs"
         )
 
     def test_where_some_launches_are_calm_more_of_them_are_waited_for(self, pingpong):
