@@ -103,7 +103,8 @@ def test_nothing_that_is_there_is_touched(tmp_path):
     assert [path.name for path in tmp_path.iterdir()] == ["checks"]
 
 
-def test_a_group_cannot_write_what_is_run_whatever_the_umask(tmp_path):
+def test_a_group_cannot_write_what_is_run_whatever_the_umask(tmp_path, monkeypatch):
+    monkeypatch.setattr(sys, "dont_write_bytecode", False)
     mask = os.umask(0o002)
     try:
         assert init(tmp_path / "new")[0] == 0
