@@ -43,9 +43,9 @@ from netproof.criteria.shape import dropout as find_dropout
 from netproof.criteria.shape import inversion as find_inversion
 from netproof.criteria.shape import jump as find_jump
 from netproof.criteria.shape import roughness as find_roughness
+from netproof.measurement.curve import median_curve
 from netproof.measurement.landmarks import landmarks
-from netproof.measurement.launches import median_curve
-from netproof.measurement.units import line_rate_mb_s
+from netproof.measurement.links import line_rate_mb_s
 
 GIGE_MB_S = line_rate_mb_s(1000, 1500)
 FROM_BURSTS_UP = 65536

@@ -12,11 +12,10 @@ from enum import StrEnum
 from typing import Any
 
 from netproof.criteria.findings import AtSize, Bounds, Finding, times_of
-from netproof.measurement.counters import Counters
+from netproof.measurement.counters import Counters, Payload
 from netproof.measurement.curve import Curve
 from netproof.measurement.landmarks import Landmarks
 from netproof.measurement.links import Crossing
-from netproof.measurement.payload import Payload
 
 
 class Layer(StrEnum):

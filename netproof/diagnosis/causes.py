@@ -11,8 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from netproof.diagnosis import rules
-from netproof.diagnosis.evidence import CauseName, Culprit, PlaceKind, RedCase, Sign
-from netproof.diagnosis.partition_view import PartitionView
+from netproof.diagnosis.evidence import CauseName, Culprit, PartitionView, PlaceKind, RedCase, Sign
 from netproof.pairs.model import Kind
 from netproof.site.hostlist import fold
 

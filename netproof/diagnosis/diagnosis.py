@@ -12,9 +12,15 @@ from pathlib import Path
 
 from netproof.diagnosis import checked
 from netproof.diagnosis.causes import find_culprits
-from netproof.diagnosis.evidence import NO_EARLIER, Began, Culprit, EvidenceSource, Since
+from netproof.diagnosis.evidence import (
+    NO_EARLIER,
+    Began,
+    Culprit,
+    EvidenceSource,
+    PartitionView,
+    Since,
+)
 from netproof.diagnosis.gathering import gather
-from netproof.diagnosis.partition_view import PartitionView
 from netproof.errors import NetproofError
 from netproof.session import session
 from netproof.verdict import session_verdict

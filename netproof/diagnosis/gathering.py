@@ -10,8 +10,17 @@ from functools import partial
 from netproof.benchmarks import registry
 from netproof.criteria import Finding, Level
 from netproof.criteria.counters import DAMAGE, PATH
-from netproof.diagnosis.evidence import Evidence, EvidenceSource, Place, PlaceKind, Sign, Sure
-from netproof.diagnosis.partition_view import LEAST_LAUNCHES, PartitionView, count_of
+from netproof.diagnosis.evidence import (
+    LEAST_LAUNCHES,
+    Evidence,
+    EvidenceSource,
+    PartitionView,
+    Place,
+    PlaceKind,
+    Sign,
+    Sure,
+    count_of,
+)
 from netproof.measurement.disturbance import disturbed
 from netproof.measurement.interval import Side
 from netproof.pairs.accusation import Accusation

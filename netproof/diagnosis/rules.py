@@ -11,13 +11,14 @@ from netproof.diagnosis.evidence import (
     Culprit,
     Evidence,
     EvidenceSource,
+    PartitionView,
     Place,
     PlaceKind,
     RedCase,
     Sign,
     Sure,
+    count_of,
 )
-from netproof.diagnosis.partition_view import PartitionView, count_of
 from netproof.measurement.case import Case
 from netproof.pairs.accusation import Effect
 from netproof.pairs.alone import Recovery

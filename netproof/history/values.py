@@ -152,7 +152,7 @@ def _answer(
 
 HEAD = b"netproof-followed "
 
-FORMAT = 9
+FORMAT = 10
 """Raised when detection finds other changes in the same nights, or the file of states changes."""
 
 MOST_BYTES = 2_000_000_000

@@ -32,6 +32,20 @@ WORD_BYTES = 4
 
 
 @dataclass(frozen=True, slots=True)
+class Payload:
+    """What must be sent in a launch: between all of its nodes, or all of its ranks.
+
+    ``bytes``: of messages, the least that any algorithm must send, without headers; None where it
+    cannot be known, with the reason in ``why``. ``messages``: their number, likewise; None between
+    nodes, where only bytes count.
+    """
+
+    bytes: int | None
+    why: str = ""
+    messages: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class CounterSource:
     """What one source of a node counted.
 

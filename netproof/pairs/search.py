@@ -9,6 +9,7 @@ are repeated after every round, and err together as a whole run may.
 from __future__ import annotations
 
 import math
+from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property
@@ -30,28 +31,14 @@ class Search:
     disturbed_share: float
     resolution: float
 
-    @cached_property
-    def _rows_by_node(self) -> tuple[Ints, Ints]:
-        order = np.argsort(self.table.nodes_of_rows, kind="stable")
-        counts = np.bincount(self.table.nodes_of_rows, minlength=len(self.table.names))
-        return order % max(self.table.rows, 1), np.concatenate([[0], counts.cumsum()])
-
     def node(self, number: int) -> Thing:
         """Return a node."""
-        rows, starts = self._rows_by_node
-        mine = np.sort(rows[starts[number] : starts[number + 1]])
+        mine = np.flatnonzero((self.table.one == number) | (self.table.other == number))
         return Thing(Kind.NODE, self.table.names[number], (number,), mine)
-
-    @cached_property
-    def _rows_by_pair(self) -> tuple[Ints, Ints]:
-        order = np.argsort(self.table.pair, kind="stable")
-        counts = np.bincount(self.table.pair, minlength=self.table.pairs)
-        return order, np.concatenate([[0], counts.cumsum()])
 
     def pair(self, number: int) -> Thing:
         """Return a pair, by its number in the table."""
-        rows, starts = self._rows_by_pair
-        mine = rows[starts[number] : starts[number + 1]]
+        mine = np.flatnonzero(self.table.pair == number)
         ends = sorted((int(self.table.one[mine[0]]), int(self.table.other[mine[0]])))
         name = " – ".join(self.table.names[end] for end in ends)
         return Thing(Kind.PAIR, name, tuple(ends), mine)
@@ -68,18 +55,17 @@ class Search:
         codes, row_codes = np.unique(
             leaf[table.one] * len(leaves) + leaf[table.other], return_inverse=True
         )
-        crosses = np.array(
-            [
-                topology.marks(leaves[code // len(leaves)], leaves[code % len(leaves)])
-                for code in codes
-            ]
-        )
+        crossing: dict[str, list[int]] = defaultdict(list)
+        for place, code in enumerate(codes.tolist()):
+            for name in topology.between(leaves[code // len(leaves)], leaves[code % len(leaves)]):
+                crossing[name].append(place)
         number = {name: place for place, name in enumerate(table.names)}
-        row_codes, by_name = row_codes.reshape(-1), np.ascontiguousarray(crosses.T)
         things = []
-        for name, crossed in zip(topology.crossed, by_name, strict=True):
-            rows = np.flatnonzero(crossed[row_codes]) if crossed.any() else row_codes[:0]
-            if 0 < len(rows) < table.rows:
+        for name in sorted(crossing):
+            crossed = np.zeros(len(codes), dtype=bool)
+            crossed[crossing[name]] = True
+            rows = np.flatnonzero(crossed[row_codes.reshape(-1)])
+            if len(rows) < table.rows:
                 switch = name.removeprefix(UPLINK_OF)
                 nodes = tuple(number[node] for node in topology.below[switch] if node in number)
                 kind = Kind.UPLINK if name != switch else Kind.SWITCH

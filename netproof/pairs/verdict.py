@@ -21,6 +21,7 @@ from netproof.criteria import Finding, Level
 from netproof.criteria.counters import path
 from netproof.criteria.interface import CountedLaunch
 from netproof.measurement import interval
+from netproof.measurement.counters import Payload
 from netproof.measurement.disturbance import (
     DisturbanceSettings,
     NodeLoad,
@@ -29,7 +30,6 @@ from netproof.measurement.disturbance import (
 )
 from netproof.measurement.interval import Interval, Side
 from netproof.measurement.links import Link
-from netproof.measurement.payload import Payload
 from netproof.pairs import alone as recovery
 from netproof.pairs.accusation import Judgement, State
 from netproof.pairs.accusation import judge as judge_observations

@@ -14,7 +14,6 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from netproof.errors import NetproofError
 from netproof.intake import loading
@@ -24,7 +23,7 @@ from netproof.session import node_differences, packed, provenance, session
 from netproof.session.again import MeasuredAgain
 from netproof.session.measured import Launch, Measured
 from netproof.session.session import CheckResult, Session
-from netproof.store.folder import SESSION, VERDICT, Damaged, Store, StoredSession, verify
+from netproof.store.folder import SESSION, VERDICT, Store, StoredSession
 from netproof.store.tables import KEY, LANDMARK_COLUMNS, OUTCOME, POINT, TABLES
 
 Rows = dict[str, list[dict[str, Any]]]
@@ -122,13 +121,7 @@ def ingest(
 
 def report_sha256(store: Store, stored: StoredSession) -> str:
     """Return the SHA-256 of the report of a session; Damaged where it cannot be read."""
-    path = store.path(stored) / "sessions.parquet"
-    verify(path.parent, path.name)
-    try:
-        with pq.ParquetFile(path) as file:
-            (row,) = file.read(columns=["report_sha256"], use_threads=False).to_pylist()
-    except (OSError, ValueError, pa.ArrowException) as error:
-        raise Damaged(path, error) from error
+    (row,) = store.table(stored, "sessions", ["report_sha256"]).to_pylist()
     return row["report_sha256"]
 
 

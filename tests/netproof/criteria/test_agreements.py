@@ -7,8 +7,7 @@ import pytest
 from netproof.criteria import Level
 from netproof.criteria.consistency import agreement
 from netproof.criteria.interface import Companion
-from netproof.measurement.curve import Curve
-from netproof.measurement.launches import median_curve
+from netproof.measurement.curve import Curve, median_curve
 
 SIZES = (4, 64, 1024, 16384)
 TIMES = (10.0, 11.0, 20.0, 150.0)

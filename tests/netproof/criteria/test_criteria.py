@@ -33,11 +33,9 @@ from netproof.criteria.shape import (
 from netproof.criteria.slower import ENVELOPE
 from netproof.errors import NetproofError
 from netproof.measurement import interval
-from netproof.measurement.curve import Curve
+from netproof.measurement.curve import Curve, median_curve
 from netproof.measurement.landmarks import landmarks
-from netproof.measurement.launches import median_curve
-from netproof.measurement.links import Crossing, Link
-from netproof.measurement.units import line_rate_mb_s
+from netproof.measurement.links import Crossing, Link, line_rate_mb_s
 
 WHERE = "gige, intel-mpi, Alltoall, 16 ranks"
 

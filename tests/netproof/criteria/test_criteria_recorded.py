@@ -10,9 +10,9 @@ from netproof.benchmarks import netpipe
 from netproof.criteria import Level
 from netproof.criteria.rate import MPI_LOSS, line_rate, mpi_loss
 from netproof.criteria.shape import JUMP, dropout, inversion, jump
+from netproof.measurement.curve import median_curve
 from netproof.measurement.landmarks import landmarks
-from netproof.measurement.launches import median_curve
-from netproof.measurement.units import line_rate_mb_s
+from netproof.measurement.links import line_rate_mb_s
 
 CURVES = Path(__file__).parents[3] / "docs" / "criteria" / "curves"
 FROM_BURSTS_UP = 65536

@@ -15,9 +15,8 @@ from netproof.criteria.interface import CaseCurves
 from netproof.criteria.protocol import EARLY_RENDEZVOUS, early_rendezvous
 from netproof.criteria.registry import BY_FINDING
 from netproof.criteria.settings import Settings
-from netproof.measurement.curve import Curve
+from netproof.measurement.curve import Curve, median_curve
 from netproof.measurement.landmarks import landmarks
-from netproof.measurement.launches import median_curve
 
 RECORDED = Path(__file__).parents[3] / "docs" / "criteria" / "sessions" / "eager-limit.json"
 POWERS = tuple(2**exponent for exponent in range(20))

@@ -5,10 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from netproof.history import level_ends
+from netproof.history import night as level_ends
 from netproof.history.changes import ChangeKind
-from netproof.history.level_ends import OpenStep
-from netproof.history.night import Estimate, unknown
+from netproof.history.night import Estimate, OpenStep, unknown
 
 NOISE = 0.01
 SCALE = (0.0, NOISE)

@@ -13,11 +13,9 @@ from netproof.errors import NetproofError
 from netproof.jobs import repeat_cases, repeat_rounds
 from netproof.jobs.job import RunningJob
 from netproof.jobs.repeat_cases import RepeatCase
-from netproof.measurement.counters import Counters, CounterSource, NodeCounters
+from netproof.measurement.counters import Counters, CounterSource, NodeCounters, Payload
 from netproof.measurement.curve import Curve
-from netproof.measurement.disturbance import NodeLoad
-from netproof.measurement.pace import Pace
-from netproof.measurement.payload import Payload
+from netproof.measurement.disturbance import NodeLoad, Pace
 from netproof.session import plan, session
 from netproof.session.again import MeasuredAgain, netpipe_sweeps
 from netproof.session.measured import Measured, Peer
