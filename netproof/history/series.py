@@ -117,12 +117,12 @@ def counted_in_words(one: Counts) -> str:
 class Nights:
     """Sessions of a system in order of their start, and every series over them.
 
-    ``baseline``: of scores, None where no session has one; ``left``: series that are followed no
-    longer, since none of the ``STILL_MEASURED`` newest sessions has them; ``other_sizes``: values
-    left out, being means over other sizes than the newest of their series; ``crashes``: of each
-    configuration that counted them; ``counted``: of each node's network; ``inconclusive``: the
-    cases whose figures are no values of their series, by session; ``unread``: damaged sessions that
-    are left out, a sentence each with the file.
+    ``baseline``: of scores, None where no session has one; ``no_longer_followed``: series that none
+    of the ``STILL_MEASURED`` newest sessions has; ``other_sizes``: values left out, being means
+    over other sizes than the newest of their series; ``crashes``: of each configuration that
+    counted them; ``counted``: of each node's network; ``inconclusive``: the cases whose figures are
+    no values of their series, by session; ``unread``: damaged sessions that are left out, a
+    sentence each with the file.
     """
 
     system: str
@@ -130,7 +130,7 @@ class Nights:
     series: tuple[Series, ...]
     pools: tuple[Series, ...]
     baseline: ScoreBaseline | None
-    left: int
+    no_longer_followed: int
     other_sizes: int
     crashes: tuple[Counts, ...] = ()
     inconclusive: tuple[Inconclusive, ...] = ()
