@@ -106,7 +106,6 @@ def ranges_of(
 
 
 def _factor(ratio: float) -> float:
-    """Return how far a ratio is from 1, to either side."""
     return max(ratio, 1 / ratio)
 
 

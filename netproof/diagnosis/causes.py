@@ -299,7 +299,6 @@ def _merged(culprits: Sequence[Culprit]) -> list[Culprit]:
 
 
 def _without(red: Sequence[RedCase], culprits: Sequence[Culprit]) -> tuple[RedCase, ...]:
-    """Return the red cases that none of the culprits explains."""
     explained = {id(one) for culprit in culprits for one in culprit.red}
     return tuple(one for one in red if id(one) not in explained)
 

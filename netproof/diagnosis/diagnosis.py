@@ -157,7 +157,6 @@ def _read(sessions: Iterable[Earlier]) -> Iterator[Earlier | str]:
 
 
 def _before(earlier: Earlier, partition: str) -> Diagnosis | str | None:
-    """Return the diagnosis of an earlier session, or why it has none; None without results."""
     judged = earlier.judged
     if isinstance(judged, str):
         return f"session {earlier.name} cannot be judged: {judged}"
@@ -254,7 +253,6 @@ def _of_folder(judged: JudgedSession) -> Iterator[Earlier]:
 
 
 def _judging(read: Callable[[], session.Session], system: str) -> Callable[[], JudgedSession]:
-    """Return a function that judges a session without the warnings of earlier ones."""
     return lambda: session_verdict.judge_session(read(), system=system, fold=0)
 
 

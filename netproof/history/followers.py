@@ -248,12 +248,7 @@ class Followers:
         )
 
     def _members(self, number: int) -> list[int]:
-        """Return the nights of a series' level, the newest of them."""
         return [night for night in self.level_nights[number].tolist() if night != NO_NIGHT]
-
-    def _scale(self, number: int) -> tuple[float, float]:
-        """Return level and noise of a series."""
-        return self.known.level[number], self.known.noise[number]
 
     def _estimated(self, rows: Floats, numbers: Numbers) -> Estimate:
         return statistic.estimated(rows, self.prior[numbers], self.bad_nights[numbers])
@@ -281,7 +276,7 @@ class Followers:
         members = self._members(number)
         around = members[-3 * LONGEST :]
         known = self.newest_before[number, -window]
-        begin = self._begin(number, around, (known.level, known.noise))
+        begin = statistic.first_night(self.logs[number], around, known)
         begin = max(begin, members[-LONGEST:][0])
         after = np.median(self.logs[number, [n for n in members if n >= begin]])
         for place, step in enumerate(self.past[number].steps):
@@ -339,8 +334,9 @@ class Followers:
         for number in these[found]:
             if self.past[number].drift is None and not self._is_slope(number, night):
                 members = self._members(number)
-                scale = self._scale(number)
-                self._open(number, self._begin(number, members, scale), night)
+                known = self.known[number]
+                begin = statistic.first_night(self.logs[number], members, known)
+                self._open(number, begin, night)
 
     def _long_off(self, off: Floats) -> Floats:
         """Return p-values of standard deviations between the newest nights and long ago."""
@@ -352,8 +348,8 @@ class Followers:
 
     def _is_slope(self, number: int, night: int) -> bool:
         """Check whether a slope fits better than a step; the series is then in a drift."""
-        members, scale = self._members(number), self._scale(number)
-        bend = statistic.slope_begin(self.logs[number], members, scale)
+        members = self._members(number)
+        bend = statistic.slope_begin(self.logs[number], members, self.known[number])
         if bend is None:
             return False
         if self.past[number].drift is None:
@@ -383,7 +379,6 @@ class Followers:
         )
 
     def _standing(self, number: int) -> list[Change]:
-        """Return the changes that a series is in, by all nights so far."""
         past = self.past[number]
         standing = []
         for place, step in enumerate(past.steps):
@@ -392,10 +387,6 @@ class Followers:
             series = self.logs[number]
             standing.append(statistic.step_of(series, step, nights))
         return standing + ([past.drift] if past.drift else [])
-
-    def _begin(self, number: int, nights: Sequence[int], scale: Sequence[float]) -> int:
-        """Return the first night of the new level, among nights around it."""
-        return statistic.first_night(self.logs[number], nights, scale)
 
     def _known_of(self, number: int, *several: Sequence[int]) -> Estimate:
         """Return the estimates of a series as if each of ``several`` made its level."""

@@ -137,7 +137,6 @@ def _shifts(nights: Nights, followed: Mapping[Series, Followed]) -> Iterator[Shi
 
 
 def _odd(followed: Mapping[Series, Followed]) -> dict[int, frozenset[Series]]:
-    """Return the series that stand out on each night that was bad for some."""
     on: dict[int, dict[Series, float]] = defaultdict(dict)
     for one, found in followed.items():
         for change in found.changes:
@@ -166,7 +165,6 @@ def _of_baseline(
 
 
 def _moved(one: Series | None, night: int) -> float | None:
-    """Return the change in a series' logarithm at a night, from the nights around it."""
     if one is None:
         return None
     before = [value for value in one.values[max(night - AROUND, 0) : night] if value]

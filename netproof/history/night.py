@@ -4,7 +4,7 @@ The first are arrays over series. Values are natural logarithms, so that differe
 Rows hold nights, the newest at the right end, and NaN at the left where a series has fewer.
 
 The end of a level, by a step or a slope, and bad nights are of one ``series``, its values, a night
-each; ``nights``: a selection, in order; ``scale``: a level and its noise. The beginning of a change
+each; ``nights``: a selection, in order; ``known``: of a level. The beginning of a change
 is located with ruptures, by all nights before and after it.
 """
 
@@ -256,12 +256,12 @@ class OpenStep:
     long_ago: Floats
 
 
-def first_night(series: Floats, nights: Sequence[int], scale: Sequence[float]) -> int:
+def first_night(series: Floats, nights: Sequence[int], known: Estimate) -> int:
     """Return the first night of the new level, among nights around it."""
-    return nights[_split(_off_clipped(series, nights, scale))]
+    return nights[_split(_off_clipped(series, nights, known))]
 
 
-def slope_begin(series: Floats, nights: Sequence[int], scale: Sequence[float]) -> int | None:
+def slope_begin(series: Floats, nights: Sequence[int], known: Estimate) -> int | None:
     """Return the place from which on a slope fits better than a step.
 
     None where a step fits as well, or a slope would have too few nights.
@@ -269,7 +269,7 @@ def slope_begin(series: Floats, nights: Sequence[int], scale: Sequence[float]) -
     bends = len(nights) - LEAST_SLOPE
     if bends < FEWEST:
         return None
-    off = _off_clipped(series, nights, scale)
+    off = _off_clipped(series, nights, known)
     place = _split(off)
     by_step = place * off[:place].var() + (len(off) - place) * off[place:].var()
     by_slope = _bent(np.array(nights, float), off, bends)
@@ -280,7 +280,7 @@ def step_of(series: Floats, opened: OpenStep, nights: Sequence[int]) -> Change:
     """Return a step by these nights at its level."""
     known = opened.known
     around = [*opened.nights[-LONGEST:], *nights[:LONGEST]]
-    begin = first_night(series, around, (known.level[0], known.noise[0]))
+    begin = first_night(series, around, known[0])
     off = (series[nights] - known.level[0]) / known.noise[0]
     total = score(off, known.tail).sum() / math.sqrt(len(nights))
     total /= math.sqrt(1 + len(nights) / known.count[0])
@@ -336,14 +336,12 @@ def lone_bad_nights(series: Floats, known: Estimate, nights: Sequence[int]) -> l
     return found
 
 
-def _off_clipped(series: Floats, nights: Sequence[int], scale: Sequence[float]) -> Floats:
+def _off_clipped(series: Floats, nights: Sequence[int], known: Estimate) -> Floats:
     """Return how far nights are off a level, in its noise, limited so that none dominates."""
-    level, noise = scale
-    return np.clip((series[nights] - level) / noise, -BAD_NIGHT, BAD_NIGHT)
+    return np.clip((series[nights] - known.level) / known.noise, -BAD_NIGHT, BAD_NIGHT)
 
 
 def _split(values: Floats) -> int:
-    """Return the place of the first value of the second of two levels, by least squares."""
     # Without a change there is nothing to locate, and the import takes a third of a second.
     from ruptures import KernelCPD
 

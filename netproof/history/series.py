@@ -307,7 +307,6 @@ def _codes(texts: pa.ChunkedArray) -> NDArray[np.int64]:
 
 
 def _line(values: Floats, there: NDArray[np.bool_]) -> tuple[float | None, ...]:
-    """Return a value for each night, None where it is not above 0."""
     if there.all():
         return tuple(values.tolist())
     if not there.any():

@@ -121,7 +121,6 @@ def gathered(
 
 
 def _of(table: pa.Table, sessions: Iterable[str]) -> pa.Table:
-    """Return the rows of these sessions."""
     return table.filter(pc.is_in(table["session"], pa.array(sessions, pa.string())))
 
 
@@ -230,7 +229,6 @@ _TABLES = ("values", "crashes", "counted")
 
 
 def _packed(table: pa.Table) -> np.ndarray:
-    """Return the bytes of a table, as Arrow writes it to a stream."""
     sink = pa.BufferOutputStream()
     with pa.ipc.new_stream(sink, table.schema) as stream:
         stream.write_table(table.combine_chunks())

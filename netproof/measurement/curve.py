@@ -126,5 +126,4 @@ def insist_alike(launches: Sequence[Curve]) -> tuple[int, ...]:
 
 
 def _medians(rows: Sequence[Sequence[float] | None]) -> tuple[float, ...] | None:
-    """Return the median at each size; None where the curves have no such column."""
     return None if None in rows else tuple(median(column) for column in zip(*rows, strict=True))

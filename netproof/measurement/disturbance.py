@@ -402,6 +402,5 @@ def unlike(own: Sequence[Pace], others: Sequence[Pace], most: float) -> str:
 
 
 def _ends(launch: Sequence[Pace]) -> tuple[float, float]:
-    """Return the least and the largest of a launch, in ns."""
     known = [one.ns for one in launch if one.ns is not None]
     return min(known), max(known)

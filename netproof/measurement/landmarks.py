@@ -336,7 +336,6 @@ def r_interval(sizes: Sequence[int], launches: Sequence[Sequence[float]]) -> Int
 
 
 def _rates(low: float, high: float) -> Interval | None:
-    """Return the rates in MB/s for the ends of an interval of slopes in µs per byte."""
     if high <= 0:
         return None
     return 1 / high, 1 / low if low > 0 else math.inf
@@ -387,7 +386,6 @@ def _bend_of_one(x: np.ndarray, y: np.ndarray, slope: float) -> Interval | None:
 
 
 def _slope(sizes: Sequence[int], time_us: Sequence[float]) -> float:
-    """Return the median slope of all pairs."""
     return median(_slopes(sizes, time_us))
 
 

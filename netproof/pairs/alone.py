@@ -89,9 +89,8 @@ def _judged(
                 f"{quantity}: too few launches alone, of this pair or of pairs of cleared nodes"
             )
             continue
-        values_of_controls = [value for several in controls for value in several]
-        groups = [mine, *controls]
-        effect, least, most = _loss(quantity, mine, values_of_controls, groups, settings)
+        together = [value for several in controls for value in several]
+        effect, least, most = _loss(quantity, mine, together, [mine, *controls], settings)
         effects.append(effect)
         bar = abs(math.log(concurrent.ratio)) / 2
         recovery = Recovery.UNDECIDED
@@ -100,22 +99,15 @@ def _judged(
         elif most < bar:
             recovery = Recovery.RECOVERS
         reasons[recovery] = f"{quantity}: {effect} alone, {concurrent} among others"
-    recovery = Recovery.UNDECIDED
+    (recovery,) = reasons if len(reasons) == 1 else (Recovery.UNDECIDED,)
     if Recovery.STAYS in reasons:
         recovery = Recovery.STAYS
-    elif [*reasons] == [Recovery.RECOVERS]:
-        recovery = Recovery.RECOVERS
     return Alone(pair, recovery, tuple(effects), "; ".join(reasons.values()))
 
 
 def _is_control(pair: Pair, judgement: Judgement) -> bool:
-    return (
-        all(
-            node in judgement.nodes and judgement.nodes[node].state is State.CLEARED
-            for node in pair
-        )
-        and _accusation_of(pair, judgement) is None
-    )
+    states = [judgement.nodes[node].state for node in pair if node in judgement.nodes]
+    return states == [State.CLEARED] * 2 and _accusation_of(pair, judgement) is None
 
 
 def _loss(

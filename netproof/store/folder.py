@@ -145,7 +145,6 @@ def faults(folder: Path, names: Sequence[str]) -> list[Damaged]:
 
 
 def _checksums(files: Mapping[str, bytes]) -> bytes:
-    """Return the content of ``checksums`` for files by their names."""
     lines = [f"{name} {len(content)} {zlib.crc32(content):08x}" for name, content in files.items()]
     return "".join(f"{zlib.crc32(line.encode()):08x} {line}\n" for line in lines).encode()
 
@@ -345,7 +344,6 @@ class Store:
         self._replace(self.followed(system), content, "follow")
 
     def _replace(self, target: Path, content: bytes, command: str) -> None:
-        """Put a file in place, whole or not at all; NetproofError where that is refused."""
         try:
             writing.make_folder(target.parent)
             writing.replace(target, content)

@@ -286,7 +286,6 @@ class StoredCurves:
 
 
 def _curves(rows: pa.Table) -> list[Curve]:
-    """Return the curves of one case's rows, a curve for each launch."""
     several: dict[int, list[dict[str, Any]]] = {}
     for row in rows.to_pylist():
         several.setdefault(row["launch"], []).append(row)

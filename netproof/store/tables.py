@@ -67,7 +67,6 @@ def arrow_type(kind: Any) -> pa.DataType:
 
 
 def _several(record: type) -> pa.Field:
-    """Return the column of a list of records, which can be null."""
     return _or_null(pa.list_(arrow_type(record)))
 
 
