@@ -180,7 +180,6 @@ class Followers:
                     tuple(changes),
                     math.exp(level) if count else None,
                     None if math.isnan(noise) else noise,
-                    count < COLD_NIGHTS,
                     min([p_value, *(change.p_value for change in standing)]),
                 )
             )
