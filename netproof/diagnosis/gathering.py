@@ -25,7 +25,6 @@ from netproof.measurement.interval import Side
 from netproof.pairs.accusation import Accusation
 from netproof.pairs.alone import Recovery
 from netproof.pairs.model import Kind
-from netproof.pairs.verdict import PairsVerdict
 from netproof.session.node_facts import NOT_BUSY, Node
 from netproof.verdict.nodes import UP, NodeFinding, NodeFindingKind
 from netproof.verdict.traffic import LOSES_TO
@@ -268,6 +267,8 @@ def _of_pairs(view: PartitionView) -> Iterator[Evidence]:
     why = f"at most {1000 * error:.3g} in 1,000 healthy runs accuse anyone"
     for one in view.pairs:
         for accusation in one.judgement.accusations:
+            # Undecided if its pairs disagree alone.
+            alone = {it.recovery for it in one.alone if {*it.pair} & {*accusation.nodes}}
             yield Evidence(
                 EvidenceSource.PAIRS,
                 Sign.SLOW,
@@ -278,7 +279,7 @@ def _of_pairs(view: PartitionView) -> Iterator[Evidence]:
                 why,
                 one.rounds.environment,
                 accusation.effects,
-                _recovery(one, accusation),
+                Recovery.UNDECIDED if len(alone) > 1 else next(iter(alone), None),
                 accusation.alternatives,
                 accusation.kind,
             )
@@ -331,10 +332,3 @@ def _of_streams(view: PartitionView, found: Sequence[Evidence]) -> Iterator[Evid
                     (one.effect,),
                     setting=one.way.value,
                 )
-
-
-def _recovery(pairs: PairsVerdict, accusation: Accusation) -> Recovery | None:
-    several = {one.recovery for one in pairs.alone if {*one.pair} & {*accusation.nodes}}
-    if not several:
-        return None
-    return several.pop() if len(several) == 1 else Recovery.UNDECIDED

@@ -79,9 +79,10 @@ def median_curve(launches: Sequence[Curve]) -> Curve:
     or the launch that differ.
     """
     sizes = insist_alike(launches)
-    columns = ("time_us", *_OPTIONAL)
+    rows = ([getattr(curve, name) for curve in launches] for name in ("time_us", *_OPTIONAL))
     return Curve(
-        sizes, *(_medians([getattr(curve, name) for curve in launches]) for name in columns)
+        sizes,
+        *(None if None in row else tuple(map(median, zip(*row, strict=True))) for row in rows),
     )
 
 
@@ -123,7 +124,3 @@ def insist_alike(launches: Sequence[Curve]) -> tuple[int, ...]:
                 " one: launches of one case come from the same benchmark and direction"
             )
     return first.sizes
-
-
-def _medians(rows: Sequence[Sequence[float] | None]) -> tuple[float, ...] | None:
-    return None if None in rows else tuple(median(column) for column in zip(*rows, strict=True))

@@ -268,7 +268,10 @@ class Store:
         if target.exists():
             return False
         try:
-            incoming = _incoming(self.folder)
+            # This writer's own, within the store's file system.
+            own = f"{socket.gethostname()}-{os.getpid()}-{secrets.token_hex(8)}"
+            incoming = self.folder / INCOMING / own
+            incoming.mkdir(parents=True)
             try:
                 self._sweep(incoming)
                 files = {
@@ -278,7 +281,14 @@ class Store:
                 for name, content in (*files.items(), (CHECKSUMS, _checksums(files))):
                     writing.replace(incoming / name, content)
                 writing.make_folder(target.parent)
-                return _rename(incoming, target)
+                try:
+                    incoming.rename(target)
+                except OSError as error:
+                    if error.errno in (errno.EEXIST, errno.ENOTEMPTY):
+                        return False
+                    raise
+                writing.sync(target.parent)
+                return True
             finally:
                 shutil.rmtree(incoming, ignore_errors=True)
         except OSError as error:
@@ -414,14 +424,6 @@ def _stored(path: Path) -> StoredSession:
         raise NetproofError(f"{path}: does not belong into a store: {error}") from error
 
 
-def _incoming(folder: Path) -> Path:
-    """A new directory of this writer's own within the store's file system."""
-    name = f"{socket.gethostname()}-{os.getpid()}-{secrets.token_hex(8)}"
-    path = folder / INCOMING / name
-    path.mkdir(parents=True)
-    return path
-
-
 def _parquet(table: pa.Table, schema: pa.Schema) -> bytes:
     if table.schema != schema:
         raise NetproofError(f"a table of columns {table.schema.names} is not of the store")
@@ -431,17 +433,6 @@ def _parquet(table: pa.Table, schema: pa.Schema) -> bytes:
     sink = pa.BufferOutputStream()
     pq.write_table(table, sink, compression="zstd", row_group_size=ROW_GROUP)
     return sink.getvalue().to_pybytes()
-
-
-def _rename(incoming: Path, target: Path) -> bool:
-    try:
-        incoming.rename(target)
-    except OSError as error:
-        if error.errno in (errno.EEXIST, errno.ENOTEMPTY):
-            return False
-        raise
-    writing.sync(target.parent)
-    return True
 
 
 def _failure(folder: Path, error: OSError, command: str = "add") -> NetproofError:

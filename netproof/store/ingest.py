@@ -19,7 +19,7 @@ from netproof.errors import NetproofError
 from netproof.intake import loading
 from netproof.measurement.case import Case
 from netproof.measurement.curve import Curve
-from netproof.session import node_differences, packed, provenance, session
+from netproof.session import packed, provenance, session
 from netproof.session.again import MeasuredAgain
 from netproof.session.measured import Launch, Measured
 from netproof.session.session import CheckResult, Session
@@ -165,7 +165,8 @@ def tables_of(
     final: dict[tuple[Any, ...], CheckResult] = {}
     for number, result in enumerate(stored.results, 1):
         if result.case is None:
-            rows["tests"].append(_test(number, result))
+            own = _columns(result, ("kind", "partition", "environment", *OUTCOME))
+            rows["tests"].append({"number": number, "test": result.name, **own})
             for measured in result.again or ():
                 _repeat(rows, number, measured)
             continue
@@ -186,7 +187,11 @@ def tables_of(
         key = result.case.key()
         _case(rows, attempts[key], result, left_open.get(key))
     gathered = provenance.of_report(report, str(stored.path))
-    rows["nodes"] = [_node(entry) for entry in gathered.nodes]
+    rows["nodes"] = [
+        _columns(entry, ("partition", "environment", "job", "jobid"))
+        | dataclasses.asdict(entry.node)
+        for entry in gathered.nodes
+    ]
     rows["sessions"] = [_session(stored, results, gathered, sha256)]
     return {name: _table(name, rows[name], stored.path) for name in TABLES}
 
@@ -246,11 +251,6 @@ def _session(
     }
 
 
-def _test(number: int, result: CheckResult) -> dict[str, Any]:
-    own = _columns(result, ("kind", "partition", "environment", *OUTCOME))
-    return {"number": number, "test": result.name, **own}
-
-
 def _repeat(rows: Rows, number: int, measured: MeasuredAgain) -> None:
     same = {**_columns(measured.case, (*KEY, "ranks_per_node")), "test_number": number}
     rows["repeats"].append(
@@ -264,11 +264,6 @@ def _repeat(rows: Rows, number: int, measured: MeasuredAgain) -> None:
     )
     for launch, curve in enumerate(measured.launches, 1):
         rows["repeat_curves"] += _points({**same, "launch": launch}, curve)
-
-
-def _node(entry: node_differences.NodeInJob) -> dict[str, Any]:
-    place = _columns(entry, ("partition", "environment", "job", "jobid"))
-    return place | dataclasses.asdict(entry.node)
 
 
 def _case(rows: Rows, attempts: int, result: CheckResult, left_open: Sequence[str] | None) -> None:

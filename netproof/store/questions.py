@@ -77,7 +77,8 @@ def connect(
     for table in only:
         for place in places:
             verify(Path(place), f"{table}.parquet")
-        files = ", ".join(_quoted(f"{place}/{table}.parquet") for place in places)
+        quoted = (f"{place}/{table}.parquet".replace("'", "''") for place in places)
+        files = ", ".join(f"'{one}'" for one in quoted)
         answered(
             connection.execute,
             f"create view {table} as select * from read_parquet([{files}],"
@@ -372,10 +373,6 @@ def answered(ask: Callable[..., Any], *arguments: object) -> Any:
             else ""
         )
         raise NetproofError(f"the store cannot be read: {found}{remedy}") from error
-
-
-def _quoted(text: str) -> str:
-    return "'" + text.replace("'", "''") + "'"
 
 
 NIGHTLY = ("latency_us", "peak_mb_s", "asymptotic_mb_s", *RATES)
