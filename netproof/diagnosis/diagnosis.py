@@ -125,9 +125,7 @@ def status(diagnoses: Sequence[Diagnosis]) -> int:
     outcomes = {one.outcome for one in diagnoses}
     if DiagnosisOutcome.FOUND in outcomes:
         return SOMETHING_WRONG
-    return (
-        INCONCLUSIVE if DiagnosisOutcome.INCONCLUSIVE in outcomes or not outcomes else NOTHING_WRONG
-    )
+    return NOTHING_WRONG if outcomes == {DiagnosisOutcome.NOTHING} else INCONCLUSIVE
 
 
 def _of(judged: JudgedSession, partition: str) -> Diagnosis:

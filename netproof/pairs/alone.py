@@ -163,26 +163,26 @@ class SlowWay:
 
 
 def slow_ways(
-    streams: Sequence[PairObservation],
+    streams: Sequence[tuple[Pair, float]],
     judgement: Judgement,
     settings: PairSettings = DEFAULTS,
 ) -> tuple[SlowWay, ...]:
     """Return, for each accused node that is slow in one direction only, which it is.
 
-    ``streams``: made alone, from the first node of a pair to the second. A PingPong's time has both
+    ``streams``: undisturbed ones from the first node of a pair to the second, made alone, and their
+    rates in MB/s. A PingPong's time has both
     directions in halves. If only one is slow, the ``ratio`` of both leaves it 1 / (2 / ratio - 1)
     of its rate. A direction is slow if it surely loses more than half of that, and is not if it
     surely loses less, at an error of ``settings.missed`` each. Nothing is returned if that is
     inconclusive for either, or the other surely loses what counts.
     """
-    quiet = [one for one in streams if not one.disturbed]
     good = set(judgement.good)
 
     def slowness(senders: set[str], receivers: set[str]) -> list[float]:
         return [
-            one.slowness(PairQuantity.RATE)
-            for one in quiet
-            if one.nodes[0] in senders and one.nodes[1] in receivers
+            -math.log(rate)
+            for (sender, receiver), rate in streams
+            if sender in senders and receiver in receivers
         ]
 
     controls, found = slowness(good, good), []

@@ -431,15 +431,9 @@ class PairsVerdict:
     ) -> tuple[SlowWay, ...]:
         """Return the direction of each accused node that is slow in only one."""
         several = [
-            PairObservation(
-                one.round,
-                pair.nodes,
-                rate_mb_s=pair.rate_mb_s,
-                alone=True,
-                disturbed=bool(disturbed(one.loads, disturbance)),
-            )
+            (pair.nodes, pair.rate_mb_s)
             for one in self.rounds.launches
-            if one.stream
+            if one.stream and not disturbed(one.loads, disturbance)
             for pair in one.pairs
         ]
         return slow_ways(several, self.judgement, settings)
