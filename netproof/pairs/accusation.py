@@ -214,48 +214,6 @@ def effect_of(
     return Effect(quantity, ratio, (ends[0], ends[1]), rounds)
 
 
-def judgement_on(
-    nodes: Sequence[str],
-    verdicts: Sequence[QuantityVerdict],
-    observations: Sequence[PairObservation],
-) -> Judgement:
-    """Return the judgement of a partition by the verdicts on its quantities.
-
-    Bidirectional rates accuse switches and uplinks only: nodes are judged by the others.
-    """
-    accusations = _accusations(verdicts)
-    shared = [one for one in verdicts if not one.quantity.of_nodes]
-    verdicts = [one for one in verdicts if one.quantity.of_nodes]
-    groups = {
-        node: accusation
-        for accusation in accusations
-        if accusation.kind is not Kind.NODE or accusation.alternatives
-        for node in accusation.nodes
-    }
-    states = {
-        name: _state(number, name, verdicts, groups.get(name)) for number, name in enumerate(nodes)
-    }
-    if len(nodes) < LEAST_NODES:
-        why = f"too few nodes to compare with each other ({len(nodes)})"
-        for name in {node for seen in observations for node in seen.nodes} & states.keys():
-            states[name] = NodeState(name, State.NOT_COMPARED, (), why)
-    undecided = {name for name, node in states.items() if node.state is State.UNDECIDED}
-    suspects: dict[str, None] = {}
-    pairs: dict[Pair, None] = {}
-    for verdict in verdicts:
-        suspects |= dict.fromkeys(nodes[n] for n in verdict.suspects if nodes[n] in undecided)
-        pairs |= dict.fromkeys((nodes[one], nodes[other]) for one, other in verdict.suspected_pairs)
-    return Judgement(
-        rounds=max((verdict.table.rounds for verdict in verdicts), default=0),
-        nodes=states,
-        accusations=accusations,
-        noise=tuple(verdict.noise for verdict in (*verdicts, *shared)),
-        suspects=tuple(suspects),
-        suspected_pairs=tuple(pairs),
-        disturbed=sum(seen.disturbed for seen in observations),
-    )
-
-
 def _accusations(verdicts: Sequence[QuantityVerdict]) -> tuple[Accusation, ...]:
     """Return what is accused in any quantity, one accusation per thing."""
     by_key: dict[tuple[Kind, str], list[Accusation]] = defaultdict(list)
@@ -402,7 +360,38 @@ def judge(
         judge_table(table, quantity, topology, settings, quantities=len(tables))
         for quantity, table in tables
     ]
-    return judgement_on(nodes, verdicts, observations)
+    accusations = _accusations(verdicts)
+    # Bidirectional rates accuse switches and uplinks only: nodes are judged by the others.
+    shared = [one for one in verdicts if not one.quantity.of_nodes]
+    verdicts = [one for one in verdicts if one.quantity.of_nodes]
+    groups = {
+        node: accusation
+        for accusation in accusations
+        if accusation.kind is not Kind.NODE or accusation.alternatives
+        for node in accusation.nodes
+    }
+    states = {
+        name: _state(number, name, verdicts, groups.get(name)) for number, name in enumerate(nodes)
+    }
+    if len(nodes) < LEAST_NODES:
+        why = f"too few nodes to compare with each other ({len(nodes)})"
+        for name in {node for seen in observations for node in seen.nodes} & states.keys():
+            states[name] = NodeState(name, State.NOT_COMPARED, (), why)
+    undecided = {name for name, node in states.items() if node.state is State.UNDECIDED}
+    suspects: dict[str, None] = {}
+    pairs: dict[Pair, None] = {}
+    for verdict in verdicts:
+        suspects |= dict.fromkeys(nodes[n] for n in verdict.suspects if nodes[n] in undecided)
+        pairs |= dict.fromkeys((nodes[one], nodes[other]) for one, other in verdict.suspected_pairs)
+    return Judgement(
+        rounds=max((verdict.table.rounds for verdict in verdicts), default=0),
+        nodes=states,
+        accusations=accusations,
+        noise=tuple(verdict.noise for verdict in (*verdicts, *shared)),
+        suspects=tuple(suspects),
+        suspected_pairs=tuple(pairs),
+        disturbed=sum(seen.disturbed for seen in observations),
+    )
 
 
 def judge_table(
