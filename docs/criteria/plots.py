@@ -38,9 +38,9 @@ from netproof.criteria.interface import CaseCurves
 from netproof.criteria.launches import CPU_COST
 from netproof.criteria.rate import MPI_LOSS
 from netproof.criteria.shape import JUMP
+from netproof.measurement.curve import median_curve
 from netproof.measurement.landmarks import landmarks
-from netproof.measurement.launches import median_curve
-from netproof.measurement.units import line_rate_mb_s
+from netproof.measurement.links import line_rate_mb_s
 
 GIGE_MB_S = line_rate_mb_s(1000, 1500)
 FROM_BURSTS_UP = 65536

@@ -15,8 +15,8 @@ from netproof.benchmarks.fixed import Lines, printed_lines
 from netproof.benchmarks.message_sizes import ITS_OWN, ListedSizes, MessageSizes
 from netproof.errors import NetproofError, ParseError
 from netproof.measurement.case import Case
+from netproof.measurement.counters import Payload
 from netproof.measurement.curve import Curve
-from netproof.measurement.payload import Payload
 
 ONE_WAY, BOTH_WAYS = "oneway", "bidirectional"
 """Directions of a case."""

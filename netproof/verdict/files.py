@@ -21,11 +21,9 @@ from netproof.criteria.settings import Settings
 from netproof.criteria.shape import DeclineSettings
 from netproof.errors import NetproofError, shortened
 from netproof.intake import loading
-from netproof.measurement.curve import Curve
+from netproof.measurement.curve import Curve, median_curve
 from netproof.measurement.landmarks import Landmarks
-from netproof.measurement.launches import median_curve
-from netproof.measurement.links import Link
-from netproof.measurement.transports import INSIDE, Transport
+from netproof.measurement.links import INSIDE, Link, Transport
 from netproof.verdict import engine
 from netproof.verdict.exit_status import CANNOT, FAILED, INCONCLUSIVE, PASSED
 
