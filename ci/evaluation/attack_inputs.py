@@ -10,7 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from ci.evaluation.testbed import ROOT
-from netproof.benchmarks import imb, imb_tables, netpipe
+from netproof.benchmarks import imb, netpipe
+from netproof.benchmarks.interface import Output
 from netproof.errors import NetproofError
 from netproof.intake import patterns
 
@@ -155,23 +156,26 @@ def _ways_round(origin: str) -> bool:
     return "both-ways" in origin
 
 
-def _netpipe(read: Callable[..., netpipe.NetpipeOutput]) -> Judge:
+def _netpipe(read: Callable[..., Output]) -> Judge:
+    def points(output: Output) -> list[tuple[int, float]]:
+        return [(row.size, row.time_us) for row in output.tables[0].rows]
+
     @cache
     def truth(origin: str) -> dict[int, float]:
         output = read(Path(origin).read_text(), origin, bidirectional=_ways_round(origin))
-        return dict(output.points)
+        return dict(points(output))
 
     def judge(given: Input) -> str:
         both = _ways_round(given.origin)
         output = read(given.text, given.origin, bidirectional=both)
-        known = truth(given.origin)
-        if all(known.get(size) == time_us for size, time_us in output.points):
-            there = [size for size, _ in output.points]
+        known, found = truth(given.origin), points(output)
+        if all(known.get(size) == time_us for size, time_us in found):
+            there = [size for size, _ in found]
             between = [size for size in known if there[0] <= size <= there[-1]]
             return RIGHT if there == between else f"lacks sizes: {sorted({*between} - {*there})}"
         # Nothing may follow the rows.
-        lines = given.text.strip().split("\n")[-len(output.points) :]
-        for line, point in zip(lines, output.points, strict=True):
+        lines = given.text.strip().split("\n")[-len(found) :]
+        for line, point in zip(lines, found, strict=True):
             words = line.replace(":", " ").split()
             stated = (
                 (int(words[0]) // (2 if both else 1), float(words[2]) * 1e6)
@@ -186,14 +190,15 @@ def _netpipe(read: Callable[..., netpipe.NetpipeOutput]) -> Judge:
 
 
 def _imb() -> Judge:
-    def rows(output: imb.ImbOutput) -> dict[tuple, tuple]:
+    def rows(output: Output) -> dict[tuple, tuple]:
         return {
             (table.function, table.ranks, table.group, row.size): (
-                imb_tables.time_us(row),
+                row.time_us,
                 row.values["#repetitions"],
             )
             for table in output.tables
             for row in table.rows
+            if row.values
         }
 
     @cache
@@ -206,9 +211,9 @@ def _imb() -> Judge:
             return RIGHT
         lines = given.text.split("\n")
         for table in output.tables:
-            for row in table.rows:
+            for row in filter(lambda row: row.values, table.rows):
                 words = [float(word) for word in lines[row.line - 1].split()]
-                time_us = row.values.get("Msg/sec", imb_tables.time_us(row))
+                time_us = row.values.get("Msg/sec", row.time_us)
                 sizes = () if table.function == "Barrier" else (row.size,)
                 if not {*sizes, row.values["#repetitions"], time_us} <= set(words):
                     return f"line {row.line} says {words}, and read was {row}"

@@ -125,12 +125,14 @@ Layout = tuple[tuple[str, str], ...]
 class Row:
     """A row: bytes of a message, 0 without, and its other figures by the names of their columns.
 
-    ``failure``: the benchmark's message in place of figures, or that the data arrived wrong.
+    ``time_us``: per call, or of one message of a rate; ``failure``: the benchmark's message in
+    place of figures, or that the data arrived wrong.
     """
 
     line: int
     size: int
     values: Mapping[str, float]
+    time_us: float = 0
     failure: str = ""
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from netproof.benchmarks import logs, registry
 from netproof.benchmarks.fixed import CUT_SHORT, Lines, TableError
-from netproof.benchmarks.interface import Benchmark, Output, Printed
+from netproof.benchmarks.interface import Benchmark, Output, Table
 from netproof.errors import ParseError, shortened
 from netproof.intake import loading
 
@@ -35,9 +35,9 @@ class Log:
     faults: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
 
-    def printed(self) -> list[tuple[str, Printed]]:
+    def printed(self) -> list[tuple[str, Table]]:
         """Return the benchmark and the curve of every table; those of one kind are numbered."""
-        curves = [(output.benchmark, one) for output in self.outputs for one in output.printed()]
+        curves = [(output.benchmark, one) for output in self.outputs for one in output.tables]
         kinds = [
             (name, one.function, one.ranks, one.direction, one.groups, one.group, one.remark)
             for name, one in curves
