@@ -148,6 +148,12 @@ def header_in(line: str, layouts: Iterable[Layout]) -> tuple[Layout, bool] | Non
     return collapsed
 
 
+def by_count(row: str, layouts: Iterable[Layout]) -> tuple[Layout, bool] | None:
+    """Return the first layout with as many columns as a row has words, whose header is missing."""
+    words = len(row.split())
+    return next(((layout, False) for layout in layouts if len(layout) == words), None)
+
+
 def row_in(lines: Lines, layout: Layout, *, exact: bool, program: str) -> dict[str, float | str]:
     """Return the columns of the row taken last; ParseError unless ``program`` prints it like that.
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import ClassVar
@@ -22,6 +22,7 @@ from netproof.benchmarks.fixed import (
     Lines,
     Row,
     TableError,
+    by_count,
     check_order,
     header_in,
     printed_lines,
@@ -263,7 +264,7 @@ def _read_pasted(lines: Lines, function: str | None) -> Output:
     if not titled:
         guess = (
             f"{lines.path}:{start}: no line names the function of this table of IMB; its columns"
-            f" are those of {first.function}, which is a guess: say --format 'imb {first.function}'"
+            f" are those of {first.function}, which is a guess: say --from 'imb {first.function}'"
             " if it is right"
         )
         tables = [replace(table, remark=GUESS) for table in tables]
@@ -599,7 +600,15 @@ class Megabytes:
 
 
 def _read_header(lines: Lines, functions: tuple[str, ...]) -> _Header:
-    """Return the header of a table, which one or more of ``functions`` have to print."""
+    """Return the header of a table, which one or more of ``functions`` have to print.
+
+    It may be missing where a row of the one function comes next.
+    """
+    if len(functions) == 1 and re.match(r" *[0-9]", lines.peek() or ""):
+        (function,) = functions
+        found = by_count(lines.peek() or "", _layouts(function, by_group=False))
+        if found is not None:
+            return _Header(functions, *found)
     line = lines.take("the header of a table")
     for by_group in (False, True):
         matching: dict[tuple[Layout, bool], list[str]] = {}
@@ -613,7 +622,7 @@ def _read_header(lines: Lines, functions: tuple[str, ...]) -> _Header:
         lines.refuse(f"is no header that IMB prints for {functions[0]}")
     lines.refuse(
         "the line above it is missing that names the function, such as `# Benchmarking Allreduce`:"
-        " say it with --format 'imb Allreduce'",
+        " say it with --from 'imb Allreduce'",
         TableError,
     )
 
@@ -800,6 +809,10 @@ class Imb(MpiBenchmark):
         Function("imb", "Barrier", least_bytes=None, default=True),
     )
 
+    def readable(self) -> Collection[str]:
+        """Return the functions of all its programs."""
+        return FUNCTIONS
+
     def program(self, function: str) -> str:
         """Return the one program that has all functions."""
         return "IMB-MPI1"
@@ -909,7 +922,7 @@ class Imb(MpiBenchmark):
         ``repeated``: a list of lengths may have asked for the same size several times in a row.
         """
         named = self.heads.match(lines.peek() or "")
-        whole = named is None or named.lastgroup == "program"
+        whole = function is None if named is None else named.lastgroup == "program"
         output = _read_run(lines, repeated=repeated) if whole else _read_pasted(lines, function)
         foreign = (line for line in before if not _RULE.fullmatch(line))
         return replace(output, preamble=printed_lines(foreign))

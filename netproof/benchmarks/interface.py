@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, ClassVar
@@ -294,6 +294,10 @@ class Benchmark:
         names = ", ".join(function.name for function in self.functions)
         raise NetproofError(f"{self.label} has no function {name!r}; it has {names}")
 
+    def readable(self) -> Collection[str]:
+        """Return the names of the functions that a table without a title may be of."""
+        return [one.name for one in (*self.functions, *self.only_read)]
+
     def feature(self, function: str) -> str:
         """Return the feature of the environments that can run a function."""
         (only,) = self.features
@@ -415,10 +419,18 @@ class Benchmark:
         """Check for a line of an output, of which a run has one."""
         return self.heads.match(line) is not None or logs.ROW.fullmatch(line) is not None
 
-    def read_next(self, lines: Lines, before: Sequence[str], *, bidirectional: bool) -> Output:
+    def read_next(
+        self,
+        lines: Lines,
+        before: Sequence[str],
+        *,
+        bidirectional: bool,
+        function: str | None = None,
+    ) -> Output:
         """Read the output that begins at the next line, up to its last row or its own last line.
 
-        ``before``: lines between it and the last output. Raise TableError where other outputs of
+        ``before``: lines between it and the last output; ``function``: that of a table which does
+        not name its own. Raise TableError where other outputs of
         the file can be believed nevertheless, and ParseError where none can.
         """
         raise NotImplementedError

@@ -71,7 +71,12 @@ PRINTED_ROW = re.compile(
 
 _UNFINISHED = re.compile(r" *[0-9]{1,15}: +[0-9]{1,15} bytes +[0-9]{1,15} times --> ?")
 
-_LOOP = re.compile(r"Now starting the main loop")
+_LOOP = re.compile(r"Now starting (?:the )?main loop")
+
+_ROW_2 = re.compile(
+    r" *([0-9]{1,15}): +([0-9]{1,15}) bytes +([0-9]{1,15}) +times --> +(\S+) Mbps in +(\S+) sec *"
+)
+"""A row of NetPIPE 2.4, in seconds, and of MPICH's, which begins at 0 bytes."""
 
 LOOP_5 = re.compile(r"Start testing with [0-9]+ trials for each message size")
 
@@ -83,7 +88,7 @@ _PRINTED_BY_5 = (
 _BOTH_WAYS = re.compile(r"Passing data in both directions simultaneously\.")
 
 _PREAMBLE = re.compile(
-    r"|[0-9]{1,15}: \S+"
+    r"|[0-9]{1,15}: \S+|(?:Latency|Sync Time): [0-9.]+"
     r"|Sending output to .+"
     r"|Output is for the combined bandwidth\."
     r"|Using (?:no perturbations|a perturbation value of [0-9]{1,15}|synchronous sends)"
@@ -247,12 +252,18 @@ def _read_run(lines: Lines, before: Sequence[str], *, bidirectional: bool) -> Ou
         if _BOTH_WAYS.fullmatch(line) and not bidirectional:
             raise ParseError(lines.path, number, line, "is a bidirectional run, read as one way")
     points: list[Row] = []
+    release = "3"
     while (line := lines.peek()) is not None:
         if _UNFINISHED.fullmatch(line):
             lines.take("a row")
             lines.refuse("a size without its result: the run was cut short", TableError)
         found = PRINTED_ROW.fullmatch(line)
-        if not found:
+        if not found and (older := _ROW_2.fullmatch(line)):
+            lines.take("a row")
+            release = "2"
+            _append(lines, points, *_printed_2(lines, older, len(points), bidirectional))
+            continue
+        if not found or release == "2":
             break
         lines.take("a row")
         size, repetitions = int(found[2]), int(found[3])
@@ -272,11 +283,26 @@ def _read_run(lines: Lines, before: Sequence[str], *, bidirectional: bool) -> Ou
         lines.take("a row")
         lines.refuse("is no row as NetPIPE 3.7.2 prints them", TableError)
     foreign = tuple(line for line in before if not _PREAMBLE.fullmatch(line) and line.strip())
-    return _output(lines, "3", points, foreign, bidirectional=bidirectional)
+    return _output(lines, release, points, foreign, bidirectional=bidirectional)
+
+
+def _printed_2(
+    lines: Lines, row: re.Match[str], index: int, bidirectional: bool
+) -> tuple[int, float]:
+    """Return size and µs of a row of 2.4; ParseError for another than the one of that index."""
+    rate, seconds = numbers(lines, [row[4], row[5]], ("Mbps", "sec"))
+    if int(row[1]) != index:
+        lines.refuse(f"is no row {index}: a row is missing")
+    size = int(row[2])
+    _check_time(lines, seconds)
+    error = 0.5 * 10.0 ** -len(row[5].partition(".")[2])
+    moved = size * 2 if bidirectional else size
+    _check_rate_3(lines, moved, rate, 0.005, seconds, error)
+    return size, us(seconds)
 
 
 def _append(lines: Lines, points: list[Row], size: int, time_us: float) -> None:
-    if size < 1:
+    if size < 1 and not (_ROW_2.fullmatch(lines.between(lines.number, lines.number)[0])):
         lines.refuse("a message of 0 bytes, which NetPIPE does not measure")
     if points and size <= points[-1].size:
         lines.refuse(f"{size} bytes after {points[-1].size}: sizes must increase")
@@ -518,7 +544,14 @@ class Netpipe(Benchmark):
         first = next((line for line in text.split("\n") if line.strip()), "")
         return COLUMNS.fullmatch(first) is not None
 
-    def read_next(self, lines: Lines, before: Sequence[str], *, bidirectional: bool) -> Output:
+    def read_next(
+        self,
+        lines: Lines,
+        before: Sequence[str],
+        *,
+        bidirectional: bool,
+        function: str | None = None,
+    ) -> Output:
         """Return the run of 3.7.2 whose main loop begins here; TableError for one of 5.x."""
         if LOOP_5.match(lines.peek() or ""):
             lines.take("a main loop")

@@ -28,6 +28,7 @@ from netproof.benchmarks.fixed import (
     Lines,
     Row,
     TableError,
+    by_count,
     check_order,
     header_in,
     printed_lines,
@@ -300,12 +301,17 @@ def _read_named(lines: Lines) -> Output:
 def _read_pasted(lines: Lines, named: str | None) -> Output:
     """Return the output that has OMB's first line no more; TableError where none is likely.
 
-    ``named``: the function, if the user says which it is.
+    ``named``: the function, if the user says which it is; its header may be missing.
     """
-    line = lines.take("the header of a table")
+    start = lines.number + 1
+    line = lines.peek() or ""
     candidates = [named] if named else list(_GUESSED.values())
     for function in candidates:
-        header = _header(line, function)
+        if named and _ROW.fullmatch(line):
+            header = by_count(line, _layouts(named))
+        else:
+            lines.go_to(start)
+            header = _header(lines.take("the header of a table"), function)
         columns = {} if header is None else {*dict(header[0])} - {SIZE, VALIDATION}
         if header is not None and (named or _GUESSED.get(tuple(columns)) == function):
             break
@@ -314,14 +320,14 @@ def _read_pasted(lines: Lines, named: str | None) -> Output:
             f"is no header that OMB prints for {named}"
             if named
             else "the line above it is missing that names the test, such as `# OSU MPI Allreduce"
-            " Latency Test v7.4`: say it with --format 'osu allreduce'",
+            " Latency Test v7.4`: say it with --from 'osu allreduce'",
             TableError,
         )
     number = lines.number
     datatype = lines.match(_TYPE)
     guess = (
         f"{lines.path}:{number}: no line names the test of this table of OMB; its columns are those"
-        f" of {function}, which is a guess: say --format 'osu {function}' if it is right"
+        f" of {function}, which is a guess: say --from 'osu {function}' if it is right"
     )
     return _output(
         lines,
@@ -571,7 +577,7 @@ class Osu(MpiBenchmark):
         function: str | None = None,
     ) -> Output:
         """Return a table from OMB's name on, or one that was pasted from its header on."""
-        pasted = (lines.peek() or "").startswith("# Size")
+        pasted = not (lines.peek() or "").startswith("# OSU ")
         output = _read_pasted(lines, function) if pasted else _read_named(lines)
         return replace(output, preamble=printed_lines(before))
 
