@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import ClassVar
 
 from netproof.benchmarks.fixed import Lines, Row, TableError, printed_lines
@@ -52,6 +52,7 @@ class NetworkTest:
     mean: float
     tail: float
     unit: str
+    line: int = field(default=0, compare=False)
 
 
 @dataclass(frozen=True)
@@ -142,7 +143,7 @@ def _tests(lines: Lines, title: str) -> Iterator[NetworkTest]:
         mean, tail = map(float, numbers)
         if not (mean > 0 and tail > 0):
             lines.refuse("is of no time or rate above 0")
-        yield NetworkTest(cells[0], mean, tail, cells[3])
+        yield NetworkTest(cells[0], mean, tail, cells[3], lines.number)
     _expect(lines, _RULE, "the last line of the table")
 
 
@@ -211,16 +212,17 @@ class Gpcnet(Benchmark):
 
 def _table(lines: Lines, first: int, run: GpcnetOutput, test: NetworkTest, remark: str) -> Table:
     found = _SIZE.fullmatch(test.name)
-    if found is None or not int(found[2]):
-        reason = "a test whose name has no size, such as (8 B)"
-        raise TableError(lines.path, first, test.name, reason)
+    known = _FUNCTIONS if test.unit == TIME else _RATES
+    if found is None or not int(found[2]) or found[1] not in known:
+        reason = f"is no test of GPCNeT in {test.unit} with its size, such as (8 B)"
+        raise TableError(lines.path, test.line, test.name, reason)
     size = int(found[2])
     time = test.mean if test.unit == TIME else size / (test.mean * MEBI) * 1e6
     return Table(
         lines.path,
         found[1],
         run.ranks * run.nodes_of_tests // run.nodes,
-        (Row(lines.number, size, {"mean": test.mean}, time),),
+        (Row(test.line, size, {"mean": test.mean}, time),),
         first,
         0 if test.unit == TIME else 1,
         direction=BOTH_WAYS,

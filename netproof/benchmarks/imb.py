@@ -164,6 +164,9 @@ _LEAST = re.compile(r"# Minimum message length in bytes: {3}([0-9]{1,15})")
 
 _MOST = re.compile(r"# Maximum message length in bytes: {3}([0-9]{1,15})")
 
+_RANGE = re.compile(r" -msglog ([0-9]{1,2}):")
+"""Range of sizes in IMB's command, as powers of two."""
+
 _LIST = re.compile(r"# List of Benchmarks to run:")
 
 _LISTED = re.compile(r"# (?:\(Multi-\))?([A-Za-z_0-9]+) *")
@@ -193,7 +196,7 @@ def _read_run(lines: Lines, *, repeated: bool) -> Output:
         lines.refuse("no version of IMB that is known here, such as 2021.11 or 2019 Update 6")
     lines.expect(_RULE, "the rule below IMB's name")
     megabytes = Megabytes(version)
-    longest, announced = _read_preamble(lines)
+    lengths, announced = _read_preamble(lines)
     tables: dict[tuple, Table] = {}
     while not lines.match(_END):
         if lines.match(_CHECKED):
@@ -203,7 +206,7 @@ def _read_run(lines: Lines, *, repeated: bool) -> Output:
         if found := lines.match(_INVALID):
             reason = f"IMB did not run {found[1]}: start it with ranks that it can use"
             lines.refuse(reason, TableError)
-        for table in _read_table(lines, megabytes, part, longest, repeated=repeated):
+        for table in _read_table(lines, megabytes, part, lengths, repeated=repeated):
             key = (table.function, table.ranks, table.groups, table.group, table.remark)
             other = tables.setdefault(key, table)
             if other is not table:
@@ -304,10 +307,14 @@ def _read_processes(path: str, tables: list[Table]) -> int:
     return processes
 
 
-def _read_preamble(lines: Lines) -> tuple[int | None, list[str]]:
-    """Return the longest message in bytes, None with a file of lengths; functions to come."""
+def _read_preamble(lines: Lines) -> tuple[tuple[int, int, int] | None, list[str]]:
+    """Return bytes of messages, and functions to come.
+
+    The least, the next where that is 0, and the longest; None with a file of lengths.
+    """
     lengths: dict[re.Pattern[str], re.Match[str]] = {}
     announced: list[str] = []
+    doubling_from = 1
     while not _RULE.fullmatch(lines.peek() or "") and not _INVALID.fullmatch(lines.peek() or ""):
         if lines.skip_blank() or lines.match(_WINDOW):
             continue
@@ -318,7 +325,8 @@ def _read_preamble(lines: Lines) -> tuple[int | None, list[str]]:
         else:
             if not lines.match(_LIST):
                 what = "a table" if announced else "the list of benchmarks to run"
-                lines.expect(_MACHINE, what)
+                if range_of := _RANGE.search(lines.expect(_MACHINE, what)[0]):
+                    doubling_from = 2 ** int(range_of[1])
                 continue
             while lines.skip_blank() or lines.match(_HASH):
                 pass
@@ -331,7 +339,9 @@ def _read_preamble(lines: Lines) -> tuple[int | None, list[str]]:
     if _USER_LENGTHS not in lengths and not {_LEAST, _MOST} <= lengths.keys():
         lines.take("a table")
         lines.refuse("the least and the largest message length are not there")
-    return int(lengths[_MOST][1]) if _MOST in lengths else None, announced
+    if _USER_LENGTHS in lengths:
+        return None, announced
+    return (int(lengths[_LEAST][1]), doubling_from, int(lengths[_MOST][1])), announced
 
 
 def _time_us(function: str, values: Mapping[str, float]) -> float:
@@ -360,12 +370,17 @@ class _Header:
 
 
 def _read_table(
-    lines: Lines, megabytes: Megabytes, part: str, longest: int | None, *, repeated: bool
+    lines: Lines,
+    megabytes: Megabytes,
+    part: str,
+    lengths: tuple[int, int, int] | None,
+    *,
+    repeated: bool,
 ) -> list[Table]:
     """Return one table, or with ``-multi 1`` one per group; ParseError for anything else.
 
-    ``longest``: the largest message in bytes, None where IMB was given the lengths; ``repeated``:
-    the same size may occur several times in a row.
+    ``lengths``: as of ``_read_preamble``;
+    ``repeated``: the same size may occur several times in a row.
     """
     lines.expect(_RULE, "the rule above a table, or IMB's last line")
     title = lines.expect(_TITLE, "the name of a benchmark")
@@ -378,11 +393,11 @@ def _read_table(
         remark = mode[1].lower() if mode else remark
     header = _read_header(lines, (function,))
     tables = _read_rows(
-        lines, number, header, place, megabytes, doubling=longest is not None, repeated=repeated
+        lines, number, header, place, megabytes, doubling=lengths is not None, repeated=repeated
     )
     for table in tables:
-        if longest is not None and not any(row.failure for row in table.rows):
-            _check_end(lines, function, table.rows[-1].size, longest)
+        if lengths is not None:
+            _check_ends(lines, function, table.rows, *lengths)
     return [replace(table, remark=remark) for table in tables]
 
 
@@ -688,15 +703,33 @@ def _check_overlap(lines: Lines, values: Mapping[str, float]) -> None:
         lines.refuse(f"{OVERLAP} does not follow from the times: {share:.2f}")
 
 
-def _check_end(lines: Lines, function: str, last: int, longest: int) -> None:
-    """Raise ParseError unless the last size is the longest message."""
+def _check_ends(
+    lines: Lines,
+    function: str,
+    rows: Sequence[Row],
+    least: int,
+    doubling_from: int,
+    longest: int,
+) -> None:
+    """Raise ParseError unless the first size is the least message and the last the longest."""
     # One element is all that these move, whatever the longest message is.
     if "arrier" in function or function in ("Fetch_and_op", "Compare_and_swap"):
+        return
+    first, last = rows[0].size, rows[-1].size
+    reduces = "educe" in function or "ccumulate" in function
+    if first != least:
+        lines.refuse(f"the table of {function} begins at {first} bytes, and not at {least}")
+    second = rows[1].size if first == 0 and len(rows) > 1 else doubling_from
+    # A reduction begins at one element.
+    of_element = reduces and doubling_from < second <= LARGEST_ELEMENT_BYTES
+    if second != doubling_from and not of_element:
+        reason = f"{second} bytes follow 0, and not {doubling_from}: a row is missing"
+        raise ParseError(lines.path, rows[1].line, "", reason)
+    if any(not row.values for row in rows):
         return
     if last > longest:
         lines.refuse(f"{function} goes past the longest message of {longest} bytes")
     # IMB leaves out a message that is too short for an element of the reduction.
-    reduces = "educe" in function or "ccumulate" in function
     if last < longest and not (reduces and longest < LARGEST_ELEMENT_BYTES):
         lines.refuse(f"the table of {function} ends before {longest} bytes, the longest message")
 

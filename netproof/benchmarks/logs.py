@@ -26,6 +26,12 @@ _TIME = re.compile(
 )
 """A time as CI, ``ts``, Kubernetes and launchers print it before a line."""
 
+_ANCHOR = re.compile(
+    r"# OSU (?:One Sided )?MPI|# {4}Intel ?\(R\) MPI Benchmarks|# Benchmarking [A-Z]"
+    r"|Now starting (?:the )?main loop|# (?:nccl|rccl)-tests version|# nThread [0-9]"
+    r"|START mpiGraph|Network(?:Load)? Tests v[0-9]"
+)
+
 _FAILURES = re.compile(
     r"error|fail|fatal|abort|kill|terminat|signal|segmentation|segv|sigbus|core dump|dumped|crash"
     r"|panic|assert|backtrace|traceback|exception|bus err|cancel|time[d]?[ _-]?out|time limit"
@@ -101,19 +107,18 @@ ROW = re.compile(
 """A row of a benchmark's table, wherever it stands."""
 
 
-def without_prefixes(text: str, anchor: re.Pattern[str]) -> tuple[str, list[str | None]]:
+def without_prefixes(text: str) -> tuple[str, list[str | None]]:
     """Return the text without what launchers and CI wrote before each line, and that, by line.
 
     A prefix is a time, and after it the same characters before a benchmark's first line and the
-    next. A line without one has None; the list is empty where no line has one. ``anchor``: such a
-    first line.
+    next. A line without one has None; the list is empty where no line has one.
     """
-    if not anchor.search(text):
+    if not _ANCHOR.search(text):
         return text, []
     lines = text.split("\n")
     known: dict[tuple[bool, str], None] = {}
     for index, line in enumerate(lines):
-        found = anchor.search(line)
+        found = _ANCHOR.search(line)
         if found is None or not 0 < found.start() <= _MOST_PREFIX:
             continue
         timed, tag = _split(line[: found.start()])

@@ -205,8 +205,10 @@ class _Text:
             lines.refuse(
                 f"algbw does not follow from bytes and time: {size / 1e3 / time:.2f} would"
             )
-        wrong = figures[3] not in ("N/A", "0") and self.wrong_counts and float(figures[3]) != 0
-        failure = f"#wrong {figures[3]}" if wrong else ""
+        wrong = 0.0
+        if figures[3] != "N/A" and not re.fullmatch(r"[0-9.]+e[-+][0-9]+", figures[3]):
+            wrong = number(lines, figures[3], "#wrong")
+        failure = f"#wrong {figures[3]}" if wrong and self.wrong_counts else ""
         row = Row(lines.number, size, {"busbw": bus}, time, failure)
         # Rates of few digits say little.
         return row, [bus / rate] if rate >= 1 else []

@@ -98,7 +98,7 @@ def read(text: str, path: str, *, bidirectional: bool = False, form: Form | None
     """
     if text.lstrip().startswith(("{", "[")) and (document := _document(text, path)) is not None:
         return Log((document,))
-    unmarked, tags = logs.without_prefixes(text, _ANCHOR)
+    unmarked, tags = logs.without_prefixes(text)
     lines = Lines(unmarked, path)
     heads = _heads(lines)
     if not heads and form is not None:
@@ -123,11 +123,13 @@ class _Head:
     program: bool
 
 
-_ANCHOR = re.compile(
-    "|".join(re.sub(r"\?P<\w+>", "?:", one.heads.pattern) for one in registry.BENCHMARKS),
-    re.MULTILINE,
+_HEADS = re.compile(
+    "|".join(
+        re.sub(r"\?P<(\w+)>", rf"?P<{one.name}__\1>", one.heads.pattern)
+        for one in registry.BENCHMARKS
+    )
 )
-"""A line at which an output begins, after whatever stands before it."""
+"""The beginning of any output, by the name of its benchmark and of the kind of line."""
 
 
 def _document(text: str, path: str) -> Output | None:
@@ -151,18 +153,17 @@ def _heads(lines: Lines) -> list[_Head]:
     heads: list[_Head] = []
     rows_may_follow = False
     for number, line in enumerate(lines.between(1, len(lines)), 1):
-        for benchmark in registry.BENCHMARKS:
-            found = benchmark.heads.match(line)
-            if found is None:
-                continue
-            # Of a title and the header of its columns, the first begins the output.
-            same = rows_may_follow and heads[-1].benchmark is benchmark
-            if not same or found.lastgroup != "columns":
-                heads.append(_Head(number, benchmark, found.lastgroup == "program"))
-            rows_may_follow = True
-            break
-        else:
+        found = _HEADS.match(line)
+        if found is None:
             rows_may_follow = rows_may_follow and not logs.ROW.fullmatch(line)
+            continue
+        name, _, kind = str(found.lastgroup).partition("__")
+        benchmark = registry.named(name)
+        # Of a title and the header of its columns, the first begins the output.
+        same = rows_may_follow and heads[-1].benchmark is benchmark
+        if not same or kind != "columns":
+            heads.append(_Head(number, benchmark, kind == "program"))
+        rows_may_follow = True
     return heads
 
 

@@ -62,15 +62,14 @@ def _name(verb: str, bidirectional: bool, what: str) -> str:
     return f"{last}_{kind}"
 
 
-def _row(lines: Lines, line: str, unit: float | None, header: re.Pattern[str]) -> Row:
+def _row(lines: Lines, line: str, unit: float | None, header: re.Match[str]) -> Row:
     """Return a row of text; ``unit``: bytes of what is a second's rate, None of latencies."""
-    tokens = line.split()
     names = _BANDWIDTH if unit else (*_LATENCY, "99.9%")
-    if header is _HEADER_DURATION:
+    if header.re is _HEADER_DURATION:
         names = ("#bytes", "#iterations", "t_avg", "tps average")
-    elif len(tokens) in (4, 5):
-        names = names[: len(tokens)]
-    values = dict(zip(names, numbers(lines, tokens, names), strict=True))
+    elif header[header.re.groups] is None:
+        names = names[: 4 if unit else 5]
+    values = dict(zip(names, numbers(lines, line.split(), names), strict=True))
     size = values.pop("#bytes")
     if size != int(size) or not size or not values["#iterations"]:
         lines.refuse("a row of no bytes or no iterations")
@@ -200,7 +199,7 @@ class Perftest(Benchmark):
                 continue
             if not _ROW.fullmatch(line):
                 break
-            row = _row(lines, lines.take("a row"), unit, header.re)
+            row = _row(lines, lines.take("a row"), unit, header)
             if rows:
                 check_order(lines, rows[-1].size, row.size, "perftest")
             rows.append(row)
