@@ -19,12 +19,10 @@ from netproof.criteria.findings import (
     times_of,
     undefined,
 )
-from netproof.measurement.counters import Counters
-from netproof.measurement.curve import Curve
+from netproof.measurement.counters import Counters, Payload
+from netproof.measurement.curve import Curve, median_curve
 from netproof.measurement.landmarks import Landmarks, landmarks
-from netproof.measurement.launches import median_curve
 from netproof.measurement.links import Crossing
-from netproof.measurement.payload import Payload
 
 
 class Layer(StrEnum):

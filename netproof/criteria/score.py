@@ -26,9 +26,8 @@ from netproof.criteria.findings import (
     times_of_each,
 )
 from netproof.criteria.interface import CaseCurves, ComparedCases, Criterion
-from netproof.measurement.curve import Curve
+from netproof.measurement.curve import Curve, median_curve
 from netproof.measurement.interval import CONFIDENCE
-from netproof.measurement.launches import median_curve
 
 SCORE = Below()
 """Scores below these bounds are flagged; by default nothing is asserted."""

@@ -8,8 +8,7 @@ from collections.abc import Iterator, Sequence
 
 from netproof.criteria import Level
 from netproof.criteria.interface import Shows
-from netproof.diagnosis.evidence import EvidenceSource, Sign
-from netproof.diagnosis.partition_view import PartitionView, count_of
+from netproof.diagnosis.evidence import EvidenceSource, PartitionView, Sign, count_of
 from netproof.measurement import interval
 from netproof.measurement.disturbance import disturbed
 from netproof.pairs.rounds import FEW_NODES

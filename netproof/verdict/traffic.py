@@ -19,9 +19,8 @@ from netproof.criteria.counters import (
 from netproof.criteria.findings import Finding
 from netproof.criteria.interface import CountedLaunch
 from netproof.criteria.settings import Settings
-from netproof.measurement.counters import CARRIER, INTERFACE, Counters
+from netproof.measurement.counters import CARRIER, INTERFACE, Counters, Payload
 from netproof.measurement.disturbance import disturbed
-from netproof.measurement.payload import Payload
 from netproof.pairs.losses import Resent, port_losses
 from netproof.session.pair_rounds import PairRounds
 from netproof.site.partition import Partition

@@ -13,9 +13,8 @@ from netproof.criteria.counters import Share, sent_again, sent_over
 from netproof.criteria.interface import CaseCurves, CountedLaunch
 from netproof.criteria.registry import CRITERIA
 from netproof.criteria.settings import Settings
-from netproof.measurement.counters import Counters, CounterSource, NodeCounters, counters
+from netproof.measurement.counters import Counters, CounterSource, NodeCounters, Payload, counters
 from netproof.measurement.curve import Curve
-from netproof.measurement.payload import Payload
 
 JOBS = Path(__file__).resolve().parents[2] / "data" / "jobs"
 NAMES = (

@@ -11,11 +11,9 @@ import pytest
 from netproof.criteria import Finding, Level
 from netproof.jobs import repeat_cases
 from netproof.jobs.repeat_cases import RepeatCase
-from netproof.measurement.counters import Counters, CounterSource, NodeCounters
+from netproof.measurement.counters import Counters, CounterSource, NodeCounters, Payload
 from netproof.measurement.curve import Curve
-from netproof.measurement.disturbance import NodeLoad
-from netproof.measurement.pace import Pace
-from netproof.measurement.payload import Payload
+from netproof.measurement.disturbance import NodeLoad, Pace
 from netproof.session import session
 from netproof.session.again import MeasuredAgain, netpipe_sweeps
 from netproof.session.measured import Measured, Peer
