@@ -135,7 +135,8 @@ def test_a_job_that_is_cancelled(run, tmp_path):
     ask("scancel", jobid)
     steps_end(job, jobid)
     ended = "the job was ended from outside|Slurm had ended the job"
-    is_whole_or_says_why(job, job.stored(), f"did not run; the job ended before it: ({ended})")
+    reason = f"did not run; the job ended before it: ({ended})|ended with status 143"
+    is_whole_or_says_why(job, job.stored(), reason)
 
 
 @pytest.mark.nightly
