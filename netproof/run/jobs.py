@@ -151,8 +151,13 @@ class Job(
 
     @run_after("setup")
     def share_nodes(self) -> None:
-        """Ask for no nodes of its own where the partition's access has an option about that."""
-        self.exclusive_access = not slurm.sharing_in(self.current_partition.access)
+        """Ask for no nodes of its own where the partition's access has an option about that.
+
+        Each node then has CPUs for the launches inside it.
+        """
+        if slurm.sharing_in(self.current_partition.access):
+            self.exclusive_access = False
+            self.job.options += [f"--mincpus={max(2, self.site_partition().ranks_per_node)}"]
 
     @run_after("setup")
     def announce(self) -> None:
