@@ -284,9 +284,9 @@ class Verdict:
 
         Nothing failed where a job died or was not submitted, and what waited for it did not run.
         """
-        # What fails in setup, as references that are missing, is the site's to mend.
-        died = (one for one in self.failed_tests if not one.why.startswith("fail in setup"))
-        unmeasured = {str(one) for one in died}
+        # Not those that fail in setup, as where references are missing, or that nobody ran.
+        died = ("fail in run:", "fail in sanity:")
+        unmeasured = {str(one) for one in self.failed_tests if one.why.startswith(died)}
         if unmeasured:
             unmeasured |= {f"coverage: {one}" for one in self.coverage if one.failed}
         failed = any(one.failed and (one.ran or not unmeasured) for one in self.cases)
