@@ -221,8 +221,8 @@ _TABLES = ("values", "crashes", "counted")
 
 
 def _packed(table: pa.Table) -> np.ndarray:
-    sink = pa.BufferOutputStream()
-    with pa.ipc.new_stream(sink, table.schema) as stream:
+    sink, options = pa.BufferOutputStream(), pa.ipc.IpcWriteOptions(compression="zstd")
+    with pa.ipc.new_stream(sink, table.schema, options=options) as stream:
         stream.write_table(table.combine_chunks())
     return np.frombuffer(sink.getvalue(), dtype=np.uint8)
 
