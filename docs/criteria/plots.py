@@ -164,7 +164,11 @@ def landmark() -> None:
     """The landmarks of a curve, its eager limit marked, and one without a limit."""
     sides = []
     loopback = HERE.parents[1] / "tests" / "data" / "curves" / "open-mpi-4.1-tcp-loopback.np"
-    eager = netpipe.read_file(loopback.read_text(), str(loopback), bidirectional=False).curve()
+    eager = (
+        netpipe.read_file(loopback.read_text(), str(loopback), bidirectional=False)
+        .tables[0]
+        .curve()
+    )
     for label, curve in (("Open MPI in a node", eager), ("gige, TCP", recorded("gige-tcp-1"))):
         known = landmarks(curve, None)
         limit = known.eager_limit

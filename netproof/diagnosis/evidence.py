@@ -8,7 +8,9 @@ from datetime import datetime
 from enum import StrEnum
 
 from netproof.criteria import Finding, Level
-from netproof.criteria.counters import MORE, PATH
+from netproof.criteria.counters import MORE
+from netproof.criteria.interface import Shows
+from netproof.criteria.registry import SHOWING
 from netproof.measurement.case import Case
 from netproof.measurement.disturbance import NodeLoad
 from netproof.measurement.landmark_table import LATENCY_BELOW
@@ -341,15 +343,16 @@ class PartitionView:
         kind = PlaceKind.PAIR if len(nodes) == 2 else PlaceKind.GROUP
         return Place(kind, fold(nodes), tuple(nodes), self.interface)
 
-    def findings_of(self, criterion: str) -> Iterator[Finding]:
-        """Yield the findings of a criterion on all cases."""
-        for one in self.ran:
-            yield from (found for found in one.findings if found.criterion == criterion)
+    def showing(self, what: Shows) -> Iterator[Finding]:
+        """Yield the findings on all cases that show this, a criterion after the other."""
+        for name in SHOWING[what]:
+            for one in self.ran:
+                yield from (found for found in one.findings if found.criterion == name)
 
     def paths(self) -> list[Finding]:
         """Return the findings on the path of messages, of cases and of rounds of pairs."""
         of_pairs = [one.path for one in self.pairs if one.path is not None]
-        return [*self.findings_of(PATH), *of_pairs]
+        return [*self.showing(Shows.PATH), *of_pairs]
 
     def line_rate_mb_s(self, environment: str) -> float:
         """Return the line rate in MB/s of one link of a node for MPI of an environment."""

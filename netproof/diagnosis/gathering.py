@@ -8,7 +8,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
 
 from netproof.criteria import Finding, Level
-from netproof.criteria.counters import DAMAGE, PATH
+from netproof.criteria.interface import Shows
+from netproof.criteria.registry import SHOWING
 from netproof.diagnosis.evidence import (
     LEAST_LAUNCHES,
     Evidence,
@@ -120,10 +121,9 @@ def _of_counters(view: PartitionView) -> Iterator[Evidence]:
                 "the kernel counted it",
             )
     damaged: dict[tuple[str, str], Finding] = {}
-    for name in DAMAGE:
-        for finding in view.findings_of(name):
-            if finding.own_level is Level.FAIL and finding.node is not None:
-                damaged.setdefault((name, finding.node), finding)
+    for finding in view.showing(Shows.DAMAGE):
+        if finding.own_level is Level.FAIL and finding.node is not None:
+            damaged.setdefault((finding.criterion, finding.node), finding)
     for (_, node), finding in damaged.items():
         place = Place(PlaceKind.NODE, node, (node,), finding.interface or "")
         why = "the interface counted it"
@@ -156,7 +156,7 @@ def _of_paths(view: PartitionView) -> Iterator[Evidence]:
     went: dict[str, dict[str, list[Finding]]] = defaultdict(lambda: defaultdict(list))
     for one in view.ran:
         for finding in one.findings:
-            if finding.criterion == PATH and finding.level is Level.FAIL:
+            if finding.criterion in SHOWING[Shows.PATH] and finding.level is Level.FAIL:
                 went[finding.interface or ""][one.case.environment].append(finding)
     rounds = {one.rounds.environment: one.path for one in view.pairs if one.path is not None}
     for environment, finding in rounds.items():

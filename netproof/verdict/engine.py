@@ -19,7 +19,7 @@ from typing import Any
 from netproof.benchmarks import registry
 from netproof.benchmarks.interface import Function
 from netproof.criteria import Bounds, Confirmation, ConfirmSettings, Finding, Level
-from netproof.criteria.findings import FLAGGED, at_sizes
+from netproof.criteria.findings import FLAGGED, at_sizes, then
 from netproof.criteria.interface import CaseCurves, ComparedCases, CountedLaunch, Layer, Pairs
 from netproof.criteria.registry import BY_FINDING, CONFIRMED_BY_MEASURING, CRITERIA
 from netproof.criteria.settings import Settings
@@ -492,7 +492,7 @@ def rule(subject: Subject, finding: Finding, confirmation: Confirmation | None =
         return ruled
     if finding.level is Level.UNDEFINED:
         return ruled
-    return ruled.ruled(Level.SHOWN, f"; known: {flaw}", known=flaw)
+    return ruled.ruled(Level.SHOWN, f". Known: {flaw}", known=flaw)
 
 
 def _of_measurement(finding: Finding) -> bool:
@@ -518,10 +518,10 @@ def _rule(subject: Subject, finding: Finding, confirmation: Confirmation | None)
     if finding not in flagged([finding]):
         return finding
     if confirmation is None:
-        return finding.ruled(finding.level, "; it was not measured again")
-    level, more = finding.level, f"; {confirmation.reason}"
+        return finding.ruled(finding.level, ". It was not measured again")
+    level, more = finding.level, then(confirmation.reason)
     if confirmation.level is Level.UNDEFINED:
-        more = f"; {finding.where}: {confirmation.reason}"
+        more = f". {finding.where}: {confirmation.reason}"
     elif confirmation.level is Level.INCONCLUSIVE:
         level = Level.INCONCLUSIVE if finding.level is Level.FAIL else Level.SHOWN
     elif not confirmation.confirmed:

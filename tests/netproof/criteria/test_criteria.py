@@ -305,7 +305,7 @@ class TestScore:
             settings=Below(fail=0.4),
         )
         assert (found.level, found.against) == (level, "b")
-        assert ("the interval contains that bound" in found.why) == (level is Level.INCONCLUSIVE)
+        assert ("The interval contains that bound" in found.why) == (level is Level.INCONCLUSIVE)
 
     def test_launches_over_different_sizes_are_an_error(self):
         with pytest.raises(NetproofError, match="lacks 8 bytes"):
