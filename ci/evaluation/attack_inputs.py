@@ -313,10 +313,15 @@ READERS = {
 """Recorded outputs, by the name of the attack on their reader."""
 
 
-def _of_program(name: str) -> Attack:
-    """Return the attack on recorded outputs that are read whole."""
+@cache
+def origins_of(name: str) -> list[str]:
+    """Return the recorded outputs of a program that are read whole."""
     found = [path for one in READERS[name] for path in sorted(DATA.glob(one))]
     # Many small inputs try more than few large ones.
     small = [path for path in found if path.stat().st_size < SMALL]
-    paths = [path for path in small if _reads(_believed, path)]
-    return Attack(name, of_files(paths), partial(of_reader, origins=[*map(str, paths)]))
+    return [str(path) for path in small if _reads(_believed, path)]
+
+
+def _of_program(name: str) -> Attack:
+    origins = origins_of(name)
+    return Attack(name, of_files([*map(Path, origins)]), partial(of_reader, origins=origins))

@@ -247,7 +247,7 @@ def _output(
         several=True,
         ended=ended,
         next_word="" if "arrier" in last.function else str(max(2 * last.rows[-1].size, 1)),
-        guess=guess,
+        note=guess,
     )
 
 

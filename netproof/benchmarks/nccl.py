@@ -310,7 +310,7 @@ def _whole(
         tuple(tables),
         several=True,
         ended=True,
-        guess=guess,
+        note=guess,
     )
 
 
