@@ -15,7 +15,7 @@ from netproof.benchmarks.fixed import Lines, Row, TableError, printed_lines
 from netproof.benchmarks.interface import BOTH_WAYS, Benchmark, Function, Output, Table
 from netproof.measurement.units import MEBI
 
-ALONE, ALONGSIDE, FACTORS = (
+ALONE, CONGESTED, FACTORS = (
     "Isolated Network Tests",
     "Network Tests running with Congestion Tests",
     "Network Tests running with Congestion Tests - Key Results",
@@ -57,9 +57,9 @@ class NetworkTest:
 
 @dataclass(frozen=True)
 class GpcnetOutput:
-    """One run: its ranks and nodes, and each test ``alone`` and ``alongside`` the congestors.
+    """One run: its ranks and nodes, and each test ``alone`` and ``congested``.
 
-    Of ``network_test``, none are alongside, and all nodes run tests.
+    Of ``network_test``, none are congested, and all nodes run tests.
     """
 
     version: str
@@ -67,7 +67,7 @@ class GpcnetOutput:
     nodes: int
     nodes_of_tests: int
     alone: tuple[NetworkTest, ...]
-    alongside: tuple[NetworkTest, ...]
+    congested: tuple[NetworkTest, ...]
 
 
 def read(text: str, path: str) -> GpcnetOutput:
@@ -80,7 +80,7 @@ def read(text: str, path: str) -> GpcnetOutput:
     starts = (number for number, line in enumerate(every, 1) if _FIRST.fullmatch(line))
     lines.go_to(next(starts, 1))
     run = _read_run(lines)
-    if not run.alongside:
+    if not run.congested:
         lines.refuse("is of network_test, and not of network_load_test")
     return run
 
@@ -105,15 +105,15 @@ def _read_run(lines: Lines) -> GpcnetOutput:
     while _match(lines, _LEGEND):
         pass
     alone = tuple(_tests(lines, ALONE))
-    alongside: tuple[NetworkTest, ...] = ()
+    congested: tuple[NetworkTest, ...] = ()
     if first[1]:
-        alongside = tuple(_tests(lines, ALONGSIDE))
-        if [(one.name, one.unit) for one in alone] != [(one.name, one.unit) for one in alongside]:
-            lines.refuse("the tests alone and those alongside congestors are not the same")
+        congested = tuple(_tests(lines, CONGESTED))
+        if [(one.name, one.unit) for one in alone] != [(one.name, one.unit) for one in congested]:
+            lines.refuse("the tests alone and those with congestors are not the same")
         _insist_on_factors(lines, [one.name for one in alone])
     elif not alone[-1].name.startswith(_LAST):
         lines.refuse(f"the table ends before {_LAST}", TableError)
-    return GpcnetOutput(first[2], ranks, nodes, tests, alone, alongside)
+    return GpcnetOutput(first[2], ranks, nodes, tests, alone, congested)
 
 
 def _cells(lines: Lines, what: str) -> list[str]:
@@ -193,7 +193,7 @@ class Gpcnet(Benchmark):
         run = _read_run(lines)
         tables = [
             _table(lines, first, run, test, remark)
-            for tests, remark in ((run.alone, ""), (run.alongside, _BESIDE))
+            for tests, remark in ((run.alone, ""), (run.congested, _BESIDE))
             for test in tests
         ]
         facts = {"ranks": run.ranks, "nodes": run.nodes, "nodes_of_tests": run.nodes_of_tests}

@@ -14,8 +14,8 @@ from netproof.benchmarks.fixed import UNITS, Lines, Row, printed_lines
 from netproof.benchmarks.message_sizes import ITS_OWN, ListedSizes, MessageSizes
 from netproof.errors import NetproofError, ParseError
 from netproof.measurement.case import Case
+from netproof.measurement.counters import Payload
 from netproof.measurement.curve import Curve
-from netproof.measurement.payload import Payload
 from netproof.measurement.units import bandwidth_mb_s
 
 ONE_WAY, BOTH_WAYS = "oneway", "bidirectional"

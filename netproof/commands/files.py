@@ -11,7 +11,7 @@ import typer
 
 from netproof.commands.options import Form, FormatOption, PageOption, refused, verb
 from netproof.errors import NetproofError
-from netproof.measurement.transports import Transport
+from netproof.measurement.links import Transport
 
 
 @verb(

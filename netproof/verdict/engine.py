@@ -19,13 +19,13 @@ from typing import Any
 from netproof.benchmarks import registry
 from netproof.benchmarks.interface import Function
 from netproof.criteria import Bounds, Confirmation, ConfirmSettings, Finding, Level
-from netproof.criteria.findings import FLAGGED, at_sizes
+from netproof.criteria.findings import FLAGGED, at_sizes, then
 from netproof.criteria.interface import CaseCurves, ComparedCases, CountedLaunch, Layer, Pairs
 from netproof.criteria.registry import BY_FINDING, CONFIRMED_BY_MEASURING, CRITERIA
 from netproof.criteria.settings import Settings
 from netproof.intake.patterns import expression
 from netproof.measurement.case import Case
-from netproof.measurement.counters import Counters
+from netproof.measurement.counters import Counters, Payload
 from netproof.measurement.cpu_use import cost_in_words
 from netproof.measurement.disturbance import (
     DisturbanceSettings,
@@ -34,7 +34,6 @@ from netproof.measurement.disturbance import (
     others_share,
 )
 from netproof.measurement.links import Crossing, Link, link_or_tcp
-from netproof.measurement.payload import Payload
 from netproof.session.measured import Launch, Measured
 from netproof.session.session import REFERENCE as CRITERION
 from netproof.site.partition import ScoreBaseline
@@ -264,7 +263,7 @@ def findings_of(case: CaseCurves, settings: Settings, **kind: bool) -> Iterator[
         if criterion.judge is not None and all(
             getattr(criterion, name) is wanted for name, wanted in kind.items()
         ):
-            yield from criterion.judge(case, settings)
+            yield from criterion.on(case, settings)
 
 
 def along(subject: Subject, job: Job | None = None) -> tuple[Finding, ...]:
@@ -394,10 +393,11 @@ def compare(
                 for other, launches in (pairs or {}).get(label, {}).items()
             }
             several = ComparedCases(members, only, paired, base, baseline_name, red)
-            for finding in map(ruled, criterion.compare(several)):
-                if finding.level is Level.FAIL and finding.size is not None:
-                    red[finding.where].append(finding.size)
-                yield finding
+            for case in several.judged():
+                for finding in map(ruled, criterion.on(case, case.settings, several)):
+                    if finding.level is Level.FAIL and finding.size is not None:
+                        red[finding.where].append(finding.size)
+                    yield finding
 
 
 def compared(
@@ -474,12 +474,7 @@ def flagged(findings: Iterable[Finding]) -> tuple[Finding, ...]:
 
 def bounds_of(criterion: str, settings: Settings, *, inside: bool = False) -> Bounds:
     """Return the bounds that a finding of that criterion was compared with."""
-    key = BY_FINDING[criterion].findings[criterion]
-    if key is None:
-        return Bounds()
-    if inside and hasattr(settings, f"{key}_inside"):
-        key = f"{key}_inside"
-    return getattr(settings, key)
+    return BY_FINDING[criterion].bounds_in(settings, inside=inside)
 
 
 def rule(subject: Subject, finding: Finding, confirmation: Confirmation | None = None) -> Finding:
@@ -497,7 +492,7 @@ def rule(subject: Subject, finding: Finding, confirmation: Confirmation | None =
         return ruled
     if finding.level is Level.UNDEFINED:
         return ruled
-    return ruled.ruled(Level.SHOWN, f"; known: {flaw}", known=flaw)
+    return ruled.ruled(Level.SHOWN, f". Known: {flaw}", known=flaw)
 
 
 def _of_measurement(finding: Finding) -> bool:
@@ -523,10 +518,10 @@ def _rule(subject: Subject, finding: Finding, confirmation: Confirmation | None)
     if finding not in flagged([finding]):
         return finding
     if confirmation is None:
-        return finding.ruled(finding.level, "; it was not measured again")
-    level, more = finding.level, f"; {confirmation.reason}"
+        return finding.ruled(finding.level, ". It was not measured again")
+    level, more = finding.level, then(confirmation.reason)
     if confirmation.level is Level.UNDEFINED:
-        more = f"; {finding.where}: {confirmation.reason}"
+        more = f". {finding.where}: {confirmation.reason}"
     elif confirmation.level is Level.INCONCLUSIVE:
         level = Level.INCONCLUSIVE if finding.level is Level.FAIL else Level.SHOWN
     elif not confirmation.confirmed:

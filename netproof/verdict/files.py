@@ -21,11 +21,9 @@ from netproof.criteria.settings import Settings
 from netproof.criteria.shape import DeclineSettings
 from netproof.errors import NetproofError, shortened
 from netproof.intake import loading
-from netproof.measurement.curve import Curve
-from netproof.measurement.landmarks import Landmarks, landmarks
-from netproof.measurement.launches import median_curve
-from netproof.measurement.links import Link
-from netproof.measurement.transports import INSIDE, Transport
+from netproof.measurement.curve import Curve, median_curve
+from netproof.measurement.landmarks import Landmarks
+from netproof.measurement.links import INSIDE, Link, Transport
 from netproof.verdict import engine
 from netproof.verdict.exit_status import CANNOT, FAILED, INCONCLUSIVE, PASSED
 
@@ -439,20 +437,17 @@ def _case(
     if curve.sizes[-1] < LARGE:
         only_too_fast = replace(settings.line_rate, warn_below=None, fail_below=None)
         settings = replace(settings, line_rate=only_too_fast)
-    case = CaseCurves(
+    return CaseCurves.of_launches(
         f"{configuration} {kind}",
-        curve,
-        curve,
         launches,
-        landmarks(curve, line_rate, launches=launches if len(launches) > 1 else ()),
-        line_rate if curve.bandwidth_mb_s is not None else None,
+        line_rate,
+        layer=_layer(kind, curve, link),
         ranks=kind.ranks or 0,
         at_least=tuple((launch, size) for _, launch, sizes in several for size in sizes),
         settings=settings,
         name=configuration,
         function=(kind,),
     )
-    return replace(case, layer=_layer(kind, curve, link))
 
 
 def _layer(kind: CurveKind, curve: Curve, link: Link | None) -> Layer:
