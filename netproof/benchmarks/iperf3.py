@@ -42,7 +42,7 @@ class Iperf3(Benchmark):
             asked = content["start"]["test_start"]
             endings = ("", _FROM_OTHER) if asked.get("bidir") else ("",)
             tables = tuple(_table(path, content, asked, ending) for ending in endings)
-        except (AttributeError, KeyError, TypeError, ValueError) as error:
+        except (AttributeError, ArithmeticError, KeyError, TypeError, ValueError) as error:
             reason = f"is no result of iperf3 that is read: {type(error).__name__} {error}"
             raise ParseError(path, 0, "", reason) from error
         version = str(content["start"].get("version", "")).removeprefix("iperf ") or None

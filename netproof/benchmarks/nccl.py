@@ -352,7 +352,7 @@ class Nccl(Benchmark):
             return None
         try:
             return self._of_document(content, path)
-        except (KeyError, TypeError, ValueError, AttributeError, IndexError) as error:
+        except (LookupError, TypeError, ValueError, AttributeError, ArithmeticError) as error:
             reason = f"is no result of nccl-tests that is read: {type(error).__name__} {error}"
             raise ParseError(path, 0, "", reason) from error
 

@@ -264,7 +264,7 @@ class Perftest(Benchmark):
                     reason = str(fault)
             if not times or size < 1:
                 raise ParseError(path, 0, "", reason if not times else "a message of 0 bytes")
-        except (AttributeError, KeyError, TypeError, ValueError) as error:
+        except (AttributeError, ArithmeticError, KeyError, TypeError, ValueError) as error:
             reason = f"is no result of perftest that is read: {type(error).__name__} {error}"
             raise ParseError(path, 0, "", reason) from error
         queues = facts.get("Number_of_qps", 1)
