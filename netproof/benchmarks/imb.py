@@ -93,6 +93,8 @@ _OF_ALL = frozenset({"All_put_all", "All_get_all", "Exchange_put", "Exchange_get
 _PASSIVE = "Truly_passive_put"
 
 LARGEST_ELEMENT_BYTES = 16
+_ELEMENT_BYTES = (4, 1)
+"""Of MPI_FLOAT, and of MPI_BYTE and MPI_CHAR."""
 
 FUNCTIONS = (
     frozenset({*POINT_TO_POINT, "Barrier", _PASSIVE})
@@ -721,8 +723,8 @@ def _check_ends(
         lines.refuse(f"the table of {function} begins at {first} bytes, and not at {least}")
     second = rows[1].size if first == 0 and len(rows) > 1 else doubling_from
     # A reduction begins at one element.
-    of_element = reduces and doubling_from < second <= LARGEST_ELEMENT_BYTES
-    if second != doubling_from and not of_element:
+    elements = _ELEMENT_BYTES if reduces else (1,)
+    if second not in [max(doubling_from, one) for one in elements]:
         reason = f"{second} bytes follow 0, and not {doubling_from}: a row is missing"
         raise ParseError(lines.path, rows[1].line, "", reason)
     if any(not row.values for row in rows):
