@@ -143,7 +143,7 @@ def module_says(*commands: str) -> str:
     script = "; ".join(commands)
     try:
         ran = subprocess.run(
-            ["bash", "-lc", f"{script} 2>&1"],
+            ["bash", "-lc", f"{{ {script}; }} 2>&1"],
             capture_output=True,
             text=True,
             timeout=slurm.ANSWER_S,
@@ -456,6 +456,9 @@ def extras_of(partition: Partition) -> dict[str, object]:
             f"{', '.join(one.name for one in devices)}: a fabric whose line rate is not known here;"
             " set mpi_over_tcp to False in the environments that use it"
         )
+    # NetPIPE's own choice measures each launch for minutes.
+    extras["netpipe_repeats"] = 10 if extras["link_mbit_s"] < 10000 else 50
+    extras["netpipe_mpi_inside_repeats"] = 100
     largest = min(4194304, 1 << (extras["link_mbit_s"] * 12500).bit_length() - 1)
     if largest < 4194304:
         extras["max_message_bytes"] = largest
@@ -502,8 +505,8 @@ def site_text(system: str, found: Discovered, python: str) -> str:
         f'            "modules_system": "{found.modules_system}",',
         '            "partitions": [',
     ]
-    for partition in found.partitions:
-        extras = extras_of(partition)
+    every = [extras_of(partition) for partition in found.partitions]
+    for partition, extras in zip(found.partitions, every, strict=True):
         asked = [*partition.questions, *fact_questions(partition.looked.nodes, python)]
         entry = {
             "name": re.sub(r"[^A-Za-z0-9_-]", "-", partition.name),
@@ -519,12 +522,11 @@ def site_text(system: str, found: Discovered, python: str) -> str:
             entry["env_vars"] = variables
         entry["extras"] = extras
         lines += [f"                # ? {one}" for one in asked]
-        lines += [*_literal(entry, 16), ""]
-        lines[-2] += ","
-        lines.pop()
+        lines += _literal(entry, 16)
+        lines[-1] += ","
         found.questions += [f"{partition.name}: {one}" for one in asked]
     lines += ["            ],", "        }", "    ],", '    "environments": [']
-    over_rdma = any("rdma" in extras_of(one) for one in found.partitions)
+    over_rdma = any("rdma" in extras for extras in every)
     for name, (candidate, one) in found.environments.items():
         asked = [f"{what}: {words}" for what, words in one.said.items()]
         features = [
