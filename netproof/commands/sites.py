@@ -135,6 +135,9 @@ def discover(
             help="A partition of Slurm's; may be repeated. By default those that have all nodes."
         ),
     ] = None,
+    interface: Annotated[
+        str, typer.Option(help="Interface of the nodes that leads over the switch.")
+    ] = "",
     wait: WaitOption = 10,
 ) -> int:
     """Ask Slurm, modules and a short job in each partition, and write the files of a site."""
@@ -151,7 +154,7 @@ def discover(
         raise NetproofError(str(error)) from error
     trust.insist(folder, "the folder of the site")
     with terminal.working("asking Slurm, modules and a job in each partition"):
-        found = discover.discover(folder.absolute(), partition or (), 60 * wait)
+        found = discover.discover(folder.absolute(), partition or (), interface, 60 * wait)
     text = discover.site_text(system, found, sys.executable)
     references = discover.references_text(system)
     _write(folder, {**first_files(system), **_own_files(system, text, references)})

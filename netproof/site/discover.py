@@ -74,7 +74,10 @@ class Candidate:
 
 @dataclass
 class Partition:
-    """A partition that can be measured: what the site's file will say, and what is not certain."""
+    """A partition that can be measured: what the site's file will say, and what is not certain.
+
+    ``interface``: the one that the user names.
+    """
 
     name: str
     access: list[str]
@@ -82,6 +85,7 @@ class Partition:
     usable: int
     time_limit: str
     looked: Looked | None = None
+    interface: str = ""
     questions: list[str] = field(default_factory=list)
 
 
@@ -307,9 +311,12 @@ def usable_partitions(asked: Sequence[str]) -> tuple[list[Partition], list[str]]
     return chosen, left_out
 
 
-def discover(folder: Path, asked: Sequence[str] = (), wait_s: float = 600) -> Discovered:
+def discover(
+    folder: Path, asked: Sequence[str] = (), interface: str = "", wait_s: float = 600
+) -> Discovered:
     """Ask Slurm, modules and a job in each partition. ``folder``: seen by the nodes.
 
+    ``interface``: on the switch under test; without it the fastest network is taken.
     Raises NetproofError where Slurm does not answer, or no partition can be measured.
     """
     slurm.answers()
@@ -321,6 +328,7 @@ def discover(folder: Path, asked: Sequence[str] = (), wait_s: float = 600) -> Di
     possible = list(candidates())
     found = Discovered([], {}, modules_system(), left_out, [])
     for partition in partitions:
+        partition.interface = interface
         # One that tries environments takes longer: the first.
         trying = {} if found.environments else {one.name: one for one in possible}
         count = min(partition.nodes, MOST_NODES, max(2, _free(partition.name)))
@@ -384,10 +392,16 @@ def interface_of(partition: Partition) -> tuple[Interface | None, int]:
         return looked.tcp_mbit_s.get(one.name, 0.0), one.link_mbit_s or 0, one.mtu
 
     best, *others = sorted(there, key=order, reverse=True)
+    if partition.interface:
+        named = [one for one in there if one.name == partition.interface]
+        if not named:
+            questions.append(f"interface: {partition.interface} is not on all nodes")
+        best, others = (named or [best])[0], []
     if others:
         spoken = ", ".join(f"{one.name} (MTU {one.mtu}, {_rates(one, looked)})" for one in others)
         questions.append(
-            f"interface: is {best.name} on the switch under test? there is also {spoken}"
+            f"interface: is {best.name} on the switch under test? there is also {spoken};"
+            " --interface NAME chooses"
         )
     measured, stated = looked.tcp_mbit_s.get(best.name), best.link_mbit_s
     virtual = best.driver.startswith(_VIRTUAL)

@@ -39,7 +39,8 @@ def looked(*nodes: LookedNode, tcp=998.0, mpich=MPICH) -> Looked:
 
 
 REFUSALS = {
-    "--account=nope": "allocation failure: Invalid account or account/partition combination specified",
+    "--account=nope": "allocation failure: Invalid account or account/partition combination"
+    " specified",
     "--qos=closed": "allocation failure: Invalid qos specification",
     "--constraint=nope": "allocation failure: Invalid feature specification",
     "--reservation=nope": "allocation failure: Requested reservation is invalid",
@@ -180,7 +181,7 @@ NOT_MET = LookedEnvironment(MPICH.programs, MPICH.library, "", {}, {"IMB-MPI1": 
         (
             (),
             looked(mpich=NO_IMB),
-            "features: on batch there is no IMB-MPI1 in PATH for 'imb': gcc",
+            "features: on batch there is no IMB-MPI1 in PATH for 'imb'",
         ),
         ((), looked(mpich=NOT_MET), "extras['pmi']: on batch two ranks of IMB-MPI1 did not meet"),
     ],

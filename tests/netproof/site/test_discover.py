@@ -238,6 +238,12 @@ class TestInterface:
         assert discover.interface_of(one)[1] == 10000
         assert "is that the link's rate" in one.questions[0]
 
+    def test_an_interface_that_is_named_is_taken_and_no_question(self):
+        looked = Looked((node(), node("cn012")), {"eno1": 193.0, "ens1f0": 998.0}, {})
+        one = partition(looked, interface="eno1")
+        assert discover.interface_of(one)[0].name == "eno1"
+        assert not any("switch under test" in question for question in one.questions)
+
     def test_an_interface_that_a_node_lacks_is_not_taken(self):
         other = node("cn012", interfaces=node().interfaces[:1])
         one = partition(Looked((node(), other), {"ens1f0": 998.0, "eno1": 193.0}, {}))
