@@ -540,7 +540,7 @@ def _by_job(
     extras = entry["extras"]
     access = [*entry.get("access", []), "--exclusive"]
     named = slurm.names_in(access)
-    free, _ = slurm.free_and_busy(named, slurm.partitions(hidden=True))
+    free, _ = slurm.free_and_busy(named, slurm.partitions())
     count = min(extras["nodes"], MOST_NODES, max(2, len(free)))
     try:
         looked = look(

@@ -93,13 +93,19 @@ def _write(folder: Path, files: Mapping[str, str]) -> None:
     """Write a site's first files. Raises NetproofError where they cannot be written."""
     from netproof.present import terminal
 
+    # A site's folder that its owner's group can write is refused; Python's own one is in it too.
+    mask = os.umask(0o077)
+    os.umask(mask | 0o022)
     try:
         for name, text in files.items():
             path = folder / name
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(text)
+        (folder / "site-config" / "__pycache__").mkdir(exist_ok=True)
     except OSError as error:
         raise NetproofError(str(error)) from error
+    finally:
+        os.umask(mask)
     out = terminal.console()
     for name in files:
         if not name.startswith("checks/"):
@@ -146,10 +152,8 @@ def discover(
     from netproof.site import discover
 
     _insist_on_new(system, folder)
-    # A site that a group can write is refused, and some sites' umask lets it.
-    os.umask(os.umask(0o022) | 0o022)
     try:
-        folder.mkdir(parents=True, exist_ok=True)
+        folder.mkdir(0o755, parents=True, exist_ok=True)
     except OSError as error:
         raise NetproofError(str(error)) from error
     trust.insist(folder, "the folder of the site")

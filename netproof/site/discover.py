@@ -275,7 +275,7 @@ def usable_partitions(asked: Sequence[str]) -> tuple[list[Partition], list[str]]
     """
     shown = partitions_of(slurm.ask("scontrol", "--all", "--oneliner", "show", "partition"))
     accounts = associations()
-    known = slurm.partitions(hidden=True)
+    known = slurm.partitions()
     for name in asked:
         if name not in known:
             raise NetproofError(f"Slurm has no partition {name}; it has {', '.join(known)}")
@@ -369,7 +369,7 @@ def discover(
 
 
 def _free(name: str) -> int:
-    return sum(node.free for node in slurm.partitions(hidden=True)[name].nodes)
+    return sum(node.free for node in slurm.partitions()[name].nodes)
 
 
 def interface_of(partition: Partition) -> tuple[Interface | None, int]:

@@ -134,12 +134,11 @@ def choosing_in(access: Sequence[str]) -> list[str]:
     return [option for option in access if _CHOOSING_OPTION.search(option)]
 
 
-def partitions(*, hidden: bool = False) -> dict[str, SlurmPartition]:
-    """Return every partition by its name, ``hidden`` ones too if asked."""
-    more = ("--all",) if hidden else ()
-    shown = ask("scontrol", *more, "--oneliner", "show", "partition")
+def partitions() -> dict[str, SlurmPartition]:
+    """Return every partition by its name."""
+    shown = ask("scontrol", "--all", "--oneliner", "show", "partition")
     states = dict(re.findall(r"(?m)^PartitionName=(\S+) .*\bState=(\S+)", shown))
-    listed = ask("sinfo", *more, "--noheader", "--Node", "--format=%R|%N|%T|%E")
+    listed = ask("sinfo", "--all", "--noheader", "--Node", "--format=%R|%N|%T|%E")
     return partitions_of(states, listed)
 
 
@@ -275,7 +274,7 @@ def topology_of(listed: str) -> Tree:
 
 def time_limits_s() -> dict[str, int | None]:
     """Return the longest time of a job in seconds, by partition; None without limit."""
-    shown = ask("scontrol", "--oneliner", "show", "partition")
+    shown = ask("scontrol", "--all", "--oneliner", "show", "partition")
     found = re.findall(r"(?m)^PartitionName=(\S+) .*\bMaxTime=(\S+)", shown)
     return {name: seconds_of(limit) for name, limit in found}
 
