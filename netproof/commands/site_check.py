@@ -10,10 +10,9 @@ import os
 import re
 import shutil
 import subprocess
-import sys
 import tempfile
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -30,13 +29,12 @@ from netproof.present.terminal import say
 from netproof.session import plan
 from netproof.session.measured import line_rate_of_case
 from netproof.site import folders, module_path, site, slurm
-from netproof.site.discover import FEATURES as PROBED
 from netproof.site.discover import MOST_NODES, associations, module_says, plugins_of
 from netproof.site.hostlist import fold
-from netproof.site.look import Looked, LookedEnvironment, look
+from netproof.site.look import differing, lacking, look, setup_of
 from netproof.site.matrix import Matrix, environments_in, jobs, matrix, nodes_of, partitions_in
 from netproof.site.partition import Partition, time_limit_s
-from netproof.site.site_file import OWN_ENVIRONMENT, SiteError
+from netproof.site.site_file import SiteError
 from netproof.verdict.references import NotThere, ReferenceFile
 
 _ALIKE = ("access", "env_vars", "modules", "prepare_cmds", "resources", "sched_options")
@@ -463,20 +461,6 @@ def _refused(entry: Mapping[str, Any], refusal: str) -> str:
     return f"is {entry.get('access', [])}, and Slurm refuses such a job: {said}; {remedy}"
 
 
-def setup_of(
-    system: Mapping[str, Any], partition: Mapping[str, Any], environment: Mapping[str, Any]
-) -> list[str]:
-    """Return the commands that set up an environment of a partition, in ReFrame's order."""
-    lines = [one for one in partition.get("prepare_cmds", []) if one != OWN_ENVIRONMENT]
-    for entry in (system, partition, environment):
-        lines += [
-            f"module load {one if isinstance(one, str) else one['name']}"
-            for one in entry.get("modules", [])
-        ]
-        lines += [f'export {name}="{value}"' for name, value in entry.get("env_vars", [])]
-    return lines
-
-
 def _accounting(
     checked: CheckedSite, environments: Mapping[str, Mapping[str, Any]], path: Path
 ) -> None:
@@ -562,53 +546,3 @@ def _by_job(
     if len(checked.faults) == before:
         nodes = fold(node.name for node in looked.nodes)
         checked.right.append(f"a job on {nodes} of {own}: {', '.join(trying)} run there")
-
-
-def differing(extras: Mapping[str, Any], looked: Looked) -> Iterator[tuple[str, str]]:
-    """Yield where nodes differ from what the site says of a partition: key and reason."""
-    without = [node.name for node in looked.nodes if not node.python]
-    if without:
-        yield (
-            "Python",
-            f"{fold(without)} cannot start {sys.executable}, which runs every job: install"
-            " netproof with a Python that the nodes have at the same path, in a folder they see",
-        )
-    name, mtu, rate = extras["interface"], extras["mtu"], extras["link_mbit_s"]
-    rates_differ = "link_mbit_s" not in extras["may_differ"] and not extras["rdma"]
-    by_fault: dict[tuple[str, str], list[str]] = defaultdict(list)
-    for node in looked.nodes:
-        there = {one.name: one for one in node.interfaces}
-        if name not in there:
-            has = f"{name} is not there or down; there are {', '.join(there) or 'none'}"
-            by_fault["extras['interface']", has].append(node.name)
-            continue
-        if there[name].mtu != mtu and "mtu" not in extras["may_differ"]:
-            by_fault["extras['mtu']", f"{name} has {there[name].mtu}, not {mtu}"].append(node.name)
-        own = there[name].link_mbit_s
-        if own and own != rate and rates_differ:
-            has = f"{name} has {own} Mbit/s by ethtool, not {rate}"
-            by_fault["extras['link_mbit_s']", has].append(node.name)
-    for (key, reason), nodes in by_fault.items():
-        yield key, f"on {fold(nodes)} {reason}"
-    carried = looked.tcp_mbit_s.get(name)
-    if carried and not extras["rdma"] and not rate / 3 < carried < 1.1 * rate:
-        yield (
-            "extras['link_mbit_s']",
-            f"is {rate}, and TCP carried {carried:.0f} Mbit/s over {name} between two nodes: is it"
-            " the rate of a link, in Mbit/s, and the interface on the switch?",
-        )
-
-
-def lacking(entry: Mapping[str, Any], found: LookedEnvironment) -> Iterator[tuple[str, str]]:
-    """Yield what an environment says that it has and a job did not find: key and reason."""
-    setup = found.said.get("setup", "")
-    for program, feature in PROBED.items():
-        if feature not in entry.get("features", []):
-            continue
-        if program not in found.programs:
-            more = f": {setup}" if setup else ""
-            yield "features", f"there is no {program} in PATH for {feature!r}{more}"
-        elif program != "NPtcp" and program not in found.mbit_s:
-            pmi = entry["extras"]["pmi"]
-            words = found.said.get(program, "it did not run")
-            yield "extras['pmi']", f"two ranks of {program} did not meet by {pmi}: {words}"

@@ -19,7 +19,7 @@ from netproof.errors import NetproofError, shortened
 from netproof.measurement import twin
 from netproof.measurement.landmark_table import LANDMARKS
 from netproof.site import slurm
-from netproof.site.look import Interface, Looked, LookedEnvironment, LookedNode, look
+from netproof.site.look import FEATURES, Interface, Looked, LookedEnvironment, LookedNode, look
 
 MOST_ENVIRONMENTS, MOST_NODES = 8, 16
 LONGEST = "1h"
@@ -27,7 +27,6 @@ RATES_MBIT_S = (
     *(10, 100, 1000, 2500, 5000, 10000, 20000, 25000, 40000, 50000, 56000, 100000, 200000),
     *(400000, 800000),
 )
-FEATURES = {"NPtcp": "netpipe-tcp", "NPmpi": "netpipe-mpi", "IMB-MPI1": "imb", "osu_bw": "osu"}
 _MPI = re.compile(
     r"(?i)^(?:.*/)?(open-?mpi|ompi|mpich|mvapich2?|hpcx|intel-?(?:oneapi-)?mpi|impi|cray-mpich)\b"
 )
@@ -37,22 +36,8 @@ _COMPILER = re.compile(
 _BENCHMARK = re.compile(
     r"(?i)^(?:.*/)?(imb|osu|omb|netpipe|osu-micro-benchmarks|intel-mpi-benchmarks)\b"
 )
-_SOME = LookedEnvironment({}, ("", ""), "", {"": 1.0})
 _VIRTUAL = ("veth", "virtio_net", "tun", "bridge")
 _NOT_OF_A_SWITCH = re.compile(r"(docker|virbr|br-|cni|flannel|tun|tap)")
-
-
-@dataclass(frozen=True)
-class OfSlurm:
-    """A partition as ``scontrol show partition`` has it, by its keys."""
-
-    name: str
-    values: Mapping[str, str]
-
-    @property
-    def hidden(self) -> bool:
-        """Whether users are not shown it."""
-        return self.values.get("Hidden") == "YES"
 
 
 @dataclass
@@ -100,14 +85,13 @@ class Discovered:
     questions: list[str]
 
 
-def partitions_of(shown: str) -> list[OfSlurm]:
-    """Return the partitions in the output of ``scontrol --oneliner show partition``."""
-    found = []
-    for line in shown.splitlines():
-        values = dict(word.split("=", 1) for word in line.split() if "=" in word)
-        if "PartitionName" in values:
-            found.append(OfSlurm(values["PartitionName"], values))
-    return found
+def partitions_of(shown: str) -> dict[str, dict[str, str]]:
+    """Return what ``scontrol --oneliner show partition`` says of each partition, by its name."""
+    several = (
+        dict(word.split("=", 1) for word in line.split() if "=" in word)
+        for line in shown.splitlines()
+    )
+    return {one["PartitionName"]: one for one in several if "PartitionName" in one}
 
 
 def associations_of(shown: str) -> list[tuple[str, str, tuple[str, ...]]]:
@@ -280,23 +264,23 @@ def usable_partitions(asked: Sequence[str]) -> tuple[list[Partition], list[str]]
         if name not in known:
             raise NetproofError(f"Slurm has no partition {name}; it has {', '.join(known)}")
     left_out, usable = [], []
-    for one in shown:
-        if (asked and one.name not in asked) or (one.hidden and not asked):
+    for name, values in shown.items():
+        if (name not in asked) if asked else (values.get("Hidden") == "YES"):
             continue
-        nodes = {node.name for node in known[one.name].nodes if node.usable}
-        if reason := known[one.name].cannot_run(2):
-            left_out.append(f"{one.name}: {reason}")
+        nodes = {node.name for node in known[name].nodes if node.usable}
+        if reason := known[name].cannot_run(2):
+            left_out.append(f"{name}: {reason}")
             continue
-        access, refusal = admitted(one.name, 2, accounts)
+        access, refusal = admitted(name, 2, accounts)
         if not access:
-            left_out.append(f"{one.name}: Slurm takes no exclusive job of 2 nodes: {refusal}")
+            left_out.append(f"{name}: Slurm takes no exclusive job of 2 nodes: {refusal}")
             continue
         most, _ = slurm.most_nodes([*access, "--exclusive"], len(nodes))
-        limit = slurm.seconds_of(one.values["MaxTime"])
+        limit = slurm.seconds_of(values["MaxTime"])
         minutes = 60 if limit is None else min(60, limit // 60)
         time_limit = LONGEST if minutes == 60 else f"{minutes}m"
-        partition = Partition(one.name, access, most, len(nodes), time_limit)
-        others = [account for account, on, _ in accounts if on in ("", one.name)]
+        partition = Partition(name, access, most, len(nodes), time_limit)
+        others = [account for account, on, _ in accounts if on in ("", name)]
         if len(access) > 1 and len(others) > 1:
             partition.questions.append(f"access: which account pays? {', '.join(others)}")
         usable.append((nodes, partition))
@@ -358,7 +342,8 @@ def discover(
     if not found.partitions:
         raise NetproofError(f"no partition can be measured: {'; '.join(left_out)}")
     # NetPIPE over TCP alone is the same in any environment.
-    if len(found.environments) > 1 and not found.environments.get("path", (None, _SOME))[1].mbit_s:
+    tcp_alone = [name for name, (_, one) in found.environments.items() if not one.mbit_s]
+    if "path" in tcp_alone and len(found.environments) > 1:
         del found.environments["path"]
     if not found.environments:
         found.questions.append(

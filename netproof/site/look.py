@@ -11,18 +11,23 @@ import shutil
 import sys
 import tempfile
 import time
-from collections.abc import Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from netproof.errors import NetproofError, shortened
 from netproof.site import slurm
+from netproof.site.hostlist import fold
 from netproof.site.site_file import OWN_ENVIRONMENT
 
 SHELL = Path(__file__).with_name("look.sh")
 HEADER, END = "netproof-look\t1", "end"
 JOB_LIMIT_MIN = 15
 _POLL_S = 2
+FEATURES = {"NPtcp": "netpipe-tcp", "NPmpi": "netpipe-mpi", "IMB-MPI1": "imb", "osu_bw": "osu"}
+"""Programs that are looked for, and the feature of environments that have each."""
 _RATE = {
     "NPmpi": (re.compile(r": *1048576 bytes .*?--> *([\d.]+) Mbps"), 1.048576),
     "IMB-MPI1": (re.compile(r"(?m)^ *1048576 +\d+ +[\d.]+ +([\d.]+)"), 8.0),
@@ -278,3 +283,67 @@ def environment_of(folder: Path) -> LookedEnvironment:
         said["setup"] = setup
     failed = {program: words for program, words in said.items() if program not in rates}
     return LookedEnvironment(programs, library, pmi, rates, failed)
+
+
+def setup_of(
+    system: Mapping[str, Any], partition: Mapping[str, Any], environment: Mapping[str, Any]
+) -> list[str]:
+    """Return the commands that set up an environment of a partition, in ReFrame's order."""
+    lines = [one for one in partition.get("prepare_cmds", []) if one != OWN_ENVIRONMENT]
+    for entry in (system, partition, environment):
+        lines += [
+            f"module load {one if isinstance(one, str) else one['name']}"
+            for one in entry.get("modules", [])
+        ]
+        lines += [f'export {name}="{value}"' for name, value in entry.get("env_vars", [])]
+    return lines
+
+
+def differing(extras: Mapping[str, Any], looked: Looked) -> Iterator[tuple[str, str]]:
+    """Yield where nodes differ from what the site says of a partition: key and reason."""
+    without = [node.name for node in looked.nodes if not node.python]
+    if without:
+        yield (
+            "Python",
+            f"{fold(without)} cannot start {sys.executable}, which runs every job: install"
+            " netproof with a Python that the nodes have at the same path, in a folder they see",
+        )
+    name, mtu, rate = extras["interface"], extras["mtu"], extras["link_mbit_s"]
+    rates_differ = "link_mbit_s" not in extras["may_differ"] and not extras["rdma"]
+    by_fault: dict[tuple[str, str], list[str]] = defaultdict(list)
+    for node in looked.nodes:
+        there = {one.name: one for one in node.interfaces}
+        if name not in there:
+            has = f"{name} is not there or down; there are {', '.join(there) or 'none'}"
+            by_fault["extras['interface']", has].append(node.name)
+            continue
+        if there[name].mtu != mtu and "mtu" not in extras["may_differ"]:
+            by_fault["extras['mtu']", f"{name} has {there[name].mtu}, not {mtu}"].append(node.name)
+        own = there[name].link_mbit_s
+        if own and own != rate and rates_differ:
+            has = f"{name} has {own} Mbit/s by ethtool, not {rate}"
+            by_fault["extras['link_mbit_s']", has].append(node.name)
+    for (key, reason), nodes in by_fault.items():
+        yield key, f"on {fold(nodes)} {reason}"
+    carried = looked.tcp_mbit_s.get(name)
+    if carried and not extras["rdma"] and not rate / 3 < carried < 1.1 * rate:
+        yield (
+            "extras['link_mbit_s']",
+            f"is {rate}, and TCP carried {carried:.0f} Mbit/s over {name} between two nodes: is it"
+            " the rate of a link, in Mbit/s, and the interface on the switch?",
+        )
+
+
+def lacking(entry: Mapping[str, Any], found: LookedEnvironment) -> Iterator[tuple[str, str]]:
+    """Yield what an environment says that it has and a job did not find: key and reason."""
+    setup = found.said.get("setup", "")
+    for program, feature in FEATURES.items():
+        if feature not in entry.get("features", []):
+            continue
+        if program not in found.programs:
+            more = f": {setup}" if setup else ""
+            yield "features", f"there is no {program} in PATH for {feature!r}{more}"
+        elif program != "NPtcp" and program not in found.mbit_s:
+            pmi = entry["extras"]["pmi"]
+            words = found.said.get(program, "it did not run")
+            yield "extras['pmi']", f"two ranks of {program} did not meet by {pmi}: {words}"

@@ -12,7 +12,7 @@ import pytest
 
 from netproof.commands import site_check
 from netproof.errors import NetproofError
-from netproof.site import discover, slurm
+from netproof.site import discover, look, slurm
 from netproof.site.look import Interface, Looked, LookedEnvironment, LookedNode
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -193,9 +193,9 @@ def test_a_job_names_it(checked, changes, job, said):
 
 def test_an_environment_is_set_up_as_reframe_does(checked):
     system = {"modules": ["base"]}
-    partition = {"prepare_cmds": [site_check.OWN_ENVIRONMENT, ". x.sh"], "env_vars": [["A", "1"]]}
+    partition = {"prepare_cmds": [look.OWN_ENVIRONMENT, ". x.sh"], "env_vars": [["A", "1"]]}
     environment = {"modules": [{"name": "mpich"}], "env_vars": [["PATH", "/opt/bin:$PATH"]]}
-    assert site_check.setup_of(system, partition, environment) == [
+    assert look.setup_of(system, partition, environment) == [
         *(". x.sh", "module load base", 'export A="1"'),
         *("module load mpich", 'export PATH="/opt/bin:$PATH"'),
     ]

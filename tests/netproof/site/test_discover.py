@@ -111,10 +111,10 @@ def found(looked: Looked, **changes) -> discover.Discovered:
 
 class TestAnswers:
     def test_partitions_have_slurms_keys(self):
-        several = {one.name: one for one in discover.partitions_of(said("partitions.txt"))}
+        several = discover.partitions_of(said("partitions.txt"))
         assert list(several) == ["batch", "debug", "rack2", "shared", "wide", "gpu"]
-        assert several["batch"].values["MaxNodes"] == "4"
-        assert [name for name, one in several.items() if one.hidden] == ["wide"]
+        assert several["batch"]["MaxNodes"] == "4"
+        assert [name for name, one in several.items() if one["Hidden"] == "YES"] == ["wide"]
         assert len(discover.partitions_of(said("partitions.txt", CLUSTERS / "testbed"))) == 2
 
     def test_an_associations_default_qos_comes_first(self):
