@@ -159,7 +159,7 @@ def discover(
     trust.insist(folder, "the folder of the site")
     with terminal.working("asking Slurm, modules and a job in each partition"):
         found = discover.discover(folder.absolute(), partition or (), interface, 60 * wait)
-    text = discover.site_text(system, found, sys.executable)
+    text = discover.site_text(system, found)
     references = discover.references_text(system)
     _write(folder, {**first_files(system), **_own_files(system, text, references)})
     out = terminal.console()

@@ -12,6 +12,7 @@ import socket
 import subprocess
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import islice
 from pathlib import Path
 
 from netproof.benchmarks import registry
@@ -19,7 +20,14 @@ from netproof.errors import NetproofError, shortened
 from netproof.measurement import twin
 from netproof.measurement.landmark_table import LANDMARKS
 from netproof.site import slurm
-from netproof.site.look import FEATURES, Interface, Looked, LookedEnvironment, LookedNode, look
+from netproof.site.look import (
+    FEATURES,
+    Interface,
+    Looked,
+    LookedEnvironment,
+    look,
+    without_python,
+)
 
 MOST_ENVIRONMENTS, MOST_NODES = 8, 16
 LONGEST = "1h"
@@ -223,20 +231,15 @@ def admitted(
     refusal = ""
     for access in options:
         try:
-            tested(access, nodes)
+            slurm.ask(
+                *("sbatch", "--test-only", *access, "--exclusive", f"--nodes={nodes}"),
+                "--wrap=true",
+            )
         except NetproofError as error:
             refusal = str(error).rpartition("--wrap=true: ")[2]
         else:
             return access, ""
     return [], refusal
-
-
-def tested(access: Sequence[str], nodes: int, *more: str) -> None:
-    """Raise NetproofError with Slurm's words where it refuses an exclusive job."""
-    slurm.ask(
-        *("sbatch", "--test-only", *access, "--exclusive", f"--nodes={nodes}", *more),
-        "--wrap=true",
-    )
 
 
 def associations() -> list[tuple[str, str, tuple[str, ...]]]:
@@ -313,8 +316,11 @@ def discover(
     found = Discovered([], {}, modules_system(), left_out, [])
     for partition in partitions:
         partition.interface = interface
-        # One that tries environments takes longer: the first.
-        trying = {} if found.environments else {one.name: one for one in possible}
+        # The first tries all environments, the others one that measures their networks.
+        trying = {one.name: one for one in possible}
+        if found.environments:
+            tcp = (one for one, looked in found.environments.values() if "NPtcp" in looked.programs)
+            trying = {one.name: one for one in islice(tcp, 1)}
         count = min(partition.nodes, MOST_NODES, max(2, _free(partition.name)))
         try:
             partition.looked = look(
@@ -328,11 +334,9 @@ def discover(
             left_out.append(f"{partition.name}: {error}")
             continue
         found.partitions.append(partition)
-        found.environments |= {
-            name: (trying[name], one)
-            for name, one in partition.looked.environments.items()
-            if one.mbit_s or "NPtcp" in one.programs
-        }
+        for name, one in partition.looked.environments.items():
+            if one.mbit_s or "NPtcp" in one.programs:
+                found.environments.setdefault(name, (trying[name], one))
         found.questions += [
             f"environment {name}: no benchmark of it ran:"
             f" {'; '.join(one.said.values()) or 'none is there'}"
@@ -409,20 +413,6 @@ def _rates(one: Interface, looked: Looked) -> str:
     return f"{stated}, {measured:.0f} Mbit/s by TCP" if measured else stated
 
 
-def fact_questions(nodes: Sequence[LookedNode], python: str) -> Iterator[str]:
-    """Yield what a run needs to know of the nodes: Python that is missing, prologs that print."""
-    without = [node.name for node in nodes if not node.python]
-    if without:
-        yield (
-            f"{', '.join(without)} cannot start {python}, which runs every job: install netproof"
-            " with a Python that the nodes have at the same path, in a folder that they see"
-        )
-    printing = [node for node in nodes if node.printed]
-    if printing:
-        said = shortened(printing[0].printed[0], 80)
-        yield f"a prolog or a wrapper prints in each task, and is read past: {said!r}"
-
-
 def extras_of(partition: Partition) -> dict[str, object]:
     """Return the partition's extras that deviate from defaults."""
     looked, questions = partition.looked, partition.questions
@@ -485,7 +475,7 @@ def variables_of(extras: Mapping[str, object], looked: Looked) -> list[list[str]
     ]
 
 
-def site_text(system: str, found: Discovered, python: str) -> str:
+def site_text(system: str, found: Discovered) -> str:
     """Return the text of the site's file, with each question as a comment where it belongs."""
     names = list(found.environments)
     lines = [
@@ -506,7 +496,10 @@ def site_text(system: str, found: Discovered, python: str) -> str:
     ]
     every = [extras_of(partition) for partition in found.partitions]
     for partition, extras in zip(found.partitions, every, strict=True):
-        asked = [*partition.questions, *fact_questions(partition.looked.nodes, python)]
+        asked = [*partition.questions, *filter(None, [without_python(partition.looked.nodes)])]
+        if printed := [line for node in partition.looked.nodes for line in node.printed]:
+            said = shortened(printed[0], 80)
+            asked.append(f"a prolog or a wrapper prints in each task, and is read past: {said!r}")
         entry = {
             "name": re.sub(r"[^A-Za-z0-9_-]", "-", partition.name),
             "descr": f"nodes of partition {partition.name}",

@@ -299,15 +299,21 @@ def setup_of(
     return lines
 
 
+def without_python(nodes: Sequence[LookedNode]) -> str:
+    """Return which nodes lack the Python that runs jobs, with the remedy; empty where all have."""
+    without = [node.name for node in nodes if not node.python]
+    if not without:
+        return ""
+    return (
+        f"{fold(without)} cannot start {sys.executable}, which runs every job: install netproof"
+        " with a Python that the nodes have at the same path, in a folder that they see"
+    )
+
+
 def differing(extras: Mapping[str, Any], looked: Looked) -> Iterator[tuple[str, str]]:
     """Yield where nodes differ from what the site says of a partition: key and reason."""
-    without = [node.name for node in looked.nodes if not node.python]
-    if without:
-        yield (
-            "Python",
-            f"{fold(without)} cannot start {sys.executable}, which runs every job: install"
-            " netproof with a Python that the nodes have at the same path, in a folder they see",
-        )
+    if reason := without_python(looked.nodes):
+        yield "Python", reason
     name, mtu, rate = extras["interface"], extras["mtu"], extras["link_mbit_s"]
     rates_differ = "link_mbit_s" not in extras["may_differ"] and not extras["rdma"]
     by_fault: dict[tuple[str, str], list[str]] = defaultdict(list)

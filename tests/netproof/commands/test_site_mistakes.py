@@ -91,7 +91,7 @@ def checked(tmp_path, monkeypatch, says) -> Callable[..., list[str]]:
     )
     candidate = discover.Candidate("mpich-gcc", ("gcc/12.2", "mpich/5.0.2"))
     found = discover.Discovered([partition], {"mpich-gcc": (candidate, MPICH)}, "nomod", [], [])
-    text = discover.site_text("kestrel", found, "python3")
+    text = discover.site_text("kestrel", found)
     for folder in ("site-config", "reference-values", "bin"):
         (tmp_path / folder).mkdir()
     (tmp_path / "site-config" / "settings.py").write_text("")

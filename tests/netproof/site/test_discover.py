@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import sys
 from pathlib import Path
 
 import pytest
@@ -276,7 +277,7 @@ class TestWritten:
     def test_the_files_are_a_site_without_a_fault_whose_cases_all_have_references(self, tmp_path):
         looked = Looked((node(), node("cn012", python="")), {"ens1f0": 998.0}, {})
         made = found(looked)
-        text = discover.site_text("kestrel", made, "/opt/netproof/bin/python3")
+        text = discover.site_text("kestrel", made)
         for folder in (tmp_path / "site-config", tmp_path / "reference-values"):
             folder.mkdir()
         (tmp_path / "site-config" / "kestrel.py").write_text(text)
@@ -296,12 +297,60 @@ class TestWritten:
 
     def test_every_question_is_in_the_file_and_on_the_terminal(self):
         made = found(Looked((node(), node("cn012", python="")), {"ens1f0": 998.0}, {}))
-        text = discover.site_text("kestrel", made, "/opt/netproof/bin/python3")
+        text = discover.site_text("kestrel", made)
         asked = re.findall(r"# \? (.*)", text)
         assert [one.partition(": ")[2] for one in made.questions] == asked
-        assert any("cn012 cannot start /opt/netproof/bin/python3" in one for one in asked)
+        assert any(f"cn012 cannot start {sys.executable}" in one for one in asked)
 
     def test_what_deviates_from_no_default_is_not_written(self):
-        text = discover.site_text("kestrel", found(Looked((node(),), {}, {})), "python3")
+        text = discover.site_text("kestrel", found(Looked((node(),), {}, {})))
         for key in ("absent", "baseline", "coverage_percent", "contention_domain", "step_limit_s"):
             assert key not in text
+
+
+class TestDiscovered:
+    """All of it on kestrel, but the jobs: what they found is given."""
+
+    @pytest.fixture
+    def tried(self, kestrel, monkeypatch) -> list[tuple[list[str], int, dict]]:
+        """Jobs that were submitted: access, nodes, and environments with their PMI plugins."""
+        jobs = []
+
+        def look(folder, access, nodes, environments, wait_s):
+            jobs.append((access, nodes, environments))
+            found = {name: environment() for name in environments}
+            return Looked((node(), node("cn012")), {"ens1f0": 998.0}, found)
+
+        monkeypatch.setattr(discover, "look", look)
+        monkeypatch.setattr(discover, "modules_system", lambda: "tmod4")
+        several = (discover.Candidate(name, (name,)) for name in ("mpich", "openmpi"))
+        monkeypatch.setattr(discover, "candidates", lambda: several)
+        return jobs
+
+    def test_the_first_partition_tries_all_environments_and_the_next_measures_networks(
+        self, tried, tmp_path
+    ):
+        made = discover.discover(tmp_path, ("batch", "debug"))
+        assert [one.name for one in made.partitions] == ["batch", "debug"]
+        assert list(made.environments) == ["mpich", "openmpi"]
+        first, second = tried
+        assert first[0] == ["--partition=batch", "--account=chem", "--exclusive"]
+        assert (first[1], second[1]) == (4, 2)
+        assert (list(first[2]), list(second[2])) == (["mpich", "openmpi"], ["mpich"])
+        assert first[2]["mpich"][1] == ["pmix", "pmi2", "cray_shasta"]
+
+    def test_a_partition_whose_job_does_not_run_is_left_out_with_the_reason(
+        self, tried, tmp_path, monkeypatch
+    ):
+        def look(*arguments):
+            raise NetproofError("job 7 waits: AssocGrpNodeLimit")
+
+        monkeypatch.setattr(discover, "look", look)
+        with pytest.raises(NetproofError, match="batch: job 7 waits: AssocGrpNodeLimit"):
+            discover.discover(tmp_path)
+
+    def test_without_a_benchmark_it_is_said_how_to_get_one(self, tried, tmp_path, monkeypatch):
+        monkeypatch.setattr(discover, "candidates", lambda: iter(()))
+        made = discover.discover(tmp_path)
+        assert "docs/spack-sites.md" in made.questions[-1]
+        assert made.environments == {}
