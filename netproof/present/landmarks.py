@@ -1,4 +1,4 @@
-"""All that there is of a judged session: its matrix, landmarks and costs, then the verdict."""
+"""A judged session in full: its matrix, landmarks and costs, then the verdict."""
 
 from __future__ import annotations
 

@@ -46,7 +46,7 @@ _FOLDERS = re.compile(r"(?<!\S)/(?:[^\s/]+/)+")
 """Folders of an absolute path, which leave no room for the reason."""
 
 _MOST = {"FAIL": 5, "INCONCLUSIVE": 4, "WARN": 3}
-"""Lines of the worst kind that there is; all others are counted."""
+"""Lines of the worst kind that was found; all others are counted."""
 _STYLES = {"FAIL": "red", "INCONCLUSIVE": "yellow", "WARN": "yellow"}
 
 
