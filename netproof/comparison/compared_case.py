@@ -87,7 +87,11 @@ def ranges_of(
     runs: list[list[int]] = []
     since = 0
     for size, ratio in ratios.items():
-        if not _apart(first, second, size):
+        one, other = (
+            [curve.time_us[curve.sizes.index(size)] for curve in launches]
+            for launches in (first, second)
+        )
+        if not (max(one) < min(other) or max(other) < min(one)):
             since += 1
             continue
         if runs and since < 2 and (ratios[runs[-1][-1]] > 1) == (ratio > 1):
@@ -106,16 +110,7 @@ def ranges_of(
 
 
 def _factor(ratio: float) -> float:
-    """Return how far a ratio is from 1, to either side."""
     return max(ratio, 1 / ratio)
-
-
-def _apart(first: Sequence[Curve], second: Sequence[Curve], size: int) -> bool:
-    one, other = (
-        [curve.time_us[curve.sizes.index(size)] for curve in launches]
-        for launches in (first, second)
-    )
-    return max(one) < min(other) or max(other) < min(one)
 
 
 _OWN = [one for one in LANDMARKS.values() if one.name not in twin.NAMES]

@@ -26,9 +26,8 @@ from netproof.criteria.findings import (
     times_of_each,
 )
 from netproof.criteria.interface import CaseCurves, ComparedCases, Criterion
-from netproof.measurement.curve import Curve
+from netproof.measurement.curve import Curve, median_curve
 from netproof.measurement.interval import CONFIDENCE
-from netproof.measurement.launches import median_curve
 
 SCORE = Below()
 """Scores below these bounds are flagged; by default nothing is asserted."""
@@ -169,4 +168,6 @@ def _of_case(case: CaseCurves, compared: ComparedCases, settings: Below) -> Find
     return replace(weighed, disturbed=noise)
 
 
-CRITERIA = (Criterion("score", "score", SCORE, compare=_of_case, of_baseline=True),)
+CRITERIA = (
+    Criterion("score", "score", SCORE, compare=_of_case, of_all_sizes=True, of_baseline=True),
+)

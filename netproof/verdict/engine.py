@@ -25,7 +25,7 @@ from netproof.criteria.registry import BY_FINDING, CONFIRMED_BY_MEASURING, CRITE
 from netproof.criteria.settings import Settings
 from netproof.intake.patterns import expression
 from netproof.measurement.case import Case
-from netproof.measurement.counters import Counters
+from netproof.measurement.counters import Counters, Payload
 from netproof.measurement.cpu_use import cost_in_words
 from netproof.measurement.disturbance import (
     DisturbanceSettings,
@@ -34,7 +34,6 @@ from netproof.measurement.disturbance import (
     others_share,
 )
 from netproof.measurement.links import Crossing, Link, link_or_tcp
-from netproof.measurement.payload import Payload
 from netproof.session.measured import Launch, Measured
 from netproof.session.session import REFERENCE as CRITERION
 from netproof.site.partition import ScoreBaseline

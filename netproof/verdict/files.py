@@ -21,11 +21,9 @@ from netproof.criteria.settings import Settings
 from netproof.criteria.shape import DeclineSettings
 from netproof.errors import NetproofError, shortened
 from netproof.intake import loading
-from netproof.measurement.curve import Curve
+from netproof.measurement.curve import Curve, median_curve
 from netproof.measurement.landmarks import Landmarks
-from netproof.measurement.launches import median_curve
-from netproof.measurement.links import Link
-from netproof.measurement.transports import INSIDE, Transport
+from netproof.measurement.links import INSIDE, Link, Transport
 from netproof.verdict import engine
 from netproof.verdict.exit_status import CANNOT, FAILED, INCONCLUSIVE, PASSED
 
@@ -299,6 +297,7 @@ def judge(
     *,
     named: Pattern | NameList | None = None,
     bidirectional: bool = False,
+    form: outputs.Form | None = None,
     link: Link | None = None,
     least_share: float | None = None,
     baseline: str | None = None,
@@ -308,10 +307,10 @@ def judge(
 
     ``named``: names the configurations; None takes each file as one, and compares none.
     Several files of one configuration and kind are its launches. ``bidirectional``: how NetPIPE
-    was run. ``link``: of each node; with it two ranks are compared with its line rate, and
-    ``least_share`` is that of it below which they fail, in place of ``LEAST_OF_LINE``.
-    ``baseline``: the configuration that scores are relative to. ``fail_above``: the share by which
-    one of two configurations is slower that fails.
+    was run; ``form``: of tables that do not name their test. ``link``: of each node; with it two
+    ranks are compared with its line rate, and ``least_share`` is that of it below which they fail,
+    in place of ``LEAST_OF_LINE``. ``baseline``: the configuration that scores are relative to.
+    ``fail_above``: the share by which one of two configurations is slower that fails.
     """
     found: dict[tuple[str, CurveKind], list[tuple[str, Curve, tuple[int, ...]]]] = {}
     faults: list[str] = []
@@ -319,7 +318,8 @@ def judge(
     for path in paths:
         try:
             configuration, called = (str(path), "") if named is None else named.of(path)
-            log = outputs.read(outputs.text_of(path), str(path), bidirectional=bidirectional)
+            text = outputs.text_of(path)
+            log = outputs.read(text, str(path), bidirectional=bidirectional, form=form)
         except NetproofError as error:
             faults.append(str(error))
             continue

@@ -10,8 +10,7 @@ from typing import Any
 from netproof.benchmarks import registry
 from netproof.criteria import Level
 from netproof.measurement.case import Case
-from netproof.measurement.curve import Curve
-from netproof.measurement.launches import median_curve, spread
+from netproof.measurement.curve import Curve, median_curve, spread
 from netproof.measurement.units import mbit_s
 from netproof.present.html import content
 from netproof.present.html.charts import (

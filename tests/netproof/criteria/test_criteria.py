@@ -31,8 +31,7 @@ from netproof.errors import NetproofError
 from netproof.measurement import interval
 from netproof.measurement.curve import Curve
 from netproof.measurement.landmarks import landmarks
-from netproof.measurement.links import Crossing, Link
-from netproof.measurement.units import line_rate_mb_s
+from netproof.measurement.links import Crossing, Link, line_rate_mb_s
 
 WHERE = "gige, intel-mpi, Alltoall, 16 ranks"
 inversion, jump, roughness, line_rate = (

@@ -15,8 +15,7 @@ from netproof.criteria.rate import MPI_LOSS
 from netproof.criteria.settings import Settings
 from netproof.criteria.shape import JUMP
 from netproof.measurement.disturbance import NodeLoad
-from netproof.measurement.links import Crossing, Link
-from netproof.measurement.transports import Transport
+from netproof.measurement.links import Crossing, Link, Transport
 from netproof.session import again, session
 from netproof.session.again import MeasuredAgain
 from netproof.site.partition import ScoreBaseline
