@@ -92,7 +92,7 @@ def outcome(verdict: Verdict, worse: int = 0) -> str:
 
 
 def recurring_sentence(found: Recurring) -> str:
-    """Return one line: how many warnings, of which criteria, where, and their values."""
+    """Return a line: how many warnings, by which criteria, where, and their values."""
     together: dict[tuple[str, str], list[tuple[Case, Finding]]] = {}
     for case, finding in found.warnings:
         together.setdefault((finding.criterion, case.what()), []).append((case, finding))
