@@ -535,20 +535,24 @@ def _agreements(compared: ComparedCases) -> Iterator[Finding]:
 
 
 def _growths(compared: ComparedCases) -> Iterator[Finding]:
-    """Yield how a collective grows from the next fewer ranks, and what takes longer on fewer."""
+    """Yield how a collective grows from the next fewer ranks, and what takes longer on fewer.
+
+    Where the ranks ran has to be known for growth: out of a node, times grow by any factor.
+    """
     for fewer, more in pairwise(sorted(compared.cases.values(), key=lambda one: one.ranks)):
-        # Of its work on a link, or of a rank to all others.
-        explained = max(1.0, more.on_link / fewer.on_link, (more.ranks - 1) / (fewer.ranks - 1))
-        yield compared.weighed(
-            growth(
-                more,
-                fewer,
-                where=more.where,
-                against=fewer.where,
-                explained=explained,
-                settings=more.settings.growth,
+        if fewer.ranks_per_node and more.ranks_per_node:
+            # Of its work on a link, or of a rank to all others.
+            explained = max(1.0, more.on_link / fewer.on_link, (more.ranks - 1) / (fewer.ranks - 1))
+            yield compared.weighed(
+                growth(
+                    more,
+                    fewer,
+                    where=more.where,
+                    against=fewer.where,
+                    explained=explained,
+                    settings=more.settings.growth,
+                )
             )
-        )
         yield compared.weighed(
             monotony(
                 fewer,

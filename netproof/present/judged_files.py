@@ -28,7 +28,7 @@ _LISTED = (Level.WARN, Level.UNDEFINED, Level.INCONCLUSIVE, Level.FAIL)
 """Levels that get a sentence, the worst last."""
 
 
-def print_files(judged: FilesVerdict, out: Console, *, compared: bool) -> None:
+def print_files(judged: FilesVerdict, out: Console) -> None:
     """Print a line for each curve, then notes and findings, the worst last, and how many passed."""
     if judged.curves:
         print_table(fitting(columns(judged.curves), out.width), out)
@@ -45,7 +45,7 @@ def print_files(judged: FilesVerdict, out: Console, *, compared: bool) -> None:
         say(out, note)
     for fault in judged.faults:
         say(out, f"NOT READ {fault}", "bold yellow")
-    say(out, summary(judged, compared=compared), "bold")
+    say(out, summary(judged), "bold")
 
 
 def _once(findings: Sequence[Finding]) -> list[Finding]:
@@ -66,7 +66,7 @@ def _once(findings: Sequence[Finding]) -> list[Finding]:
     ]
 
 
-def summary(judged: FilesVerdict, *, compared: bool) -> str:
+def summary(judged: FilesVerdict) -> str:
     """Return how many curves passed, and the result of the others, in a sentence."""
     counts = {level: sum(one.level is level for one in judged.curves) for level in _STYLES}
     passed = counts[Level.PASS] + counts[Level.WARN]
@@ -83,8 +83,8 @@ def summary(judged: FilesVerdict, *, compared: bool) -> str:
     ]
     if judged.faults:
         said.append(f"{len(judged.faults)} could not be read")
-    if not compared:
-        said.append("configurations were not compared: --as or --names says what is one")
+    if not judged.compared:
+        said.append("nothing was compared: --against names other files, --as configurations")
     return "; ".join(said)
 
 

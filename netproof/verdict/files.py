@@ -6,15 +6,26 @@ import csv
 import io
 import math
 import re
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from itertools import takewhile
 from pathlib import Path
 
 from netproof.benchmarks import outputs, registry
+from netproof.benchmarks.collectives import OF_ONE_RANK
 from netproof.benchmarks.interface import ONE_WAY, Function
 from netproof.criteria import Finding, Level
-from netproof.criteria.findings import FLAGGED, Above, Bounds, figure, rate_in_words
-from netproof.criteria.interface import CaseCurves, Layer
+from netproof.criteria.consistency import LAUNCHES
+from netproof.criteria.findings import (
+    FLAGGED,
+    Above,
+    Bounds,
+    figure,
+    rate_in_words,
+    undefined,
+)
+from netproof.criteria.interface import CaseCurves, Layer, same_function
 from netproof.criteria.rate import LARGEST_FROM, OF_LINE
 from netproof.criteria.registry import BY_FINDING, CONFIRMED_BY_MEASURING, RELATIVE
 from netproof.criteria.settings import Settings
@@ -53,6 +64,9 @@ LIE_APART = Bounds(1.25)
 """Ratio of launches that are each steady that warns."""
 OF_MEMORY_US = 1.0
 """The fastest networks take 0.8 µs or more for a message; less is shared memory, or nearly."""
+
+_FromFile = tuple[str, Curve, tuple[int, ...]]
+"""The file of a launch, its curve, and the sizes in bytes whose rate it prints as 0."""
 
 _DEVICE = re.compile(r"\b(?:CUDA|ROCM|OPENACC|ZE|SYCL|DEVICE)\b", re.IGNORECASE)
 _NAME = re.compile(r"\{([^{}]*)\}|(\*)")
@@ -162,12 +176,14 @@ class CurveVerdict:
 class FilesVerdict:
     """All curves of the files.
 
-    ``faults``: what could not be read or used, ``notes``: what was left out, a sentence each.
+    ``faults``: what could not be read or used, ``notes``: what was left out, a sentence each;
+    ``compared``: whether configurations were named.
     """
 
     curves: tuple[CurveVerdict, ...]
     faults: tuple[str, ...]
     notes: tuple[str, ...] = ()
+    compared: bool = False
 
     @property
     def status(self) -> int:
@@ -223,10 +239,11 @@ class Pattern:
     """Pattern of names in paths: ``{system}-{mpi}/{benchmark}``, compared with paths' ends.
 
     A name stands for one or more characters but ``/``, ``*`` for any of them; an extension of the
-    file may follow. Raises NetproofError for a pattern without a name or with one twice.
+    file may follow. ``of_sets``: the configurations are known. Raises NetproofError for a pattern
+    without a name or with one twice.
     """
 
-    def __init__(self, text: str) -> None:
+    def __init__(self, text: str, *, of_sets: bool = False) -> None:
         self.text = text
         self.names: list[str] = []
         parts, at = [], 0
@@ -242,9 +259,11 @@ class Pattern:
                 raise NetproofError(f"--as {text}: {found[0]} stands there twice")
             self.names.append(found[1])
             parts.append(rf"(?P<{found[1]}>[^/]+?)")
-        if not set(self.names) - set(NO_CONFIGURATION):
+        if of_sets == bool(set(self.names) - set(NO_CONFIGURATION)):
             raise NetproofError(
-                f"--as {text}: names no part of a configuration, as {{system}}-{{mpi}} does"
+                f"--as {text}: with --against it names {{benchmark}} and {{launch}} alone"
+                if of_sets
+                else f"--as {text}: names no part of a configuration, as {{system}}-{{mpi}} does"
             )
         parts.append(re.escape(text[at:]))
         self._pattern = re.compile(rf"(?:.*/)?{''.join(parts)}(?:\.[A-Za-z][A-Za-z0-9]*)*")
@@ -294,26 +313,66 @@ class NameList:
             raise NetproofError(f"{path}: is not in {self.path}") from error
 
 
-def judge(
-    paths: Sequence[Path],
-    *,
-    named: Pattern | NameList | None = None,
-    bidirectional: bool = False,
-    link: Link | None = None,
-    least_share: float | None = None,
-    baseline: str | None = None,
-    fail_above: float | None = None,
-) -> FilesVerdict:
-    """Judge the curves of output files by the criteria that need no reference.
+class Sets:
+    """Two sets of files, the first compared with the second; each is files and folders.
 
-    ``named``: names the configurations; None takes each file as one, and compares none.
-    Several files of one configuration and kind are its launches. ``bidirectional``: how NetPIPE
-    was run. ``link``: of each node; with it two ranks are compared with its line rate, and
-    ``least_share`` is that of it below which they fail, in place of ``LEAST_OF_LINE``.
-    ``baseline``: the configuration that scores are relative to. ``fail_above``: the share by which
-    one of two configurations is slower that fails.
+    Files that measured the same are compared; if a set has several, those of the same name on both
+    sides, by the path below the folder that was given, or by ``pattern``. All others are launches.
+    ``by_name``: without a pattern. Raises NetproofError for a set without a file, or a file of
+    both.
     """
-    found: dict[tuple[str, CurveKind], list[tuple[str, Curve, tuple[int, ...]]]] = {}
+
+    def __init__(
+        self, first: Sequence[Path], second: Sequence[Path], pattern: Pattern | None = None
+    ) -> None:
+        sides = [_members(several) for several in (first, second)]
+        both = sides[0].keys() & sides[1].keys()
+        if both:
+            raise NetproofError(f"{min(both)}: is on both sides of --against")
+        here, self.against = map(_common_name, (first, second))
+        if here == self.against:
+            here, self.against = f"{here} (first)", f"{here} (--against)"
+        self.paths = [path for side in sides for path in side]
+        self.by_name = pattern is None
+        shared = set(sides[0].values()) & set(sides[1].values())
+        self._names = {}
+        for side, name in zip(sides, (here, self.against), strict=True):
+            for path, own in side.items():
+                called = pattern.of(path)[1] if pattern else own if own in shared else ""
+                self._names[path] = name, called
+
+    def of(self, path: Path) -> tuple[str, str]:
+        """Return a file's set, and its name in both sets."""
+        return self._names[path]
+
+
+def files_in(paths: Sequence[Path]) -> list[Path]:
+    """Return files, and those in folders, in the order of their names."""
+    return [*_members(paths)]
+
+
+def _members(paths: Sequence[Path]) -> dict[Path, str]:
+    """Return files and those in folders, each with its name: the path below its folder."""
+    members: dict[Path, str] = {}
+    for path in paths:
+        inside = sorted(one for one in path.rglob("*") if one.is_file()) if path.is_dir() else []
+        if path.is_dir() and not inside:
+            raise NetproofError(f"{path}: holds no file")
+        members |= {one: str(one.relative_to(path)) for one in inside} or {path: path.name}
+    return members
+
+
+def _common_name(paths: Sequence[Path]) -> str:
+    letters = zip(*map(str, paths), strict=False)
+    common = "".join(one[0] for one in takewhile(lambda each: len({*each}) == 1, letters))
+    return common.rstrip("/._-") or "these files"
+
+
+def _read(
+    paths: Sequence[Path], named: Pattern | NameList | Sets | None, *, bidirectional: bool
+) -> tuple[dict[tuple[str, CurveKind], list[_FromFile]], list[str], dict[str, None]]:
+    """Return the launches by configuration and kind, what could not be read, and what to note."""
+    found: dict[tuple[str, CurveKind], list[_FromFile]] = {}
     faults: list[str] = []
     notes: dict[str, None] = {}
     for path in paths:
@@ -349,52 +408,118 @@ def judge(
                     " part of them"
                 ] = None
             found.setdefault((configuration, kind), []).append((str(path), curve, one.at_least))
-    curves: dict[str, CurveVerdict] = {}
-    cases: list[CaseCurves] = []
-    for (configuration, kind), several in found.items():
-        try:
-            case = _case(configuration, kind, several, link, _settings(kind, link, least_share))
-        except NetproofError as error:
-            files = ", ".join(file for file, *_ in several)
-            faults.append(f"{configuration} {kind} ({files}): {error}")
-            continue
-        if fail_above is not None:
-            slower = Above(min(DIFFER.warn, fail_above), fail_above)
-            case = replace(case, settings=replace(case.settings, slower=slower))
-        cases.append(case)
-        findings = _short(case, [*engine.findings_of(case, case.settings)])
-        findings = [_with_others(one, case, findings) for one in findings]
-        curves[case.where] = CurveVerdict(
+    return found, faults, notes
+
+
+def _named_where_needed(
+    found: dict[tuple[str, CurveKind], list[_FromFile]], notes: dict[str, None]
+) -> dict[tuple[str, CurveKind], list[_FromFile]]:
+    """Return the launches by kinds without the names of their files, unless a set has several."""
+    bare = {key: replace(key[1], named="") for key in found}
+    several = Counter((configuration, bare[configuration, kind]) for configuration, kind in found)
+    counts = {kind: [n for (_, one), n in several.items() if one == kind] for kind in bare.values()}
+    for kind, count in counts.items():
+        if len(count) == 2 and min(count) > 1:
+            notes[
+                f"{kind}: several files in each set are compared by their names; if they are"
+                " launches, say so: --as 'run{launch}.out', for run1.out"
+            ] = None
+    return {
+        (
             configuration,
-            kind,
-            tuple(file for file, *_ in several),
+            kind if max(counts[bare[configuration, kind]]) > 1 else replace(kind, named=""),
+        ): one
+        for (configuration, kind), one in found.items()
+    }
+
+
+def judge(
+    paths: Sequence[Path],
+    *,
+    named: Pattern | NameList | Sets | None = None,
+    bidirectional: bool = False,
+    link: Link | None = None,
+    least_share: float | None = None,
+    baseline: str | None = None,
+    fail_above: float | None = None,
+) -> FilesVerdict:
+    """Judge the curves of output files by the criteria that need no reference.
+
+    ``named``: names the configurations; None takes each file as one, and compares none.
+    Several files of one configuration and kind are its launches. ``bidirectional``: how NetPIPE
+    was run. ``link``: of each node; with it two ranks are compared with its line rate, and
+    ``least_share`` is that of it below which they fail, in place of ``LEAST_OF_LINE``.
+    ``baseline``: the configuration that scores are relative to; of ``Sets`` it is the second, of
+    which nothing else is judged. ``fail_above``: the share by which one of two configurations is
+    slower that fails.
+    """
+    found, faults, notes = _read(paths, named, bidirectional=bidirectional)
+    yardstick = named.against if isinstance(named, Sets) else None
+    baseline = yardstick or baseline
+    if isinstance(named, Sets) and named.by_name:
+        found = _named_where_needed(found, notes)
+    compared = 0 if named is None else len({configuration for configuration, _ in found})
+    differ = DIFFER if fail_above is None else Above(min(DIFFER.warn, fail_above), fail_above)
+    cases: dict[str, CaseCurves] = {}
+    kinds: dict[str, CurveKind] = {}
+    files: dict[str, tuple[str, ...]] = {}
+    for (configuration, kind), several in found.items():
+        own = tuple(file for file, *_ in several)
+        slower = Above() if configuration == yardstick else differ
+        settings = _settings(kind, link, least_share, slower)
+        try:
+            case = _case(configuration, kind, several, link, settings, compared=compared)
+        except NetproofError as error:
+            faults.append(f"{configuration} {kind} ({', '.join(own)}): {error}")
+            continue
+        cases[case.where], kinds[case.where], files[case.where] = case, kind, own
+    findings = {
+        where: [
+            _advised(finding, case, link)
+            for finding in _with_others(case, [*engine.findings_of(case, case.settings)])
+            if case.name != yardstick or _impossible(finding)
+        ]
+        for where, case in cases.items()
+    }
+    # What is too fast to be true is no yardstick.
+    sound = {
+        where: case for where, case in cases.items() if not any(map(_impossible, findings[where]))
+    }
+    base = {where for where, case in sound.items() if case.name == baseline}
+    for finding in engine.compare(sound.values(), base, scored=baseline is not None):
+        case = sound[finding.where]
+        # One alone is compared with none.
+        criterion = BY_FINDING[finding.criterion]
+        if finding.before is not None or (case.name == yardstick and criterion.noted is None):
+            continue
+        if finding.level is Level.UNDEFINED and criterion.group is not same_function:
+            finding = finding.ruled(Level.SHOWN)
+        more = _advised(finding, case, link, sound.get(finding.against))
+        if finding.criterion in RELATIVE:
+            more = replace(more, against=baseline)
+        findings[finding.where].append(more)
+    if yardstick is not None:
+        both = Counter(kinds.values())
+        for where in (one for one in cases if both[kinds[one]] == 1):
+            only = f"only {cases[where].name} has it, so it is not compared"
+            findings[where].append(undefined(RELATIVE[0], where, only))
+    known = {case.name for case in cases.values()}
+    if baseline not in (None, yardstick, *known):
+        there = ", ".join(sorted(known)) or "none"
+        faults.append(f"--baseline {baseline}: no configuration has that name; there are: {there}")
+    curves = tuple(
+        CurveVerdict(
+            case.name,
+            kinds[where],
+            files[where],
             case.launches,
             case.curve,
             case.landmarks,
-            tuple(_advised(one, case, link) for one in findings),
+            _in_short(case, kinds[where], findings[where]),
         )
-    if named is not None:
-        # What is too fast to be true is no yardstick.
-        sound = {
-            case.where: case
-            for case in cases
-            if not any(map(_impossible, curves[case.where].findings))
-        }
-        base = {case.where for case in sound.values() if case.name == baseline}
-        for finding in engine.compare(sound.values(), base, scored=baseline is not None):
-            one = curves[finding.where]
-            # One alone is compared with none.
-            if finding.before is None:
-                against = baseline if finding.criterion in RELATIVE else finding.against
-                more = _advised(finding, sound[finding.where], link, sound.get(finding.against))
-                more = replace(more, against=against)
-                curves[finding.where] = replace(one, findings=(*one.findings, more))
-    known = {one.configuration for one in curves.values()}
-    if baseline is not None and baseline not in known:
-        there = ", ".join(sorted(known)) or "none"
-        faults.append(f"--baseline {baseline}: no configuration has that name; there are: {there}")
-    judged = tuple(map(_judged_otherwise, curves.values()))
-    return FilesVerdict(judged, tuple(faults), tuple(notes))
+        for where, case in cases.items()
+    )
+    return FilesVerdict(curves, tuple(faults), tuple(notes), compared=named is not None)
 
 
 def _function(kind: CurveKind) -> Function | None:
@@ -404,7 +529,7 @@ def _function(kind: CurveKind) -> Function | None:
     return next((one for one in functions if one.name == kind.function), None)
 
 
-def _settings(kind: CurveKind, link: Link | None, least: float | None) -> Settings:
+def _settings(kind: CurveKind, link: Link | None, least: float | None, slower: Above) -> Settings:
     """Return the settings for curves of a kind: a run's, and what files alone are judged by."""
     function, own = _function(kind), Settings()
     direction = kind.direction if function is None else function.direction
@@ -415,21 +540,24 @@ def _settings(kind: CurveKind, link: Link | None, least: float | None) -> Settin
     elif direction == ONE_WAY and not inside:
         warn_below, fail_below = LEAST_OF_LINE
     of_line = replace(own.line_rate, warn_below=warn_below, fail_below=fail_below, of_files=True)
-    return replace(own, line_rate=of_line, decline=DECLINE, slower=DIFFER, apart=LIE_APART)
+    return replace(own, line_rate=of_line, decline=DECLINE, slower=slower, apart=LIE_APART)
 
 
 def _case(
     configuration: str,
     kind: CurveKind,
-    several: Sequence[tuple[str, Curve, tuple[int, ...]]],
+    several: Sequence[_FromFile],
     link: Link | None,
     settings: Settings,
+    *,
+    compared: int,
 ) -> CaseCurves:
     """Return what criteria may use of curves in files: no counters, nodes or references.
 
-    ``several``: the file of each launch, its curve, and the sizes whose rate it prints as 0.
+    ``compared``: how many configurations there are to compare, 0 for none. Where the ranks ran is
+    not known.
     """
-    launches = tuple(curve for _, curve, _ in several)
+    launches, function = tuple(curve for _, curve, _ in several), _function(kind)
     curve, line_rate = median_curve(launches), None
     # With more ranks it is not known which messages crossed the link.
     if link is not None and kind.ranks == 2 and kind.groups == 1:
@@ -437,7 +565,11 @@ def _case(
     if curve.sizes[-1] < LARGE:
         only_too_fast = replace(settings.line_rate, warn_below=None, fail_below=None)
         settings = replace(settings, line_rate=only_too_fast)
-    case = CaseCurves(
+    between = link is not None and link.transport not in INSIDE
+    # On other numbers of ranks, those that leave early may take any time.
+    stays = function is not None and function.collective not in ("", *OF_ONE_RANK)
+    grows = stays and bool(kind.ranks) and kind.groups == 1 and len(launches) >= LAUNCHES
+    return CaseCurves(
         f"{configuration} {kind}",
         curve,
         curve,
@@ -445,17 +577,25 @@ def _case(
         landmarks(curve, line_rate, launches=launches if len(launches) > 1 else ()),
         line_rate if curve.bandwidth_mb_s is not None else None,
         ranks=kind.ranks or 0,
+        ranks_per_node=0,
+        ping_pong=between and function is not None and function.ping_pong,
         at_least=tuple((launch, size) for _, launch, sizes in several for size in sizes),
+        layer=_layer(kind, function, curve, link),
         settings=settings,
         name=configuration,
-        function=(kind,),
+        function=(
+            *(kind.benchmark, kind.function, (kind, "" if compared else configuration)),
+            *("inter-node", kind.direction),
+        ),
+        configuration=(kind.named, kind.remark, configuration),
+        # Of two, the ranges in which one is slower say more.
+        place=("files",) if compared > 2 and len(launches) > 1 else (),
+        on_link=int(grows),
     )
-    return replace(case, layer=_layer(kind, curve, link))
 
 
-def _layer(kind: CurveKind, curve: Curve, link: Link | None) -> Layer:
+def _layer(kind: CurveKind, function: Function | None, curve: Curve, link: Link | None) -> Layer:
     """Return what the times of a curve are likely of, for advice."""
-    function = _function(kind)
     if _DEVICE.search(kind.remark):
         return Layer.DEVICE
     if link is not None and kind.ranks == 2:
@@ -467,68 +607,64 @@ def _layer(kind: CurveKind, curve: Curve, link: Link | None) -> Layer:
     return Layer.NETWORK if rated or function.pair or function.pairs else Layer.COLLECTIVE
 
 
-def _short(case: CaseCurves, findings: Sequence[Finding]) -> list[Finding]:
-    """Return findings with one on what takes more sizes than there are, in place of several."""
+def _in_short(
+    case: CaseCurves, kind: CurveKind, findings: Sequence[Finding]
+) -> tuple[Finding, ...]:
+    """Return findings with one on what takes more sizes than there are, in place of several.
+
+    It does not count where the link or another configuration judges the curve.
+    """
     sizes = [size for size in case.curve.sizes if size >= case.settings.curves.least_size]
-    short = [finding for finding in findings if _takes_more(finding, len(sizes))]
+    short = [
+        finding
+        for finding in findings
+        if finding.level is Level.UNDEFINED
+        and finding.size is None
+        and not (criterion := BY_FINDING[finding.criterion]).compare
+        and len(sizes) < criterion.fewest_sizes
+    ]
     if not short:
-        return [*findings]
-    if not sizes:
-        reason = "messages of 4 bytes or more are judged, and it has none"
-    elif len(sizes) == 1:
+        return tuple(findings)
+    reason = "messages of 4 bytes or more are judged, and it has none"
+    if len(sizes) > 1:
+        names = ", ".join(finding.criterion for finding in short)
+        reason = f"{len(sizes)} sizes of 4 bytes or more are too few for: {names}"
+    elif sizes:
         place = case.curve.sizes.index(sizes[0])
         smaller = " of 4 bytes or more" if place else ""
         reason = f"one size{smaller}, {sizes[0]} bytes in {figure(case.curve.time_us[place])} µs"
         if case.curve.bandwidth_mb_s is not None:
             reason += f", {rate_in_words(case.curve.bandwidth_mb_s[place])}"
-    else:
-        names = ", ".join(finding.criterion for finding in short)
-        reason = f"{len(sizes)} sizes of 4 bytes or more are too few for: {names}"
-    first = replace(short[0], reason=reason)
-    return [first if one is short[0] else one for one in findings if one not in short[1:]]
-
-
-def _takes_more(finding: Finding, sizes: int) -> bool:
-    """Check whether a finding is undefined since there are so few sizes."""
-    along = finding.level is Level.UNDEFINED and finding.size is None
-    criterion = BY_FINDING[finding.criterion]
-    return along and criterion.compare is None and sizes < max(criterion.fewest_sizes, 1)
-
-
-def _judged_otherwise(judged: CurveVerdict) -> CurveVerdict:
-    """Return a short curve as far as its link or another configuration judges it."""
-    asserted = (Level.PASS, Level.WARN, Level.FAIL)
-    sizes = sum(size >= Bounds().least_size for size in judged.curve.sizes)
     elsewhere = any(
-        finding.level in asserted
+        finding.level in (Level.PASS, *FLAGGED)
         and (BY_FINDING[finding.criterion].compare or BY_FINDING[finding.criterion].of_measurement)
-        for finding in judged.findings
+        for finding in findings
     )
-
-    def weighed(finding: Finding) -> Finding:
-        if not _takes_more(finding, sizes):
-            return finding
-        if elsewhere:
-            return finding.ruled(Level.SHOWN)
-        advice = ": compare it with --as" if sizes == 1 else ""
-        large = judged.curve.sizes[-1] >= LARGEST_FROM and judged.curve.bandwidth_mb_s is not None
-        if advice and large and judged.kind.ranks == 2:
-            advice += ", or give its --link"
-        return replace(finding, reason=finding.reason + advice)
-
-    return replace(judged, findings=tuple(map(weighed, judged.findings)))
+    if not elsewhere and len(sizes) == 1:
+        reason += ": compare it with --against"
+        large = case.curve.sizes[-1] >= LARGEST_FROM and case.curve.bandwidth_mb_s is not None
+        if large and kind.ranks == 2:
+            reason += ", or give its --link"
+    first = replace(short[0], reason=reason)
+    if elsewhere:
+        first = first.ruled(Level.SHOWN)
+    return tuple(first if one is short[0] else one for one in findings if one not in short[1:])
 
 
-def _with_others(finding: Finding, case: CaseCurves, findings: Sequence[Finding]) -> Finding:
-    """Return a finding with all flagged sizes, where it is the only one of several sizes."""
-    criterion = BY_FINDING[finding.criterion]
-    alone = sum(one.criterion == finding.criterion for one in findings) == 1
-    if criterion.at_sizes is None or not alone or finding.level not in FLAGGED:
-        return finding
-    bounds = engine.bounds_of(finding.criterion, case.settings)
-    at_each = criterion.at_sizes(criterion.read(case.first, bounds))
-    flagged = [one.size for one in at_each if bounds.level(one.value)[0] in FLAGGED]
-    return replace(finding, others=tuple(size for size in flagged if size != finding.size))
+def _with_others(case: CaseCurves, findings: Sequence[Finding]) -> list[Finding]:
+    """Return findings with all flagged sizes, where one is the only one of several sizes."""
+    found = []
+    for finding in findings:
+        criterion = BY_FINDING[finding.criterion]
+        alone = sum(one.criterion == finding.criterion for one in findings) == 1
+        if criterion.at_sizes is not None and alone and finding.level in FLAGGED:
+            bounds = engine.bounds_of(finding.criterion, case.settings)
+            at_each = criterion.at_sizes(criterion.read(case.first, bounds))
+            flagged = [one.size for one in at_each if bounds.level(one.value)[0] in FLAGGED]
+            others = tuple(size for size in flagged if size != finding.size)
+            finding = replace(finding, others=others)
+        found.append(finding)
+    return found
 
 
 def _impossible(finding: Finding) -> bool:

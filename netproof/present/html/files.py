@@ -24,8 +24,8 @@ _WORDS = {
 _ORDER = (*LOOKS, Level.PASS)
 
 
-def page(judged: FilesVerdict, *, compared: bool) -> str:
-    """Return the page; ``compared``: whether configurations were named."""
+def page(judged: FilesVerdict) -> str:
+    """Return the page."""
     by_kind: dict[CurveKind, list[CurveVerdict]] = {}
     for one in judged.curves:
         by_kind.setdefault(one.kind, []).append(one)
@@ -37,7 +37,7 @@ def page(judged: FilesVerdict, *, compared: bool) -> str:
         look=look,
         sign=sign,
         word=word,
-        sentence=summary(judged, compared=compared),
+        sentence=summary(judged),
         table=_table(judged.curves) if judged.curves else None,
         faults=judged.faults,
         notes=judged.notes,

@@ -50,7 +50,7 @@ def test_a_healthy_file_passes_and_says_that_nothing_was_compared():
     status, said = judge(TCP)
     assert status == 0, said
     assert "1 of 1 curves passed" in said
-    assert "configurations were not compared: --as or --names says what is one" in said
+    assert "nothing was compared: --against names other files, --as configurations" in said
 
 
 def test_every_table_of_imb_is_a_curve():
@@ -251,7 +251,7 @@ def test_a_list_names_configurations_as_a_pattern_does(tree):
         (["--link", "1G", "--least", "9"], "--least 9: give a share of the line rate"),
         (["--link", "1G", "--least", "190%"], "--least 190%: give a share of the line rate, 90%"),
         (["--as", "{a}/*", "--fail-above", "10"], "--fail-above 10: give a share of the other's"),
-        (["--fail-above", "10%"], "--as or --names says what is one"),
+        (["--fail-above", "10%"], "--against, --as or --names says what with what"),
         (["--link", "1G", "--transport", "shared-memory", "--mtu", "4096"], "shared memory has"),
         (
             ["--link", "100G", "--transport", "infiniband", "--mtu", "1500"],
@@ -327,6 +327,86 @@ def test_the_transport_says_what_a_link_carries():
 )
 def test_rates_are_read_as_people_write_them(rate, mbit_s):
     assert files.link(rate, None, Transport.TCP).line_rate_mb_s() == line_rate_mb_s(mbit_s, 1500)
+
+
+class TestAgainst:
+    """Two sets: files that measured the same are compared, and the first is judged."""
+
+    def write(self, path, factor=1.0, name="Latency"):
+        head = f"# OSU MPI {name} Test v5.8\n{'# Size':<10}{'Latency (us)':>18}\n"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        rows = "".join(f"{size:<10}{3.17 * factor:>18.2f}\n" for size in (4, 8, 16, 32))
+        path.write_text(head + rows)
+        return path
+
+    def test_folders_and_files_are_compared_whatever_their_names(self, tmp_path):
+        new = self.write(tmp_path / "new" / "a.txt", 2)
+        old = self.write(tmp_path / "old" / "b.txt")
+        for arguments in ((new.parent, "--against", old.parent), (new, "--against", old)):
+            status, said = judge(*arguments, "--fail-above", "10%")
+            assert status == 1
+            assert (
+                f"FAIL {arguments[0]} OSU latency 2 ranks: slower than {arguments[2]} from" in said
+            )
+            assert "from 4 to 32 bytes, by 100 to 100 %" in said
+            assert "one launch each: repeat (fail: above 10 % is flagged)" in said
+            assert judge(*arguments)[0] == 0
+
+    def test_a_second_set_that_is_slower_or_sick_fails_nothing(self, tmp_path):
+        new, old = (self.write(tmp_path / name / "x.txt") for name in ("new", "old"))
+        old.write_text(old.read_text().replace("  3.17", "317.00", 1))
+        status, said = judge(new.parent, "--against", old.parent, "--fail-above", "10%")
+        assert status == 0, said
+        assert f"note {old.parent} OSU latency 2 ranks: slower than {new.parent} at 4 bytes" in said
+        assert "longer than larger ones" not in said
+
+    def test_files_that_measured_the_same_are_compared_by_their_names(self, tmp_path):
+        for name in ("inside", "between"):
+            self.write(tmp_path / "new" / f"{name}.txt", 2 if name == "inside" else 1)
+            self.write(tmp_path / "old" / f"{name}.txt")
+        status, said = judge(tmp_path / "new", "--against", tmp_path / "old", "--fail-above", "10%")
+        assert status == 1
+        assert "(inside.txt): slower than" in said
+        assert "(between.txt): slower" not in said
+        assert "several files in each set are compared by their names; if they are launches" in said
+
+    def test_launches_give_an_interval_where_the_pattern_names_them(self, tmp_path):
+        for number in (1, 2, 3):
+            self.write(tmp_path / "new" / f"run{number}.txt", 1.4 + number / 100)
+            self.write(tmp_path / "old" / f"run{number}.txt", 1 + number / 100)
+        sets = (tmp_path / "new", "--against", tmp_path / "old")
+        status, said = judge(*sets, "--as", "run{launch}", "--fail-above", "10%")
+        assert status == 1
+        assert "(95% interval" in said
+        assert "; certain" in said
+
+    def test_what_only_one_set_has_is_undecided(self, tmp_path):
+        self.write(tmp_path / "new" / "x.txt")
+        self.write(tmp_path / "old" / "x.txt")
+        self.write(tmp_path / "old" / "y.txt", name="Multi Latency")
+        status, said = judge(tmp_path / "new", "--against", tmp_path / "old")
+        assert status == 3
+        assert f"only {tmp_path / 'old'} has it, so it is not compared" in said
+
+    @pytest.mark.parametrize(
+        ("more", "said"),
+        [
+            (["--baseline", "x"], "--names and --baseline are for other ones"),
+            (["--as", "{mpi}/*"], "with --against it names {benchmark} and {launch} alone"),
+        ],
+    )
+    def test_options_that_contradict_are_refused(self, tmp_path, more, said):
+        new, old = (self.write(tmp_path / name / "x.txt") for name in ("new", "old"))
+        status, text = judge(new, "--against", old, *more)
+        assert status == 2
+        assert said in text
+
+    def test_nothing_to_compare_is_refused(self, tmp_path):
+        new = self.write(tmp_path / "new" / "x.txt")
+        (tmp_path / "empty").mkdir()
+        assert "is on both sides" in judge(new, "--against", new.parent)[1]
+        assert "empty: holds no file" in judge(new, "--against", tmp_path / "empty")[1]
+        assert "gone: is not there" in judge(new, "--against", tmp_path / "gone")[1]
 
 
 def test_what_a_library_and_a_launcher_print_around_imb_is_no_fault(tmp_path):
