@@ -52,7 +52,9 @@ def page(judged: FilesVerdict) -> str:
 
 
 def _table(curves: Sequence[CurveVerdict]) -> DataTable:
-    several = columns(curves)
+    # The level is seen where figures are cut off.
+    *several, level = columns(curves)
+    several.insert(2, level)
     rows = list(zip(*(map(str, column.cells) for column in several), strict=True))
     numbers = [place for place, column in enumerate(several) if column.right]
     return DataTable([column.heading for column in several], rows, numbers)
@@ -67,18 +69,21 @@ def _kind(
         at = {row["size_bytes"]: row for row in rows}
         flags += [
             {
-                **at[finding.size],
+                **at[size],
                 "mark": figures.LEVEL_MARKS[finding.level],
                 "criterion": finding.criterion,
                 "why": finding.reason,
             }
             for finding in one.findings
-            if finding.level in figures.LEVEL_MARKS and finding.size in at
+            if finding.level in figures.LEVEL_MARKS
+            for size in finding.sizes()
+            if size in at
         ]
         flagged = [finding for finding in one.findings if finding.level in LOOKS]
-        if flagged:
-            reasons = [finding.reason for finding in folded(flagged, one.curve.sizes)]
-            findings.append((LOOKS[one.level], one.configuration, reasons))
+        for look, several in ((LOOKS.get(one.level), flagged), ("passed", one.noted)):
+            if several:
+                reasons = [finding.reason for finding in folded(several, one.curve.sizes)]
+                findings.append((look, one.configuration, reasons))
     several = {one.configuration: (one.curve, one.launches) for one in members}
     drawn = figures.of_curves(str(kind), several, flags, names=everyone, legend="configuration")
     return {

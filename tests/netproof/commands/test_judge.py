@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+import io
 import json
 import re
 import shutil
 from pathlib import Path
 
 import pytest
+from rich.console import Console
 from typer.testing import CliRunner
 
 from netproof.commands.cli import app
 from netproof.measurement.transports import Transport
 from netproof.measurement.units import line_rate_mb_s
-from netproof.present import judged_files, tables
+from netproof.present import judged_files
 from netproof.verdict import files
 
 DATA = Path(__file__).parents[2] / "data"
@@ -291,16 +293,22 @@ def test_sizes_of_one_configuration_have_to_be_alike(tmp_path):
     assert "was measured at other sizes than launch 1" in said
 
 
-def test_with_a_link_its_share_stays_on_a_narrow_terminal():
-    judged = files.judge(
-        [TCP],
-        named=None,
-        bidirectional=False,
-        link=files.link("100G", None, Transport.TCP),
-        baseline=None,
-    )
-    kept = tables.fitting(judged_files.columns(judged.curves), 40)
-    assert "of line" in [column.heading for column in kept]
+@pytest.mark.parametrize("link", [None, "100G"])
+@pytest.mark.parametrize("path", [TCP, IMB, DATA / "public" / "slingshot.out"])
+def test_a_narrow_terminal_has_all_figures_and_cuts_none(path, link):
+    given = link and files.link(link, None, Transport.TCP)
+    judged = files.judge([path], link=given)
+    printed = {}
+    for width in (80, 300):
+        out = Console(file=io.StringIO(), width=width)
+        judged_files.print_files(judged, out)
+        text = out.file.getvalue().split("\nnote ")[0].split("\nWARN ")[0].split("\nFAIL ")[0]
+        printed[width] = re.findall(r"(?<= )[0-9]+\.[0-9]+(?= )", text)
+        if width == 80:
+            table = [line for line in text.splitlines() if line.startswith(("  ", "launches"))]
+            assert max(map(len, table)) <= 80
+            assert "peak MB/s" in table[0]
+    assert printed[80] == printed[300]
 
 
 def test_a_rate_above_the_line_says_that_the_link_given_is_wrong():
