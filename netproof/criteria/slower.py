@@ -432,16 +432,17 @@ def differences(one: CaseCurves, other: CaseCurves) -> list[Finding]:
             return None
         value = median(means[slower]) / median(means[faster]) - 1
         worst = max(shares, key=shares.__getitem__)
-        where, by = f"at {span[0]} bytes", f"{_percent(value)} %"
+        # A time without messages, or of an empty one, has no size to name.
+        where, by = f" at {span[0]} bytes" if sizes != [0] else "", f"{_percent(value)} %"
         if len(span) > 1:
-            where = f"from {span[0]} to {span[-1]} bytes"
+            where = f" from {span[0]} to {span[-1]} bytes"
             by = f"{_percent(min(shares.values()))} to {_percent(max(shares.values()))} %, {by} on"
             by += f" average, most at {worst} bytes"
         if interval is not None:
             interval = (interval[0] - 1, interval[1] - 1)
             by += f" (95% interval {_percent(interval[0])} to {_percent(interval[1])} %)"
         level, bound = cases[slower].settings.slower.level(value, interval)
-        reason = f"slower than {cases[faster].name} {where}, by {by}; {how}"
+        reason = f"slower than {cases[faster].name}{where}, by {by}; {how}"
         if level in (*FLAGGED, Level.INCONCLUSIVE):
             reason += f" ({level.value}: above {_percent(bound)} % is flagged)"
         return Finding(
@@ -593,5 +594,11 @@ CRITERIA = (
         {"floor": "floor"},
         compare=_floors,
     ),
-    Criterion({"slower": SLOWER}, {"slower": "slower"}, compare=_differences, noted=Above(0.0)),
+    Criterion(
+        {"slower": SLOWER},
+        {"slower": "slower"},
+        compare=_differences,
+        group=lambda case: case.function or None,
+        noted=Above(0.0),
+    ),
 )

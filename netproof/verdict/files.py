@@ -636,7 +636,7 @@ def _in_short(
         if case.curve.bandwidth_mb_s is not None:
             reason += f", {rate_in_words(case.curve.bandwidth_mb_s[place])}"
     elsewhere = any(
-        finding.level in (Level.PASS, *FLAGGED)
+        finding.level in (Level.PASS, Level.INCONCLUSIVE, *FLAGGED)
         and (BY_FINDING[finding.criterion].compare or BY_FINDING[finding.criterion].of_measurement)
         for finding in findings
     )
