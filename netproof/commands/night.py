@@ -34,9 +34,9 @@ from netproof.present.characters import visible
 from netproof.present.night import Night, summary
 from netproof.present.wording import duration
 from netproof.session import left, session
-from netproof.session.left import Left
+from netproof.session.left import SkipReason
 from netproof.session.session import Session
-from netproof.site import module_path, shipped, site, slurm
+from netproof.site import folders, module_path, site, slurm
 from netproof.site.matrix import (
     Matrix,
     PlannedJob,
@@ -52,7 +52,7 @@ from netproof.store.durations import Expected, Past
 from netproof.verdict import session_verdict
 from netproof.verdict.exit_status import CANNOT, PASSED
 from netproof.verdict.judge import reason_of
-from netproof.verdict.options import AlongsideOptions
+from netproof.verdict.options import StoredOptions
 from netproof.verdict.session_verdict import ingest
 
 LATEST = "latest"
@@ -182,7 +182,7 @@ def _ending() -> Iterator[None]:
 
 def _go(plan: NightPlan, night: Night) -> None:
     name, _, partition = plan.system.partition(":")
-    folder = session_verdict.site_folder()
+    folder = folders.of_site()
     configuration = site.gather(folder)
     try:
         expected = matrix(
@@ -193,7 +193,7 @@ def _go(plan: NightPlan, night: Night) -> None:
     no_modules = module_path.missing(configuration, name, expected)
     if no_modules:
         raise NetproofError(f"nothing was measured: {no_modules}")
-    checks, reports = checks_folder(), session_verdict.reports_folder()
+    checks, reports = folders.of_checks(), folders.of_reports()
     prefix = Path(os.environ.get("RFM_PREFIX") or checks.parent)
     for folder, unfit, variable in (
         (reports, EXPANDED, "RFM_REPORT_FILE"),
@@ -220,12 +220,6 @@ def _go(plan: NightPlan, night: Night) -> None:
         _judge(plan, night, store, report, partial=bool(leaving or partition))
 
 
-def checks_folder() -> Path:
-    """Return the folder of the site's checks, or of those that came with netproof."""
-    own = session_verdict.site_folder().absolute().parent / "checks"
-    return own if own.is_dir() else shipped.folder("checks")
-
-
 def _insist_on_a_job(measured: Session) -> None:
     """Raise NetproofError where no job came to Slurm: that says nothing of a network."""
     tried = [one for one in measured.results if one.kind == "launches" and one.result != "skip"]
@@ -239,7 +233,7 @@ def _insist_on_a_job(measured: Session) -> None:
 
 def _choose(
     plan: NightPlan, expected: Matrix, configuration: Mapping[str, object], store: Store
-) -> dict[PlannedJob, Left]:
+) -> dict[PlannedJob, SkipReason]:
     """Return the jobs not measured tonight, since nodes or time are short, and print them."""
     leaving = cannot_run(jobs(expected), expected, configuration)
     known = durations.past(store, expected)
@@ -267,7 +261,7 @@ def _choose(
 def _measure(
     plan: NightPlan,
     expected: Matrix,
-    leaving: Mapping[PlannedJob, Left],
+    leaving: Mapping[PlannedJob, SkipReason],
     checks: Path,
     report: Path,
     log: Path,
@@ -309,7 +303,7 @@ def _judge(plan: NightPlan, night: Night, store: Store, report: Path, *, partial
         system=plan.system,
         full=plan.full,
         # Skipped and unrequested cases are shown from earlier nights.
-        asked=AlongsideOptions(plan.store) if partial else None,
+        asked=StoredOptions(plan.store) if partial else None,
         store=plan.store,
     )
     if kept is not None:
@@ -410,7 +404,7 @@ def cannot_run(
     configuration: dict[str, Any],
     *,
     wait_s: float = ANSWER_S,
-) -> dict[PlannedJob, Left]:
+) -> dict[PlannedJob, SkipReason]:
     """Return the jobs that Slurm cannot run now, and why: partitions not up, too few nodes.
 
     Where a job only lacks nodes that do not answer, Slurm is asked again for ``wait_s`` seconds: a
@@ -430,7 +424,7 @@ def cannot_run(
             named = [known[name] for name in access[job.partition] if name in known]
             reasons = [one.cannot_run(nodes) for one in named]
             if reasons and all(reasons):
-                found[job] = Left("; ".join(reasons), planned=False)
+                found[job] = SkipReason("; ".join(reasons), planned=False)
                 soon |= any(one.may_soon_run(nodes) for one in named)
         if not soon or time.monotonic() >= ends:
             return found
@@ -439,7 +433,7 @@ def cannot_run(
 
 def left_for_another_night(
     expected: Mapping[PlannedJob, Expected], past: Past, matrix: Matrix, budget_s: float
-) -> dict[PlannedJob, Left]:
+) -> dict[PlannedJob, SkipReason]:
     """Return the jobs in ``expected`` that do not fit into ``budget_s`` seconds, and why.
 
     Jobs of a contention domain run one after the other and domains in parallel, so each domain has
@@ -447,7 +441,7 @@ def left_for_another_night(
     not fit makes room for later ones. The first job runs in any case, also where it takes more than
     the budget, or an unknown time, and then alone.
     """
-    deferred: dict[PlannedJob, Left] = {}
+    deferred: dict[PlannedJob, SkipReason] = {}
     rooms_s: dict[str, float] = {}
     # Among jobs that never ran, one of unknown duration comes first.
     for job in sorted(
@@ -467,7 +461,7 @@ def left_for_another_night(
             if seconds is not None:
                 room = duration(max(room_s, 0.0))
                 takes = f"takes about {duration(seconds)}, and {room} were left"
-            deferred[job] = Left(f"{job.what()}, {when}; {takes}", planned=True)
+            deferred[job] = SkipReason(f"{job.what()}, {when}; {takes}", planned=True)
     return deferred
 
 

@@ -103,10 +103,10 @@ def init(
 
 def first_files(system: str) -> dict[str, str]:
     """Return the text of each file of a new site, by its name in the folder."""
-    from netproof.site import shipped
+    from netproof.site import folders
 
-    site, references = shipped.folder("site-config"), shipped.folder("reference-values")
-    checks = shipped.folder("checks")
+    site, references = folders.shipped("site-config"), folders.shipped("reference-values")
+    checks = folders.shipped("checks")
     named = (site / f"{EXAMPLE}.py").read_text()
     named = named.replace(f'"name": "{EXAMPLE}"', f'"name": "{system}"')
     # The host names are the example's; without any ReFrame takes --system or RFM_SYSTEM.

@@ -22,6 +22,7 @@ from netproof.criteria import (
     percentile_interval,
     resampled_medians,
 )
+from netproof.criteria.findings import CannotJudgeError, undefined
 from netproof.criteria.score import SEED
 from netproof.criteria.settings import Settings
 from netproof.criteria.slower import ENVELOPE
@@ -324,7 +325,12 @@ def compared_case(one: CheckResult, other: CheckResult, first: str, second: str)
     if sizeless:
         score = _of_times(landmarks["latency_us"], where, first)
     else:
-        score = criteria.score(curves[1], curves[0], where=where, baseline=first, settings=settings)
+        try:
+            score = criteria.score(
+                curves[1], curves[0], where=where, baseline=first, settings=settings
+            )
+        except CannotJudgeError as error:
+            score = undefined("score", where, str(error))
     ratios: dict[int, float] = {}
     if score.value is not None and not sizeless:
         times = [

@@ -306,7 +306,7 @@ def alone(session: Session, verdict: Verdict, switch: str | None = None) -> Agai
     beside it. Raise NetproofError as ``against``.
     """
     measured = {one.case.partition for one in verdict.cases if one.measured is not None}
-    stored = () if verdict.alongside is None else verdict.alongside.cases
+    stored = () if verdict.compared_with is None else verdict.compared_with.cases
     if switch is None and len(measured) == 1 and {one.case.partition for one in stored} - measured:
         (switch,) = measured
     return None if switch is None else against(session, verdict, switch)
@@ -324,7 +324,7 @@ def against(session: Session, verdict: Verdict, partition: str) -> Against:
         if judged.result is not None:
             results[judged.case.partition].append(judged.result)
             sources[judged.case.partition][session.path] = session
-    for one in () if verdict.alongside is None else verdict.alongside.cases:
+    for one in () if verdict.compared_with is None else verdict.compared_with.cases:
         results[one.case.partition].append(one.result)
         days[one.case.partition].add(one.date)
         sources[one.case.partition][one.path] = Session(one.path, {}, ())

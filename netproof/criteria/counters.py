@@ -10,7 +10,8 @@ import operator
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Annotated, Any
+from functools import partial
+from typing import Annotated
 
 from pydantic import Field
 
@@ -21,7 +22,6 @@ from netproof.criteria.findings import (
     Finding,
     Level,
     undefined,
-    undefined_if_unreadable,
 )
 from netproof.criteria.interface import CaseCurves, CountedLaunch, Criterion
 from netproof.measurement.counters import (
@@ -243,18 +243,25 @@ def again_of(counters: Counters, node: NodeCounters, rails: Sequence[str]) -> It
             yield _share(counters, node.node, port, _PORT_AGAIN, _PORT_PACKETS[:1])
 
 
-def _of_shares(
-    criterion: str,
+def shares(
     case: CaseCurves,
     settings: CountedSettings,
+    *,
+    criterion: str,
     read: Callable[[Counters, NodeCounters, Sequence[str]], Iterator[Share]],
     counted_as: str,
     advice: str,
 ) -> list[Finding]:
-    """Return a finding for each flagged node and interface, or one of the largest share."""
-    undisturbed = [launch for launch in case.counted if launch.undisturbed]
+    """Return a finding for each flagged node and interface, or one of the largest share.
+
+    Of all launches, since errors during a paired one are the link's as well.
+    """
+    if not case.counted:
+        return []
+    counted = (*case.counted, *case.counted_alongside)
+    undisturbed = [launch for launch in counted if launch.undisturbed]
     found: dict[tuple[str, str], Share] = {}
-    for launch in undisturbed or case.counted:
+    for launch in undisturbed or counted:
         for node in launch.counters.nodes:
             for one in read(launch.counters, node, case.rails):
                 key = (one.node, one.interface)
@@ -362,29 +369,6 @@ def _carriers(
 
 def _percent(share: float) -> str:
     return f"{100 * share:.2g} %"
-
-
-_SHARES = {
-    "interface errors": (
-        "interface_error",
-        errors_of,
-        "packets had errors",
-        "look at the cable, the transceiver and the settings of both ends",
-    ),
-    "drops": (
-        "drop",
-        drops_of,
-        "packets were dropped",
-        "look at the rings, the interrupts and flow control",
-    ),
-    "retransmissions": (
-        "retransmission",
-        again_of,
-        "segments sent again",
-        "packets were lost between this node and those that it sent to",
-    ),
-}
-"""Findings on shares: the key of their bounds, what reads them, their words and advice."""
 
 
 class PathSettings(CountedSettings):
@@ -512,14 +496,7 @@ def path(
     return Finding(PATH, level, where, why, value=share, bound=held, interface=interface)
 
 
-@undefined_if_unreadable("directions")
-def directions(
-    launches: Sequence[CountedLaunch],
-    rails: Sequence[str],
-    *,
-    where: str,
-    settings: CountedSettings,
-) -> Finding | None:
+def directions(case: CaseCurves, settings: CountedSettings) -> Finding | None:
     """Return how much more one way between two nodes loses than the other.
 
     The difference of the shares of segments sent again, over the undisturbed launches if any; its
@@ -528,6 +505,9 @@ def directions(
     the worse way lost several times the share of the other. How much may be lost at all is for
     retransmissions to say.
     """
+    launches, rails = case.counted, case.rails
+    if not launches or not rails or case.inside:
+        return None
     counted = [launch for launch in launches if launch.undisturbed] or list(launches)
     seen = [one for launch in counted for one in launch.counters.nodes]
     nodes = sorted({one.node for one in seen})
@@ -558,7 +538,7 @@ def directions(
     return Finding(
         "directions",
         level,
-        where,
+        case.where,
         f"from {worse.node} to {better.node} {worse} segments were sent again, and {better} on the"
         f" way back{advice}",
         value=value,
@@ -583,40 +563,54 @@ def _of_node(
     return total, bytes_sent
 
 
-def _judge(case: CaseCurves, settings: Any) -> list[Finding]:
+def _of_shares(
+    name: str, key: str, bounds: CountedSettings, read: Callable, counted_as: str, advice: str
+) -> Criterion:
+    judge = partial(shares, criterion=name, read=read, counted_as=counted_as, advice=advice)
+    return Criterion(name, key, bounds, judge, **_OF_COUNTERS)
+
+
+def _carriers_of(case: CaseCurves, settings: CountedSettings) -> list[Finding]:
     if not case.counted:
         return []
-    # Errors during the paired launch are the link's as well.
-    both = replace(case, counted=(*case.counted, *case.counted_alongside))
-    findings = carrier_changes(both.counted, case.rails, case.where, settings.carrier_change)
-    for criterion, (key, *how) in _SHARES.items():
-        findings += _of_shares(criterion, both, getattr(settings, key), *how)
-    ways = [path(case.counted, case.rails, case.where, settings.path)]
-    if case.rails and not case.inside:
-        own = settings.retransmission
-        ways.append(directions(case.counted, case.rails, where=case.where, settings=own))
-    return [*findings, *filter(None, ways)]
+    both = (*case.counted, *case.counted_alongside)
+    return carrier_changes(both, case.rails, case.where, settings)
 
+
+_OF_COUNTERS = {"of_counters": True, "note": "{name} of {count} not known: {why}: {cases}"}
 
 CRITERIA = (
-    Criterion(
-        {
-            "carrier_change": CARRIER_CHANGES,
-            "interface_error": INTERFACE_ERRORS,
-            "drop": DROPS,
-            "retransmission": RETRANSMISSIONS,
-            "path": PathSettings(None, 0.95),
-        },
-        {
-            "carrier changes": "carrier_change",
-            "interface errors": "interface_error",
-            "drops": "drop",
-            "retransmissions": "retransmission",
-            PATH: "path",
-            "directions": "retransmission",
-        },
-        _judge,
-        of_counters=True,
-        note="{name} of {count} not known: {why}: {cases}",
+    Criterion("carrier changes", "carrier_change", CARRIER_CHANGES, _carriers_of, **_OF_COUNTERS),
+    _of_shares(
+        "interface errors",
+        "interface_error",
+        INTERFACE_ERRORS,
+        errors_of,
+        "packets had errors",
+        "look at the cable, the transceiver and the settings of both ends",
     ),
+    _of_shares(
+        "drops",
+        "drop",
+        DROPS,
+        drops_of,
+        "packets were dropped",
+        "look at the rings, the interrupts and flow control",
+    ),
+    _of_shares(
+        "retransmissions",
+        "retransmission",
+        RETRANSMISSIONS,
+        again_of,
+        "segments sent again",
+        "packets were lost between this node and those that it sent to",
+    ),
+    Criterion(
+        PATH,
+        "path",
+        PathSettings(None, 0.95),
+        lambda case, settings: path(case.counted, case.rails, case.where, settings),
+        **_OF_COUNTERS,
+    ),
+    Criterion("directions", "retransmission", RETRANSMISSIONS, directions, **_OF_COUNTERS),
 )

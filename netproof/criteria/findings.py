@@ -7,7 +7,6 @@ import operator
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
-from functools import wraps
 from typing import Any, ClassVar
 
 from netproof.errors import NetproofError
@@ -119,6 +118,14 @@ class Finding:
         """Whether a flag does not count, since it was not confirmed or is known."""
         return self.level is Level.SHOWN and bool(self.confirmation or self.known)
 
+    @property
+    def excess(self) -> float:
+        """How many times its value is beyond its bound, on either side; 1 where not known."""
+        if self.value is None or not self.bound or not math.isfinite(self.value):
+            return 1.0
+        ratio = self.value / self.bound
+        return math.inf if ratio <= 0 else max(ratio, 1 / ratio)
+
     def sizes(self) -> tuple[int, ...]:
         """Return all its sizes in bytes, increasing."""
         own = () if self.size is None else (self.size,)
@@ -163,16 +170,9 @@ def folded(findings: Sequence[Finding], measured: Sequence[int] = ()) -> list[Fi
         kinds.setdefault((one.criterion, one.level, place if whole else None), []).append(one)
     worst_of_each = []
     for several in kinds.values():
-        worst = max(several, key=_from_its_bound)
+        worst = max(several, key=lambda one: one.excess if math.isfinite(one.excess) else 1.0)
         worst_of_each.append(replace(worst, reason=worst.reason + at_sizes(several, measured)))
     return worst_of_each
-
-
-def _from_its_bound(finding: Finding) -> float:
-    """Return the absolute logarithm of value over bound; 0 where one of them is not known."""
-    if not finding.value or not finding.bound or finding.value < 0 or finding.bound < 0:
-        return 0.0
-    return abs(math.log(finding.value / finding.bound))
 
 
 @dataclass(frozen=True)
@@ -277,11 +277,6 @@ class AtSize:
     compared: tuple[int, ...] = ()
 
 
-def greatest(values: Sequence[AtSize]) -> AtSize:
-    """Return the first of the largest values."""
-    return max(values, key=lambda found: found.value)
-
-
 def common_sizes(sizes: Iterable[int]) -> CommonSizes:
     """Return the summary of sizes in bytes, one at least."""
     different = sorted({*sizes})
@@ -296,26 +291,6 @@ def undefined(criterion: str, where: str, reason: str, **more: Any) -> Finding:
 
 class CannotJudgeError(NetproofError):
     """Reason for which a criterion cannot judge a curve."""
-
-
-def undefined_if_unreadable(criterion: str, *, several: bool = False) -> Callable:
-    """Let a function return an undefined finding where it raises CannotJudgeError.
-
-    ``several``: the function returns a tuple of findings.
-    """
-
-    def decorated(judge: Callable) -> Callable:
-        @wraps(judge)
-        def judged(*args: Any, where: str, **rest: Any) -> Any:
-            try:
-                return judge(*args, where=where, **rest)
-            except CannotJudgeError as error:
-                found = undefined(criterion, where, str(error))
-                return (found,) if several else found
-
-        return judged
-
-    return decorated
 
 
 def times_of(curve: Curve, settings: Bounds, at_least: int = 1, of: str = "") -> dict[int, float]:

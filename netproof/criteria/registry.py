@@ -21,7 +21,7 @@ CRITERIA: tuple[Criterion, ...] = tuple(
 )
 """Every criterion, in the order in which its findings are listed."""
 
-BY_FINDING = {name: criterion for criterion in CRITERIA for name in criterion.findings}
+BY_FINDING = {criterion.name: criterion for criterion in CRITERIA}
 """The criterion of each name of findings."""
 
 RELATIVE = tuple(name for name, criterion in BY_FINDING.items() if criterion.of_baseline)

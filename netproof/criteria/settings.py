@@ -19,9 +19,7 @@ from netproof.errors import NetproofError
 from netproof.intake.models import Written, faults
 from netproof.measurement.disturbance import DisturbanceSettings
 
-_DEFAULTS = {
-    name: default for criterion in CRITERIA for name, default in criterion.settings.items()
-} | {
+_DEFAULTS = {criterion.key: criterion.bounds for criterion in CRITERIA} | {
     "curves": Bounds(),
     "counters": CountedSettings(),
     "confirm": ConfirmSettings(),
@@ -44,11 +42,7 @@ _SET_BY_SITES: dict[str, tuple[str, ...]] = {
 _OF_THE_METHOD = ("decline", "too_fast", "apart", "slower")
 """Keys of which a site sets nothing."""
 
-_ALL_SIZES = (
-    *("score", "roughness", "early_rendezvous"),
-    *("floor_inside", "mpi_loss_inside", "mpi_loss_at_size", "mpi_loss_at_size_inside"),
-    "too_fast",
-)
+_ALL_SIZES = ("score", "roughness", "early_rendezvous", "mpi_loss_at_size", "too_fast")
 """Criteria that ``least_size`` of ``curves`` does not concern."""
 
 _GONE_KEYS = {

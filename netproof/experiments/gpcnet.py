@@ -82,7 +82,7 @@ class GpcnetOutput:
     nodes: int
     nodes_of_tests: int
     alone: tuple[NetworkTest, ...]
-    alongside: tuple[NetworkTest, ...]
+    congested: tuple[NetworkTest, ...]
 
 
 class _Lines:
@@ -270,23 +270,23 @@ def _impact(
     name: str, outputs: list[GpcnetOutput], refused: tuple[str, ...], partition: Partition
 ) -> Impact:
     pairs = [
-        (alone, alongside)
+        (alone, congested)
         for output in outputs
-        for alone, alongside in zip(output.alone, output.alongside, strict=True)
+        for alone, congested in zip(output.alone, output.congested, strict=True)
         if alone.name == name
     ]
     unit, settings = pairs[0][0].unit, partition.load_settings()
 
     def factor(figure: str, most: float | None, why: str) -> Factor:
         figures = [tuple(getattr(test, figure) for test in pair) for pair in pairs]
-        sides = alone, alongside = tuple(map(median, zip(*figures, strict=True)))
+        sides = alone, congested = tuple(map(median, zip(*figures, strict=True)))
         if why:
             return Factor(None, None, most, None, why, *sides)
         ratios = [
-            alone / alongside if unit == RATE else alongside / alone for alone, alongside in figures
+            alone / congested if unit == RATE else congested / alone for alone, congested in figures
         ]
         known = bounded(median(ratios), of_median(ratios), most)
-        return dataclasses.replace(known, alone=alone, alongside=alongside)
+        return dataclasses.replace(known, alone=alone, loaded=congested)
 
     few = too_few(len(outputs))
     # Version 1.3 prints such figures of Allreduce where few nodes run the tests.

@@ -229,7 +229,7 @@ def _lone(
 class PairsVerdict:
     """Verdict on the rounds of one job.
 
-    ``alone``: suspects that were measured while all others were silent; ``alongside``: what else
+    ``alone``: suspects that were measured while all others were silent; ``busy``: what else
     ran on each node that was never undisturbed; ``bisection``: None where no round shows it, and
     ``least``: the share of the line rate that it has to have; ``path``: which interfaces carried
     what was sent, None where not counted; ``lone``: pairs by themselves, if too few nodes to
@@ -239,7 +239,7 @@ class PairsVerdict:
     rounds: PairRounds
     judgement: Judgement
     alone: tuple[Alone, ...]
-    alongside: Mapping[str, str] = dataclasses.field(default_factory=dict)
+    busy: Mapping[str, str] = dataclasses.field(default_factory=dict)
     bisection: Bisection | None = None
     least: float | None = None
     path: Finding | None = None
@@ -302,7 +302,7 @@ class PairsVerdict:
                 name: {
                     "state": one.state,
                     "effects": list(map(dataclasses.asdict, one.effects)),
-                    "reason": self.alongside.get(name, one.reason),
+                    "reason": self.busy.get(name, one.reason),
                 }
                 for name, one in self.judgement.nodes.items()
             },
@@ -367,7 +367,7 @@ class PairsVerdict:
         """Each reason for which nodes are neither cleared nor accused, to these nodes."""
         by_reason: dict[str, list[str]] = defaultdict(list)
         for node in self.undecided_nodes():
-            by_reason[self.alongside.get(node, self.judgement.nodes[node].reason)].append(node)
+            by_reason[self.busy.get(node, self.judgement.nodes[node].reason)].append(node)
         return {reason: tuple(nodes) for reason, nodes in by_reason.items()}
 
     def undecided(self) -> tuple[str, ...]:

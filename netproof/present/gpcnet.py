@@ -39,7 +39,7 @@ def answer(runs: GpcnetRuns, found: LoadFindings) -> dict[str, Any]:
     rows = []
     for one in found.impacts:
         mean = one.factors[Statistic.MEAN]
-        means_of_test = f"{mean.alone:.4g} → {mean.alongside:.4g}"
+        means_of_test = f"{mean.alone:.4g} → {mean.loaded:.4g}"
         unit = "µs" if one.unit == TIME else one.unit
         factors = map(factor_in_words, one.factors.values())
         rows.append((one.victim, *factors, f"{means_of_test} {unit}"))
@@ -76,7 +76,7 @@ def document(several: Sequence[tuple[GpcnetRuns, LoadFindings]]) -> dict[str, An
                         "name": one.victim,
                         "unit": one.unit,
                         "alone": one.factors[Statistic.MEAN].alone,
-                        "alongside": one.factors[Statistic.MEAN].alongside,
+                        "congested": one.factors[Statistic.MEAN].loaded,
                         "mean": factor_document(one.factors[Statistic.MEAN]),
                         "tail": factor_document(one.factors[Statistic.TAIL]),
                     }

@@ -76,7 +76,7 @@ def summary(night: Night) -> str:
         lines += _some("WARN ", verdict.node_warnings)
         lines += _some("", [labelled(one) for one in night.judged.beyond_nodes])
         for planned in (False, True):
-            of_kind = [one for one in verdict.left if one.left.planned == planned]
+            of_kind = [one for one in verdict.skipped if one.reason.planned == planned]
             lines += _some("", sentences_of_skipped(of_kind))
         lines += _some("note: ", [*verdict.notes, *night.noted])
     lines.append("")

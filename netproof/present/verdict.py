@@ -160,13 +160,13 @@ def _finding(judged: CaseVerdict, finding: Finding) -> str:
 
 def print_alongside(verdict: Verdict, out: Console) -> None:
     """Print stored results alongside the session: configurations, sessions, dates, marks."""
-    if verdict.alongside is None:
+    if verdict.compared_with is None:
         return
-    for together, cases, left_out in verdict.alongside.together():
+    for together, cases, left_out in verdict.compared_with.together():
         word = "left out" if left_out else "compared with"
         say(out, f"{word}: {together}", "yellow" if cases[0].marks else "")
-    if not verdict.alongside.cases:
-        where = verdict.alongside.store
+    if not verdict.compared_with.cases:
+        where = verdict.compared_with.store
         say(out, f"compared with nothing: {where} has nothing that fits", "yellow")
 
 
@@ -201,7 +201,7 @@ def print_verdict(
             say(out, f"{mark}{sentence}", style)
 
     print_all("not available: ", not_available(verdict.absences))
-    print_all("", sentences_of_skipped(verdict.left), "yellow")
+    print_all("", sentences_of_skipped(verdict.skipped), "yellow")
     print_all("note: ", verdict.notes)
     print_differences(differences, out)
     print_all("not compared with an earlier session: ", unread)

@@ -9,9 +9,9 @@ from netproof.benchmarks.registry import FEATURES
 from netproof.criteria import Finding
 from netproof.measurement.case import Case
 from netproof.site.matrix import Absence
-from netproof.verdict.explain import Counts
 
 if TYPE_CHECKING:
+    from netproof.verdict.explain import Counts
     from netproof.verdict.stored import Recurring
 
 

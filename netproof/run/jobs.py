@@ -444,7 +444,7 @@ class MpiLaunches(PartitionJob):
         return (*units, *((step,) for step in plan.start_steps(*several))), files
 
 
-def left_now() -> dict[tuple[Any, ...], left.Left]:
+def left_now() -> dict[tuple[Any, ...], left.SkipReason]:
     """Return the cases to skip in this run; raise ReframeError for a damaged file."""
     path = os.environ.get(left.VARIABLE)
     if not path:

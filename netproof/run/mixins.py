@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import functools
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -168,6 +168,10 @@ class Referenced(rfm.RegressionTestPlugin):
                 self.reference = {"$ref": str(path)}
         except Exception as error:
             self.reference_fault = f"no references, {Path(prefix or '') / name}: {error}"
+
+    def __ref_missing_ranks__(self, level: Mapping[Any, Any], ranks: int) -> Any:
+        """Return the entry below an expression that fits a rank count; KeyError without one."""
+        return level[references.matching(level, ranks)]
 
     @run_before("setup")
     def insist_on_references(self) -> None:

@@ -330,7 +330,7 @@ class PartitionExtras(_OfBenchmarks):
     baseline: str = Field(
         "",
         description="the environment that scores of the whole system are relative to, on one of"
-        " its partitions",
+        " its partitions; by default the first one of the first partition",
     )
     criteria: Annotated[dict, _obeying(_of_site(lambda value: Settings.of_site(value, 0)))] = Field(
         {},
@@ -348,7 +348,7 @@ class EnvironmentExtras(Written):
     mpi: _Text = Field(description="the MPI library and its version")
     pmi: _Word = Field(description="srun's --mpi plugin for it")
     absent: Annotated[dict, _obeying(_with_reasons("say why {!r} is absent", _no_feature))] = Field(
-        {}, description="benchmarks that the environment lacks, each with the reason"
+        {}, description="why the environment lacks benchmarks: benchmark to reason, for the verdict"
     )
     known: _Known = Field(
         {},

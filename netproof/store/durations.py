@@ -11,8 +11,7 @@ from typing import Any
 
 from netproof.measurement.case import Case
 from netproof.site.matrix import Matrix, PlannedJob, domain_of, job_of, jobs
-from netproof.store import Store, questions
-from netproof.store.tables import KEY
+from netproof.store import Store
 
 SESSIONS = 60
 """How many of a system's newest sessions are looked into."""
@@ -57,6 +56,9 @@ def past(store: Store, matrix: Matrix) -> Past:
 
     Raises NetproofError where the store cannot be read.
     """
+    from netproof.store import questions
+    from netproof.store.tables import KEY
+
     system = matrix.cases[0].system
     sessions = store.sessions(system)[-SESSIONS:]
     if not sessions:

@@ -264,7 +264,7 @@ def findings_of(case: CaseCurves, settings: Settings, **kind: bool) -> Iterator[
         if criterion.judge is not None and all(
             getattr(criterion, name) is wanted for name, wanted in kind.items()
         ):
-            yield from criterion.judge(case, settings)
+            yield from criterion.on(case, settings)
 
 
 def along(subject: Subject, job: Job | None = None) -> tuple[Finding, ...]:
@@ -394,10 +394,11 @@ def compare(
                 for other, launches in (pairs or {}).get(label, {}).items()
             }
             several = ComparedCases(members, only, paired, base, baseline_name, red)
-            for finding in map(ruled, criterion.compare(several)):
-                if finding.level is Level.FAIL and finding.size is not None:
-                    red[finding.where].append(finding.size)
-                yield finding
+            for case in several.judged():
+                for finding in map(ruled, criterion.on(case, case.settings, several)):
+                    if finding.level is Level.FAIL and finding.size is not None:
+                        red[finding.where].append(finding.size)
+                    yield finding
 
 
 def compared(
@@ -474,12 +475,7 @@ def flagged(findings: Iterable[Finding]) -> tuple[Finding, ...]:
 
 def bounds_of(criterion: str, settings: Settings, *, inside: bool = False) -> Bounds:
     """Return the bounds that a finding of that criterion was compared with."""
-    key = BY_FINDING[criterion].findings[criterion]
-    if key is None:
-        return Bounds()
-    if inside and hasattr(settings, f"{key}_inside"):
-        key = f"{key}_inside"
-    return getattr(settings, key)
+    return BY_FINDING[criterion].bounds_in(settings, inside=inside)
 
 
 def rule(subject: Subject, finding: Finding, confirmation: Confirmation | None = None) -> Finding:

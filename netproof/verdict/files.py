@@ -25,7 +25,7 @@ from netproof.criteria.findings import (
     rate_in_words,
     undefined,
 )
-from netproof.criteria.interface import CaseCurves, Layer, same_function
+from netproof.criteria.interface import CaseCurves, Layer
 from netproof.criteria.rate import LARGEST_FROM, OF_LINE
 from netproof.criteria.registry import BY_FINDING, CONFIRMED_BY_MEASURING, RELATIVE
 from netproof.criteria.settings import Settings
@@ -33,7 +33,7 @@ from netproof.criteria.shape import DeclineSettings
 from netproof.errors import NetproofError, shortened
 from netproof.intake import loading
 from netproof.measurement.curve import Curve
-from netproof.measurement.landmarks import Landmarks, landmarks
+from netproof.measurement.landmarks import Landmarks
 from netproof.measurement.launches import median_curve
 from netproof.measurement.links import Link
 from netproof.measurement.transports import INSIDE, Transport
@@ -492,8 +492,6 @@ def judge(
         criterion = BY_FINDING[finding.criterion]
         if finding.before is not None or (case.name == yardstick and criterion.noted is None):
             continue
-        if finding.level is Level.UNDEFINED and criterion.group is not same_function:
-            finding = finding.ruled(Level.SHOWN)
         more = _advised(finding, case, link, sound.get(finding.against))
         if finding.criterion in RELATIVE:
             more = replace(more, against=baseline)
@@ -569,13 +567,10 @@ def _case(
     # On other numbers of ranks, those that leave early may take any time.
     stays = function is not None and function.collective not in ("", *OF_ONE_RANK)
     grows = stays and bool(kind.ranks) and kind.groups == 1 and len(launches) >= LAUNCHES
-    return CaseCurves(
+    return CaseCurves.of_launches(
         f"{configuration} {kind}",
-        curve,
-        curve,
         launches,
-        landmarks(curve, line_rate, launches=launches if len(launches) > 1 else ()),
-        line_rate if curve.bandwidth_mb_s is not None else None,
+        line_rate,
         ranks=kind.ranks or 0,
         ranks_per_node=0,
         ping_pong=between and function is not None and function.ping_pong,

@@ -14,7 +14,7 @@ from netproof.measurement.case import Case
 from netproof.pairs import verdict as pairs
 from netproof.session import again
 from netproof.session.again import MeasuredAgain
-from netproof.session.left import Left
+from netproof.session.left import SkipReason
 from netproof.session.measured import Measured
 from netproof.session.provenance import OfSession
 from netproof.session.session import GOOD_RESULTS, CheckResult, Session
@@ -26,10 +26,10 @@ from netproof.verdict.engine import Subject
 from netproof.verdict.rejudge import Rejudged
 from netproof.verdict.verdict import (
     NOT_IN_SESSION,
-    Alongside,
     CaseVerdict,
     FailedTest,
     SkippedCase,
+    StoredResults,
     Verdict,
     faults_of_parts,
 )
@@ -45,7 +45,7 @@ def judge(
     matrix: Matrix,
     session: Session,
     earlier: Sequence[Session] = (),
-    alongside: Alongside | None = None,
+    alongside: StoredResults | None = None,
     references: rejudge.Entries | None = None,
     made: OfSession | None = None,
 ) -> Verdict:
@@ -206,7 +206,7 @@ def skipped_of(session: Session, matrix: Matrix) -> tuple[SkippedCase, ...]:
     return tuple(SkippedCase(case, left[case.key()]) for case in matrix.cases if case.key() in left)
 
 
-def skipped_by(session: Session) -> dict[tuple, Left]:
+def skipped_by(session: Session) -> dict[tuple, SkipReason]:
     """Return why a session skipped cases, by the case's key."""
     return {
         key: result.skipped
@@ -332,7 +332,7 @@ def _absent_fabrics(session: Session) -> list[str]:
 
 
 def _notes_on_cases(
-    matrix: Matrix, judged: Sequence[CaseVerdict], alongside: Alongside | None
+    matrix: Matrix, judged: Sequence[CaseVerdict], alongside: StoredResults | None
 ) -> list[str]:
     """Return what the criteria across configurations could not judge."""
     notes = _notes_of_criteria(judged)
@@ -401,7 +401,7 @@ def _lacks_tcp(case: Case, absent: Collection[tuple[str, str, str]]) -> bool:
 
 
 def _not_found(
-    alongside: Alongside, absent: Sequence[Case], baseline: ScoreBaseline
+    alongside: StoredResults, absent: Sequence[Case], baseline: ScoreBaseline
 ) -> Iterator[str]:
     """Yield the ``absent`` cases that the store lacks: of the baseline, and of others."""
     taken = " that may take part" if alongside.left_out else ""

@@ -63,7 +63,7 @@ FORMAT = 2
 MOST_BYTES = 4_000_000_000
 """Size limit of the document, unpacked: 100,000 cases with all their findings."""
 
-_APART = ("cases", "pairs", "alongside")
+_APART = ("cases", "pairs", "compared_with")
 """Parts of a verdict that are stored in their own form, or never."""
 
 _KEY = ("benchmark", "function", "ranks", "path", "direction", "partition", "environment")
@@ -158,7 +158,7 @@ class StoredVerdict:
             pairs=tuple(self._pairs(session)) if self.pairs else (),
             **parts,
         )
-        left = {_key(vars(one.case)) for one in found.left}
+        left = {_key(vars(one.case)) for one in found.skipped}
         judged = {_key(vars(one.case)) for one in found.cases}
         if absent := {_key(row) for row in rows} - left - judged:
             raise StoredContradiction(f"it does not have {', '.join(map(str, min(absent)))}")
@@ -381,7 +381,7 @@ def insist_on_session(verdict: Verdict, session: Session, place: Path) -> None:
         raise NetproofError(f"{place}: the failed tests of its verdict are not its own")
     if len(verdict.pairs) != len(list(pairs.rounds_of(session))):
         raise NetproofError(f"{place}: the rounds of pairs of its verdict are not its own")
-    if any(left.get(one.case.key()) != one.left for one in verdict.left):
+    if any(left.get(one.case.key()) != one.reason for one in verdict.skipped):
         raise NetproofError(f"{place}: the skipped cases of its verdict are not its own")
 
 
@@ -566,7 +566,7 @@ def _same(mine: Finding, its: Finding) -> bool:
     if mine.criterion != its.criterion:
         return False
     of = BY_FINDING.get(mine.criterion)
-    if of is not None and mine.criterion in of.of_peaks:
+    if of is not None and of.of_peaks:
         return True
     if mine.size is None or its.size is None:
         return mine.size == its.size

@@ -14,7 +14,7 @@ from netproof.measurement.curve import Curve
 from netproof.measurement.landmarks import Landmarks
 from netproof.pairs.verdict import PairsVerdict
 from netproof.session.again import MeasuredAgain
-from netproof.session.left import Left
+from netproof.session.left import SkipReason
 from netproof.session.measured import Measured
 from netproof.session.session import CheckResult
 from netproof.site.matrix import Absence
@@ -167,7 +167,7 @@ class StoredResult:
 
 
 @dataclass(frozen=True)
-class Alongside:
+class StoredResults:
     """Stored results of configurations that a session neither was to measure nor measured.
 
     ``cases``: compared with; ``left_out``: excluded for their marks; ``not_found``: not measured
@@ -225,15 +225,15 @@ class SkippedCase:
     """An expected case that the session skipped, with the reason."""
 
     case: Case
-    left: Left
+    reason: SkipReason
 
 
 @dataclass(frozen=True)
 class Verdict:
     """All cases in the matrix' order, declared absences, and faults beyond single cases.
 
-    ``notes``: what was not or could not be asserted; ``left``: expected cases that were skipped;
-    ``alongside``: stored results, None where not asked for; ``launched``: launches and crashes of
+    ``notes``: what was not or could not be asserted; ``skipped``: expected cases that were skipped;
+    ``compared_with``: stored results, None if not asked for; ``launched``: launches and crashes of
     each configuration; ``traffic``: counters of each interface; ``standing_out``: changed carriers,
     and nodes that lose more than others. What fails in a part is among the faults, in a sentence.
     """
@@ -242,8 +242,8 @@ class Verdict:
     absences: tuple[Absence, ...]
     faults: tuple[str, ...]
     notes: tuple[str, ...]
-    left: tuple[SkippedCase, ...] = ()
-    alongside: Alongside | None = None
+    skipped: tuple[SkippedCase, ...] = ()
+    compared_with: StoredResults | None = None
     failed_tests: tuple[FailedTest, ...] = ()
     launched: tuple[LaunchCount, ...] = ()
     pairs: tuple[PairsVerdict, ...] = ()
@@ -287,7 +287,7 @@ class Verdict:
 
     @property
     def _whole(self) -> bool:
-        return bool(self.cases) and all(one.left.planned for one in self.left)
+        return bool(self.cases) and all(one.reason.planned for one in self.skipped)
 
 
 def faults_of_parts(
@@ -307,19 +307,21 @@ def faults_of_parts(
     )
 
 
-def by_reason(left: Sequence[SkippedCase]) -> dict[tuple[str, str, Left], tuple[Case, ...]]:
+def by_reason(
+    skipped: Sequence[SkippedCase],
+) -> dict[tuple[str, str, SkipReason], tuple[Case, ...]]:
     """Return the skipped cases by partition, environment and reason."""
-    found: dict[tuple[str, str, Left], list[Case]] = {}
-    for one in left:
-        place = (one.case.partition, one.case.environment, one.left)
+    found: dict[tuple[str, str, SkipReason], list[Case]] = {}
+    for one in skipped:
+        place = (one.case.partition, one.case.environment, one.reason)
         found.setdefault(place, []).append(one.case)
     return {place: tuple(cases) for place, cases in found.items()}
 
 
-def sentences_of_skipped(left: Sequence[SkippedCase]) -> list[str]:
+def sentences_of_skipped(skipped: Sequence[SkippedCase]) -> list[str]:
     """Return a sentence on skipped cases for each configuration and reason."""
     return [
         f"{'1 case' if len(cases) == 1 else f'{len(cases)} cases'} of {partition} {environment}"
         f" {'deferred' if reason.planned else 'NOT MEASURED'}: {reason.why}"
-        for (partition, environment, reason), cases in by_reason(left).items()
+        for (partition, environment, reason), cases in by_reason(skipped).items()
     ]

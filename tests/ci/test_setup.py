@@ -18,7 +18,8 @@ def setup(tmp_path):
     (tmp_path / "ci").mkdir()
     shutil.copy(ROOT / "ci" / "setup", tmp_path / "ci")
     (tmp_path / "ci" / "packages.txt").write_text("libpmi2-0\nmunge\n")
-    (tmp_path / "setup.cfg").touch()
+    for name in ("setup.cfg", "ci/requirements.lock"):
+        (tmp_path / name).touch()
     found = tmp_path / "bin"
     python, stamp = tmp_path / ".venv/bin/python", tmp_path / ".venv/installed"
     for folder in (found, python.parent):

@@ -1,4 +1,4 @@
-"""The wheel holds all that the commands need: built, unpacked and used in an empty folder."""
+"""The wheel, built of the sdist, holds all that the commands need in an empty folder."""
 
 from __future__ import annotations
 
@@ -30,14 +30,17 @@ def installed(tmp_path_factory) -> Path:
         shutil.copyfile(ROOT / name, source / name)
     wheels, place = source / "wheels", tmp_path_factory.mktemp("installed")
     pip = [sys.executable, "-m", "pip", "--quiet", "--disable-pip-version-check"]
-    _done([*pip, "wheel", "--no-deps", "--wheel-dir", str(wheels), str(source)])
+    sdist = "from setuptools import build_meta; build_meta.build_sdist('dist')"
+    _done([sys.executable, "-c", sdist], cwd=source)
+    (archive,) = (source / "dist").glob("netproof-*.tar.gz")
+    _done([*pip, "wheel", "--no-deps", "--wheel-dir", str(wheels), str(archive)])
     (wheel,) = wheels.glob("netproof-*.whl")
     _done([*pip, "install", "--no-deps", "--target", str(place), str(wheel)])
     return place
 
 
-def _done(command: list[str]) -> None:
-    ran = subprocess.run(command, capture_output=True, text=True, check=False)
+def _done(command: list[str], **options: Path) -> None:
+    ran = subprocess.run(command, capture_output=True, text=True, check=False, **options)
     assert ran.returncode == 0, ran.stdout + ran.stderr
 
 

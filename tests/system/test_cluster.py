@@ -213,7 +213,7 @@ def test_up_takes_back_a_node_that_slurm_drained_and_none_that_somebody_did(up):
 def test_the_number_of_a_job_that_a_killed_slurmctld_has_lost_is_given_to_no_other(up, script):
     """Its nodes would refuse it, whether the lost one goes on or ended meanwhile."""
     kept = STATE / "slurmctld/job_state"
-    # Told to end, it writes down all it knows; of later jobs it does so some seconds late.
+    # Assignment to end, it writes down all it knows; of later jobs it does so some seconds late.
     os.kill(daemons()["slurmctld"], signal.SIGTERM)
     until(lambda: daemons()["slurmctld"] is None)
     before = kept.read_bytes()

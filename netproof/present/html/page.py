@@ -71,8 +71,8 @@ def _main(report: Report, by_page: Mapping[str, Sequence[Group]], costs: CpuRows
     parts: list[Part] = [("verdict", "Verdict", view)]
     if report.against is not None:
         parts.append(("switch", f"Switch {report.against.partition}", report))
-    if judged.alongside is not None:
-        parts.append(("alongside", "Compared with", judged.alongside))
+    if judged.compared_with is not None:
+        parts.append(("compared_with", "Compared with", judged.compared_with))
     if not report.partition_pages:
         parts += _results(report, by_page, costs)
         parts.append(("studies", "Compared with earlier studies", study_page.view(report)))
@@ -226,9 +226,9 @@ def _not_run(verdict: Verdict, states: Mapping[int, CaseState]) -> dict[tuple[st
     found: dict[tuple[str, str], list[str]] = defaultdict(list)
     absent = [one for one in verdict.cases if states[id(one)] is CaseState.ABSENT]
     whys = [(one.case, "; ".join(one.faults)) for one in absent]
-    for one in verdict.left:
-        word = "deferred" if one.left.planned else "could not be measured"
-        whys.append((one.case, f"{word}: {one.left.why}"))
+    for one in verdict.skipped:
+        word = "deferred" if one.reason.planned else "could not be measured"
+        whys.append((one.case, f"{word}: {one.reason.why}"))
     for case, why in whys:
         found[content.configuration(case), why].append(content.named(case))
     return found
@@ -296,7 +296,7 @@ def _again(judged: CaseVerdict) -> DataTable | None:
 
 def _switch(report: Report) -> str:
     """Return the page for a buyer: one switch against the others, breakdowns, ratios, plots."""
-    against, alongside = report.against, report.judged.verdict.alongside
+    against, alongside = report.against, report.judged.verdict.compared_with
     name = against.partition
     functions = [one for one in crossovers(report.judged.verdict) if one.case.partition == name]
     together = () if alongside is None else alongside.together()

@@ -86,7 +86,7 @@ class Report:
     def looks(self) -> Looks:
         """Looks of all partitions and environments, those of stored results last."""
         verdict = self.judged.verdict
-        stored = () if verdict.alongside is None else verdict.alongside.cases
+        stored = () if verdict.compared_with is None else verdict.compared_with.cases
         cases = [one.case for one in verdict.cases]
         places = tuple(dict.fromkeys(map(content.switch, stored)))
         environments = dict.fromkeys(one.environment for one in [*cases, *(s.case for s in stored)])

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from netproof.criteria import Level
+from netproof.criteria import Finding, Level
 from netproof.criteria.counters import Share, sent_again, sent_over
 from netproof.criteria.interface import CaseCurves, CountedLaunch
-from netproof.criteria.registry import BY_FINDING
+from netproof.criteria.registry import CRITERIA
 from netproof.criteria.settings import Settings
 from netproof.measurement.counters import Counters, CounterSource, NodeCounters, counters
 from netproof.measurement.payload import Payload
@@ -29,7 +29,11 @@ NAMES = (
     ),
 )
 
-COUNTERS = BY_FINDING["drops"]
+COUNTERS = [criterion for criterion in CRITERIA if criterion.of_counters]
+
+
+def judge(case: CaseCurves, settings: Settings) -> list[Finding]:
+    return [found for criterion in COUNTERS for found in criterion.on(case, settings)]
 
 
 def interface(name: str, below: tuple[str, ...] = (), **counted: int) -> CounterSource:
@@ -65,7 +69,7 @@ def launch(
 def found(*launches: CountedLaunch, rails: tuple[str, ...] = ("eth1",), **changes):
     case = CaseCurves("here", None, None, (), None, counted=launches, rails=rails)
     settings = Settings.of_site(changes, 0)
-    return COUNTERS.judge(case, settings)
+    return judge(case, settings)
 
 
 def one(findings, criterion: str):
@@ -109,9 +113,9 @@ def test_a_carrier_change_in_a_launch_next_to_it_fails_and_is_no_path_of_its_own
     case = CaseCurves("here", None, None, (), None, counted=(quiet,), rails=("eth1",))
     with_it = dataclasses.replace(case, counted_alongside=(alongside,))
     settings = Settings.of_site({}, 0)
-    assert one(COUNTERS.judge(case, settings), "carrier changes").level is Level.PASS
-    assert one(COUNTERS.judge(with_it, settings), "carrier changes").level is Level.FAIL
-    assert "path" not in {finding.criterion for finding in COUNTERS.judge(with_it, settings)}
+    assert one(judge(case, settings), "carrier changes").level is Level.PASS
+    assert one(judge(with_it, settings), "carrier changes").level is Level.FAIL
+    assert "path" not in {finding.criterion for finding in judge(with_it, settings)}
 
 
 def test_segments_that_came_twice_were_not_lost():

@@ -6,16 +6,13 @@ import random
 from dataclasses import replace
 
 import pytest
+from made_cases import case, compared
 
 from netproof.criteria import Level
 from netproof.criteria.findings import Above
-from netproof.criteria.interface import CaseCurves, Layer
+from netproof.criteria.interface import Layer
 from netproof.criteria.settings import Settings
-from netproof.criteria.slower import differences
 from netproof.measurement.curve import Curve
-from netproof.measurement.landmarks import landmarks
-from netproof.measurement.launches import median_curve
-from netproof.verdict import engine
 
 POWERS = tuple(2**exponent for exponent in range(2, 18))
 
@@ -36,23 +33,8 @@ def side(slower=lambda size: 1.0, count=1, noise=0.0, seed=1):
 WARNS = Above(0.5)
 
 
-def case(name, launches, settings=WARNS, layer=Layer.NETWORK):
-    return CaseCurves(
-        name,
-        median_curve(launches),
-        launches[0],
-        tuple(launches),
-        landmarks(launches[0], None),
-        layer=layer,
-        settings=replace(Settings(), slower=settings),
-        name=name,
-        ranks=2,
-        function=("bw",),
-    )
-
-
 def found(one, other, settings=WARNS):
-    several = differences(case("a", one, settings), case("b", other, settings))
+    several = compared("slower", {"a": one, "b": other}, settings)
     return [finding for finding in several if finding.value]
 
 
@@ -109,31 +91,30 @@ def test_a_single_size_counts_only_if_it_differs_much():
 
 
 def test_of_two_that_are_alike_a_finding_says_so():
-    (only,) = differences(case("a", side()), case("b", side()))
+    (only,) = compared("slower", {"a": side(), "b": side()}, WARNS)
     assert (only.level, only.where, only.against, only.value) == (Level.PASS, "a", "b", 0)
     assert "no slower or faster than b over 16 common sizes" in only.reason
 
 
 def test_the_slower_one_is_judged_by_its_own_bounds():
     """Of a baseline it is only shown where it is slower."""
-    (only,) = differences(case("a", side()), case("b", side(lambda size: 9), Above()))
+    nothing = replace(Settings(), slower=Above())
+    sides = {"a": side(), "b": case(side(lambda size: 9), "b", settings=nothing)}
+    (only,) = compared("slower", sides, WARNS)
     assert (only.level, only.where) == (Level.SHOWN, "b")
     assert "flagged" not in only.reason
 
 
 def test_sizes_below_4_bytes_count_where_there_are_no_others():
-    one, other = ([Curve((0, 1), (time, time))] for time in (2.79, 0.35))
+    one, other = ([Curve((0,), (time,))] for time in (2.79, 0.35))
     (only,) = found(one, other)
-    assert only.sizes() == (0, 1)
+    assert only.sizes() == (0,)
     assert only.value == pytest.approx(2.79 / 0.35 - 1)
+    assert "slower than b, by 697 %" in only.reason
 
 
 def test_a_placement_that_differs_is_suspected_and_is_no_failure():
-    far, near = (
-        case("a", side(lambda size: 9), Above(0.5, 0.5)),
-        case("b", side(), WARNS, Layer.INSIDE),
-    )
-    several = engine.compare([far, near], scored=False)
-    (one,) = (finding for finding in several if finding.criterion == "slower")
+    sides = {"a": side(lambda size: 9), "b": case(side(), "b", layer=Layer.INSIDE, ranks=2)}
+    (one,) = compared("slower", sides, Above(0.5, 0.5))
     assert one.level is Level.INCONCLUSIVE
     assert "compare the same placement" in one.reason

@@ -40,8 +40,7 @@ def launch(*nodes: tuple[CounterSource, ...], undisturbed: bool = True) -> Count
 def found(*launches: CountedLaunch, inside: bool = False, rails=("eth1",), **changes):
     case = CaseCurves("here", None, None, (), None, counted=launches, rails=rails, inside=inside)
     settings = Settings.of_site({"retransmission": changes}, 0)
-    several = BY_FINDING["directions"].judge(case, settings)
-    return tuple(one for one in several if one.criterion == "directions")
+    return BY_FINDING["directions"].on(case, settings)
 
 
 def judged(*launches: CountedLaunch, **more):

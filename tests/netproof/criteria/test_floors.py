@@ -7,9 +7,10 @@ from dataclasses import replace
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from made_cases import case, compared
 
 from netproof.criteria import Level
-from netproof.criteria.slower import FLOOR, floor
+from netproof.criteria.slower import FLOOR
 from netproof.measurement.curve import Curve
 
 SIZES = (4, 64, 1024, 16384)
@@ -32,8 +33,14 @@ def launches(*factors: float, slow: dict[int, float] | None = None) -> list[Curv
 
 def judged(own: list[Curve], pairs=None, others=None, **settings):
     alongside = {"fast": launches(0.98, 1, 1.02)} if others is None else others
-    bounds = replace(FLOOR, **settings)
-    return floor(own, alongside, where="Alltoall by mpich", settings=bounds, pairs=pairs)
+    where = "Alltoall by mpich"
+    sides = {
+        label: case(several, label, place=("gige",), configuration=("", "gige", label, ""))
+        for label, several in {where: own, **alongside}.items()
+    }
+    paired = {(where, label): launches for label, launches in (pairs or {}).items()}
+    found = compared("floor", sides, replace(FLOOR, **settings), paired, where)
+    return found[0] if found else None
 
 
 def test_what_is_slow_at_all_sizes_fails_though_no_size_is_far_off():

@@ -457,7 +457,7 @@ def test_of_many_launches_that_failed_the_first_is_told():
 
 def test_where_it_cannot_be_told_the_next_step_is():
     alongside = dataclasses.replace(
-        rounds(), alongside=dict.fromkeys(NODES, "something else ran alongside")
+        rounds(), busy=dict.fromkeys(NODES, "something else ran alongside")
     )
     (busy,) = diagnose(session_of(of_pairs=[alongside], described=in_job()))
     assert busy.next_steps == (

@@ -26,7 +26,7 @@ def test_every_figure_is_read():
         NetworkTest(RATE, 937.8, 339.3, "MiB/s/rank"),
         NetworkTest(ALLREDUCE, 21.7, 1.6, "usec"),
     )
-    assert output.alongside == (
+    assert output.congested == (
         NetworkTest(LATENCY, 30.3, 255.4, "usec"),
         NetworkTest(RATE, 901.5, 112.3, "MiB/s/rank"),
         NetworkTest(ALLREDUCE, 44.9, 1.2, "usec"),

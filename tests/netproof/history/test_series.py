@@ -166,7 +166,7 @@ def test_what_no_recent_session_measured_is_followed_no_longer(nights):
         nights.add(night, change=without)
     found = read(nights)
     assert {it.case.environment for it in found.series} == {"mpich"}
-    assert found.left > 0
+    assert found.no_longer_followed > 0
 
 
 @pytest.mark.slow
@@ -297,4 +297,4 @@ def test_a_case_that_is_only_inconclusive_tonight_is_still_followed(nights):
         nights.add(night, change=disturbed(function="Sendrecv"))
     found = read(nights)
     assert one(found, Quantity.LATENCY).values[2:] == (None,) * 12
-    assert found.left == 0
+    assert found.no_longer_followed == 0

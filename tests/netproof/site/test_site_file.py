@@ -10,6 +10,7 @@ from made_sites import ROOT, refusal, written
 
 from netproof.site import site
 from netproof.site.keys import ENVIRONMENT_KEYS, PARTITION_KEYS
+from netproof.site.matrix import NO_REASON, matrix
 from netproof.site.partition import Partition, pair_environments
 from netproof.site.site_file import SiteError
 
@@ -79,15 +80,19 @@ def test_a_bad_value_is_refused_with_its_remedy(tmp_path, configuration, key, va
     assert remedy in said
 
 
-def test_a_benchmark_neither_there_nor_absent_is_refused(tmp_path, configuration):
-    configuration["environments"][0]["extras"]["absent"] = {}
-    said = refusal(tmp_path, configuration)
-    assert said.startswith("environment mpich: features: name 'imb'")
+def test_a_benchmark_that_is_not_there_needs_no_reason(tmp_path, configuration):
+    configuration["environments"][0]["extras"]["absent"] = {"osu": "not built"}
+    written(tmp_path, configuration)
+    absences = matrix(site.gather(tmp_path), "cluster").absences
+    assert [(one.benchmark, one.reason) for one in absences] == [
+        ("osu", "not built"),
+        ("imb", NO_REASON),
+    ]
 
 
 def test_a_benchmark_both_there_and_absent_is_refused(tmp_path, configuration):
     configuration["environments"][0]["features"].append("imb")
-    assert "not in both" in refusal(tmp_path, configuration)
+    assert "take it out of one of the two" in refusal(tmp_path, configuration)
 
 
 @pytest.mark.parametrize(
@@ -167,7 +172,6 @@ def test_the_documentation_names_every_key():
     ("extras", "reason"),
     [
         ({"baseline": "openmpi"}, "extras['baseline']: 'openmpi' is not among its environs: mpich"),
-        ({"baseline": ""}, "one partition names the environment that scores are relative to"),
         ({"criteria": {"jumps": {}}}, "extras['criteria']: 'jumps' is no criterion; those are"),
         (
             {"criteria": {"jump": {"warn": 3, "least_size": 64}}},
@@ -182,6 +186,14 @@ def test_what_the_verdict_needs_of_a_partition_is_checked(tmp_path, configuratio
     with pytest.raises(SiteError) as caught:
         site.load(written(tmp_path, configuration))
     assert reason in str(caught.value)
+
+
+def test_scores_are_relative_to_the_first_environment_where_the_site_says_nothing(
+    tmp_path, configuration
+):
+    del configuration["systems"][0]["partitions"][0]["extras"]["baseline"]
+    written(tmp_path, configuration)
+    assert str(matrix(site.gather(tmp_path), "cluster").baseline) == "gige mpich"
 
 
 def test_only_one_partition_of_a_system_has_the_baseline(tmp_path, configuration):
@@ -259,6 +271,12 @@ def test_where_none_can_be_used_pairs_fail_in_the_first(tmp_path, configuration)
 
 
 def test_without_imb_no_node_is_measured_in_pairs(tmp_path, configuration):
+    assert pairs_in(tmp_path, configuration) == ()
+
+
+def test_a_site_may_measure_no_pairs(tmp_path, configuration):
+    several(configuration, one=(True, {}))
+    configuration["systems"][0]["partitions"][0]["extras"]["pairs"] = {"rounds": 0}
     assert pairs_in(tmp_path, configuration) == ()
 
 

@@ -9,7 +9,7 @@ import pytest
 
 from netproof.intake import json_reading
 from netproof.session import pair_rounds, session
-from netproof.session.left import Left
+from netproof.session.left import SkipReason
 from netproof.session.pair_rounds import PairRounds
 from netproof.session.provenance import OfSession
 from netproof.session.session import Session
@@ -152,7 +152,7 @@ def test_a_session_that_left_cases_of_a_partition_does_not_fail_by_its_nodes(pas
     assert str(deferred).endswith("; cases were deferred")
 
 
-def in_pairs(session: Session, left: Left | None = None, **values: object) -> Session:
+def in_pairs(session: Session, left: SkipReason | None = None, **values: object) -> Session:
     """With rounds of pairs of the recorded job on this partition, or the reason for none."""
     rounds = None
     if left is None:
@@ -195,7 +195,7 @@ def test_a_node_that_is_missing_for_another_reason_still_fails(passed):
 
 
 def test_a_run_that_got_no_two_nodes_says_why_and_cannot_be_judged(passed):
-    left = Left("Slurm gave it no 4 nodes in 600 s (wait_for_nodes_s)", planned=False)
+    left = SkipReason("Slurm gave it no 4 nodes in 600 s (wait_for_nodes_s)", planned=False)
     found = covered(in_pairs(passed, left), STATES, coverage_percent=100)
     assert (found.failed, found.short) == (False, True)
     assert "; no rounds of pairs: Slurm gave it no 4 nodes in 600 s" in str(found)

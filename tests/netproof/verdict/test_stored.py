@@ -25,6 +25,7 @@ from netproof.present.traffic import print_traffic
 from netproof.present.verdict import print_verdict
 from netproof.session import packed, pair_rounds, session
 from netproof.session.pair_rounds import PairCurve, PairLaunch, PairRounds
+from netproof.site import folders
 from netproof.site.partition import Partition
 from netproof.store import Store, StoredSession, questions
 from netproof.store import folder as store_folder
@@ -277,7 +278,7 @@ def test_rounds_alongside_other_work_stay_undecided(store, site):
     by_store = insist_on_the_same(questions.load(store, place))
     assert "something else ran alongside" in by_store.verdict.undecided[0]
     said = []
-    changed(store, place, lambda kept: said.extend(kept["pairs"][0]["alongside"].values()))
+    changed(store, place, lambda kept: said.extend(kept["pairs"][0]["busy"].values()))
     assert all(one.startswith("in each of its launches something else ran") for one in said)
     assert said
 
@@ -329,7 +330,7 @@ def test_a_kept_verdict_that_lacks_a_part_or_its_fault_is_an_error(
 )
 def test_what_nodes_are_judged_by_is_among_the_bounds(store, monkeypatch, extras, named):
     read = questions.load(store, stored(store))
-    configuration = session_verdict.site.gather(session_verdict.site_folder())
+    configuration = session_verdict.site.gather(folders.of_site())
     (testbed,) = (one for one in configuration["systems"] if one["name"] == "testbed")
     (gige,) = (one for one in testbed["partitions"] if one["name"] == "gige")
     gige["extras"] |= extras
@@ -339,7 +340,7 @@ def test_what_nodes_are_judged_by_is_among_the_bounds(store, monkeypatch, extras
 
 def test_where_pairs_are_measured_is_nothing_that_a_verdict_is_judged_by(store, monkeypatch):
     read = questions.load(store, stored(store))
-    configuration = session_verdict.site.gather(session_verdict.site_folder())
+    configuration = session_verdict.site.gather(folders.of_site())
     (testbed,) = (one for one in configuration["systems"] if one["name"] == "testbed")
     for one in testbed["partitions"]:
         one["extras"]["pairs"] |= {"environments": ["intelmpi"]}
@@ -416,7 +417,7 @@ def test_a_file_of_references_that_is_broken_leaves_no_verdict(store, site):
 )
 def test_what_the_site_says_otherwise_is_named(store, monkeypatch, extras, named):
     read = questions.load(store, stored(store))
-    configuration = session_verdict.site.gather(session_verdict.site_folder())
+    configuration = session_verdict.site.gather(folders.of_site())
     (testbed,) = (one for one in configuration["systems"] if one["name"] == "testbed")
     (gige,) = (one for one in testbed["partitions"] if one["name"] == "gige")
     criteria = {**gige["extras"]["criteria"], **extras.pop("criteria", {})}

@@ -17,7 +17,7 @@ from netproof.criteria.slower import ENVELOPE
 from netproof.errors import NetproofError
 from netproof.measurement.case import Case
 from netproof.session import session
-from netproof.session.left import Left
+from netproof.session.left import SkipReason
 from netproof.session.measured import Crash, Measured
 from netproof.session.session import Session
 from netproof.site.matrix import Absence, Matrix
@@ -249,14 +249,14 @@ class TestVanished:
         assert judge(matrix, passed, [passed]).faults == ()
 
 
-TURN = Left("last measured 2026-11-18", planned=True)
-DOWN = Left("partition gige is DOWN", planned=False)
+TURN = SkipReason("last measured 2026-11-18", planned=True)
+DOWN = SkipReason("partition gige is DOWN", planned=False)
 
 
 class TestLeft:
     """Cases that the session skipped, by its budget or because they could not be measured."""
 
-    def leaving(self, stored: Session, left: Left | None, *functions: str) -> Session:
+    def leaving(self, stored: Session, left: SkipReason | None, *functions: str) -> Session:
         results = [
             dataclasses.replace(r, result="skip", measured=None, skipped=left)
             if r.case is not None and r.case.function in functions
@@ -269,14 +269,14 @@ class TestLeft:
         verdict = judge(expected, self.leaving(passed, TURN, "PingPong"))
         assert verdict.status == PASSED
         assert len(verdict.cases) == len(expected.cases) - 1
-        assert sentences_of_skipped(verdict.left) == [
+        assert sentences_of_skipped(verdict.skipped) == [
             "1 case of gige intelmpi deferred: last measured 2026-11-18"
         ]
 
     def test_what_could_not_be_measured_never_passes(self, expected, passed):
         verdict = judge(expected, self.leaving(passed, DOWN, "PingPong"))
         assert verdict.status == INCONCLUSIVE
-        assert sentences_of_skipped(verdict.left) == [
+        assert sentences_of_skipped(verdict.skipped) == [
             "1 case of gige intelmpi NOT MEASURED: partition gige is DOWN"
         ]
 
@@ -292,7 +292,7 @@ class TestLeft:
         assert judge(expected, self.leaving(passed, None, "PingPong")).status == FAILED
 
     def test_a_case_that_was_to_be_left_and_ran_is_judged(self, expected, passed):
-        assert judge(expected, altered(passed, job=False, skipped=TURN)).left == ()
+        assert judge(expected, altered(passed, job=False, skipped=TURN)).skipped == ()
 
 
 @pytest.mark.slow

@@ -519,7 +519,7 @@ def test_a_session_with_something_inconclusive_neither_passed_nor_failed(judge):
     where, why = "there", "12.2 µs at 1024 bytes is 2.01 times (95% interval 0.456 to 14.3)"
     finding = Finding("envelope", Level.INCONCLUSIVE, where, why, size=1024)
     unsure = dataclasses.replace(first, findings=(*first.findings, finding))
-    verdict = dataclasses.replace(judged.verdict, cases=(unsure, *others), faults=(), left=())
+    verdict = dataclasses.replace(judged.verdict, cases=(unsure, *others), faults=(), skipped=())
     assert verdict.inconclusive
     made = dict(pages_of(Report(dataclasses.replace(judged, verdict=verdict))))
     assert "<title>testbed: inconclusive</title>" in made["index.html"]
