@@ -79,12 +79,12 @@ class TestEnvelope:
         assert list(envelope(curves)) == [4, 8]
 
     def test_ten_times_is_passed_and_more_is_red_at_that_size(self):
-        curves = {"fast": times(1, 1, 1, 1), "slow": times(9, 10, 10.5, 11)}
+        curves = {"fast": times(1, 1, 1, 1), "slow": times(10, 10, 10.5, 10.6)}
         fast, *slow = above_envelope(curves)
         assert fast.level is Level.PASS
         assert [(found.size, found.value, found.level) for found in slow] == [
             (16, 10.5, Level.FAIL),
-            (32, 11, Level.FAIL),
+            (32, 10.6, Level.FAIL),
         ]
         assert all(part in slow[0].why for part in ("slow: ", "16 bytes", "10.5 times", "fast"))
         assert slow[0].bound == 10
