@@ -83,11 +83,13 @@ def judge(
     form: FormatOption = Form.TEXT,
 ) -> int:
     """Judge output files from any harness."""
+    from netproof.verdict import file_names
+
     if parse:
         judges = against, pattern, names, baseline, link, least, fail_above, folder
         if any(judges) or form is Form.JSON:
             raise typer.BadParameter("--parse judges nothing: only --bidirectional goes with it")
-        return _parse(files, bidirectional)
+        return _parse(file_names.files_in(files), bidirectional)
     there = [*files, *(against or [])]
     missing = [path for path in there if not path.exists()]
     if missing and (against or missing == there):
@@ -101,13 +103,13 @@ def judge(
         raise NetproofError("--against names two sets: --names and --baseline are for other ones")
     named = None
     if pattern is not None:
-        named = outputs.Pattern(pattern, of_sets=bool(against))
+        named = file_names.Pattern(pattern, of_sets=bool(against))
     elif names is not None:
-        named = outputs.NameList(names)
+        named = file_names.NameList(names)
     elif baseline is not None:
         raise NetproofError("--baseline names a configuration: --as or --names says what is one")
     if against:
-        named = outputs.Sets(files, against, named)
+        named = file_names.Sets(files, against, named)
     if link is None and (mtu is not None or transport is not Transport.TCP):
         raise NetproofError("--mtu and --transport are of a link: give its rate with --link")
     if least is not None and link is None:
@@ -116,7 +118,7 @@ def judge(
         raise NetproofError("--fail-above compares: --against, --as or --names says what with what")
     with terminal.working(f"reading {len(files)} files"):
         judged = outputs.judge(
-            named.paths if against else outputs.files_in(files),
+            named.paths if against else file_names.files_in(files),
             named=named,
             bidirectional=bidirectional,
             link=None if link is None else outputs.link(link, mtu, transport),

@@ -35,13 +35,13 @@ def print_files(judged: FilesVerdict, out: Console) -> None:
     if judged.curves:
         _print_table(columns(judged.curves), out)
     for one in judged.curves:
-        for finding in folded(one.noted, one.curve.sizes):
+        for finding in folded(one.noted, one.case.curve.sizes):
             say(out, f"note {finding.why}")
     for level in _LISTED:
         word, style = _STYLES[level]
         for one in judged.curves:
             found = [finding for finding in one.findings if finding.level is level]
-            for finding in _once(folded(found, one.curve.sizes)):
+            for finding in _once(folded(found, one.case.curve.sizes)):
                 say(out, f"{word} {finding.why}", style)
     for note in judged.notes:
         say(out, note)
@@ -123,14 +123,14 @@ def _curve(one: CurveVerdict) -> dict[str, Any]:
     if not one.kind.remark:
         del kind["remark"]
     return {
-        "configuration": one.configuration,
+        "configuration": one.case.name,
         **kind,
         "files": one.files,
-        "launches": len(one.launches),
+        "launches": len(one.case.launches),
         "level": one.level,
-        "curve": documents.of_curve(one.curve),
-        "landmarks": documents.of_landmarks(one.landmarks),
-        "rank_spread": one.rank_spread,
+        "curve": documents.of_curve(one.case.curve),
+        "landmarks": documents.of_landmarks(one.case.landmarks),
+        "rank_spread": one.rank_spread and one.rank_spread[0],
         "findings": [_finding(finding) for finding in one.findings],
     }
 
@@ -160,23 +160,23 @@ def columns(curves: Sequence[CurveVerdict]) -> list[TableColumn]:
         return TableColumn(heading, cells, rank)
 
     def landmark(name: str) -> list[float | None]:
-        return [getattr(one.landmarks, name) for one in curves]
+        return [getattr(one.case.landmarks, name) for one in curves]
 
     latencies = [
         None if one.times_are_shares else latency
         for one, latency in zip(curves, landmark("latency_us"), strict=True)
     ]
     shares = [None if one.share is None else 100 * one.share for one in curves]
-    spreads = [one.rank_spread for one in curves]
+    spreads = [one.rank_spread and one.rank_spread[0] for one in curves]
     scores = [
         next((f.value for f in one.findings if f.criterion in RELATIVE), None) for one in curves
     ]
     score = ["-" if value is None else f"{value:.2f}" for value in scores]
     scored = any(value is not None for value in scores)
     return [
-        TableColumn("configuration", [one.configuration for one in curves], right=False),
+        TableColumn("configuration", [one.case.name for one in curves], right=False),
         TableColumn("measured", [str(one.kind) for one in curves], right=False),
-        TableColumn("launches", [str(len(one.launches)) for one in curves], _LEAST),
+        TableColumn("launches", [str(len(one.case.launches)) for one in curves], _LEAST),
         figures("latency µs", latencies, 1, digits=2),
         figures("peak MB/s", landmark("peak_mb_s"), 2),
         figures("r∞ MB/s", landmark("asymptotic_mb_s"), 3),

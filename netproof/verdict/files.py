@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import math
 import re
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from itertools import takewhile
 from pathlib import Path
 
 from netproof.benchmarks import outputs, registry
@@ -30,22 +27,14 @@ from netproof.criteria.rate import LARGEST_FROM, OF_LINE
 from netproof.criteria.registry import BY_FINDING, CONFIRMED_BY_MEASURING, RELATIVE
 from netproof.criteria.settings import Settings
 from netproof.criteria.shape import DeclineSettings
-from netproof.errors import NetproofError, shortened
-from netproof.intake import loading
+from netproof.errors import NetproofError
 from netproof.measurement.curve import Curve
-from netproof.measurement.landmarks import Landmarks
 from netproof.measurement.launches import median_curve
 from netproof.measurement.links import Link
 from netproof.measurement.transports import INSIDE, Transport
 from netproof.verdict import engine
 from netproof.verdict.exit_status import CANNOT, FAILED, INCONCLUSIVE, PASSED
-
-BENCHMARK, LAUNCH = "benchmark", "launch"
-NO_CONFIGURATION = (BENCHMARK, LAUNCH)
-"""Names in a pattern that do not distinguish configurations: benchmark and launch."""
-
-FILE_COLUMN = "file"
-"""Column of a list that names files."""
+from netproof.verdict.file_names import NameList, Pattern, Sets
 
 LEAST_OF_LINE = (0.8, 0.5)
 """Shares of the line rate below which large messages one way between nodes warn, and fail.
@@ -65,11 +54,10 @@ LIE_APART = Bounds(1.25)
 OF_MEMORY_US = 1.0
 """The fastest networks take 0.8 µs or more for a message; less is shared memory, or nearly."""
 
-_FromFile = tuple[str, Curve, tuple[int, ...]]
-"""The file of a launch, its curve, and the sizes in bytes whose rate it prints as 0."""
+Named = Pattern | NameList | Sets
+"""What says which configuration a file is of."""
 
 _DEVICE = re.compile(r"\b(?:CUDA|ROCM|OPENACC|ZE|SYCL|DEVICE)\b", re.IGNORECASE)
-_NAME = re.compile(r"\{([^{}]*)\}|(\*)")
 _RATE = re.compile(r"([0-9]+(?:\.[0-9]+)?) ?([MG])(?:bit/s|bps)?", re.IGNORECASE)
 
 
@@ -98,46 +86,32 @@ class CurveKind:
 
 @dataclass(frozen=True)
 class CurveVerdict:
-    """Launches of one kind in one configuration, and their findings.
+    """Launches of one kind in one configuration, a curve of each of ``files``, and findings."""
 
-    ``curve``: the median of ``launches``, a curve of each of ``files``.
-    """
-
-    configuration: str
+    case: CaseCurves
     kind: CurveKind
     files: tuple[str, ...]
-    launches: tuple[Curve, ...]
-    curve: Curve
-    landmarks: Landmarks
     findings: tuple[Finding, ...] = ()
 
     @property
     def noted(self) -> tuple[Finding, ...]:
         """Findings that are worth a sentence, although nothing is flagged."""
-        return (
-            tuple(
-                finding
-                for finding in self.findings
-                if finding.level in (Level.PASS, Level.SHOWN) and _worth_a_note(finding)
+        noted = [
+            finding
+            for finding in self.findings
+            if finding.level in (Level.PASS, Level.SHOWN) and _worth_a_note(finding)
+        ]
+        spread, size = self.rank_spread or (0.0, 0)
+        if spread >= RANKS_APART:
+            curve, place = self.case.curve, self.case.curve.sizes.index(size)
+            reason = (
+                f"at {size} bytes the slowest rank took {figure(curve.time_us[place])} µs,"
+                f" {spread:.3g} times the {figure(curve.time_min_us[place])} µs of the fastest; the"
+                " root of a collective may leave early"
             )
-            + self._ranks_apart()
-        )
-
-    def _ranks_apart(self) -> tuple[Finding, ...]:
-        """Return a sentence on ranks that lie far apart, which one that leaves early explains."""
-        spread = self.rank_spread
-        if spread is None or spread < RANKS_APART:
-            return ()
-        columns = zip(self.curve.sizes, self.curve.time_us, self.curve.time_min_us, strict=True)
-        size, slowest, fastest = max(
-            (one for one in columns if one[2] > 0), key=lambda one: one[1] / one[2]
-        )
-        reason = (
-            f"at {size} bytes the slowest rank took {figure(slowest)} µs, {spread:.3g} times the"
-            f" {figure(fastest)} µs of the fastest; the root of a collective may leave early"
-        )
-        where = f"{self.configuration} {self.kind}"
-        return (Finding("rank spread", Level.SHOWN, where, reason, size=size, value=spread),)
+            where = self.case.where
+            noted.append(Finding("rank spread", Level.SHOWN, where, reason, size, spread))
+        return tuple(noted)
 
     @property
     def times_are_shares(self) -> bool:
@@ -154,15 +128,18 @@ class CurveVerdict:
             for finding in self.findings
             if finding.criterion == OF_LINE and finding.value is not None
         )
-        return next(of_line, self.landmarks.line_rate_share)
+        return next(of_line, self.case.landmarks.line_rate_share)
 
     @property
-    def rank_spread(self) -> float | None:
-        """The most that the slowest rank's time is of the fastest one's; None without these."""
-        if self.curve.time_min_us is None:
+    def rank_spread(self) -> tuple[float, int] | None:
+        """The most that the slowest rank's time is of the fastest one's, and at how many bytes."""
+        curve = self.case.curve
+        if curve.time_min_us is None:
             return None
-        columns = zip(self.curve.time_us, self.curve.time_min_us, strict=True)
-        return max((slowest / least for slowest, least in columns if least > 0), default=None)
+        columns = zip(curve.time_us, curve.time_min_us, curve.sizes, strict=True)
+        spreads = [(slowest / least, -size) for slowest, least, size in columns if least > 0]
+        spread, size = max(spreads, default=(None, 0))
+        return spread and (spread, -size)
 
     @property
     def level(self) -> Level:
@@ -235,144 +212,17 @@ def share(text: str, option: str = "--least") -> float:
     return value
 
 
-class Pattern:
-    """Pattern of names in paths: ``{system}-{mpi}/{benchmark}``, compared with paths' ends.
-
-    A name stands for one or more characters but ``/``, ``*`` for any of them; an extension of the
-    file may follow. ``of_sets``: the configurations are known. Raises NetproofError for a pattern
-    without a name or with one twice.
-    """
-
-    def __init__(self, text: str, *, of_sets: bool = False) -> None:
-        self.text = text
-        self.names: list[str] = []
-        parts, at = [], 0
-        for found in _NAME.finditer(text):
-            parts.append(re.escape(text[at : found.start()]))
-            at = found.end()
-            if found[2]:
-                parts.append(r"[^/]*")
-                continue
-            if not found[1].isidentifier():
-                raise NetproofError(f"--as {text}: {found[0]} is no name: letters, digits, _")
-            if found[1] in self.names:
-                raise NetproofError(f"--as {text}: {found[0]} stands there twice")
-            self.names.append(found[1])
-            parts.append(rf"(?P<{found[1]}>[^/]+?)")
-        if of_sets == bool(set(self.names) - set(NO_CONFIGURATION)):
-            raise NetproofError(
-                f"--as {text}: with --against it names {{benchmark}} and {{launch}} alone"
-                if of_sets
-                else f"--as {text}: names no part of a configuration, as {{system}}-{{mpi}} does"
-            )
-        parts.append(re.escape(text[at:]))
-        self._pattern = re.compile(rf"(?:.*/)?{''.join(parts)}(?:\.[A-Za-z][A-Za-z0-9]*)*")
-
-    def of(self, path: Path) -> tuple[str, str]:
-        """Return a file's configuration and benchmark; NetproofError where it does not fit."""
-        found = self._pattern.fullmatch(str(path))
-        if not found:
-            raise NetproofError(f"{path}: does not fit --as {self.text}")
-        parts = [found[name] for name in self.names if name not in NO_CONFIGURATION]
-        return " ".join(parts), found[BENCHMARK] if BENCHMARK in self.names else ""
-
-
-class NameList:
-    """A list of files as CSV: a column ``file``, the others being parts of the configuration.
-
-    Paths are relative to the list's folder. Raises NetproofError for any other content.
-    """
-
-    def __init__(self, path: Path) -> None:
-        self.path = path
-        try:
-            rows = list(csv.DictReader(io.StringIO(loading.read_text(path)), strict=True))
-        except (OSError, UnicodeDecodeError, csv.Error) as error:
-            raise NetproofError(f"{path}: cannot be read: {shortened(str(error))}") from error
-        self._names: dict[Path, tuple[str, str]] = {}
-        for number, row in enumerate(rows, 2):
-            name = row.pop(FILE_COLUMN, None)
-            if not name or None in row or None in row.values():
-                raise NetproofError(
-                    f"{path}:{number}: a list has a column {FILE_COLUMN!r}, others that name the"
-                    " configuration, and a value for each"
-                )
-            parts = [str(value) for key, value in row.items() if key not in NO_CONFIGURATION]
-            if not any(parts):
-                raise NetproofError(f"{path}:{number}: {name} has no configuration")
-            place = (path.parent / name).resolve()
-            self._names[place] = " ".join(filter(None, parts)), str(row.get(BENCHMARK, ""))
-        if not self._names:
-            raise NetproofError(f"{path}: names no file")
-
-    def of(self, path: Path) -> tuple[str, str]:
-        """Return a file's configuration and benchmark; NetproofError where it is not listed."""
-        try:
-            return self._names[path.resolve()]
-        except KeyError as error:
-            raise NetproofError(f"{path}: is not in {self.path}") from error
-
-
-class Sets:
-    """Two sets of files, the first compared with the second; each is files and folders.
-
-    Files that measured the same are compared; if a set has several, those of the same name on both
-    sides, by the path below the folder that was given, or by ``pattern``. All others are launches.
-    ``by_name``: without a pattern. Raises NetproofError for a set without a file, or a file of
-    both.
-    """
-
-    def __init__(
-        self, first: Sequence[Path], second: Sequence[Path], pattern: Pattern | None = None
-    ) -> None:
-        sides = [_members(several) for several in (first, second)]
-        both = sides[0].keys() & sides[1].keys()
-        if both:
-            raise NetproofError(f"{min(both)}: is on both sides of --against")
-        here, self.against = map(_common_name, (first, second))
-        if here == self.against:
-            here, self.against = f"{here} (first)", f"{here} (--against)"
-        self.paths = [path for side in sides for path in side]
-        self.by_name = pattern is None
-        shared = set(sides[0].values()) & set(sides[1].values())
-        self._names = {}
-        for side, name in zip(sides, (here, self.against), strict=True):
-            for path, own in side.items():
-                called = pattern.of(path)[1] if pattern else own if own in shared else ""
-                self._names[path] = name, called
-
-    def of(self, path: Path) -> tuple[str, str]:
-        """Return a file's set, and its name in both sets."""
-        return self._names[path]
-
-
-def files_in(paths: Sequence[Path]) -> list[Path]:
-    """Return files, and those in folders, in the order of their names."""
-    return [*_members(paths)]
-
-
-def _members(paths: Sequence[Path]) -> dict[Path, str]:
-    """Return files and those in folders, each with its name: the path below its folder."""
-    members: dict[Path, str] = {}
-    for path in paths:
-        inside = sorted(one for one in path.rglob("*") if one.is_file()) if path.is_dir() else []
-        if path.is_dir() and not inside:
-            raise NetproofError(f"{path}: holds no file")
-        members |= {one: str(one.relative_to(path)) for one in inside} or {path: path.name}
-    return members
-
-
-def _common_name(paths: Sequence[Path]) -> str:
-    letters = zip(*map(str, paths), strict=False)
-    common = "".join(one[0] for one in takewhile(lambda each: len({*each}) == 1, letters))
-    return common.rstrip("/._-") or "these files"
+_FromFile = tuple[str, Curve, tuple[int, ...]]
+"""The file of a launch, its curve, and the sizes in bytes whose rate it prints as 0."""
+_Launches = dict[tuple[str, CurveKind], list[_FromFile]]
+"""Launches by configuration and kind."""
 
 
 def _read(
-    paths: Sequence[Path], named: Pattern | NameList | Sets | None, *, bidirectional: bool
-) -> tuple[dict[tuple[str, CurveKind], list[_FromFile]], list[str], dict[str, None]]:
+    paths: Sequence[Path], named: Named | None, *, bidirectional: bool
+) -> tuple[_Launches, list[str], dict[str, None]]:
     """Return the launches by configuration and kind, what could not be read, and what to note."""
-    found: dict[tuple[str, CurveKind], list[_FromFile]] = {}
+    found: _Launches = {}
     faults: list[str] = []
     notes: dict[str, None] = {}
     for path in paths:
@@ -411,32 +261,26 @@ def _read(
     return found, faults, notes
 
 
-def _named_where_needed(
-    found: dict[tuple[str, CurveKind], list[_FromFile]], notes: dict[str, None]
-) -> dict[tuple[str, CurveKind], list[_FromFile]]:
-    """Return the launches by kinds without the names of their files, unless a set has several."""
-    bare = {key: replace(key[1], named="") for key in found}
-    several = Counter((configuration, bare[configuration, kind]) for configuration, kind in found)
-    counts = {kind: [n for (_, one), n in several.items() if one == kind] for kind in bare.values()}
-    for kind, count in counts.items():
-        if len(count) == 2 and min(count) > 1:
-            notes[
-                f"{kind}: several files in each set are compared by their names; if they are"
-                " launches, say so: --as 'run{launch}.out', for run1.out"
-            ] = None
+def _named_where_needed(found: _Launches, notes: dict[str, None]) -> _Launches:
+    """Return launches by kinds without the names of files, unless a set has several of a kind."""
+    bare = {kind: replace(kind, named="") for _, kind in found}
+    count = Counter((configuration, bare[kind]) for configuration, kind in found)
+    several = {kind for (_, kind), number in count.items() if number > 1}
+    for kind in several:
+        notes[
+            f"{kind}: several files of a set are compared by their names; if they are launches, say"
+            " so: --as 'run{launch}.out', for run1.out"
+        ] = None
     return {
-        (
-            configuration,
-            kind if max(counts[bare[configuration, kind]]) > 1 else replace(kind, named=""),
-        ): one
-        for (configuration, kind), one in found.items()
+        (configuration, kind if bare[kind] in several else bare[kind]): launches
+        for (configuration, kind), launches in found.items()
     }
 
 
 def judge(
     paths: Sequence[Path],
     *,
-    named: Pattern | NameList | Sets | None = None,
+    named: Named | None = None,
     bidirectional: bool = False,
     link: Link | None = None,
     least_share: float | None = None,
@@ -454,70 +298,54 @@ def judge(
     slower that fails.
     """
     found, faults, notes = _read(paths, named, bidirectional=bidirectional)
-    yardstick = named.against if isinstance(named, Sets) else None
-    baseline = yardstick or baseline
-    if isinstance(named, Sets) and named.by_name:
-        found = _named_where_needed(found, notes)
+    yardstick = None
+    if isinstance(named, Sets):
+        yardstick = baseline = named.against
+        if named.by_name:
+            found = _named_where_needed(found, notes)
     compared = 0 if named is None else len({configuration for configuration, _ in found})
     differ = DIFFER if fail_above is None else Above(min(DIFFER.warn, fail_above), fail_above)
-    cases: dict[str, CaseCurves] = {}
-    kinds: dict[str, CurveKind] = {}
-    files: dict[str, tuple[str, ...]] = {}
+    curves: dict[str, CurveVerdict] = {}
     for (configuration, kind), several in found.items():
-        own = tuple(file for file, *_ in several)
+        files = tuple(file for file, *_ in several)
         slower = Above() if configuration == yardstick else differ
         settings = _settings(kind, link, least_share, slower)
         try:
             case = _case(configuration, kind, several, link, settings, compared=compared)
         except NetproofError as error:
-            faults.append(f"{configuration} {kind} ({', '.join(own)}): {error}")
+            faults.append(f"{configuration} {kind} ({', '.join(files)}): {error}")
             continue
-        cases[case.where], kinds[case.where], files[case.where] = case, kind, own
-    findings = {
-        where: [
-            _advised(finding, case, link)
-            for finding in _with_others(case, [*engine.findings_of(case, case.settings)])
-            if case.name != yardstick or _impossible(finding)
-        ]
-        for where, case in cases.items()
-    }
+        along = _with_others(case, [*engine.findings_of(case, settings)])
+        kept = [one for one in along if configuration != yardstick or _impossible(one)]
+        findings = tuple(_advised(one, case, link) for one in kept)
+        curves[case.where] = CurveVerdict(case, kind, files, findings)
     # What is too fast to be true is no yardstick.
     sound = {
-        where: case for where, case in cases.items() if not any(map(_impossible, findings[where]))
+        where: one.case for where, one in curves.items() if not any(map(_impossible, one.findings))
     }
     base = {where for where, case in sound.items() if case.name == baseline}
+    more: dict[str, list[Finding]] = defaultdict(list)
     for finding in engine.compare(sound.values(), base, scored=baseline is not None):
-        case = sound[finding.where]
+        case, criterion = sound[finding.where], BY_FINDING[finding.criterion]
         # One alone is compared with none.
-        criterion = BY_FINDING[finding.criterion]
-        if finding.before is not None or (case.name == yardstick and criterion.noted is None):
-            continue
-        more = _advised(finding, case, link, sound.get(finding.against))
-        if finding.criterion in RELATIVE:
-            more = replace(more, against=baseline)
-        findings[finding.where].append(more)
+        if finding.before is None and (case.name != yardstick or criterion.noted is not None):
+            against = baseline if finding.criterion in RELATIVE else finding.against
+            advised = _advised(finding, case, link, sound.get(finding.against))
+            more[case.where].append(replace(advised, against=against))
     if yardstick is not None:
-        both = Counter(kinds.values())
-        for where in (one for one in cases if both[kinds[one]] == 1):
-            only = f"only {cases[where].name} has it, so it is not compared"
-            findings[where].append(undefined(RELATIVE[0], where, only))
-    known = {case.name for case in cases.values()}
+        both = Counter(one.kind for one in curves.values())
+        for where, one in curves.items():
+            if both[one.kind] == 1:
+                only = f"only {one.case.name} has it, so it is not compared"
+                more[where].append(undefined(RELATIVE[0], where, only))
+    known = {one.case.name for one in curves.values()}
     if baseline not in (None, yardstick, *known):
         there = ", ".join(sorted(known)) or "none"
         faults.append(f"--baseline {baseline}: no configuration has that name; there are: {there}")
-    curves = tuple(
-        CurveVerdict(
-            case.name,
-            kinds[where],
-            files[where],
-            case.launches,
-            case.curve,
-            case.landmarks,
-            _in_short(case, kinds[where], findings[where]),
-        )
-        for where, case in cases.items()
+    judged = [replace(one, findings=(*one.findings, *more[where])) for where, one in curves.items()]
+    return FilesVerdict(
+        tuple(map(_in_short, judged)), tuple(faults), tuple(notes), compared=named is not None
     )
-    return FilesVerdict(curves, tuple(faults), tuple(notes), compared=named is not None)
 
 
 def _function(kind: CurveKind) -> Function | None:
@@ -602,13 +430,12 @@ def _layer(kind: CurveKind, function: Function | None, curve: Curve, link: Link 
     return Layer.NETWORK if rated or function.pair or function.pairs else Layer.COLLECTIVE
 
 
-def _in_short(
-    case: CaseCurves, kind: CurveKind, findings: Sequence[Finding]
-) -> tuple[Finding, ...]:
-    """Return findings with one on what takes more sizes than there are, in place of several.
+def _in_short(judged: CurveVerdict) -> CurveVerdict:
+    """Return one finding on what takes more sizes than there are, in place of several.
 
     It does not count where the link or another configuration judges the curve.
     """
+    case, findings = judged.case, judged.findings
     sizes = [size for size in case.curve.sizes if size >= case.settings.curves.least_size]
     short = [
         finding
@@ -619,7 +446,7 @@ def _in_short(
         and len(sizes) < criterion.fewest_sizes
     ]
     if not short:
-        return tuple(findings)
+        return judged
     reason = "messages of 4 bytes or more are judged, and it has none"
     if len(sizes) > 1:
         names = ", ".join(finding.criterion for finding in short)
@@ -638,12 +465,13 @@ def _in_short(
     if not elsewhere and len(sizes) == 1:
         reason += ": compare it with --against"
         large = case.curve.sizes[-1] >= LARGEST_FROM and case.curve.bandwidth_mb_s is not None
-        if large and kind.ranks == 2:
+        if large and case.ranks == 2:
             reason += ", or give its --link"
     first = replace(short[0], reason=reason)
     if elsewhere:
         first = first.ruled(Level.SHOWN)
-    return tuple(first if one is short[0] else one for one in findings if one not in short[1:])
+    kept = (first if one is short[0] else one for one in findings if one not in short[1:])
+    return replace(judged, findings=tuple(kept))
 
 
 def _with_others(case: CaseCurves, findings: Sequence[Finding]) -> list[Finding]:

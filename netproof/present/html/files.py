@@ -30,7 +30,7 @@ def page(judged: FilesVerdict) -> str:
     for one in judged.curves:
         by_kind.setdefault(one.kind, []).append(one)
     look, sign, word = _WORDS[judged.status]
-    everyone = list(dict.fromkeys(one.configuration for one in judged.curves))
+    everyone = list(dict.fromkeys(one.case.name for one in judged.curves))
     return render(
         "files.html",
         title=f"Output files: {word}",
@@ -65,7 +65,9 @@ def _kind(
 ) -> dict[str, Any]:
     flags, findings = [], []
     for one in members:
-        rows = figures.points(one.curve, spread(one.launches), len(one.launches), one.configuration)
+        rows = figures.points(
+            one.case.curve, spread(one.case.launches), len(one.case.launches), one.case.name
+        )
         at = {row["size_bytes"]: row for row in rows}
         flags += [
             {
@@ -82,9 +84,9 @@ def _kind(
         flagged = [finding for finding in one.findings if finding.level in LOOKS]
         for look, several in ((LOOKS.get(one.level), flagged), ("passed", one.noted)):
             if several:
-                reasons = [finding.reason for finding in folded(several, one.curve.sizes)]
-                findings.append((look, one.configuration, reasons))
-    several = {one.configuration: (one.curve, one.launches) for one in members}
+                reasons = [finding.reason for finding in folded(several, one.case.curve.sizes)]
+                findings.append((look, one.case.name, reasons))
+    several = {one.case.name: (one.case.curve, one.case.launches) for one in members}
     drawn = figures.of_curves(str(kind), several, flags, names=everyone, legend="configuration")
     return {
         "name": file_name(str(kind)),

@@ -376,7 +376,9 @@ class TestAgainst:
         assert status == 1
         assert "(inside.txt): slower than" in said
         assert "(between.txt): slower" not in said
-        assert "several files in each set are compared by their names; if they are launches" in said
+        assert (
+            "several files of a set are compared by their names; if they are launches, say" in said
+        )
 
     def test_launches_give_an_interval_where_the_pattern_names_them(self, tmp_path):
         for number in (1, 2, 3):
@@ -408,6 +410,13 @@ class TestAgainst:
         status, text = judge(new, "--against", old, *more)
         assert status == 2
         assert said in text
+
+    def test_a_folder_is_all_files_below_it_but_hidden_ones(self, tmp_path):
+        for name in ("a/x.txt", "b.txt", ".git/config", "a/.swp"):
+            self.write(tmp_path / name)
+        _, found = document(tmp_path)
+        files = [one["files"] for one in found["curves"]]
+        assert files == [[str(tmp_path / "a" / "x.txt")], [str(tmp_path / "b.txt")]]
 
     def test_nothing_to_compare_is_refused(self, tmp_path):
         new = self.write(tmp_path / "new" / "x.txt")
