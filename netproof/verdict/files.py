@@ -333,11 +333,7 @@ def judge(
             advised = _advised(finding, case, link, sound.get(finding.against))
             more[case.where].append(replace(advised, against=against))
     if yardstick is not None:
-        both = Counter(one.kind for one in curves.values())
-        for where, one in curves.items():
-            if both[one.kind] == 1:
-                only = f"only {one.case.name} has it, so it is not compared"
-                more[where].append(undefined(RELATIVE[0], where, only))
+        _compare_sizes(curves, more, notes)
     known = {one.case.name for one in curves.values()}
     if baseline not in (None, yardstick, *known):
         there = ", ".join(sorted(known)) or "none"
@@ -346,6 +342,29 @@ def judge(
     return FilesVerdict(
         tuple(map(_in_short, judged)), tuple(faults), tuple(notes), compared=named is not None
     )
+
+
+def _compare_sizes(
+    curves: dict[str, CurveVerdict], more: dict[str, list[Finding]], notes: dict[str, None]
+) -> None:
+    """Add to ``more`` what only one of two sets has, and to ``notes`` which sizes are left out."""
+    by_kind: dict[CurveKind, list[CurveVerdict]] = defaultdict(list)
+    for one in curves.values():
+        by_kind[one.kind].append(one)
+    for kind, sides in by_kind.items():
+        names = [one.case.name for one in sides]
+        sizes = [set(one.case.curve.sizes) for one in sides]
+        if len(sides) == 1:
+            where = sides[0].case.where
+            only = f"only {names[0]} has it, so it is not compared"
+            more[where].append(undefined(RELATIVE[0], where, only))
+        elif sizes[0] != sizes[1]:
+            counts = " and ".join(
+                f"{len(own)} of {name}, {min(own)} to {max(own)} bytes"
+                for own, name in zip(sizes, names, strict=True)
+            )
+            common = len(sizes[0] & sizes[1])
+            notes[f"{kind}: compared at {common} sizes of {counts}"] = None
 
 
 def _function(kind: CurveKind) -> Function | None:

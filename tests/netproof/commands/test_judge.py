@@ -411,6 +411,13 @@ class TestAgainst:
         assert status == 2
         assert said in text
 
+    def test_sizes_of_one_set_alone_are_noted(self, tmp_path):
+        new, old = (self.write(tmp_path / name / "x.txt") for name in ("new", "old"))
+        new.write_text("".join(new.read_text().splitlines(True)[:-1]))
+        status, said = judge(new, "--against", old)
+        assert status == 0
+        assert f"compared at 3 sizes of 3 of {new}, 4 to 16 bytes and 4 of {old}, 4 to 32" in said
+
     def test_a_folder_is_all_files_below_it_but_hidden_ones(self, tmp_path):
         for name in ("a/x.txt", "b.txt", ".git/config", "a/.swp"):
             self.write(tmp_path / name)
@@ -424,6 +431,41 @@ class TestAgainst:
         assert "is on both sides" in judge(new, "--against", new.parent)[1]
         assert "empty: holds no file" in judge(new, "--against", tmp_path / "empty")[1]
         assert "gone: is not there" in judge(new, "--against", tmp_path / "gone")[1]
+
+
+class TestWithinAConfiguration:
+    """As in a run, a benchmark is compared with others, and a collective with fewer ranks."""
+
+    def test_benchmarks_that_send_the_same_agree_where_a_link_says_that_nodes_do(self, tmp_path):
+        times = {2**power: 3 + 2**power / 1e4 for power in range(23)}
+        rule = f"#{'-' * 51}"
+        for launch in (1, 2, 3):
+            omb = f"# OSU MPI Latency Test v5.8\n{'# Size':<10}{'Latency (us)':>18}\n"
+            imb = f"{rule}\n# Benchmarking PingPong \n# #processes = 2 \n{rule}\n"
+            imb += "       #bytes #repetitions      t[usec]   Mbytes/sec\n"
+            for size, time in times.items():
+                omb += f"{size:<10}{time * (1 + launch / 99):>18.2f}\n"
+                slow = 3 * time * (1 + launch / 99)
+                imb += f"{size:>13}{1000:>13}{slow:>13.2f}{size / slow:>13.2f}\n"
+            for name, text in (("omb", omb), ("imb", imb)):
+                path = tmp_path / "site" / f"{name}{launch}.out"
+                path.parent.mkdir(exist_ok=True)
+                path.write_text(text)
+        given = [*sorted(tmp_path.rglob("*.out")), "--as", "{site}/*"]
+        assert "which sends the same" not in judge(*given)[1]
+        status, said = judge(*given, "--link", "100G", "--transport", "infiniband")
+        assert status == 1
+        assert "what it took by site OSU latency 2 ranks, which sends the same (fail" in said
+
+    def test_three_launches_judge_whether_fewer_ranks_take_longer(self, tmp_path):
+        for launch in (1, 2, 3):
+            shutil.copyfile(IMB, tmp_path / f"all.{launch}.txt")
+        files = sorted(tmp_path.glob("*.txt"))
+        for used, judged in ((files, True), (files[:2], False)):
+            _, found = document(*used, "--as", "{suite}.{launch}")
+            names = {each["criterion"] for one in found["curves"] for each in one["findings"]}
+            assert ("monotony" in names) is judged
+            assert "growth" not in names
 
 
 def test_what_a_library_and_a_launcher_print_around_imb_is_no_fault(tmp_path):
