@@ -7,10 +7,10 @@ that neither its rate nor any machine's number is needed.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from itertools import groupby, pairwise
+from itertools import pairwise
 from statistics import median
 
 import numpy as np
@@ -422,7 +422,7 @@ def _of_range(
         # A time without messages, or of an empty one, has no size to name.
         where, by = f" at {span[0]} bytes" if worst else "", f"{_percent(value)} %"
         if len(span) > 1:
-            shares = [ratios[size] - 1 for size in span]
+            shares = [max(0.0, ratios[size] - 1) for size in span]
             where = f" from {span[0]} to {span[-1]} bytes"
             by = f"{_percent(min(shares))} to {_percent(max(shares))} %, {by} on average, most at"
             by += f" {worst} bytes"
@@ -455,22 +455,36 @@ def _of_range(
                 yield from (one for one in parts if one.level is Level.FAIL)
 
 
+def spans(ratios: Mapping[int, float], differs: Callable[[int], bool]) -> list[list[int]]:
+    """Return ranges of neighbouring sizes that differ, with ratios on the same side of 1.
+
+    At most one other size lies between two, and is none of the range.
+    """
+    found: list[list[int]] = []
+    since = 0
+    for size, ratio in ratios.items():
+        if not differs(size):
+            since += 1
+            continue
+        if found and since < 2 and (ratios[found[-1][-1]] > 1) == (ratio > 1):
+            found[-1].append(size)
+        else:
+            found.append([size])
+        since = 0
+    return found
+
+
+def factor(ratio: float) -> float:
+    """Return how far a ratio is from 1, to either side."""
+    return max(ratio, 1 / ratio)
+
+
 def _spans(ratios: Mapping[int, float], least: float) -> Iterator[list[int]]:
     """Yield ranges of sizes that differ the same way by a share of ``least`` or more."""
-    sizes = [*ratios]
-    signs = [
-        0 if 1 / (1 + least) < ratio < 1 + least else math.copysign(1, math.log(ratio))
-        for ratio in ratios.values()
-    ]
-    for place in range(1, len(sizes) - 1):
-        before, after = signs[place - 1], signs[place + 1]
-        if signs[place] == 0 and before == after and before * math.log(ratios[sizes[place]]) > 0:
-            signs[place] = before
-    for sign, group in groupby(zip(sizes, signs, strict=True), key=lambda one: one[1]):
-        span = [size for size, _ in group]
-        apart = max(max(ratios[size], 1 / ratios[size]) for size in span)
-        if sign and (len(span) > 1 or len(sizes) == 1 or apart >= 1 + ALONE):
-            yield span
+    for span in spans(ratios, lambda size: factor(ratios[size]) >= 1 + least):
+        apart = max(factor(ratios[size]) for size in span)
+        if len(span) > 1 or len(ratios) == 1 or apart >= 1 + ALONE:
+            yield [size for size in ratios if span[0] <= size <= span[-1]]
 
 
 def _certainty(
