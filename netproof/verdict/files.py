@@ -23,7 +23,7 @@ from netproof.criteria.findings import (
     undefined,
 )
 from netproof.criteria.interface import CaseCurves, Layer
-from netproof.criteria.rate import LARGEST_FROM, OF_LINE
+from netproof.criteria.rate import LARGEST_FROM, OF_LINE, LineRateSettings
 from netproof.criteria.registry import BY_FINDING, CONFIRMED_BY_MEASURING, RELATIVE
 from netproof.criteria.settings import Settings
 from netproof.criteria.shape import DeclineSettings
@@ -36,8 +36,9 @@ from netproof.verdict import engine
 from netproof.verdict.exit_status import CANNOT, FAILED, INCONCLUSIVE, PASSED
 from netproof.verdict.file_names import NameList, Pattern, Sets
 
-LEAST_OF_LINE = (0.8, 0.5)
-"""Shares of the line rate below which large messages one way between nodes warn, and fail.
+ONLY_TOO_FAST = LineRateSettings(of_files=True)
+OF_FILES = replace(ONLY_TOO_FAST, warn_below=0.8, fail_below=0.5)
+"""Shares of the line rate, the lower ones of large messages one way between nodes.
 
 Half is what a card in a slot with half of its lanes gives, or a path through one of two rails.
 """
@@ -292,7 +293,7 @@ def judge(
     ``named``: names the configurations; None takes each file as one, and compares none.
     Several files of one configuration and kind are its launches. ``bidirectional``: how NetPIPE
     was run. ``link``: of each node; with it two ranks are compared with its line rate, and
-    ``least_share`` is that of it below which they fail, in place of ``LEAST_OF_LINE``.
+    ``least_share`` is that of it below which they fail, in place of those of ``OF_FILES``.
     ``baseline``: the configuration that scores are relative to; of ``Sets`` it is the second, of
     which nothing else is judged. ``fail_above``: the share by which one of two configurations is
     slower that fails.
@@ -305,17 +306,19 @@ def judge(
             found = _named_where_needed(found, notes)
     compared = 0 if named is None else len({configuration for configuration, _ in found})
     differ = DIFFER if fail_above is None else Above(min(DIFFER.warn, fail_above), fail_above)
+    of_line = None
+    if least_share is not None:
+        of_line = replace(ONLY_TOO_FAST, fail_below=least_share)
     curves: dict[str, CurveVerdict] = {}
     for (configuration, kind), several in found.items():
         files = tuple(file for file, *_ in several)
         slower = Above() if configuration == yardstick else differ
-        settings = _settings(kind, link, least_share, slower)
         try:
-            case = _case(configuration, kind, several, link, settings, compared=compared)
+            case = _case(configuration, kind, several, link, of_line, slower, compared)
         except NetproofError as error:
             faults.append(f"{configuration} {kind} ({', '.join(files)}): {error}")
             continue
-        along = _with_others(case, [*engine.findings_of(case, settings)])
+        along = _with_others(case, [*engine.findings_of(case, case.settings)])
         kept = [one for one in along if configuration != yardstick or _impossible(one)]
         findings = tuple(_advised(one, case, link) for one in kept)
         curves[case.where] = CurveVerdict(case, kind, files, findings)
@@ -374,43 +377,29 @@ def _function(kind: CurveKind) -> Function | None:
     return next((one for one in functions if one.name == kind.function), None)
 
 
-def _settings(kind: CurveKind, link: Link | None, least: float | None, slower: Above) -> Settings:
-    """Return the settings for curves of a kind: a run's, and what files alone are judged by."""
-    function, own = _function(kind), Settings()
-    direction = kind.direction if function is None else function.direction
-    inside = link is not None and link.transport in INSIDE
-    warn_below = fail_below = None
-    if least is not None:
-        fail_below = least or None
-    elif direction == ONE_WAY and not inside:
-        warn_below, fail_below = LEAST_OF_LINE
-    of_line = replace(own.line_rate, warn_below=warn_below, fail_below=fail_below, of_files=True)
-    return replace(own, line_rate=of_line, decline=DECLINE, slower=slower, apart=LIE_APART)
-
-
 def _case(
     configuration: str,
     kind: CurveKind,
     several: Sequence[_FromFile],
     link: Link | None,
-    settings: Settings,
-    *,
+    of_line: LineRateSettings | None,
+    slower: Above,
     compared: int,
 ) -> CaseCurves:
     """Return what criteria may use of curves in files: no counters, nodes or references.
 
-    ``compared``: how many configurations there are to compare, 0 for none. Where the ranks ran is
-    not known.
+    ``of_line``: bounds of the share of the line rate that the user set; ``compared``: how many
+    configurations there are to compare, 0 for none. Where the ranks ran is not known.
     """
     launches, function = tuple(curve for _, curve, _ in several), _function(kind)
     curve, line_rate = median_curve(launches), None
     # With more ranks it is not known which messages crossed the link.
     if link is not None and kind.ranks == 2 and kind.groups == 1:
         line_rate = registry.link_factor(kind.benchmark, kind.function) * link.line_rate_mb_s()
-    if curve.sizes[-1] < LARGE:
-        only_too_fast = replace(settings.line_rate, warn_below=None, fail_below=None)
-        settings = replace(settings, line_rate=only_too_fast)
     between = link is not None and link.transport not in INSIDE
+    direction = kind.direction if function is None else function.direction
+    if of_line is None:
+        of_line = OF_FILES if between and direction == ONE_WAY else ONLY_TOO_FAST
     # On other numbers of ranks, those that leave early may take any time.
     stays = function is not None and function.collective not in ("", *OF_ONE_RANK)
     grows = stays and bool(kind.ranks) and kind.groups == 1 and len(launches) >= LAUNCHES
@@ -423,7 +412,13 @@ def _case(
         ping_pong=between and function is not None and function.ping_pong,
         at_least=tuple((launch, size) for _, launch, sizes in several for size in sizes),
         layer=_layer(kind, function, curve, link),
-        settings=settings,
+        settings=replace(
+            Settings(),
+            line_rate=of_line if curve.sizes[-1] >= LARGE else ONLY_TOO_FAST,
+            decline=DECLINE,
+            slower=slower,
+            apart=LIE_APART,
+        ),
         name=configuration,
         function=(
             *(kind.benchmark, kind.function, (kind, "" if compared else configuration)),
