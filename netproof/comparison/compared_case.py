@@ -85,7 +85,7 @@ def ranges_of(
     if min(len(first), len(second)) < RANGE_LAUNCHES:
         return ()
     found = []
-    for run in spans(ratios, lambda size: _apart(first, second, size)):
+    for run in spans(ratios, lambda size: _apart(first, second, size), others=1):
         parts = [run] if len(run) >= RANGE_SIZES else [[size] for size in run]
         for sizes in parts:
             size = max(sizes, key=lambda one: factor(ratios[one]))

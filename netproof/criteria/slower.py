@@ -422,7 +422,7 @@ def _of_range(
         # A time without messages, or of an empty one, has no size to name.
         where, by = f" at {span[0]} bytes" if worst else "", f"{_percent(value)} %"
         if len(span) > 1:
-            shares = [max(0.0, ratios[size] - 1) for size in span]
+            shares = [ratios[size] - 1 for size in span]
             where = f" from {span[0]} to {span[-1]} bytes"
             by = f"{_percent(min(shares))} to {_percent(max(shares))} %, {by} on average, most at"
             by += f" {worst} bytes"
@@ -455,10 +455,12 @@ def _of_range(
                 yield from (one for one in parts if one.level is Level.FAIL)
 
 
-def spans(ratios: Mapping[int, float], differs: Callable[[int], bool]) -> list[list[int]]:
+def spans(
+    ratios: Mapping[int, float], differs: Callable[[int], bool], others: int = 0
+) -> list[list[int]]:
     """Return ranges of neighbouring sizes that differ, with ratios on the same side of 1.
 
-    At most one other size lies between two, and is none of the range.
+    At most so many ``others`` lie between two, and are none of the range.
     """
     found: list[list[int]] = []
     since = 0
@@ -466,7 +468,7 @@ def spans(ratios: Mapping[int, float], differs: Callable[[int], bool]) -> list[l
         if not differs(size):
             since += 1
             continue
-        if found and since < 2 and (ratios[found[-1][-1]] > 1) == (ratio > 1):
+        if found and since <= others and (ratios[found[-1][-1]] > 1) == (ratio > 1):
             found[-1].append(size)
         else:
             found.append([size])
@@ -481,10 +483,16 @@ def factor(ratio: float) -> float:
 
 def _spans(ratios: Mapping[int, float], least: float) -> Iterator[list[int]]:
     """Yield ranges of sizes that differ the same way by a share of ``least`` or more."""
-    for span in spans(ratios, lambda size: factor(ratios[size]) >= 1 + least):
+    sizes, differ = [*ratios], {size for size in ratios if factor(ratios[size]) >= 1 + least}
+    for before, size, after in zip(sizes, sizes[1:], sizes[2:], strict=False):
+        if before in differ and after in differ:
+            # One that differs less, in the same way, ends no range.
+            same = {ratios[one] > 1 for one in (before, size, after)}
+            differ |= {size} if len(same) == 1 else set()
+    for span in spans(ratios, differ.__contains__):
         apart = max(factor(ratios[size]) for size in span)
-        if len(span) > 1 or len(ratios) == 1 or apart >= 1 + ALONE:
-            yield [size for size in ratios if span[0] <= size <= span[-1]]
+        if len(span) > 1 or len(sizes) == 1 or apart >= 1 + ALONE:
+            yield span
 
 
 def _certainty(
