@@ -38,9 +38,9 @@ from netproof.criteria.interface import CaseCurves
 from netproof.criteria.launches import CPU_COST
 from netproof.criteria.rate import MPI_LOSS
 from netproof.criteria.shape import JUMP
+from netproof.measurement.curve import median_curve
 from netproof.measurement.landmarks import landmarks
-from netproof.measurement.launches import median_curve
-from netproof.measurement.units import line_rate_mb_s
+from netproof.measurement.links import line_rate_mb_s
 
 GIGE_MB_S = line_rate_mb_s(1000, 1500)
 FROM_BURSTS_UP = 65536
@@ -164,7 +164,11 @@ def landmark() -> None:
     """The landmarks of a curve, its eager limit marked, and one without a limit."""
     sides = []
     loopback = HERE.parents[1] / "tests" / "data" / "curves" / "open-mpi-4.1-tcp-loopback.np"
-    eager = netpipe.read_file(loopback.read_text(), str(loopback), bidirectional=False).curve()
+    eager = (
+        netpipe.read_file(loopback.read_text(), str(loopback), bidirectional=False)
+        .tables[0]
+        .curve()
+    )
     for label, curve in (("Open MPI in a node", eager), ("gige, TCP", recorded("gige-tcp-1"))):
         known = landmarks(curve, None)
         limit = known.eager_limit

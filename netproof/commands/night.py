@@ -28,6 +28,7 @@ from typing import Any
 from netproof.commands import entry
 from netproof.errors import NetproofError, shortened
 from netproof.history import judging as history
+from netproof.history.series import Nights
 from netproof.intake import trust, writing
 from netproof.present import junit
 from netproof.present.characters import visible
@@ -293,7 +294,7 @@ def _judge(plan: NightPlan, night: Night, store: Store, report: Path, *, partial
 
     ``partial``: whether it is not of all that is expected on the system.
     """
-    kept = None
+    kept = past = None
     with _noting(night):
         done = ingest(store, report, system=plan.system, full=plan.full)
         kept = done.stored
@@ -312,17 +313,17 @@ def _judge(plan: NightPlan, night: Night, store: Store, report: Path, *, partial
             worse = [event for event in past.events if event.worse]
             night.worse = tuple(event.sentence() for event in worse)
             night.noted = past.sentences()[len(worse) :]
-    night.page = _report(plan, night, report.stem)
+    night.page = _report(plan, night, report.stem, None if past is None else past.nights)
 
 
-def _report(plan: NightPlan, night: Night, name: str) -> Path:
+def _report(plan: NightPlan, night: Night, name: str, nights: Nights | None) -> Path:
     """Write the pages into a folder of their own; the link moves when they are whole."""
     from netproof.present.html.folder import write
     from netproof.present.html.report import MAIN, Report
 
     folder = plan.reports / (night.stored or name)
     folder.parent.mkdir(parents=True, exist_ok=True)
-    write(Report(night.judged), folder)
+    write(Report(night.judged, nights=nights), folder)
     partial = plan.reports / f".{LATEST}-{os.getpid()}"
     partial.symlink_to(folder.name)
     os.replace(partial, plan.reports / LATEST)

@@ -33,7 +33,7 @@ from netproof.errors import NetproofError
 from netproof.verdict.options import EARLIER_SESSIONS, MAX_AGE_DAYS, SESSIONS, StoredOptions
 
 if TYPE_CHECKING:
-    pass
+    from netproof.history.series import Nights
 
 PAIRS = "pairs.py"
 
@@ -174,7 +174,8 @@ def report(
         session or judged.session.path, store, system, full, formats, asked, switch, power
     )
     with terminal.working("gathering what the report shows"):
-        gathered = Report(judged, wanted, again, switch, power)
+        nights = _nights(store, judged.matrix.cases[0].system)
+        gathered = Report(judged, wanted, again, switch, power, nights)
     try:
         write(gathered, target)
     except OSError as error:
@@ -182,6 +183,20 @@ def report(
     shown = target / (MAIN if HTML in wanted else "charts")
     terminal.say(terminal.console(), f"report {shown}")
     return 0
+
+
+def _nights(store: Path | None, system: str) -> Nights | None:
+    """Return the series of a system's stored sessions; None without any that can be read."""
+    if store is None or not store.is_dir():
+        return None
+    from netproof.history import judging
+    from netproof.store import Store
+
+    try:
+        return judging.judge(Store(store), system).nights
+    except NetproofError:
+        # Its own verb says what is wrong with it.
+        return None
 
 
 def _formats(stated: str, known: tuple[str, ...]) -> tuple[str, ...]:

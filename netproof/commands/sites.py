@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import shlex
 import sys
@@ -81,13 +82,19 @@ def init(
             f"{folder / there[0]}: is there already, and nothing was written: choose another"
             " folder, or move it away"
         )
+    # A site's folder that its owner's group can write is refused; Python's own one is in it too.
+    mask = os.umask(0o077)
+    os.umask(mask | 0o022)
     try:
         for name, text in files.items():
             path = folder / name
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(text)
+        (folder / "site-config" / "__pycache__").mkdir(exist_ok=True)
     except OSError as error:
         raise NetproofError(str(error)) from error
+    finally:
+        os.umask(mask)
     out = terminal.console()
     for name in files:
         terminal.say(out, f"wrote {folder / name}")

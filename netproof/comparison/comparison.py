@@ -182,16 +182,13 @@ class Comparison:
             cases = [case for case in with_ratios if size in case.ratios]
             if 2 * len(cases) < len(with_ratios):
                 continue
-            for faster in (True, False):
-                found = sum(
-                    any(r.least <= size <= r.largest and r.faster == faster for r in case.ranges)
-                    for case in cases
-                )
-                if 2 * found > len(cases):
-                    verdicts.append((size, faster))
-                    break
-            else:
-                verdicts.append((size, None))
+            found = Counter(
+                faster
+                for case in cases
+                for faster in {r.faster for r in case.ranges if r.least <= size <= r.largest}
+            )
+            most = (faster for faster in (True, False) if 2 * found[faster] > len(cases))
+            verdicts.append((size, next(most, None)))
         runs = [
             (faster, [size for size, _ in run])
             for faster, run in groupby(verdicts, key=itemgetter(1))

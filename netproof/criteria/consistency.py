@@ -472,12 +472,20 @@ _ON_MORE_RANKS = {
 }
 
 CRITERIA = (
-    Criterion(BY_CALLS, "guideline", GUIDELINE, partial(guidelines, messages=False), **_OF_CALLS),
+    Criterion(
+        BY_CALLS,
+        "guideline",
+        GUIDELINE,
+        partial(guidelines, messages=False),
+        sets=("warn", "fail", "least_size"),
+        **_OF_CALLS,
+    ),
     Criterion(
         BY_MESSAGES,
         "guideline_messages",
         GUIDELINE,
         partial(guidelines, messages=True),
+        sizes_of="guideline",
         **_OF_CALLS,
     ),
     Criterion(
@@ -485,6 +493,7 @@ CRITERIA = (
         "agreement",
         AGREEMENT,
         compare=agreement,
+        sets=("fail",),
         group=lambda case: (
             case.configuration
             if case.ping_pong and case.function[3:] == ("inter-node", "oneway")

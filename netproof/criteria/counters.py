@@ -23,7 +23,7 @@ from netproof.criteria.findings import (
     Level,
     undefined,
 )
-from netproof.criteria.interface import CaseCurves, CountedLaunch, Criterion
+from netproof.criteria.interface import CaseCurves, CountedLaunch, Criterion, Shows
 from netproof.measurement.counters import (
     CARRIER,
     DRIVER,
@@ -36,11 +36,9 @@ from netproof.measurement.counters import (
     CounterSource,
     NodeCounters,
 )
+from netproof.measurement.units import MEBI
 
 LOOPBACK = "lo"
-
-DAMAGE = ("interface errors", "drops")
-"""Names of findings on packets that a node's interface lost or damaged itself."""
 
 _PORT_ERRORS = tuple(
     f"counters/{name}"
@@ -65,6 +63,15 @@ _INTERFACE_PACKETS = ("rx_packets", "tx_packets")
 
 PATH = "path"
 """Name of findings on the interface that traffic took."""
+
+RAIL_SHARE = "rail share"
+"""Name of findings on one of several rails that carries little."""
+
+SHARED_FROM = MEBI
+"""Bytes of a largest message from which on libraries that use several rails share it out."""
+
+_STREAM = "tcp"
+"""NetPIPE's operation that is a single stream of TCP, which takes one rail."""
 
 _NOWHERE = (
     "no interface counted what was sent: it went through memory that the nodes share, or over a"
@@ -371,8 +378,8 @@ def _percent(share: float) -> str:
     return f"{100 * share:.2g} %"
 
 
-class PathSettings(CountedSettings):
-    """Bounds below which the share of the payload on the interfaces under test is flagged."""
+class LeastShares(CountedSettings):
+    """Bounds below which a share is flagged."""
 
     reached = operator.lt
 
@@ -446,7 +453,7 @@ def _elsewhere(counters: Counters, node: NodeCounters, rails: Sequence[str]) -> 
 
 
 def path(
-    launches: Sequence[CountedLaunch], rails: Sequence[str], where: str, settings: PathSettings
+    launches: Sequence[CountedLaunch], rails: Sequence[str], where: str, settings: LeastShares
 ) -> Finding | None:
     """Return the finding for the launch with the least share; None without inter-node traffic.
 
@@ -563,11 +570,50 @@ def _of_node(
     return total, bytes_sent
 
 
+def rail_shares(case: CaseCurves, settings: LeastShares) -> list[Finding]:
+    """Return each rail of a node that carried too little, or the one that comes nearest to it.
+
+    The value is a rail's share of what the node sent over all of them, in undisturbed launches if
+    any, times their number: 1 is its part. Not judged are a single stream, curves without a message
+    that libraries share out, and nodes that sent less than others by ``ALIKE``, which acknowledge.
+    """
+    rails, launches = case.rails, [one for one in case.counted if one.undisturbed] or case.counted
+    single = len(rails) < 2 or case.inside or case.operation == _STREAM
+    if single or not launches or case.curve.sizes[-1] < SHARED_FROM:
+        return []
+    by_node: dict[str, Counter[str]] = {}
+    for launch in launches:
+        for node in launch.counters.nodes:
+            sent = {rail: _sent(launch.counters, node, (rail,)) for rail in rails}
+            by_node.setdefault(node.node, Counter()).update(sent)
+    most, findings = max(sent.total() for sent in by_node.values()), []
+    for node, sent in by_node.items():
+        for rail, count in sent.items() if 0 < most <= ALIKE * sent.total() else ():
+            value = len(rails) * count / sent.total()
+            level, bound = settings.level(value)
+            why = f"{node} {rail}: it carried {value:.2g} of its part of what {node} sent"
+            if level in FLAGGED:
+                why += (
+                    f" over {len(rails)} rails (below {bound:g} is flagged): look at its link, its"
+                    " cable, and whether the library takes it"
+                )
+            found = Finding(RAIL_SHARE, level, case.where, why, value=value, bound=bound)
+            findings.append(replace(found, node=node, interface=rail))
+    flagged = [one for one in findings if one.level in FLAGGED]
+    return flagged or sorted(findings, key=lambda one: one.value)[:1]
+
+
 def _of_shares(
-    name: str, key: str, bounds: CountedSettings, read: Callable, counted_as: str, advice: str
+    name: str,
+    key: str,
+    bounds: CountedSettings,
+    read: Callable,
+    counted_as: str,
+    advice: str,
+    shows: Shows | None = None,
 ) -> Criterion:
     judge = partial(shares, criterion=name, read=read, counted_as=counted_as, advice=advice)
-    return Criterion(name, key, bounds, judge, **_OF_COUNTERS)
+    return Criterion(name, key, bounds, judge, shows=shows, **_OF_COUNTERS)
 
 
 def _carriers_of(case: CaseCurves, settings: CountedSettings) -> list[Finding]:
@@ -580,7 +626,14 @@ def _carriers_of(case: CaseCurves, settings: CountedSettings) -> list[Finding]:
 _OF_COUNTERS = {"of_counters": True, "note": "{name} of {count} not known: {why}: {cases}"}
 
 CRITERIA = (
-    Criterion("carrier changes", "carrier_change", CARRIER_CHANGES, _carriers_of, **_OF_COUNTERS),
+    Criterion(
+        "carrier changes",
+        "carrier_change",
+        CARRIER_CHANGES,
+        _carriers_of,
+        sets=("fail",),
+        **_OF_COUNTERS,
+    ),
     _of_shares(
         "interface errors",
         "interface_error",
@@ -588,6 +641,7 @@ CRITERIA = (
         errors_of,
         "packets had errors",
         "look at the cable, the transceiver and the settings of both ends",
+        Shows.DAMAGE,
     ),
     _of_shares(
         "drops",
@@ -596,6 +650,7 @@ CRITERIA = (
         drops_of,
         "packets were dropped",
         "look at the rings, the interrupts and flow control",
+        Shows.DAMAGE,
     ),
     _of_shares(
         "retransmissions",
@@ -608,9 +663,12 @@ CRITERIA = (
     Criterion(
         PATH,
         "path",
-        PathSettings(None, 0.95),
+        LeastShares(None, 0.95),
         lambda case, settings: path(case.counted, case.rails, case.where, settings),
+        sets=("fail",),
+        shows=Shows.PATH,
         **_OF_COUNTERS,
     ),
     Criterion("directions", "retransmission", RETRANSMISSIONS, directions, **_OF_COUNTERS),
+    Criterion(RAIL_SHARE, "rail_share", LeastShares(0.5), rail_shares, sets=(), **_OF_COUNTERS),
 )

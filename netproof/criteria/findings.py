@@ -137,13 +137,20 @@ class Finding:
         """Return it as it rests on disturbed launches: a failure is inconclusive."""
         if not noise or self.level not in (Level.FAIL, Level.INCONCLUSIVE):
             return self
-        reason = f"{self.reason}; {why}{'; '.join(noise)}"
+        reason = self.reason + then(f"{why}{'; '.join(noise)}")
         return replace(self, level=Level.INCONCLUSIVE, reason=reason)
 
     def ruled(self, level: Level, more: str = "", **known: Any) -> Finding:
         """Return it with the verdict's level and more of a reason; ``known``: further fields."""
         before = None if level is self.own_level else self.own_level
         return replace(self, level=level, reason=self.reason + more, before=before, **known)
+
+
+def then(sentence: str) -> str:
+    """Return a sentence to follow another one, or nothing; a path stays as it is."""
+    first = sentence.partition(" ")[0]
+    begun = f"{sentence[0].upper()}{sentence[1:]}" if first.isalpha() else sentence
+    return f". {begun}" if sentence else ""
 
 
 def at_sizes(findings: Sequence[Finding], measured: Sequence[int] = ()) -> str:
@@ -155,7 +162,7 @@ def at_sizes(findings: Sequence[Finding], measured: Sequence[int] = ()) -> str:
         return ""
     sizes = [finding.size for finding in findings]
     listed = ranges_in_words(sizes, measured) if measured else sizes_in_words(sizes)
-    return f"; likewise at {len(findings)} sizes in all: {listed}"
+    return f". Likewise at {len(findings)} sizes in all: {listed}"
 
 
 def folded(findings: Sequence[Finding], measured: Sequence[int] = ()) -> list[Finding]:
@@ -241,9 +248,9 @@ class Bounds:
         level, bound = decided or self.level(value, interval)
         side = "below" if self.flags_small else "above"
         held = "" if bound is None else f" ({level.value}: {side} {bound:g} is flagged)"
-        advised = f"; {advice}" if advice and level in FLAGGED else ""
+        advised = then(advice) if level in FLAGGED else ""
         if level is Level.INCONCLUSIVE:
-            advised = "; the interval contains that bound, and more launches would make it shorter"
+            advised = ". The interval contains that bound, and more launches would make it shorter"
         return Finding(
             criterion,
             level,

@@ -21,12 +21,10 @@ from netproof.criteria.findings import (
     times_of,
     undefined,
 )
-from netproof.measurement.counters import Counters
-from netproof.measurement.curve import Curve
+from netproof.measurement.counters import Counters, Payload
+from netproof.measurement.curve import Curve, median_curve
 from netproof.measurement.landmarks import Landmarks, landmarks
-from netproof.measurement.launches import median_curve
 from netproof.measurement.links import Crossing
-from netproof.measurement.payload import Payload
 
 
 class Layer(StrEnum):
@@ -192,12 +190,21 @@ Found = Finding | Iterable[Finding] | None
 """What a criterion returns; it raises CannotJudgeError where its findings are undefined."""
 
 
+class Shows(StrEnum):
+    """What a flag shows of the network by itself, for a diagnosis."""
+
+    DAMAGE = "packets that a node's interface lost or damaged"
+    PATH = "the interface that traffic took"
+
+
 @dataclass(frozen=True)
 class Criterion:
     """A criterion, one of the ``CRITERIA`` of its family's module.
 
     ``name``: of its findings; ``key``: of its settings, whose default is ``bounds``; criteria may
-    share one. ``judge``: judges one case by its bounds; None for a criterion that compares a case
+    share one. ``sets``: the settings that a site may change; ``of_all_sizes``: whether the least
+    size of all curves does not concern it; ``sizes_of``: the key of another one whose least size
+    holds here. ``judge``: judges one case by its bounds; None for a criterion that compares a case
     by ``compare`` with others of which ``group`` is the same and not None. ``of_baseline``: it is
     relative to the baseline. ``asserts_inside``: whether its bounds hold within a node, where else
     values are only shown. ``note``: the sentence on the cases for which it is only shown as
@@ -208,10 +215,12 @@ class Criterion:
     ``sentence``. ``of_counters``: it judges the nodes' counters, whatever else ran there, and no
     repeat decides it; a missing counter is reported once per session, and fails where its settings
     say so. ``of_measurement``: a flag is an error of measurement, which no known flaw excuses, and
-    an undefined value is only shown. ``of_peaks``: its size is random on a plateau. ``noted``: a
+    an undefined value is only shown. ``of_peaks``: its size is random on a plateau, and
+    only peaks from the partition's ``line_rate_from_bytes`` on count. ``noted``: a
     value that passes, and would warn by these bounds, has a sentence where files are judged;
-    ``fewest_sizes``: that it takes. ``others``: the operations that an operation is compared with;
-    ``rests_on``: the operations whose launches a finding on one rests on.
+    ``fewest_sizes``: that it takes. ``shows``: what a flag shows by itself, for a diagnosis.
+    ``others``: the operations that an operation is compared with; ``rests_on``: the operations
+    whose launches a finding on one rests on.
     """
 
     name: str
@@ -220,6 +229,9 @@ class Criterion:
     judge: Callable[[CaseCurves, Any], Found] | None = None
     compare: Callable[[CaseCurves, ComparedCases, Any], Found] | None = None
     group: Callable[[CaseCurves], Hashable] = lambda case: case.function if case.has_sizes else None
+    sets: tuple[str, ...] = ("warn", "fail")
+    of_all_sizes: bool = False
+    sizes_of: str = ""
     of_baseline: bool = False
     asserts_inside: bool = True
     note: str = ""
@@ -230,6 +242,7 @@ class Criterion:
     read: Callable[..., dict[int, float]] = times_of
     at_sizes: Callable[[Mapping[int, float]], list[AtSize]] | None = None
     sentence: str = ""
+    shows: Shows | None = None
     noted: Bounds | None = None
     fewest_sizes: int = 1
     others: Callable[[str], Iterable[str]] = lambda operation: ()

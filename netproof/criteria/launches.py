@@ -150,14 +150,22 @@ def crashed(where: str, crashes: Sequence[str], place: str = "") -> Finding:
 
 
 CRITERIA = (
-    Criterion("CPU cost", "cpu_cost", CPU_COST, cpu_cost, of_launches=True),
-    Criterion("launch spread", "launch_spread", LAUNCH_SPREAD, launch_spread, of_launches=True),
-    Criterion("apart", "apart", APART, apart, of_launches=True),
+    Criterion("CPU cost", "cpu_cost", CPU_COST, cpu_cost, sets=(), of_launches=True),
+    Criterion(
+        "launch spread",
+        "launch_spread",
+        LAUNCH_SPREAD,
+        launch_spread,
+        sets=("warn",),
+        of_launches=True,
+    ),
+    Criterion("apart", "apart", APART, apart, sets=(), of_launches=True),
     Criterion(
         "crashes",
         "crash",
         CRASHES,
         lambda case, _: crashed(case.where, case.crashes) if case.crashes else None,
+        sets=("fail",),
         of_launches=True,
     ),
 )

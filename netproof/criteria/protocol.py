@@ -126,6 +126,8 @@ CRITERIA = (
         "early_rendezvous",
         EARLY_RENDEZVOUS,
         early_rendezvous,
+        sets=("fail",),
+        of_all_sizes=True,
         of_launches=True,
     ),
 )

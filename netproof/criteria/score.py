@@ -21,13 +21,13 @@ from netproof.criteria.findings import (
     common_sizes,
     in_common,
     sizes_in_words,
+    then,
     times_of,
     times_of_each,
 )
 from netproof.criteria.interface import CaseCurves, ComparedCases, Criterion
-from netproof.measurement.curve import Curve
+from netproof.measurement.curve import Curve, median_curve
 from netproof.measurement.interval import CONFIDENCE
-from netproof.measurement.launches import median_curve
 
 SCORE = Below()
 """Scores below these bounds are flagged; by default nothing is asserted."""
@@ -163,9 +163,11 @@ def _of_case(case: CaseCurves, compared: ComparedCases, settings: Below) -> Find
         return finding
     weighed = finding.without_noise(noise)
     if weighed is finding:
-        reason = f"{finding.reason}; the machine was disturbed: {'; '.join(noise)}"
-        weighed = replace(finding, reason=reason)
+        disturbed = then(f"the machine was disturbed: {'; '.join(noise)}")
+        weighed = replace(finding, reason=finding.reason + disturbed)
     return replace(weighed, disturbed=noise)
 
 
-CRITERIA = (Criterion("score", "score", SCORE, compare=_of_case, of_baseline=True),)
+CRITERIA = (
+    Criterion("score", "score", SCORE, compare=_of_case, of_all_sizes=True, of_baseline=True),
+)

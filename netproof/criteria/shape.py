@@ -445,12 +445,16 @@ CRITERIA = (
         fewest_sizes=2,
         sentence="time grew {} times more than the size from the one before",
     ),
-    Criterion("roughness", "roughness", ROUGHNESS, roughness, fewest_sizes=2),
+    Criterion(
+        "roughness", "roughness", ROUGHNESS, roughness, sets=(), of_all_sizes=True, fewest_sizes=2
+    ),
     Criterion(
         "dropout",
         "dropout",
         DROPOUT,
         dropout,
+        # Messages of an emulated link that pass above its rate are the better side of any valley.
+        sets=("warn", "fail", "least_size"),
         read=bandwidths_of,
         at_sizes=dropout_at_sizes,
         fewest_sizes=3,
@@ -458,5 +462,5 @@ CRITERIA = (
         sentence="the bandwidth is {} of what both sides reach",
     ),
     Criterion("dip", "dip", DIP, dips, of_launches=True),
-    Criterion("decline", "decline", DECLINE, decline, of_launches=True),
+    Criterion("decline", "decline", DECLINE, decline, sets=(), of_launches=True),
 )

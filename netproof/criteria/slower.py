@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import pairwise
 from statistics import median
+from typing import NamedTuple
 
 import numpy as np
 
@@ -122,17 +123,32 @@ def _at(curve: Curve, size: int) -> float | None:
     return curve.time_us[curve.sizes.index(size)] if size in curve.sizes else None
 
 
+class _Expected(NamedTuple):
+    """The configurations that have a size, and what they would take over a link.
+
+    ``added_us``: what the link adds to their times; ``times_us``: with it; ``places``: by label.
+    """
+
+    cases: list[CaseCurves]
+    added_us: list[float]
+    times_us: np.ndarray
+    places: dict[str, int]
+
+
 class _Envelope:
     """The times of configurations, and what each would take over the link of another one."""
 
-    def __init__(self, cases: Iterable[CaseCurves], settings: Above) -> None:
+    def __init__(self, compared: ComparedCases, settings: Above) -> None:
+        self.paired: dict[str, list[str]] = {}
+        for label, other in compared.pairs:
+            self.paired.setdefault(label, []).append(other)
         self.times: dict[str, dict[int, float]] = {}
         self.faults: dict[str, str] = {}
         self._able: dict[int, list[CaseCurves]] = {}
         self._crossed: dict[str, Mapping[int, float]] = {}
         self._added: dict[tuple, Mapping[int, float]] = {}
-        self._expected: dict[tuple, tuple[list[CaseCurves], list[float], np.ndarray]] = {}
-        for case in cases:
+        self._expected: dict[tuple, _Expected] = {}
+        for case in compared.cases.values():
             times, self.faults[case.where] = _times_or_reason(case.curve, settings)
             self.times[case.where] = times
             for size in times:
@@ -142,15 +158,14 @@ class _Envelope:
                 every = _times_or_reason(case.curve, replace(settings, least_size=1))[0] or times
                 self._crossed[case.where] = links.messages(every, case.crossing)
 
-    def expected(
-        self, size: int, crossing: Crossing | None
-    ) -> tuple[list[CaseCurves], list[float], np.ndarray]:
-        """Return the cases with a size, what another link adds to each in µs, and their times."""
+    def expected(self, size: int, crossing: Crossing | None) -> _Expected:
+        """Return what the cases with a size would take over another link."""
         if (size, crossing) not in self._expected:
             able = self._able[size]
             added = [self._added_us(one, crossing).get(size, 0) for one in able]
             times = [self.times[one.where][size] + us for one, us in zip(able, added, strict=True)]
-            self._expected[size, crossing] = able, added, np.array(times)
+            places = {one.where: place for place, one in enumerate(able)}
+            self._expected[size, crossing] = _Expected(able, added, np.array(times), places)
         return self._expected[size, crossing]
 
     def _added_us(self, case: CaseCurves, slower: Crossing | None) -> Mapping[int, float]:
@@ -184,13 +199,13 @@ def above_envelope(
     else the largest ratio decides.
     """
     if settings not in compared.shared:
-        compared.shared[settings] = _Envelope(compared.cases.values(), settings)
+        compared.shared[settings] = _Envelope(compared, settings)
     every = compared.shared[settings]
     times, fault = every.times[case.where], every.faults[case.where]
     decided = {
         size: _decisive(case, size, compared, every, settings)
         for size in sorted(times)
-        if len(every.expected(size, case.crossing)[0]) > 1
+        if len(every.expected(size, case.crossing).cases) > 1
     }
     if not decided:
         finding = undefined("envelope", case.where, fault or every.why_none(case))
@@ -218,7 +233,7 @@ def _decisive(
     case: CaseCurves, size: int, compared: ComparedCases, every: _Envelope, settings: Above
 ) -> _Compared:
     """Return the comparison that decides at a size."""
-    others, added, times = every.expected(size, case.crossing)
+    others, added, times, places = every.expected(size, case.crossing)
 
     def compare(place: int) -> _Compared:
         other = others[place]
@@ -233,11 +248,10 @@ def _decisive(
         return _Compared(size, case, other, added[place], both_us, ratios)
 
     values = every.times[case.where][size] / times
-    for place, other in enumerate(others):
-        if other is case:
-            values[place] = -np.inf
-        elif (case.where, other.where) in compared.pairs:
-            values[place] = compare(place).value
+    values[places[case.where]] = -np.inf
+    for label in every.paired.get(case.where, ()):
+        if label in places:
+            values[places[label]] = compare(places[label]).value
     decides = compare(int(np.argmax(values)))
     if settings.level(decides.value)[0] is not Level.FAIL:
         return decides
@@ -517,6 +531,7 @@ CRITERIA = (
         "envelope",
         ENVELOPE,
         compare=above_envelope,
+        sets=("fail",),
         note="{count} {have} no envelope, since no other configuration measured the same: {cases}",
     ),
     Criterion("floor", "floor", FLOOR, compare=floor, asserts_inside=False),
@@ -525,6 +540,7 @@ CRITERIA = (
         "slower",
         SLOWER,
         compare=differences,
+        sets=(),
         group=lambda case: case.function or None,
         noted=Above(0.0),
     ),

@@ -7,9 +7,8 @@ import statistics
 from collections.abc import Iterator, Sequence
 
 from netproof.criteria import Level
-from netproof.criteria.counters import PATH
-from netproof.diagnosis.evidence import EvidenceSource, Sign
-from netproof.diagnosis.partition_view import PartitionView, count_of
+from netproof.criteria.interface import Shows
+from netproof.diagnosis.evidence import EvidenceSource, PartitionView, Sign, count_of
 from netproof.measurement import interval
 from netproof.measurement.disturbance import disturbed
 from netproof.pairs.rounds import FEW_NODES
@@ -36,7 +35,7 @@ def ruled_out(view: PartitionView) -> Iterator[str]:
             yield f"no node sent more than {share}"
         else:
             yield f"no segment was sent again ({count_of(len(again), 'node')})"
-    paths = [one for one in view.findings_of(PATH) if one.level is Level.PASS]
+    paths = [one for one in view.showing(Shows.PATH) if one.level is Level.PASS]
     where = [f"in {count_of(len(paths), 'case')}"] if paths else []
     if any(one.path is not None and one.path.level is Level.PASS for one in view.pairs):
         where.append("in rounds of pairs")

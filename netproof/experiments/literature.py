@@ -27,10 +27,10 @@ from netproof.intake.models import (
 from netproof.measurement.case import Case
 from netproof.measurement.curve import Curve
 from netproof.measurement.landmarks import Landmarks, landmarks
+from netproof.measurement.links import line_rate_mb_s
 from netproof.measurement.units import (
     MEBI,
     bandwidth_mb_s,
-    line_rate_mb_s,
     line_rate_share,
     mb_s,
     us,

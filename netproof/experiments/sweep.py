@@ -18,10 +18,9 @@ from netproof.experiments import algorithms, restoring
 from netproof.experiments.gains import Made, SweepTable, tuned, winners
 from netproof.experiments.parameters import BY_NAME, Assignment, is_eager_limit
 from netproof.measurement.case import Case
-from netproof.measurement.curve import Curve
+from netproof.measurement.curve import Curve, median_curve
 from netproof.measurement.disturbance import disturbed
 from netproof.measurement.eager_limit import EagerLimit, eager_limit, eager_limit_alongside
-from netproof.measurement.launches import median_curve
 from netproof.session import job_files, plan
 from netproof.session.job_files import Incomplete
 from netproof.session.labelled import JobRecord

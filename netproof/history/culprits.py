@@ -120,7 +120,6 @@ class Archive:
         return Culprits(*pair, tuple(found), dict(_unknown(sessions, nodes)))
 
     def _by_case(self, stored: StoredSession, table: str) -> dict[tuple, Mapping[str, Any]]:
-        """Return a table's rows by a case's key without its system."""
         return {tuple(row[name] for name in KEY): row for row in self._rows(stored, table)}
 
 
@@ -154,7 +153,6 @@ def _alike(group: str, was: str, now: str) -> bool:
 
 
 def _by_key(rows: Rows) -> dict[str, dict[str, str]]:
-    """Return each property of nodes by name, with its value on each node."""
     found: dict[str, dict[str, set[str]]] = defaultdict(lambda: defaultdict(set))
     for row in rows:
         for key, value in _values(row):

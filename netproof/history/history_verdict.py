@@ -351,7 +351,6 @@ def _kinds(unknown: Mapping[str, str]) -> Iterator[str]:
 
 
 def _parts_of(events: Iterable[Event], these: Collection[Series]) -> tuple[Event, ...]:
-    """Return the events that have shifts of ``these``, with those alone."""
     parts = (
         dataclasses.replace(one, shifts=tuple(it for it in one.shifts if it.of in these))
         for one in events

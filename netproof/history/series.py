@@ -247,11 +247,9 @@ def _series(
         Case(system=system, ranks_per_node=count, **one)
         for one, count in zip(keys, stated, strict=True)
     ]
-    why = {
-        (int(case[row]), int(night[row])): tuple(reasons)
-        for row, reasons in enumerate(rows["inconclusive"].to_pylist())
-        if reasons
-    }
+    reasons = rows["inconclusive"]
+    some = np.flatnonzero(pc.fill_null(pc.list_value_length(reasons), 0).to_numpy())
+    why = {(case[row], night[row]): tuple(reasons[row].as_py()) for row in some.tolist()}
     unsettled = np.zeros((len(cases), nights), dtype=bool)
     for place in why:
         unsettled[place] = True
@@ -294,8 +292,8 @@ def _series(
     order = {quantity: place for place, quantity in enumerate(Quantity)}
     found.sort(key=lambda one: (one.case, order[one.quantity]))
     inconclusive = [
-        Inconclusive(cases[place], sessions[when], reasons)
-        for (place, when), reasons in why.items()
+        Inconclusive(cases[place], sessions[when], several)
+        for (place, when), several in why.items()
     ]
     return found, left, other_sizes, inconclusive
 
@@ -307,7 +305,6 @@ def _codes(texts: pa.ChunkedArray) -> NDArray[np.int64]:
 
 
 def _line(values: Floats, there: NDArray[np.bool_]) -> tuple[float | None, ...]:
-    """Return a value for each night, None where it is not above 0."""
     if there.all():
         return tuple(values.tolist())
     if not there.any():

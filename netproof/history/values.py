@@ -38,14 +38,22 @@ def _no_rows() -> pa.Table:
     return pa.table({"session": pa.array([], pa.string())})
 
 
+SeriesKey = tuple[tuple[Any, ...], Quantity]
+"""A case's key, as the store has it, or a pool's place, and the followed quantity."""
+
+
 @dataclass(frozen=True)
 class NightValues:
-    """What a system's sessions measured and counted.
+    """What a system's sessions measured and counted, and the series followed up to the last.
+
+    It is stored in one file for each system that can be rebuilt: a damaged file, another format or
+    another netproof's is not used.
 
     ``marks``: of each session in order of their start, shows whether it was replaced; ``baseline``:
     of the scores; ``baselines``: that of each session that names one; the answers of
     ``questions.nightly``, ``crashes`` and ``counted``: ``values``, a row for each case of each
-    session, ``crashes`` and ``counted``.
+    session, ``crashes`` and ``counted``; ``series``: the followed ones, in the order of ``state``,
+    None where only the values are known.
     """
 
     marks: Mapping[str, str] = field(default_factory=dict)
@@ -54,6 +62,17 @@ class NightValues:
     values: pa.Table = field(default_factory=_no_rows)
     crashes: pa.Table = field(default_factory=_no_rows)
     counted: pa.Table = field(default_factory=_no_rows)
+    series: tuple[SeriesKey, ...] = ()
+    state: Followers | None = None
+
+    def going_on(
+        self, sessions: Sequence[str], keys: Sequence[SeriesKey]
+    ) -> tuple[Followers | None, list[int]]:
+        """Return the state to continue from over these sessions, and each series' place in it."""
+        if [*self.marks] != list(sessions[: len(self.marks)]):
+            return None, []
+        place = {key: number for number, key in enumerate(self.series)}
+        return self.state, [place.get(key, -1) for key in keys]
 
 
 def mark(store: Store, stored: StoredSession) -> str:
@@ -121,7 +140,6 @@ def gathered(
 
 
 def _of(table: pa.Table, sessions: Iterable[str]) -> pa.Table:
-    """Return the rows of these sessions."""
     return table.filter(pc.is_in(table["session"], pa.array(sessions, pa.string())))
 
 
@@ -152,44 +170,17 @@ def _answer(
 
 HEAD = b"netproof-followed "
 
-FORMAT = 9
+FORMAT = 10
 """Raised when detection finds other changes in the same nights, or the file of states changes."""
 
 MOST_BYTES = 2_000_000_000
 """Largest file: 100,000 series over 250 nights."""
 
-SeriesKey = tuple[tuple[Any, ...], Quantity]
-"""A case's key, as the store has it, or a pool's place, and the followed quantity."""
+NOTHING = NightValues()
 
 
-@dataclass(frozen=True)
-class StoredHistory:
-    """State of followed series up to a night, one file for each system that can be rebuilt.
-
-    A damaged file, another format or another netproof's is not used. ``values``: of all sessions up
-    to it; ``series``: the followed ones, in the order of ``state``, None where only the values are
-    known.
-    """
-
-    values: NightValues
-    series: tuple[SeriesKey, ...] = ()
-    state: Followers | None = None
-
-    def going_on(
-        self, sessions: Sequence[str], keys: Sequence[SeriesKey]
-    ) -> tuple[Followers | None, list[int]]:
-        """Return the state to continue from over these sessions, and each series' place in it."""
-        if [*self.values.marks] != list(sessions[: len(self.values.marks)]):
-            return None, []
-        place = {key: number for number, key in enumerate(self.series)}
-        return self.state, [place.get(key, -1) for key in keys]
-
-
-NOTHING = StoredHistory(NightValues())
-
-
-def load(store: Store, system: str) -> StoredHistory:
-    """Read the state of a system; NOTHING where it is missing or cannot be used."""
+def load(store: Store, system: str) -> NightValues:
+    """Read the values and state of a system; NOTHING where they are missing or cannot be used."""
     try:
         content = loading.read_bytes(store.followed(system), MOST_BYTES)
         head, _, rest = content.partition(b"\n")
@@ -204,14 +195,14 @@ def load(store: Store, system: str) -> StoredHistory:
         return NOTHING
 
 
-def put(store: Store, system: str, history: StoredHistory) -> None:
-    """Write the state; NetproofError where the store cannot be written."""
-    values, state = history.values, history.state
+def put(store: Store, system: str, values: NightValues) -> None:
+    """Write values and state; NetproofError where the store cannot be written."""
+    state = values.state
     record = {
         "marks": values.marks,
         "baseline": values.baseline and asdict(values.baseline),
         "baselines": {name: asdict(one) for name, one in values.baselines.items()},
-        "series": history.series,
+        "series": values.series,
         "accepted": list(map(sorted, state.accepted)),
         "past": {n: asdict(past) for n, past in enumerate(state.past) if past != SeriesPast()},
     }
@@ -230,7 +221,6 @@ _TABLES = ("values", "crashes", "counted")
 
 
 def _packed(table: pa.Table) -> np.ndarray:
-    """Return the bytes of a table, as Arrow writes it to a stream."""
     sink = pa.BufferOutputStream()
     with pa.ipc.new_stream(sink, table.schema) as stream:
         stream.write_table(table.combine_chunks())
@@ -242,18 +232,19 @@ def _head(content: bytes) -> bytes:
     return HEAD + f"{FORMAT} {version('netproof')} {zlib.crc32(content):08x}".encode()
 
 
-def _read(arrays: dict[str, Any]) -> StoredHistory:
+def _read(arrays: dict[str, Any]) -> NightValues:
     record = json.loads(arrays["record"].tobytes())
-    values = NightValues(
-        record["marks"],
-        record["baseline"] and ScoreBaseline(**record["baseline"]),
-        {name: ScoreBaseline(**one) for name, one in record["baselines"].items()},
-        **{name: pa.ipc.open_stream(arrays[name].tobytes()).read_all() for name in _TABLES},
-    )
     series = tuple((tuple(key), Quantity(name)) for key, name in record["series"])
     state = Followers(arrays["logs"], tuple(map(frozenset, record["accepted"])))
     past = {int(number): read_past(one) for number, one in record["past"].items()}
     columns = {name: arrays[f"of {name}"] for name in state.columns()}
     every = np.arange(len(series))
     state.go_on_from(columns, [past.get(number, SeriesPast()) for number in every.tolist()], every)
-    return StoredHistory(values, series, state)
+    return NightValues(
+        record["marks"],
+        record["baseline"] and ScoreBaseline(**record["baseline"]),
+        {name: ScoreBaseline(**one) for name, one in record["baselines"].items()},
+        **{name: pa.ipc.open_stream(arrays[name].tobytes()).read_all() for name in _TABLES},
+        series=series,
+        state=state,
+    )

@@ -2,16 +2,18 @@
 
 Each environment has a folder in the job's, with a plan of its own. First every case is launched as
 often as was asked, environments in turns in random order. What that leaves undecided is launched
-again, in rounds; then what comparing the environments leaves undecided. Whoever reads the job
-comes to the same cases by the same files.
+again, round by round, until it is decided: whole curves, and the sizes around those that a
+criterion flagged. Then what comparing the environments leaves undecided is launched again, each
+next to those that it is compared with. Whoever reads the job reads the same files in the same way.
 """
 
 from __future__ import annotations
 
 import itertools
+import json
 import random
-import shutil
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -19,22 +21,31 @@ from pathlib import Path
 from typing import Any
 
 from netproof import codec
-from netproof.jobs import describing, repeat_rounds
+from netproof.benchmarks import registry
+from netproof.errors import NetproofError
+from netproof.intake import json_reading, writing
+from netproof.jobs import describing
 from netproof.jobs.job import RunningJob
 from netproof.jobs.repeat_cases import RepeatCase, compared, undecided
-from netproof.jobs.repeat_rounds import RepeatRounds
 from netproof.measurement.case import Case
-from netproof.session import plan, records, transport
-from netproof.session.job_files import Incomplete
-from netproof.session.measured import Measured
-from netproof.session.plan import PLAN_FILE, JobPlan, PeerEnvironment, Step
+from netproof.measurement.disturbance import others_share
+from netproof.session import again, job_files, plan, records, transport
+from netproof.session.job_files import Incomplete, JobReport, StepRecord
+from netproof.session.measured import Launch, Measured, Peer
+from netproof.session.plan import PLAN_FILE, JobPlan, Step
 from netproof.site.partition import ScoreBaseline
 from netproof.verdict.engine import Subject
 from netproof.verdict.limits import Limits
 
-REPEATS, COMPARED = "repeats", "compared"
-"""Folders of repeat launches in an environment's: what its first launches left undecided, and what
-comparing it with others did."""
+OPEN_FILE = "open.json"
+"""Subjects of the cases of each environment that are undecided before a round."""
+
+NEXT_TO = "-next-to-"
+"""Between the subject of a launch for a comparison and the environment of the compared one, which
+has its number."""
+
+Cases = Mapping[str, Sequence[RepeatCase]]
+"""Complete cases by the name of their environment."""
 
 
 @dataclass(frozen=True)
@@ -63,9 +74,11 @@ class EnvironmentJob:
     """One environment of a job: its folder, its plan, and what it has measured so far."""
 
     def __init__(self, folder: Path) -> None:
-        self.folder, self.name = folder, folder.name
+        self.folder = folder
         self.plan = JobPlan.read(folder / PLAN_FILE)
+        self.partition = self.plan.partition
         self.asked = codec.decode(EnvironmentAsked, self.plan.asked, f"{folder}: its task")
+        self._launches: dict[str, Launch] = {}
 
     @cached_property
     def measured(self) -> dict[Case, Measured | Incomplete]:
@@ -78,29 +91,68 @@ class EnvironmentJob:
         return records.measured_of(self.folder, records.asked(cases, self.asked.launches, **shared))
 
     def first(self) -> list[RepeatCase]:
-        """Return the complete cases with what is to be repeated of them."""
+        """Return the complete cases, by their first launches."""
         found = []
         for case, limits in self.asked.cases:
             measured = self.measured[case]
             if isinstance(measured, Measured):
                 subject = Subject.of_extras(measured, self.plan.extras, self.asked.extras)
-                found.append(RepeatCase(subject, limits, self.plan.extras))
-        return undecided(found)
+                found.append(RepeatCase(subject, limits))
+        return found
 
-    def rounds(
-        self, asked: Sequence[RepeatCase], peers: Sequence[PeerEnvironment]
-    ) -> tuple[list[list[Step]], dict[str, str]]:
-        """Return the rounds of steps of cases, and the files that they need."""
-        place = (self.asked.srun, self.plan.seed, self.plan.partition)
+    @cached_property
+    def recorded(self) -> dict[str, StepRecord]:
+        """The steps that ran; Incomplete if the record is missing or damaged."""
+        return job_files.records(self.folder)
+
+    def made(self, subject: str) -> int:
+        """Return how many launches of a subject there are."""
+        return next(n for n in itertools.count() if f"{subject}.{n + 1}" not in self.recorded)
+
+    def whole_steps(self, case: Case, subject: str, number: int) -> list[Step]:
+        """Return a launch of a whole curve, after the one over the link's healthy twin."""
+        if self.asked.ranks:
+            function = registry.function_of(case)
+            place = (self.asked.ranks, number, self.partition, self.asked.srun)
+            step = plan.function_step(function, *place, subject)
+            return [*plan.twin_of(step, function, self.asked.ranks, self.partition), step]
+        variant = (case.function, case.path, case.direction)
+        sweep = plan.whole_sweep(self.partition)
+        place = (number, variant, sweep, self.partition, self.asked.srun)
+        step = plan.netpipe_step(subject, *place)
+        twin = plan.has_twin(self.partition, case.ranks_per_node)
+        return [plan.twin_step(step, case.direction, self.partition), step] if twin else [step]
+
+    def around_steps(self, one: RepeatCase) -> list[Step]:
+        """Return a launch around a case's flagged sizes, which may take several calls."""
+        case, parts = one.case, one.dense()
+        number = self.made(parts[0][0]) + 1
         if not self.asked.ranks:
-            return repeat_rounds.netpipe_rounds(asked, *place, peers), {}
-        rounds = repeat_rounds.imb_rounds(asked, *place, self.asked.ranks, peers)
-        return rounds, repeat_rounds.imb_files(asked, peers)
+            variant = (case.function, case.path, case.direction)
+            place = (self.partition, self.asked.srun)
+            return [
+                plan.netpipe_step(subject, number, variant, sweep, *place)
+                for (subject, _), sweep in zip(parts, one.sweeps(), strict=True)
+            ]
+        for name, text in plan.size_files(dict(parts)).items():
+            (self.folder / name).write_text(text)
+        function = registry.function_of(case)
+        place = (self.asked.ranks, number, self.partition, self.asked.srun)
+        return [plan.function_step(function, *place, *part) for part in parts]
 
-
-def is_open(asked: Iterable[RepeatCase]) -> bool:
-    """Check whether something is to be repeated."""
-    return any(one.whole or one.around for one in asked)
+    def launch(self, case: Case, subject: str, number: int, sizes: tuple[int, ...]) -> Launch:
+        """Read a launch of a whole curve, once; raise Incomplete, ParseError and OSError."""
+        step = f"{subject}.{number}"
+        if step not in self._launches:
+            reader = job_files.reader(self.folder, case)
+            place = (self.folder, step, number, self.recorded, case)
+            launch = job_files.read_launch(*place, sizes, reader)
+            job_files.insist_on_pace(launch, self.folder, step, case, self.partition)
+            if NEXT_TO not in subject:
+                there = (self.folder, step, case, self.partition, self.recorded)
+                launch = job_files.with_twin(launch, *there)
+            self._launches[step] = launch
+        return self._launches[step]
 
 
 class JobOutcome:
@@ -108,70 +160,151 @@ class JobOutcome:
 
     def __init__(self, folder: Path, jobid: str) -> None:
         task = codec.decode(JobAsked, JobPlan.read(folder / PLAN_FILE).asked, f"{folder}: task")
-        self.baseline, self.jobid = task.baseline, jobid
+        self.folder, self.baseline, self.jobid = folder, task.baseline, jobid
         self.environments = {name: EnvironmentJob(folder / name) for name in task.environments}
 
-    def _read(self, stage: str, asked: Mapping[str, list[RepeatCase]]) -> dict:
-        """Return the cases with what was launched again of them in a stage."""
+    def read(self, name: str, one: RepeatCase) -> RepeatCase:
+        """Return a case with its launches since those of its ``subject``."""
+        environment, sizes = self.environments[name], one.subject.measured.curve.sizes
+        launches, faults, crashes = [], [], []
+        first = len(one.subject.measured.launches) + 1
+        for number in range(first, environment.made(one.step) + 1):
+            step = f"{one.step}.{number}"
+            crashes += job_files.crashes(environment.folder, step, number, environment.recorded)
+            try:
+                launch = environment.launch(one.case, one.step, number, sizes)
+                launches.append(replace(self._with_peers(name, one, launch), further=True))
+            except Incomplete as error:
+                faults += error.reasons
+            except (NetproofError, OSError) as error:
+                faults.append(str(error))
+        around, parts = one.again, () if one.peers else one.dense()
+        if parts and (made := environment.made(parts[0][0])):
+            reader = job_files.reader(environment.folder, one.case)
+            place = (environment.folder, one.case, parts, range(1, made + 1), reader)
+            around = again.read(*place, jobid=self.jobid)
+        results = {"launches": tuple(launches), "faults": tuple(faults), "crashes": tuple(crashes)}
+        return replace(one, again=around, **results)
+
+    def _with_peers(self, name: str, one: RepeatCase, launch: Launch) -> Launch:
+        """Return a launch with those made next to it in other environments.
+
+        Its loads are those of the most disturbed one. Raise Incomplete, ParseError and OSError if
+        one of them is not complete.
+        """
+        peers, loads, paces = [], [launch.loads], list(launch.paces)
+        subject, number = f"{one.step}{NEXT_TO}{name}", launch.number
+        for other, environment in self.environments.items():
+            if other == name or f"{subject}.{number}" not in environment.recorded:
+                continue
+            case = replace(one.case, environment=other)
+            paired = environment.launch(case, subject, number, launch.curve.sizes)
+            step = (environment.folder, f"{subject}.{number}", number, environment.recorded)
+            peers.append(Peer(other, paired.curve, job_files.crashes(*step), paired.counters))
+            loads.append(paired.loads)
+            paces += paired.paces
+        noisiest = max(loads, key=others_share)
+        return replace(launch, peers=tuple(peers), loads=noisiest, paces=tuple(paces))
+
+    @cached_property
+    def cases(self) -> dict[str, list[RepeatCase]]:
+        """Return the complete cases with all that was launched again of them.
+
+        A case that the job was ended before deciding has the reason among its faults.
+        """
+        found = {
+            name: [self.read(name, one) for one in environment.first()]
+            for name, environment in self.environments.items()
+        }
+        why = self._ended()
+        if not why:
+            return found
+        try:
+            known = json_reading.json_file(self.folder / OPEN_FILE)
+        except (NetproofError, OSError):
+            # It did not come to the end of the first launches.
+            known = _open({name: undecided(several) for name, several in found.items()})
         return {
             name: [
-                repeat_rounds.read(
-                    self.environments[name].folder / stage,
-                    one,
-                    jobid=self.jobid,
-                    places=repeat_rounds.environments(several),
-                )
+                replace(one, faults=(*one.faults, why)) if one.step in known.get(name, ()) else one
                 for one in several
-                if one.whole or one.around
             ]
-            for name, several in asked.items()
+            for name, several in found.items()
         }
 
-    @cached_property
-    def first(self) -> dict[str, list[RepeatCase]]:
-        """Return the complete cases with what is to be repeated of them."""
-        return {name: one.first() for name, one in self.environments.items()}
+    def _ended(self) -> str:
+        """Return why the job did not come to its end, empty if it did."""
+        path = self.folder / job_files.JOB_FILE
+        try:
+            reason = JobReport.read(self.folder).ended
+        except (NetproofError, OSError) as error:
+            reason = f"it left no report: {error}"
+        return f"{path}: the job ended before it had decided this: {reason}" if reason else ""
 
-    @cached_property
-    def repeated(self) -> dict[str, list[RepeatCase]]:
-        """Return the cases that were repeated, with their results."""
-        return self._read(REPEATS, self.first)
-
-    @cached_property
-    def to_compare(self) -> dict[str, list[RepeatCase]]:
+    def to_compare(self, cases: Cases) -> Cases:
         """Return the cases that comparing the environments leaves undecided."""
-        known: dict[str, list[RepeatCase]] = {}
-        for name, several in self.first.items():
-            done = {one.key: one for one in self.repeated[name]}
-            known[name] = []
-            for one in several:
-                again = done.get(one.key, one)
-                if not again.faults:
-                    whole = replace(again, subject=again.repeated, launches=(), crashes=())
-                    known[name].append(replace(whole, whole=False, around=False))
-        everyone = list(itertools.chain(*known.values()))
-        return {
-            name: undecided(compared(everyone, own, self.baseline)) for name, own in known.items()
+        known = {
+            name: [
+                RepeatCase(one.repeated, one.limits, again=one.again)
+                for one in several
+                if not one.faults
+            ]
+            for name, several in cases.items()
         }
+        everyone = list(itertools.chain(*known.values()))
+        return {name: compared(everyone, own, self.baseline) for name, own in known.items()}
 
-    @cached_property
-    def compared(self) -> dict[str, list[RepeatCase]]:
-        """Return the cases that were repeated for a comparison, with their results."""
-        return self._read(COMPARED, self.to_compare)
+    def units(self, cases: Cases, number: int) -> list[list[tuple[str, Step]]]:
+        """Return a round of launches, those together that are to follow each other.
+
+        TCP and MPI of one path and direction are together, and environments that are compared;
+        every other round is in the reverse order.
+        """
+        units: defaultdict[tuple, list[tuple[str, Step]]] = defaultdict(list)
+        for name, several in cases.items():
+            environment = self.environments[name]
+            for one in several:
+                case = one.case
+                if one.around:
+                    steps = environment.around_steps(one)
+                    units[name, case, "around"] = [(name, step) for step in steps]
+                if not one.whole:
+                    continue
+                made = environment.made(one.step) + 1
+                own = [(name, step) for step in environment.whole_steps(case, one.step, made)]
+                others = [
+                    (peer, self.environments[peer].whole_steps(case, subject, made)[-1])
+                    for peer in one.paired
+                    for subject in [f"{one.step}{NEXT_TO}{name}"]
+                ]
+                together = one.step if environment.asked.ranks else (case.path, case.direction)
+                units[name, together] += (own + others)[:: 1 if number % 2 else -1]
+        return [*units.values()]
+
+    def look_again(self) -> None:
+        """Have the records of steps read anew."""
+        for environment in self.environments.values():
+            environment.__dict__.pop("recorded", None)
+
+
+def is_open(asked: Iterable[RepeatCase]) -> bool:
+    """Check whether something is to be launched."""
+    return any(one.whole or one.around for one in asked)
+
+
+def _open(cases: Cases) -> dict[str, list[str]]:
+    return {
+        name: [one.step for one in several if is_open([one])] for name, several in cases.items()
+    }
 
 
 def run(job: RunningJob) -> None:
     """Launch all environments' cases, and again what is undecided."""
     task = codec.decode(JobAsked, job.plan.asked, f"{job.folder}: its task")
-    parts = {
-        name: RunningJob(
-            job.folder / name,
-            JobPlan.read(job.folder / name / PLAN_FILE),
-            dry=job.dry,
-            within=job,
-        )
-        for name in task.environments
-    }
+    parts = {}
+    for name in task.environments:
+        planned = JobPlan.read(job.folder / name / PLAN_FILE)
+        parts[name] = RunningJob(job.folder / name, planned, dry=job.dry, within=job)
     draw = random.Random(job.plan.seed)
     with ExitStack() as stack:
         for part in parts.values():
@@ -190,66 +323,47 @@ def run(job: RunningJob) -> None:
         if job.dry:
             return
         outcome = JobOutcome(job.folder, job.jobid)
-        _repeat(parts, outcome, REPEATS, lambda: outcome.first, draw)
-        _repeat(parts, outcome, COMPARED, lambda: outcome.to_compare, draw)
+        first = {name: one.first() for name, one in outcome.environments.items()}
+        decided = _until_decided(parts, outcome, first, draw)
+        _until_decided(parts, outcome, outcome.to_compare(decided), draw)
 
 
-def _repeat(
-    parts: Mapping[str, RunningJob],
-    outcome: JobOutcome,
-    stage: str,
-    asked: Callable[[], Mapping[str, list[RepeatCase]]],
-    draw: random.Random,
-) -> None:
+def _until_decided(
+    parts: Mapping[str, RunningJob], outcome: JobOutcome, cases: Cases, draw: random.Random
+) -> Cases:
     """Launch the undecided cases of all environments, round by round, until they are decided."""
-    wanted = {name: several for name, several in asked().items() if is_open(several)}
-    several = [_rounds(parts[name], outcome, stage, cases) for name, cases in wanted.items()]
-    with ExitStack() as stack:
-        for one in several:
-            stack.enter_context(one.job.running())
-        for number in itertools.count(1):
-            draw.shuffle(several)
-            made = [one for one in several if one.launch(number)]
-            if not made:
-                return
-            for one in made:
-                one.decide(number)
+    to_judge = set(cases)
+    for number in itertools.count(1):
+        cases = {
+            name: _allowed(undecided(several), number) if name in to_judge else several
+            for name, several in cases.items()
+        }
+        to_judge = {name for name, several in cases.items() if is_open(several)}
+        writing.replace(outcome.folder / OPEN_FILE, json.dumps(_open(cases)) + "\n")
+        if not to_judge:
+            return cases
+        units = outcome.units(cases, number)
+        draw.shuffle(units)
+        for name, step in itertools.chain(*units):
+            parts[name].launch(step)
+        outcome.look_again()
+        cases = {
+            name: [outcome.read(name, one) if is_open([one]) else one for one in several]
+            for name, several in cases.items()
+        }
+    raise AssertionError("the count has no end")
 
 
-def _rounds(
-    part: RunningJob, outcome: JobOutcome, stage: str, asked: Sequence[RepeatCase]
-) -> RepeatRounds:
-    """Return the rounds of an environment's cases, planned in a folder of their own."""
-    environment = outcome.environments[part.folder.name]
-    folder = part.folder / stage
-    if folder.exists():
-        # Slurm requeued the job.
-        tries = itertools.count(1)
-        old = next(one for n in tries if not (one := part.folder / f"{stage}-try-{n}").exists())
-        shutil.move(folder, old)
-    folder.mkdir()
-    peers = [
-        PeerEnvironment(
-            name,
-            place,
-            outcome.environments[name].asked.srun,
-            str(outcome.environments[name].folder / outcome.environments[name].plan.setup),
+def _allowed(cases: Sequence[RepeatCase], number: int) -> list[RepeatCase]:
+    """Return cases with what may still be launched of them in a round.
+
+    What is not complete stays so, whatever more launches show.
+    """
+    return [
+        replace(
+            one,
+            whole=one.whole and not one.faults and number <= one.rounds(),
+            around=one.around and number <= one.rounds(),
         )
-        for place, name in enumerate(repeat_rounds.environments(asked))
+        for one in cases
     ]
-    rounds, files = environment.rounds(asked, peers)
-    for source in plan.SHELL_FILES:
-        shutil.copy(source, folder)
-    if (part.folder / plan.PACE_FILE).exists():
-        shutil.copy(part.folder / plan.PACE_FILE, folder)
-    for name, text in files.items():
-        (folder / name).write_text(text)
-    planned = replace(
-        part.plan,
-        rounds=tuple(map(tuple, rounds)),
-        transport=(),
-        setup=str(part.folder / part.plan.setup),
-        asked=None,
-    )
-    planned.write(folder)
-    return RepeatRounds(RunningJob(folder, planned, within=part), asked)

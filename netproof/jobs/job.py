@@ -34,6 +34,9 @@ STEPS_END_S = 10
 
 SLURM_ANSWERS_S = 30
 
+MORE_PORTS = 10
+"""Ports that a node is asked for once those of the planned launches are used."""
+
 NOT_LAUNCHED = 69
 """As sysexits.h has it: not available."""
 
@@ -109,7 +112,8 @@ class RunningJob:
         why = ""
         before = None if self.within else signal.signal(signal.SIGTERM, _end)
         try:
-            self._set_aside()
+            if not self.within:
+                self._set_aside()
             (self.folder / job_files.LAUNCHES_FILE).write_text(f"{job_files.LAUNCHES_HEADER}\n")
             self._note_nodes()
             yield
@@ -149,30 +153,31 @@ class RunningJob:
     def _set_aside(self) -> None:
         """Move the files of an earlier try of this job, which Slurm requeued, into try-N.
 
-        There it records the state of that try's nodes in Slurm.
+        There it records the state of that try's nodes in Slurm. So it does in the folder of each
+        part of the job, before any of them begins.
         """
-        nodes = os.environ["SLURM_JOB_NODELIST"]
-        inputs, listed = self.folder / _INPUTS, self.folder / _NODE_LIST
-        if not inputs.exists():
-            names = sorted(path.name for path in self.folder.iterdir())
-            listed.write_text(f"{nodes}\n")
-            writing.replace(inputs, "".join(f"{name}\n" for name in names))
-            return
-        aside = self.folder / f"try-{os.environ.get('SLURM_RESTART_COUNT', '0')}"
-        aside.mkdir(exist_ok=True)
-        stay = {_INPUTS, *inputs.read_text().splitlines()}
-        for path in [*self.folder.iterdir()]:
-            if not path.is_dir() and path.name not in stay:
-                shutil.move(path, aside / path.name)
-        listed.write_text(f"{nodes}\n")
-        before = aside / _NODE_LIST
-        if before.exists():
-            asked = f"--nodes={before.read_text().strip()}"
-            states = self._ask(
-                ["sinfo", "--noheader", "--Node", asked, "--format=%N|%T|%E"], "the nodes' states"
-            )
-            lines = sorted(set(states.splitlines()))
-            (aside / _STATES).write_text("".join(f"{line}\n" for line in lines))
+        parts = (path.parent for path in self.folder.glob(f"*/{plan.PLAN_FILE}"))
+        for folder in (*parts, self.folder):
+            inputs, listed = folder / _INPUTS, folder / _NODE_LIST
+            if inputs.exists():
+                aside = folder / f"try-{os.environ.get('SLURM_RESTART_COUNT', '0')}"
+                aside.mkdir(exist_ok=True)
+                stay = {_INPUTS, *inputs.read_text().splitlines()}
+                for path in [*folder.iterdir()]:
+                    if not path.is_dir() and path.name not in stay:
+                        shutil.move(path, aside / path.name)
+                if (aside / _NODE_LIST).exists():
+                    (aside / _STATES).write_text(self._states((aside / _NODE_LIST).read_text()))
+            else:
+                names = sorted(path.name for path in folder.iterdir())
+                writing.replace(inputs, "".join(f"{name}\n" for name in names))
+            listed.write_text(f"{os.environ['SLURM_JOB_NODELIST']}\n")
+
+    def _states(self, nodes: str) -> str:
+        """Return a line for each node: its name, its state in Slurm, and Slurm's reason."""
+        asked = ["sinfo", "--noheader", "--Node", f"--nodes={nodes.strip()}", "--format=%N|%T|%E"]
+        lines = sorted(set(self._ask(asked, "the nodes' states").splitlines()))
+        return "".join(f"{line}\n" for line in lines)
 
     def _note_nodes(self) -> None:
         """Note the job's own nodes, by Slurm's names."""
@@ -212,20 +217,20 @@ class RunningJob:
             for placeholder, value in known.items():
                 word = word.replace(placeholder, value)
             words.append(word)
-        return self._in_environment(words, step.setup)
+        return self._in_environment(words)
 
-    def _in_environment(self, words: Sequence[str], setup: str = "") -> list[str]:
-        """Return a command that runs ``words`` in an environment, by default the plan's."""
-        setup = setup or self.plan.setup
-        if not setup:
+    def _in_environment(self, words: Sequence[str]) -> list[str]:
+        """Return a command that runs ``words`` in the plan's environment."""
+        if not self.plan.setup:
             return [*words]
-        return ["bash", "-c", '. "$0" >&2 && exec "$@"', str(self.folder / setup), *words]
+        setup = str(self.folder / self.plan.setup)
+        return ["bash", "-c", '. "$0" >&2 && exec "$@"', setup, *words]
 
     def _port(self) -> str:
         """Return a free port of the first node; raise JobError if it says none."""
         if not self._ports:
             steps = [one for steps in self.plan.rounds for one in steps if plan.PORT in one.command]
-            self._listen(1 if self._address else len(steps))
+            self._listen(MORE_PORTS if self._address else len(steps))
         return self._ports.pop(0)
 
     def _listen(self, count: int) -> None:
@@ -266,8 +271,7 @@ class RunningJob:
         self, words: Sequence[str], name: str | None, step: Step | None = None
     ) -> subprocess.Popen[bytes]:
         """Start a command in a process group of its own; its output goes to files of ``name``."""
-        other = self.plan.setup or (step and step.setup)
-        began: Mapping[str, str] = began_with() if other else os.environ
+        began: Mapping[str, str] = began_with() if self.plan.setup else os.environ
         variables = {**began, **self._own}
         if step and step.hosts:
             hosts = self.folder / f"{step.name}.nodes"

@@ -39,10 +39,10 @@ DENSE = "-dense"
 
 @dataclass(frozen=True)
 class RepeatCase:
-    """A case that may be repeated, and what its repeat job has measured of it so far.
+    """A case that may be repeated, and what was launched again of it so far.
 
-    ``subject``: by its first launches; ``limits``: of its references; ``extras``: of its partition,
-    for the repeat job itself; ``peers``: cases of other configurations that it is compared with;
+    ``subject``: by its first launches; ``limits``: of its references; ``peers``: cases of other
+    configurations that it is compared with;
     ``baseline``: the configuration that their scores are relative to; ``paired``: environments that
     its launches are interleaved with; ``by_score``: whether its score is to be decided too, which
     takes every round. Results: ``launches`` of the whole curve; ``again``: launches
@@ -53,7 +53,6 @@ class RepeatCase:
 
     subject: Subject
     limits: Mapping[str, Limits]
-    extras: Mapping[str, Any]
     peers: tuple[Subject, ...] = ()
     baseline: ScoreBaseline | None = None
     paired: tuple[str, ...] = ()

@@ -13,8 +13,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import median
 
+from netproof.measurement.counters import Payload
 from netproof.measurement.disturbance import NodeLoad
-from netproof.measurement.payload import Payload
 
 BYTES_PER_GB = 1e9
 _US_PER_S = 1e6

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from netproof.experiments.gpcnet import TIME, GpcnetRuns
+from netproof.benchmarks.gpcnet import TIME
+from netproof.experiments.gpcnet import GpcnetRuns
 from netproof.experiments.load import LoadFindings, Statistic
 from netproof.present.load import factor_document, factor_in_words, worst
 from netproof.present.tables import DataTable

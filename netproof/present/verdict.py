@@ -21,7 +21,7 @@ from netproof.present.wording import (
 )
 from netproof.session.slurm_nodes import labelled
 from netproof.verdict.exit_status import FAILED, INCONCLUSIVE, PASSED
-from netproof.verdict.explain import Failure, counts, excess, failures, listed
+from netproof.verdict.explain import Failure, counts, failures, listed
 from netproof.verdict.session_verdict import JudgedSession
 from netproof.verdict.stored import NOTHING, Recurring
 from netproof.verdict.verdict import CaseVerdict, Verdict, sentences_of_skipped
@@ -139,7 +139,7 @@ def _found(verdict: Verdict, level: Level, recurring: Recurring = NOTHING) -> li
         for finding in judged.findings
         if finding.level is level and not recurring.has(finding)
     ]
-    found.sort(key=lambda one: -excess(one[1]))
+    found.sort(key=lambda one: -one[1].excess)
     return [_finding(*one) for one in found]
 
 
@@ -152,8 +152,7 @@ def _finding(judged: CaseVerdict, finding: Finding) -> str:
     size = "" if finding.size is None else f" at {size_in_words(finding.size)}"
     if finding.level is Level.INCONCLUSIVE and finding.interval is not None:
         size = " ({:.3g} to {:.3g}){}".format(*finding.interval, size)
-    launches = judged.measured.launches if judged.measured else ()
-    nodes = finding.node or listed(launches[0].nodes() if launches else ())
+    nodes = finding.node or listed(judged.nodes)
     on = f", {' '.join(filter(None, (nodes, finding.interface)))}" if nodes else ""
     return f"{where}: {what} {finding.value:.3g}{size}, limit {finding.bound:.3g}{on}"
 

@@ -106,21 +106,18 @@ class Results(rfm.RunOnlyRegressionTest, Launched, RecordedTest):
         return _outcomes[place]
 
     def repeats(self) -> list[RepeatCase]:
-        """Return the cases that were launched again, once for each reason."""
-        name = self.current_environ.name
-        return [*self.outcome.repeated[name], *self.outcome.compared[name]]
+        """Return the complete cases, with what was launched again of them."""
+        return self.outcome.cases[self.current_environ.name]
 
     def whole(self, case: Case) -> Measured:
         """Return a case with its repeat launches; raise Incomplete if a launch is missing."""
         found = self.outcome.environments[self.current_environ.name].measured[case]
         if isinstance(found, Incomplete):
             raise found
-        for one in self.repeats():
-            if one.case == case and one.faults:
-                raise Incomplete(one.faults)
-            if one.case == case and one.launches:
-                found = found.with_launches([*found.launches, *one.launches], one.crashes)
-        return found
+        (one,) = (one for one in self.repeats() if one.case == case)
+        if one.faults:
+            raise Incomplete(one.faults)
+        return found.with_launches([*found.launches, *one.launches], one.crashes)
 
     def subjects(self) -> list[Subject]:
         """Return every complete case; the checks report the others."""
@@ -133,8 +130,7 @@ class Results(rfm.RunOnlyRegressionTest, Launched, RecordedTest):
 
     def measured_again(self) -> dict[tuple, again.MeasuredAgain]:
         """Return the launches around flagged sizes, by case key."""
-        several = self.outcome.repeated[self.current_environ.name]
-        return again.by_case(one.again for one in several if one.again is not None)
+        return again.by_case(one.again for one in self.repeats() if one.again is not None)
 
     @sanity_function
     def are_there(self) -> bool:

@@ -8,7 +8,7 @@ import random
 import re
 import shlex
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -53,16 +53,14 @@ class Step:
 
     ``subject`` names what is measured (a function, a NetPIPE variant), ``launch`` counts
     from 1, ``command``: its arguments. Its files are ``name`` with .out, .err and, for NetPIPE,
-    .np. ``label``: closes it; ``setup``: the file that sets up another environment than the
-    job's; ``hosts``: nodes in the order of its ranks, if it names them; ``limit_s``: by default
-    the partition's.
+    .np. ``label``: what it is for, such as a value of a setting; ``hosts``: nodes in the order of
+    its ranks, if it names them; ``limit_s``: by default the partition's.
     """
 
     subject: str
     launch: int
     command: tuple[str, ...]
     label: str = ""
-    setup: str = ""
     hosts: tuple[str, ...] = ()
     limit_s: int | None = None
 
@@ -121,7 +119,8 @@ def script(python: str, root: Path) -> str:
 # Runs the launches of {PLAN_FILE} within a Slurm job. `bash {SCRIPT} --dry-run` prints them.
 export PYTHONPATH={path}${{PYTHONPATH:+:$PYTHONPATH}}
 if ! [ -x {there} ]; then
-    echo "$(uname -n) has no "{there}", and the Python that runs ReFrame has to be there" >&2
+    node=${{SLURMD_NODENAME:-$(uname -n)}}
+    echo "$node has no "{there}", and the Python that runs ReFrame has to be there" >&2
     exit 3
 fi
 exec {there} -P -m netproof.jobs {PLAN_FILE} "$@"
@@ -172,6 +171,33 @@ def sizes_asked(function: Function, ranks: int, partition: Partition) -> tuple[i
     return function.sizes(ranks, partition.max_message_bytes, settings)
 
 
+def function_step(
+    function: Function,
+    ranks: int,
+    launch: int,
+    partition: Partition,
+    srun: Sequence[str],
+    subject: str = "",
+    sizes: Sequence[int] | None = None,
+) -> Step:
+    """Return one launch of a function on the ranks that it uses in a job of ``ranks``.
+
+    ``subject``: by default the function's name; ``sizes``: of the messages in bytes, by default
+    those of a whole curve, whose list is the function's. Those of others is the subject's.
+    """
+    count, per_node = ranks_of(function, ranks, partition)
+    subject = subject or function.name
+    benchmark = registry.mpi(function.benchmark)
+    program = benchmark.command(
+        function,
+        count,
+        sizes_asked(function, count, partition) if sizes is None else sizes,
+        size_file(function.name if sizes is None else subject),
+        partition.arguments.get(benchmark.name, ()),
+    )
+    return Step(subject, launch, (*srun, *_placement(count, per_node), *RANK, *program))
+
+
 def function_steps(
     functions: Sequence[Function],
     ranks: int,
@@ -179,29 +205,16 @@ def function_steps(
     partition: Partition,
     srun: Sequence[str],
     seed: int,
-    suffix: str = "",
-    sizes: Sequence[int] | None = None,
 ) -> tuple[Step, ...]:
-    """Every launch of ``functions`` on ``ranks`` ranks, shuffled by ``seed``.
+    """Return every launch of ``functions`` on ``ranks`` ranks, shuffled by ``seed``.
 
-    Functions for two ranks run on one rank of each of two nodes. ``suffix``: what the names of
-    steps and lists of sizes have behind the function's; ``sizes``: of the messages in bytes, by
-    default those of a whole curve.
+    Functions for two ranks run on one rank of each of two nodes.
     """
-    steps = []
-    for function in functions:
-        count, per_node = ranks_of(function, ranks, partition)
-        subject = function.name + suffix
-        benchmark = registry.mpi(function.benchmark)
-        program = benchmark.command(
-            function,
-            count,
-            sizes_asked(function, count, partition) if sizes is None else sizes,
-            size_file(subject),
-            partition.arguments.get(benchmark.name, ()),
-        )
-        command = (*srun, *_placement(count, per_node), *RANK, *program)
-        steps += [Step(subject, launch, command) for launch in range(1, launches + 1)]
+    steps = [
+        function_step(function, ranks, launch, partition, srun)
+        for function in functions
+        for launch in range(1, launches + 1)
+    ]
     random.Random(seed).shuffle(steps)
     return tuple(steps)
 
@@ -371,37 +384,7 @@ def twin_step(step: Step, direction: str, partition: Partition, share: int = 1) 
     sweep = twin_sweep(partition)
     arguments = [*netpipe_arguments(partition, "tcp", "inter-node", sweep), "-o", f"{name}.np"]
     arguments = [*_tcp_mode(direction, partition), *arguments]
-    return Step(
-        name.rpartition(".")[0], step.launch, (*partition.twin, *arguments), label=step.label
-    )
-
-
-@dataclass(frozen=True)
-class PeerEnvironment:
-    """Another environment that launches are compared with next to each other.
-
-    ``srun``: the launcher's command for its steps; ``place``: its number among those of the job;
-    ``setup``: the file that sets it up.
-    """
-
-    name: str
-    place: int
-    srun: tuple[str, ...]
-    setup: str
-
-    @property
-    def suffix(self) -> str:
-        """What its steps have behind the subject of those that they stand next to."""
-        return peer_suffix(self.place)
-
-    def step(self, step: Step) -> Step:
-        """A step that ``srun`` starts, in this environment."""
-        return replace(step, setup=self.setup)
-
-
-def peer_suffix(place: int) -> str:
-    """What the steps of a job's peer environment have behind the subject of its own."""
-    return f"-peer-{place}"
+    return Step(name.rpartition(".")[0], step.launch, (*partition.twin, *arguments))
 
 
 def sweep_subject(subject: str, sweep: SizeSweep) -> str:

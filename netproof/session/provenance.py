@@ -205,7 +205,8 @@ def of_report(report: Mapping[str, Any], path: str) -> OfSession:
         ran_with[job] = known
         where = (test["partition"], test["environ"], job, jobid)
         nodes += [NodeInJob(*where, node) for node in described]
-        requeued += [Requeued(test["partition"], job, jobid, tried) for tried in earlier]
+        tries = (Requeued(test["partition"], job, jobid, tried) for tried in earlier)
+        requeued += [one for one in tries if one not in requeued]
     first = next(iter(ran_with.values()), None)
     if first is None:
         reason = "no job of the report says what it ran with, and on what"

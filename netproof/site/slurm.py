@@ -136,9 +136,9 @@ def choosing_in(access: Sequence[str]) -> list[str]:
 
 def partitions() -> dict[str, SlurmPartition]:
     """Return every partition by its name."""
-    shown = _ask("scontrol", "--oneliner", "show", "partition")
+    shown = _ask("scontrol", "--all", "--oneliner", "show", "partition")
     states = dict(re.findall(r"(?m)^PartitionName=(\S+) .*\bState=(\S+)", shown))
-    listed = _ask("sinfo", "--noheader", "--Node", "--format=%R|%N|%T|%E")
+    listed = _ask("sinfo", "--all", "--noheader", "--Node", "--format=%R|%N|%T|%E")
     return partitions_of(states, listed)
 
 
@@ -274,7 +274,7 @@ def topology_of(listed: str) -> Tree:
 
 def time_limits_s() -> dict[str, int | None]:
     """Return the longest time of a job in seconds, by partition; None without limit."""
-    shown = _ask("scontrol", "--oneliner", "show", "partition")
+    shown = _ask("scontrol", "--all", "--oneliner", "show", "partition")
     found = re.findall(r"(?m)^PartitionName=(\S+) .*\bMaxTime=(\S+)", shown)
     return {name: seconds_of(limit) for name, limit in found}
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from netproof import criteria
 from netproof.criteria import Bend, Bounds, Confirmation, Finding, Level, Region
-from netproof.criteria.findings import FLAGGED
+from netproof.criteria.findings import FLAGGED, then
 from netproof.criteria.launches import crashed
 from netproof.criteria.registry import CONFIRMED_BY_MEASURING
 from netproof.measurement.disturbance import disturbed
@@ -168,7 +168,7 @@ def _closer(subject: Subject, region: Region, again: MeasuredAgain | None) -> Fi
 
     def unknown(level: Level, why: str, *more: str) -> Finding:
         span = f"from {region[0].below} to {region[-1].above} bytes {why}"
-        reason, size = "; ".join((span, looked_for, *more)), region[0].size
+        reason, size = span + "".join(map(then, (looked_for, *more))), region[0].size
         return rule(subject, Finding(REFINEMENT, level, str(subject), reason, size))
 
     not_measured = "it was not measured at closer sizes"
@@ -204,7 +204,11 @@ def _closer(subject: Subject, region: Region, again: MeasuredAgain | None) -> Fi
         why.append(f"the machine was disturbed: {'; '.join(noise)}")
         if level is Level.FAIL:
             level = Level.INCONCLUSIVE
-    return rule(subject, shown, dataclasses.replace(confirmed, level=level, reason="; ".join(why)))
+    return rule(
+        subject,
+        shown,
+        dataclasses.replace(confirmed, level=level, reason=why[0] + "".join(map(then, why[1:]))),
+    )
 
 
 def settled(
@@ -273,7 +277,7 @@ def confirmation(
         why.append(f"the machine was disturbed: {'; '.join(noise)}")
         if level in (Level.FAIL, Level.UNDEFINED):
             level = Level.INCONCLUSIVE
-    return dataclasses.replace(confirmed, level=level, reason="; ".join(why))
+    return dataclasses.replace(confirmed, level=level, reason=why[0] + "".join(map(then, why[1:])))
 
 
 def rule_all(

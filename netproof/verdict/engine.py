@@ -19,13 +19,13 @@ from typing import Any
 from netproof.benchmarks import registry
 from netproof.benchmarks.interface import Function
 from netproof.criteria import Bounds, Confirmation, ConfirmSettings, Finding, Level
-from netproof.criteria.findings import FLAGGED, at_sizes
+from netproof.criteria.findings import FLAGGED, at_sizes, then
 from netproof.criteria.interface import CaseCurves, ComparedCases, CountedLaunch, Layer, Pairs
 from netproof.criteria.registry import BY_FINDING, CONFIRMED_BY_MEASURING, CRITERIA
 from netproof.criteria.settings import Settings
 from netproof.intake.patterns import expression
 from netproof.measurement.case import Case
-from netproof.measurement.counters import Counters
+from netproof.measurement.counters import Counters, Payload
 from netproof.measurement.cpu_use import cost_in_words
 from netproof.measurement.disturbance import (
     DisturbanceSettings,
@@ -34,7 +34,6 @@ from netproof.measurement.disturbance import (
     others_share,
 )
 from netproof.measurement.links import Crossing, Link, link_or_tcp
-from netproof.measurement.payload import Payload
 from netproof.session.measured import Launch, Measured
 from netproof.session.session import REFERENCE as CRITERION
 from netproof.site.partition import ScoreBaseline
@@ -493,7 +492,7 @@ def rule(subject: Subject, finding: Finding, confirmation: Confirmation | None =
         return ruled
     if finding.level is Level.UNDEFINED:
         return ruled
-    return ruled.ruled(Level.SHOWN, f"; known: {flaw}", known=flaw)
+    return ruled.ruled(Level.SHOWN, f". Known: {flaw}", known=flaw)
 
 
 def _of_measurement(finding: Finding) -> bool:
@@ -519,10 +518,10 @@ def _rule(subject: Subject, finding: Finding, confirmation: Confirmation | None)
     if finding not in flagged([finding]):
         return finding
     if confirmation is None:
-        return finding.ruled(finding.level, "; it was not measured again")
-    level, more = finding.level, f"; {confirmation.reason}"
+        return finding.ruled(finding.level, ". It was not measured again")
+    level, more = finding.level, then(confirmation.reason)
     if confirmation.level is Level.UNDEFINED:
-        more = f"; {finding.where}: {confirmation.reason}"
+        more = f". {finding.where}: {confirmation.reason}"
     elif confirmation.level is Level.INCONCLUSIVE:
         level = Level.INCONCLUSIVE if finding.level is Level.FAIL else Level.SHOWN
     elif not confirmation.confirmed:

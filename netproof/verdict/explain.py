@@ -11,7 +11,7 @@ from enum import IntEnum
 from itertools import pairwise
 
 from netproof.benchmarks import registry
-from netproof.criteria import Finding, Level
+from netproof.criteria import Level
 from netproof.measurement.case import Case
 from netproof.measurement.cpu_use import NodeCost, costliest
 from netproof.verdict.verdict import CaseVerdict, FailedTest, Verdict
@@ -132,16 +132,7 @@ def _of_case(judged: CaseVerdict) -> Iterator[Failure]:
         yield Failure(kind, f"{judged.case}: {why}", why, cases)
     for one in judged.findings:
         if one.level is Level.FAIL:
-            yield Failure(FailureKind.BOUND, one.why, one.reason, cases, excess=excess(one))
-
-
-def excess(finding: Finding) -> float:
-    """Return how many times a flagged value is beyond its bound, on either side."""
-    value, bound = finding.value, finding.bound
-    if value is None or not bound or not math.isfinite(value):
-        return 1.0
-    ratio = value / bound
-    return math.inf if ratio <= 0 else max(ratio, 1 / ratio)
+            yield Failure(FailureKind.BOUND, one.why, one.reason, cases, excess=one.excess)
 
 
 def _alike(several: Iterable[Failure]) -> list[Failure]:

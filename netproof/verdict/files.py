@@ -28,10 +28,8 @@ from netproof.criteria.registry import BY_FINDING, CONFIRMED_BY_MEASURING, RELAT
 from netproof.criteria.settings import Settings
 from netproof.criteria.shape import DeclineSettings
 from netproof.errors import NetproofError
-from netproof.measurement.curve import Curve
-from netproof.measurement.launches import median_curve
-from netproof.measurement.links import Link
-from netproof.measurement.transports import INSIDE, Transport
+from netproof.measurement.curve import Curve, median_curve
+from netproof.measurement.links import INSIDE, Link, Transport
 from netproof.verdict import engine
 from netproof.verdict.exit_status import CANNOT, FAILED, INCONCLUSIVE, PASSED
 from netproof.verdict.file_names import NameList, Pattern, Sets
@@ -220,7 +218,7 @@ _Launches = dict[tuple[str, CurveKind], list[_FromFile]]
 
 
 def _read(
-    paths: Sequence[Path], named: Named | None, *, bidirectional: bool
+    paths: Sequence[Path], named: Named | None, bidirectional: bool, form: outputs.Form | None
 ) -> tuple[_Launches, list[str], dict[str, None]]:
     """Return the launches by configuration and kind, what could not be read, and what to note."""
     found: _Launches = {}
@@ -229,7 +227,8 @@ def _read(
     for path in paths:
         try:
             configuration, called = (str(path), "") if named is None else named.of(path)
-            log = outputs.read(outputs.text_of(path), str(path), bidirectional=bidirectional)
+            text = outputs.text_of(path)
+            log = outputs.read(text, str(path), bidirectional=bidirectional, form=form)
         except NetproofError as error:
             faults.append(str(error))
             continue
@@ -283,6 +282,7 @@ def judge(
     *,
     named: Named | None = None,
     bidirectional: bool = False,
+    form: outputs.Form | None = None,
     link: Link | None = None,
     least_share: float | None = None,
     baseline: str | None = None,
@@ -292,13 +292,14 @@ def judge(
 
     ``named``: names the configurations; None takes each file as one, and compares none.
     Several files of one configuration and kind are its launches. ``bidirectional``: how NetPIPE
-    was run. ``link``: of each node; with it two ranks are compared with its line rate, and
-    ``least_share`` is that of it below which they fail, in place of those of ``OF_FILES``.
+    was run; ``form``: of tables that do not name their test. ``link``: of each node; with it two
+    ranks are compared with its line rate, and ``least_share`` is that of it below which they fail,
+    in place of those of ``OF_FILES``.
     ``baseline``: the configuration that scores are relative to; of ``Sets`` it is the second, of
     which nothing else is judged. ``fail_above``: the share by which one of two configurations is
     slower that fails.
     """
-    found, faults, notes = _read(paths, named, bidirectional=bidirectional)
+    found, faults, notes = _read(paths, named, bidirectional, form)
     yardstick = None
     if isinstance(named, Sets):
         yardstick = baseline = named.against

@@ -154,7 +154,7 @@ def _judged(
     if measured is not None:
         names = list(dict.fromkeys(node for one in measured.launches for node in one.nodes()))
         more = len(names) - MOST_NODES
-        where = f"; on {', '.join(names[:MOST_NODES])}{f' and {more} more' if more > 0 else ''}"
+        where = f". On {', '.join(names[:MOST_NODES])}{f' and {more} more' if more > 0 else ''}"
         faults = tuple(fault + where for fault in faults)
         by_references = tuple(
             dataclasses.replace(one, reason=one.reason + where) for one in by_references

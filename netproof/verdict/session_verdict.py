@@ -80,9 +80,8 @@ class JudgedSession:
     ``unread``: why an earlier session could not be read, a sentence each; ``differences``: between
     nodes or jobs, or why they are not known, a sentence each; ``beyond_nodes``: differences that
     the verdict on nodes does not have; ``recurring``: warnings that the sessions before it had too;
-    ``provenance``: None where it cannot be read; ``stored``: when and by what it was judged, None
-    where it was judged just now; ``changed``: differences from the stored verdict, None where it
-    was not compared with one.
+    ``stored``: when and by what it was judged, None where it was judged just now; ``changed``:
+    differences from the stored verdict, None where it was not compared with one.
     """
 
     session: session.Session
@@ -92,21 +91,12 @@ class JudgedSession:
     differences: tuple[str, ...] = ()
     recurring: Recurring = NOTHING
     beyond_nodes: tuple[str, ...] = ()
-    provenance: OfSession | None = None
     stored: WhenJudged | None = None
     changed: ChangedVerdict | None = None
 
-
-class StoredSessionVerdict(JudgedSession):
-    """A session with its stored verdict; its provenance is read on request."""
-
-    def __init__(self, **known: Any) -> None:
-        super().__init__(**known)
-        del vars(self)["provenance"]
-
     @cached_property
-    def provenance(self) -> OfSession | None:  # type: ignore[override]
-        """Provenance of the session; None where it cannot be read."""
+    def provenance(self) -> OfSession | None:
+        """Provenance of the session, read on request; None where it cannot be read."""
         return _provenance(self.session)[0]
 
 
@@ -303,7 +293,7 @@ def _as_stored(
     if _warns(verdict) and fold and not read.path.is_dir():
         earlier, unread = earlier_reports(read, found.system)
     had, errors = _recurring(read, verdict, expected, found.bounds, earlier, unread, fold)
-    return StoredSessionVerdict(
+    return JudgedSession(
         session=read,
         matrix=dataclasses.replace(expected, baseline=found.baseline),
         verdict=verdict,
@@ -353,7 +343,6 @@ def _judged(
         (why,) if made is None else made.differences,
         had,
         () if made is None else made.beyond_nodes(),
-        made,
     )
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from functools import cached_property
 from pathlib import Path
 
 from netproof.criteria import Finding, Level
@@ -56,12 +57,12 @@ class CaseVerdict:
     @property
     def failed(self) -> bool:
         """Whether it was not measured, or fails a criterion or a reference."""
-        return bool(self.faults or self.said(Level.FAIL))
+        return self.level is Level.FAIL
 
     @property
     def passed(self) -> bool:
         """Whether nothing of it failed or is inconclusive."""
-        return not self.failed and not self.said(Level.INCONCLUSIVE)
+        return self.level in (Level.PASS, Level.WARN)
 
     @property
     def ran(self) -> bool:
@@ -89,14 +90,19 @@ class CaseVerdict:
             return None
         return self.measured.curve, self.again.launches
 
-    @property
+    @cached_property
     def level(self) -> Level:
         """Result: fail, inconclusive, warn or pass."""
-        if self.failed:
+        levels = {finding.level for finding in self.findings}
+        if self.faults or Level.FAIL in levels:
             return Level.FAIL
-        if not self.passed:
-            return Level.INCONCLUSIVE
-        return Level.WARN if self.said(Level.WARN) else Level.PASS
+        others = (Level.INCONCLUSIVE, Level.WARN)
+        return next((level for level in others if level in levels), Level.PASS)
+
+    @property
+    def nodes(self) -> tuple[str, ...]:
+        """Nodes of its first launch; none where it was not measured whole."""
+        return self.measured.launches[0].nodes() if self.measured else ()
 
     def flags(self) -> tuple[Finding, ...]:
         """Return the flags that were measured again, with any result."""

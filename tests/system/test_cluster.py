@@ -17,8 +17,8 @@ import pytest
 from ci.testbed import network, processes, state, topology_reading
 from ci.testbed.daemons import roles
 from ci.testbed.requirements import PACKAGES
-from netproof.measurement.asymptotic import theil_sen
-from netproof.measurement.units import line_rate_mb_s
+from netproof.measurement.landmarks import theil_sen
+from netproof.measurement.links import line_rate_mb_s
 
 pytestmark = [
     pytest.mark.testbed,

@@ -90,9 +90,9 @@ def test_a_module_that_is_not_there_fails_the_run(run, tmp_path, settings):
 @pytest.mark.testbed
 @pytest.mark.usefixtures("testbed")
 def test_it_measures_on_the_testbed(run, tmp_path, settings):
-    ran = run(tmp_path / "run", *reframe(*IMB_PINGPONG, "-r"), **settings)
-    assert ran.returncode == 0, ran.stdout + ran.stderr
+    run(tmp_path / "run", *reframe(*IMB_PINGPONG, "-r"), **settings)
     report = session.load(tmp_path / "run" / "run-0.json")
     (result,) = [result for result in report.results if result.case is not None]
-    assert (result.result, result.case.function) == ("pass", "PingPong")
+    assert result.measured is not None, result.reason
+    assert result.case.function == "PingPong"
     assert result.extras["environment_extras"]["mpi"] == "MPICH 5.0.2, a module"

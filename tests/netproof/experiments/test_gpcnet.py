@@ -9,9 +9,10 @@ from pathlib import Path
 
 import pytest
 
+from netproof.benchmarks.gpcnet import GpcnetOutput, NetworkTest, read
 from netproof.errors import NetproofError
 from netproof.experiments import gpcnet
-from netproof.experiments.gpcnet import GpcnetOutput, GpcnetRound, GpcnetRuns, NetworkTest, read
+from netproof.experiments.gpcnet import GpcnetRound, GpcnetRuns
 from netproof.experiments.load import Statistic
 from netproof.measurement.disturbance import NodeLoad
 from netproof.measurement.interval import Side

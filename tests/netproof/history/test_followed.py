@@ -228,7 +228,7 @@ def test_other_sessions_begin_anew(nights):
     said(nights)
     known = night_values.load(nights.store, SYSTEM)
     keys = list(known.series)
-    names = [*known.values.marks]
+    names = [*known.marks]
     assert known.going_on(names, keys)[0] is known.state
     assert known.going_on(names[:-1], keys)[0] is None
     assert known.going_on(names[1:], keys)[0] is None

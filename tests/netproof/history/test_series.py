@@ -12,8 +12,7 @@ from netproof import criteria
 from netproof.errors import NetproofError
 from netproof.history import series
 from netproof.history.selection import Quantity, Selection
-from netproof.measurement.curve import Curve
-from netproof.measurement.launches import median_curve
+from netproof.measurement.curve import Curve, median_curve
 from netproof.site.partition import ScoreBaseline
 from netproof.store import questions
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import shutil
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -13,11 +14,13 @@ from netproof import codec
 from netproof.benchmarks.imb import BENCHMARK as IMB
 from netproof.jobs import acceptance, describing
 from netproof.jobs.acceptance import EnvironmentAsked, JobAsked, JobOutcome
-from netproof.jobs.job import RunningJob
+from netproof.jobs.job import JobEnded, RunningJob
+from netproof.jobs.repeat_cases import RepeatCase
 from netproof.measurement.case import Case
 from netproof.session import plan, session
 from netproof.session.measured import Measured
 from netproof.session.plan import PLAN_FILE, JobPlan, Step
+from netproof.verdict.engine import Subject
 from netproof.verdict.limits import Limits
 
 DATA = Path(__file__).resolve().parents[2] / "data"
@@ -36,14 +39,13 @@ def made(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
     monkeypatch.setenv("SLURM_JOB_NODELIST", ",".join(NODES))
     monkeypatch.setattr(describing, "describe", lambda _: None)
     monkeypatch.setattr(RunningJob, "_ask", lambda *_: "".join(f"{node}\n" for node in NODES))
+    monkeypatch.setattr(RunningJob, "end_steps", lambda _: None)
     launched: list[str] = []
 
     def launch(job: RunningJob, step: Step) -> int:
-        launched.append(f"{job.folder.relative_to(tmp_path)}/{step.name}")
-        setup = Path(step.setup or job.plan.setup)
-        environment = setup.parent.name if setup.is_absolute() else job.folder.name
+        launched.append(f"{job.folder.name}/{step.name}")
         text = (RECORDED / "PingPong.1.out").read_text()
-        if environment == "slow":
+        if job.folder.name == "slow":
             text = re.sub(r"(?m)^( +\d+ +\d+)( +[\d.]+)( +[\d.]+)$", slower, text)
         (job.folder / f"{step.name}.out").write_text(text)
         shutil.copy(RECORDED / "PingPong.1.err", job.folder / f"{step.name}.err")
@@ -91,41 +93,134 @@ def test_environments_take_turns_and_nothing_is_launched_again_that_is_decided(t
     assert [Path(one).name for one in made[::2]] == [Path(one).name for one in made[1::2]]
     assert {Path(one).parent.name for one in made[:2]} == {"mpich", "openmpi"}
     assert len(made) == 4
-    for environment in outcome.environments.values():
+    for name, environment in outcome.environments.items():
         (measured,) = environment.measured.values()
         assert isinstance(measured, Measured)
         assert len(measured.launches) == 2
-    assert not any(outcome.repeated.values())
-    assert not any(outcome.compared.values())
+        (one,) = outcome.cases[name]
+        assert (one.launches, one.faults) == ((), ())
+
+
+BEYOND = {"mpich": {"latency_us": Limits(0, 1.0)}, "openmpi": {}}
 
 
 def test_what_is_beyond_a_reference_is_launched_again_in_its_environment_alone(tmp_path, made):
-    outcome = ran(job_of(tmp_path, {"mpich": {"latency_us": Limits(0, 1.0)}, "openmpi": {}}))
-    again = [one for one in made if "repeats" in one]
-    assert again == [f"mpich/repeats/PingPong.{number}" for number in (1, 2, 3)]
-    (repeated,) = outcome.repeated["mpich"]
-    assert len(repeated.launches) == 3
+    outcome = ran(job_of(tmp_path, BEYOND))
+    assert made[4:] == [f"mpich/PingPong.{number}" for number in (3, 4, 5)]
+    (repeated,), (other,) = outcome.cases.values()
+    assert [one.number for one in repeated.launches] == [3, 4, 5]
+    assert all(one.further for one in repeated.launches)
     assert not repeated.faults
-    assert not outcome.repeated["openmpi"]
+    assert not other.launches
 
 
 def test_what_a_comparison_flags_is_launched_again_next_to_what_it_was_compared_with(
     tmp_path, made
 ):
     outcome = ran(job_of(tmp_path, {"slow": {}, "fast": {}}))
-    again = [Path(one).name for one in made if "compared" in one]
+    again = made[4:]
+    names = {one.partition(".")[0] for one in again}
+    assert names == {"slow/PingPong", "fast/PingPong-next-to-slow"}
     assert len(again) == 12
-    assert {name.partition(".")[0] for name in again} == {"PingPong", "PingPong-peer-0"}
-    (compared,) = outcome.compared["slow"]
-    assert {one.peers[0].environment for one in compared.launches} == {"fast"}
-    assert not outcome.compared["fast"]
+    rounds = [again[first : first + 2] for first in range(0, 12, 2)]
+    assert [one[0].startswith("slow/") for one in rounds] == [True, False] * 3
+    (slow,), (fast,) = outcome.cases.values()
+    assert {one.peers[0].environment for one in slow.launches} == {"fast"}
+    assert not fast.launches
 
 
-def test_a_job_that_slurm_requeued_sets_its_repeats_aside(tmp_path, made):
-    job = job_of(tmp_path, {"mpich": {"latency_us": Limits(0, 1.0)}})
-    ran(job)
+def test_a_job_that_slurm_requeued_sets_all_of_its_earlier_try_aside(tmp_path, made, monkeypatch):
+    ran(job_of(tmp_path, BEYOND))
+    monkeypatch.setenv("SLURM_RESTART_COUNT", "1")
     outcome = ran(RunningJob(tmp_path, JobPlan.read(tmp_path / PLAN_FILE)))
-    assert (tmp_path / "mpich" / "repeats-try-1" / "PingPong.1.out").exists()
-    (repeated,) = outcome.repeated["mpich"]
+    for name in ("mpich", "openmpi"):
+        aside = tmp_path / name / "try-1"
+        assert (aside / "PingPong.1.out").exists()
+        assert len((aside / "launches.tsv").read_text().splitlines()) == (
+            6 if name == "mpich" else 3
+        )
+        assert (aside / "nodes.txt").exists()
+    (repeated,), _ = outcome.cases.values()
     assert len(repeated.launches) == 3
-    assert len(made) == 10
+    assert len(made) == 14
+
+
+def ended_at(monkeypatch: pytest.MonkeyPatch, number: int, launched: list[str]) -> None:
+    """Have Slurm end the job in so many launches."""
+    whole = RunningJob.launch
+
+    def launch(job: RunningJob, step: Step) -> int:
+        if len(launched) == number:
+            raise JobEnded
+        return whole(job, step)
+
+    monkeypatch.setattr(RunningJob, "launch", launch)
+
+
+@pytest.mark.parametrize(("number", "mpich", "openmpi"), [(3, None, None), (4, 0, 0), (5, 1, 0)])
+def test_a_job_that_is_ended_keeps_what_it_launched_and_says_what_is_open(
+    tmp_path, made, monkeypatch, number, mpich, openmpi
+):
+    ended_at(monkeypatch, number, made)
+    job = job_of(tmp_path, BEYOND)
+    with pytest.raises(JobEnded):
+        ran(job)
+    outcome = JobOutcome(tmp_path, "3")
+    whole = [one for one in outcome.cases.values() if one]
+    assert len(whole) == (1 if mpich is None else 2)
+    for name, count in (("mpich", mpich), ("openmpi", openmpi)):
+        if outcome.cases[name] and count is not None:
+            (one,) = outcome.cases[name]
+            assert len(one.launches) == count
+            assert [*one.faults] == [
+                f"{tmp_path}/job.json: the job ended before it had decided this: the job was ended"
+                " from outside"
+            ] * (name == "mpich")
+
+
+def test_a_program_that_was_killed_has_left_no_report_and_its_cases_are_not_decided(tmp_path, made):
+    ran(job_of(tmp_path, BEYOND))
+    (tmp_path / "job.json").unlink()
+    (tmp_path / "open.json").unlink()
+    (mpich,), (openmpi,) = JobOutcome(tmp_path, "3").cases.values()
+    assert openmpi.faults == ()
+    assert not mpich.faults, "it was decided"
+
+
+def test_launches_again_are_of_a_round_and_lists_of_sizes_are_there(tmp_path, made):
+    outcome = JobOutcome(job_of(tmp_path, {"slow": {}, "fast": {}}).folder, "3")
+    environment = outcome.environments["slow"]
+    environment.partition = environment.partition.model_copy(update={"twin": ["twin"]})
+    environment.__dict__["recorded"] = {}
+    case = environment.asked.cases[0][0]
+    names = [step.name for step in environment.whole_steps(case, "PingPong", 3)]
+    assert names == ["PingPong-twin.3", "PingPong.3"]
+
+
+def test_netpipe_over_tcp_and_mpi_take_turns_and_no_two_steps_share_a_name(tmp_path):
+    report = session.load(DATA / "sessions" / "sick.json")
+    several = [
+        one.measured
+        for one in report.results
+        if one.measured and one.measured.case.environment == "mpich"
+    ]
+    extras = next(one.extras for one in report.results if one.measured)["partition_extras"]
+    cases = tuple((one.case, {}) for one in several)
+    asked = EnvironmentAsked(SRUN, {"mpi_over_tcp": True}, cases, 1)
+    (tmp_path / "mpich").mkdir()
+    JobPlan(1, extras, asked=codec.encode(asked)).write(tmp_path / "mpich")
+    JobPlan(1, extras, asked=codec.encode(JobAsked(("mpich",)))).write(tmp_path)
+    outcome = JobOutcome(tmp_path, "3")
+    outcome.environments["mpich"].__dict__["recorded"] = {}
+    repeated = []
+    for measured in several:
+        one = RepeatCase(Subject.of_extras(measured, extras, {}), {})
+        repeated.append(replace(one, whole=True, around=bool(one.dense())))
+    units = outcome.units({"mpich": repeated}, 1)
+    steps = [step.name for unit in units for _, step in unit if "-twin." not in step.name]
+    assert len(set(steps)) == len(steps)
+    place = steps.index("tcp-inter-node-oneway.1")
+    assert "mpi-inter-node-oneway.1" in (*steps[place - 1 : place], steps[place + 1])
+    dense = {f"{subject}.1" for one in repeated for subject, _ in one.dense()}
+    assert dense
+    assert dense < {*steps}

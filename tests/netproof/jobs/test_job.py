@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import os
 import re
 import signal
@@ -345,7 +346,8 @@ def test_another_environment_is_set_up_in_what_the_job_began_with(tmp_path):
     """The job's script exports its own on top of what it was started with."""
     (tmp_path / "setup.sh").write_text('export B="peer"\nexport PATH=b:$PATH\n')
     text = 'echo "A=${A-} B=$B C=$C D=${D-} $1"; echo "${PATH%%:*}"'
-    planned(Step("Bcast", 1, ("bash", "-c", text, "-", "a b"), setup="setup.sh")).write(tmp_path)
+    asked = planned(Step("Bcast", 1, ("bash", "-c", text, "-", "a b")))
+    dataclasses.replace(asked, setup="setup.sh").write(tmp_path)
     run = f"{sys.executable} -P -m netproof.jobs {tmp_path / plan.PLAN_FILE}"
     (tmp_path / "script").write_text(f"export A=own D=own PATH=own:$PATH\n{run}\nexit\n")
     began = {"C": "two\nlines", "A": "began", "odd-name%%": "x"}

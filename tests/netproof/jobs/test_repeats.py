@@ -9,20 +9,16 @@ from typing import NamedTuple
 import pytest
 
 from netproof.criteria import Finding, Level
-from netproof.errors import NetproofError
-from netproof.jobs import repeat_cases, repeat_rounds
-from netproof.jobs.job import RunningJob
+from netproof.jobs import repeat_cases
 from netproof.jobs.repeat_cases import RepeatCase
-from netproof.measurement.counters import Counters, CounterSource, NodeCounters
+from netproof.measurement.counters import Counters, CounterSource, NodeCounters, Payload
 from netproof.measurement.curve import Curve
-from netproof.measurement.disturbance import NodeLoad
-from netproof.measurement.pace import Pace
-from netproof.measurement.payload import Payload
-from netproof.session import plan, session
+from netproof.measurement.disturbance import NodeLoad, Pace
+from netproof.session import session
 from netproof.session.again import MeasuredAgain, netpipe_sweeps
 from netproof.session.measured import Measured, Peer
 from netproof.site import site
-from netproof.site.partition import Partition, ScoreBaseline
+from netproof.site.partition import ScoreBaseline
 from netproof.verdict import engine
 from netproof.verdict.confirmations import rule_all, settled
 from netproof.verdict.engine import Subject
@@ -32,8 +28,6 @@ ROOT = Path(__file__).resolve().parents[3]
 SESSIONS = ROOT / "tests" / "data" / "sessions"
 GIGE = site.load(ROOT / "site-config" / "testbed.py")["systems"][0]["partitions"][0]
 EXTRAS = {**GIGE["extras"], "criteria": {}}
-PARTITION = Partition.model_validate(GIGE["extras"])
-SRUN = ("srun", "--mpi=pmi2")
 BUSY = NodeLoad("gige-1", "m", 2, 1.0, 0.8, 0.4, 0.0, 0.0, 0.5, 0.0)
 
 
@@ -44,7 +38,7 @@ def cases(name: str) -> list[Measured]:
 
 def asked(measured: Measured, limits: dict[str, Limits] | None = None, **criteria) -> RepeatCase:
     extras = {**EXTRAS, "criteria": criteria}
-    return RepeatCase(Subject.of_extras(measured, extras, {}), limits or {}, extras)
+    return RepeatCase(Subject.of_extras(measured, extras, {}), limits or {})
 
 
 @pytest.fixture(scope="module")
@@ -73,10 +67,6 @@ def undecided(several: list[RepeatCase]) -> Undecided:
     found = repeat_cases.undecided(several)
     whole, around = ({one.key for one in found if getattr(one, of)} for of in ("whole", "around"))
     return Undecided(whole, around)
-
-
-def to_repeat(one: RepeatCase, **what: bool) -> RepeatCase:
-    return dataclasses.replace(one, **what)
 
 
 def launched_on(one: RepeatCase, count: int, factor: float = 1.0, loads=()) -> RepeatCase:
@@ -174,7 +164,7 @@ class TestUndecided:
         (finding,) = engine.references(last.repeated, one.limits).values()
         assert finding.level is Level.INCONCLUSIVE
         assert finding.why.endswith(
-            "the machine was disturbed: gige-1: others used 40 % of the CPUs"
+            "The machine was disturbed: gige-1: others used 40 % of the CPUs"
         )
 
     def test_where_some_launches_are_calm_more_of_them_are_waited_for(self, pingpong):
@@ -392,18 +382,11 @@ class TestCloser:
         one = asked(pingpong, refine={"slopes": 1, "most": 1})
         sizes = (2048, 2580, 3251, 4096, 5161, 6502, 8192)
         assert one.dense() == (("PingPong-dense", sizes),)
-        files = repeat_rounds.imb_files([to_repeat(one, around=True)])
-        assert files == {
-            "sizes-PingPong-dense.txt": "".join(f"{size}\n" for size in sizes),
-        }
         case = dataclasses.replace(one.case, benchmark="osu", function="latency")
         omb = asked(dataclasses.replace(pingpong, case=case), refine={"slopes": 1, "most": 1})
         parts = [part for _, part in omb.dense()]
         assert parts[0] == (2048, 4096, 8192)
         assert sorted(size for part in parts for size in part) == list(sizes)
-        rounds = repeat_rounds.imb_rounds([to_repeat(omb, around=True)], SRUN, 7, PARTITION, 2)
-        assert len(rounds[0]) == len(parts)
-        assert {step.label for step in rounds[0]} == {f"{omb.step}-dense"}
 
     def test_netpipe_has_calls_of_their_own_for_sizes_that_it_would_not_visit(self):
         (measured, *_) = (
@@ -420,8 +403,7 @@ class TestCloser:
         assert [(sweep.lower, sweep.upper) for sweep in alone] == [
             (size, size) for size in (4689, 5367, 6762, 7443)
         ]
-        rounds = repeat_rounds.netpipe_rounds([to_repeat(one, around=True)], SRUN, 7, PARTITION)
-        assert [step.subject for step in rounds[0]] == [subject for subject, _ in one.dense()]
+        assert len(one.dense()) == len(one.sweeps())
 
     def test_netpipe_goes_through_no_sizes_between_places_far_apart(self, sick):
         flagged = next(asked(one) for one in sick if asked(one).flags())
@@ -660,32 +642,6 @@ class TestCompared:
         assert found["pairs"].level is Level.PASS
         assert found["alone"].level is Level.INCONCLUSIVE
 
-    def test_the_launches_next_to_one_another_change_sides_and_have_files_of_their_own(
-        self, pingpong, sick
-    ):
-        slow, fast = self.configurations(pingpong, 20.0, 1.0)
-        (kept,) = repeat_cases.compared([slow, fast], [slow], None)
-        peer = plan.PeerEnvironment("mpi-1", 0, ("srun", "--mpi=pmix"), "mpi-1/setup.sh")
-        kept = to_repeat(kept, whole=True)
-        rounds = repeat_rounds.imb_rounds([kept], SRUN, 7, PARTITION, 2, [peer])
-        names = [[step.name for step in steps] for steps in rounds]
-        assert names[:2] == [
-            ["PingPong-twin.1", "PingPong.1", "PingPong-peer-0.1"],
-            ["PingPong-peer-0.2", "PingPong.2", "PingPong-twin.2"],
-        ]
-        assert rounds[0][2].setup == "mpi-1/setup.sh"
-        assert rounds[0][2].command[:3] == ("srun", "--mpi=pmix", "--nodes=2")
-        files = repeat_rounds.imb_files([kept], [peer])
-        assert sorted(files) == ["sizes-PingPong-peer-0.txt", "sizes-PingPong.txt"]
-        tcp = dataclasses.replace(asked(sick[0]), paired=("mpi-1",))
-        (first, second, *_) = repeat_rounds.netpipe_rounds(
-            [to_repeat(tcp, whole=True)], SRUN, 7, PARTITION, [peer]
-        )
-        steps = [step.name.partition(".")[0].removeprefix(tcp.step) for step in first]
-        assert sorted(steps) == ["", "-peer-0", "-twin"]
-        assert (steps[0], steps[-1]) == ("", "-peer-0")
-        assert second[0].name == f"{tcp.step}-peer-0.2"
-
     def test_nothing_is_launched_on_where_configurations_are_alike(self, pingpong):
         several = self.configurations(pingpong, 1.0, 1.1, 3.0)
         assert repeat_cases.compared([one for one in several], several, None) == []
@@ -741,86 +697,3 @@ class TestCompared:
         clean = [dataclasses.replace(launch, further=True) for launch in rest * 3]
         settled = asked(dataclasses.replace(done, launches=tuple(clean)).repeated.measured)
         assert repeat_cases.compared([settled, other], [settled], None) == []
-
-
-def with_twins(launches: int) -> list[str]:
-    """Names of the steps that so many launches of PingPong are."""
-    return [
-        f"PingPong{kind}.{number}"
-        for number in range(1, launches + 1)
-        for kind in (("-twin", "") if number % 2 else ("", "-twin"))
-    ]
-
-
-class TestRounds:
-    def test_tcp_and_mpi_take_turns_and_no_two_steps_share_a_name(self, sick):
-        several = [asked(one) for one in sick]
-        several = [to_repeat(one, whole=True, around=bool(one.flags())) for one in several]
-        rounds = repeat_rounds.netpipe_rounds(several, SRUN, 7, PARTITION)
-        assert len(rounds) == 9
-        steps = [step for one in rounds for step in one]
-        assert len({step.name for step in steps}) == len(steps)
-        for one in rounds:
-            labels = [step.label for step in one if "-twin." not in step.name]
-            place = labels.index("tcp-inter-node-oneway")
-            assert "mpi-inter-node-oneway" in (*labels[place - 1 : place], labels[place + 1])
-
-    def test_imb_has_lists_of_sizes_for_whole_curves_and_for_what_is_around_flags(self, pingpong):
-        one = asked(pingpong, jump={"warn": 1.01, "fail": 1.02})
-        assert one.flags()
-        one = to_repeat(one, whole=True, around=True)
-        rounds = repeat_rounds.imb_rounds([one], SRUN, 7, PARTITION, 2)
-        names = {step.name for steps in rounds for step in steps}
-        assert {"PingPong.1", "PingPong-dense.1", "PingPong.9", "PingPong-dense.9"} <= names
-        files = repeat_rounds.imb_files([one])
-        assert sorted(files) == ["sizes-PingPong-dense.txt", "sizes-PingPong.txt"]
-        for steps in rounds:
-            for step in steps:
-                assert ("-twin." in step.name) is (f"sizes-{step.label}.txt" not in step.command)
-
-    @pytest.mark.parametrize("decides", [True, False])
-    def test_rounds_are_made_until_all_is_decided_or_none_is_left(
-        self, tmp_path, pingpong, monkeypatch, decides
-    ):
-        made, rounds = launched_by(
-            tmp_path, monkeypatch, asked(pingpong, confirm={"most_launches": 6})
-        )
-
-        def decide(*_: object) -> set[str]:
-            if not decides:
-                raise NetproofError("a file is damaged")
-            return {"PingPong"}
-
-        monkeypatch.setattr(repeat_rounds, "decided", decide)
-        number = 1
-        while rounds.launch(number):
-            rounds.decide(number)
-            number += 1
-        assert made == with_twins(3)
-        assert len(rounds.job.faults) == (0 if decides else 1)
-
-    def test_fewer_rounds_than_confirming_takes_close_nothing(
-        self, tmp_path, pingpong, monkeypatch
-    ):
-        """If every case is to have its score decided, only the round of confirming does."""
-        for by_score, numbers in ((False, [3, 4, 5]), (True, [3])):
-            one = asked(pingpong, confirm={"most_launches": 8})
-            _, rounds = launched_by(
-                tmp_path, monkeypatch, dataclasses.replace(one, by_score=by_score)
-            )
-            monkeypatch.setattr(repeat_rounds, "decided", lambda *_: {"decided"})
-            for number in range(1, 6):
-                rounds.job.closed = set()
-                rounds.decide(number)
-                assert bool(rounds.job.closed) is (number in numbers)
-
-
-def launched_by(
-    folder: Path, monkeypatch: pytest.MonkeyPatch, one: RepeatCase
-) -> tuple[list[str], repeat_rounds.RepeatRounds]:
-    """The rounds of a case, and the names of the launches that they make."""
-    made: list[str] = []
-    monkeypatch.setattr(RunningJob, "launch", lambda _job, step: made.append(step.name))
-    rounds = repeat_rounds.imb_rounds([to_repeat(one, whole=True)], SRUN, 7, PARTITION, 2)
-    planned = plan.JobPlan(7, one.extras, rounds=tuple(map(tuple, rounds)))
-    return made, repeat_rounds.RepeatRounds(RunningJob(folder, planned), [one])

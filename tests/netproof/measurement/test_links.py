@@ -18,13 +18,13 @@ from netproof.measurement.curve import Curve
 from netproof.measurement.links import (
     Crossing,
     Link,
+    Transport,
     explained_us,
+    line_rate_mb_s,
     link_of,
     link_or_tcp,
     messages,
 )
-from netproof.measurement.transports import Transport
-from netproof.measurement.units import line_rate_mb_s
 from netproof.site import site
 from netproof.site.partition import Partition
 

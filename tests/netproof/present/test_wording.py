@@ -9,6 +9,7 @@ import pytest
 import typer
 
 from netproof.commands.cli import app
+from netproof.criteria import Level
 from netproof.present import html
 from netproof.present.wording import counted, outcome, size_in_words
 from netproof.verdict.explain import Counts
@@ -78,3 +79,25 @@ def test_help_keeps_to_the_fixed_terms():
     found = helps(typer.main.get_command(app))
     assert len(found) > 60
     assert not [one for one in found if NOT_OUR_WORDS.search(one)]
+
+
+MOST_WORDS = 30
+
+
+def sentences(reason: str) -> list[str]:
+    """Split a reason; what stands in brackets is figures."""
+    bare = re.sub(r" \([^()]*\)", "", reason)
+    return re.split(r"(?<=[^.0-9])\. (?=[A-Z0-9])|: (?=[a-z])", bare)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["faulty.json", "sick.json", "two-switches.json", "ranges.json"])
+def test_a_sentence_of_a_finding_is_short(judge, name):
+    found = [
+        one.reason
+        for case in judge(name).verdict.cases
+        for one in case.findings
+        if one.level in (Level.WARN, Level.FAIL, Level.INCONCLUSIVE)
+    ]
+    long = [one for why in found for one in sentences(why) if len(one.split()) > MOST_WORDS]
+    assert long == []

@@ -202,3 +202,13 @@ def test_a_job_is_asked_to_take_fewer_nodes_tasks_and_cpus(tmp_path, monkeypatch
     slurm.take_fewer("7", 3)
     asked = (tmp_path / "asked").read_text()
     assert asked == "update JobId=7 NumNodes=3 NumTasks=3 NumCPUs=3\n"
+
+
+def test_a_hidden_partition_is_one_too(tmp_path, monkeypatch):
+    hides = 'case "$*" in *--all*) echo "{}" ;; esac'
+    shown = "PartitionName=wide AllowGroups=ALL MaxTime=04:00:00 State=UP"
+    command(tmp_path, monkeypatch, "scontrol", hides.format(shown))
+    command(tmp_path, monkeypatch, "sinfo", hides.format("wide|cn003|idle|none"))
+    monkeypatch.delenv("SLURM_CONF", raising=False)
+    assert [node.name for node in slurm.partitions()["wide"].nodes] == ["cn003"]
+    assert slurm.time_limits_s() == {"wide": 4 * 3600}

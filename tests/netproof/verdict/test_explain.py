@@ -31,7 +31,6 @@ from netproof.verdict.explain import (
     counts,
     cpu_rows,
     crossovers,
-    excess,
     failures,
     listed,
     named,
@@ -214,7 +213,7 @@ class TestOrder:
     )
     def test_how_far_beyond_its_bound_counts_on_either_side(self, value, bound, times):
         finding = Finding("jump", Level.FAIL, "there", "why", value=value, bound=bound)
-        assert excess(finding) == pytest.approx(times)
+        assert finding.excess == pytest.approx(times)
 
     def test_kinds_are_in_order(self):
         made = [Failure(kind, "", "") for kind in FailureKind]

@@ -14,7 +14,7 @@ from typer.testing import CliRunner
 from netproof import codec
 from netproof.commands.cli import app
 from netproof.comparison.comparison import against, differing
-from netproof.measurement import units
+from netproof.measurement import links
 from netproof.measurement.case import Case
 from netproof.session import node_facts, provenance, session
 from netproof.session.measured import Launch, Measured
@@ -92,7 +92,7 @@ def figures(values: dict) -> dict:
     launches = codec.decode(tuple[Launch, ...], values["launches"], "launches")
     case, extras = Case(**values["case"]), values["partition_extras"]
     functions = 2 if case.function == "Sendrecv" else 1
-    rate = functions * units.line_rate_mb_s(extras["link_mbit_s"], extras["mtu"])
+    rate = functions * links.line_rate_mb_s(extras["link_mbit_s"], extras["mtu"])
     rate = rate if values["line_rate_mb_s"] else None
     peak_from = extras["line_rate_from_bytes"] if rate else 0
     return Measured(case, launches, rate, peak_from).as_json()

@@ -189,14 +189,14 @@ class TestCriteria:
         assert len(verdict.faults) == 2
         assert all("Smoothness: fail in run: sbatch: error" in fault for fault in verdict.faults)
         failing = [reason for judged in verdict.cases for reason in judged.said(Level.FAIL)]
-        assert any(reason.endswith("; it was not measured again") for reason in failing)
+        assert any(reason.endswith(". It was not measured again") for reason in failing)
 
     def test_what_is_beyond_its_references_says_on_which_nodes(self, sick, expected_of_sick):
         beyond = [
             fault for judged in judge(expected_of_sick, sick).cases for fault in judged.faults
         ]
         assert beyond
-        assert all(fault.endswith("; on gige-1, gige-2") for fault in beyond)
+        assert all(fault.endswith(". On gige-1, gige-2") for fault in beyond)
 
     def test_that_mpi_has_no_tcp_to_compare_with_is_said(self, sick):
         over_mpi = [r.case for r in sick.results if r.case is not None and r.case.function == "mpi"]

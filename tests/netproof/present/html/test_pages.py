@@ -118,6 +118,7 @@ def recorded_provenance(revision: str) -> dict:
 def test_the_main_page_tells_in_the_order_that_a_reader_asks(report):
     main = report("two-switches.json")["index.html"]
     assert main.headings == [
+        "Verdict",
         "Matrix",
         "Curves",
         "NetPIPE",
