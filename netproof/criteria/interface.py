@@ -18,6 +18,7 @@ from netproof.criteria.findings import (
     CannotJudgeError,
     Finding,
     Level,
+    then,
     times_of,
     undefined,
 )
@@ -178,7 +179,7 @@ class ComparedCases:
                 " these on two; compare the same placement"
             )
             if finding.level is Level.WARN:
-                return replace(finding, reason=f"{finding.reason}; {why}")
+                return replace(finding, reason=finding.reason + then(why))
             return finding.without_noise((why,), "")
         paired = self.pairs.get((finding.where, finding.against or ""))
         if paired is None:

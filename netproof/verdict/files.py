@@ -20,6 +20,7 @@ from netproof.criteria.findings import (
     Bounds,
     figure,
     rate_in_words,
+    then,
     undefined,
 )
 from netproof.criteria.interface import CaseCurves, Layer
@@ -542,8 +543,10 @@ def _advised(
         too_high = finding.value is not None and finding.value > 1 and link is not None
         if too_high and (flagged or finding.level is Level.INCONCLUSIVE):
             others = " or ".join(one for one in Transport if one is not link.transport)
-            said.append(f"if the MTU is not {link.mtu}, say --mtu")
-            said.append(f"if it is not {link.transport}, say --transport {others}")
+            said.append(
+                f"if the MTU is not {link.mtu}, say --mtu; if it is not {link.transport}, say"
+                f" --transport {others}"
+            )
     elif alone and criterion.compare is None and finding.value and (flagged or noted):
         said.append("one launch was made: repeat it")
     elif noted and criterion.noted is not None and criterion.at_sizes is not None:
@@ -551,4 +554,4 @@ def _advised(
         said.append(f"so it is in {again} of {len(case.launches)} launches")
     elif alone and flagged and criterion.noted is None:
         said.append("one launch was made of each: repeat them")
-    return replace(finding, reason="; ".join([finding.reason, *said]))
+    return replace(finding, reason=finding.reason + "".join(map(then, said)))

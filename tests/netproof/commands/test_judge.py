@@ -91,7 +91,7 @@ def test_a_jump_fails_with_its_size_and_that_nobody_measured_it_again(tmp_path):
     assert status == 1, said
     assert "FAIL" in said
     assert "65536 bytes" in said
-    assert "it was not measured again" in said
+    assert "It was not measured again" in said
 
 
 @pytest.mark.parametrize(
@@ -316,7 +316,7 @@ def test_a_rate_above_the_line_says_that_the_link_given_is_wrong():
     status, said = judge(TCP, "--link", "10M")
     assert status in (1, 3)
     assert "of the line rate of" in said
-    assert "if the MTU is not 1500, say --mtu; if it is not tcp, say --transport roce or" in said
+    assert "If the MTU is not 1500, say --mtu; if it is not tcp, say --transport roce or" in said
 
 
 def test_the_transport_says_what_a_link_carries():

@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 from netproof.commands.cli import app
 
 PUBLIC = Path(__file__).parents[2] / "data" / "public"
-ONE = "one launch was made: repeat it"
+ONE = "One launch was made: repeat it"
 
 
 def judge(folder: str, files: str, *arguments: str) -> tuple[int, str]:
@@ -271,7 +271,7 @@ def test_a_dip_that_repeats_says_in_how_many_launches(tmp_path):
     files = " ".join(str(tmp_path / f"a.{number}.out") for number in (1, 2, 3))
     _, said = judge("dip", files, "--as", "{name}.{launch}")
     assert "0.64 of the lesser of" in said
-    assert "so it is in 3 of 3 launches" in said
+    assert "So it is in 3 of 3 launches" in said
 
 
 def test_many_pairs_that_outgrow_a_cache_together_are_no_decline(tmp_path):
