@@ -21,7 +21,7 @@ from netproof.present.wording import (
 )
 from netproof.session.slurm_nodes import labelled
 from netproof.verdict.exit_status import FAILED, INCONCLUSIVE, PASSED
-from netproof.verdict.explain import Failure, counts, failures, listed
+from netproof.verdict.explain import Failure, failures, listed
 from netproof.verdict.session_verdict import JudgedSession
 from netproof.verdict.stored import NOTHING, Recurring
 from netproof.verdict.verdict import CaseVerdict, Verdict, sentences_of_skipped
@@ -54,7 +54,7 @@ def print_state(verdict: Verdict, out: Console) -> None:
     """Print the state, and what became of the cases."""
     word, style = STATES[verdict.status]
     word = "INCONCLUSIVE" if verdict.inconclusive else word
-    say(out, f"{word}: {outcome(counts(verdict))}", style)
+    say(out, f"{word}: {outcome(verdict)}", style)
 
 
 def print_brief(judged: JudgedSession, diagnoses: Sequence[Diagnosis], out: Console) -> None:
@@ -220,7 +220,7 @@ def print_verdict(
     print_all("FAIL ", failures(verdict), "red")
     if verdict.crashes:
         say(out, verdict.crashes)
-    say(out, outcome(counts(verdict)), "bold")
+    say(out, outcome(verdict), "bold")
 
 
 def print_changed(judged: JudgedSession, out: Console) -> None:

@@ -34,7 +34,7 @@ from netproof.present.verdict import MOST_DIFFERENCES, repeated_table
 from netproof.present.wording import counted, not_available, outcome
 from netproof.verdict import session_verdict
 from netproof.verdict.exit_status import FAILED, INCONCLUSIVE, PASSED
-from netproof.verdict.explain import CpuRows, Crossover, counts, cpu_rows, crossovers
+from netproof.verdict.explain import CpuRows, Crossover, cpu_rows, crossovers
 from netproof.verdict.power import Degradation
 from netproof.verdict.verdict import CaseVerdict, Verdict
 
@@ -176,7 +176,7 @@ def _verdict(report: Report) -> dict[str, Any]:
     return {
         "state": state,
         "word": word,
-        "sentence": outcome(counts(verdict)),
+        "sentence": outcome(verdict),
         "chips": _chips(verdict, states),
         "tested": provenance.tested(report),
         "figures": None if report.partition_pages else key_figures.table(report),
