@@ -31,12 +31,14 @@ _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_-]*")
 CONFIGURATION = "the site's configuration"
 
 OWN_ENVIRONMENT = (
-    'export SLURM_EXPORT_ENV=ALL; unset SLURM_LABELIO SLURM_UNBUFFEREDIO "${!PMI_@}" "${!PMIX_@}"'
+    'export SLURM_EXPORT_ENV=ALL; unset SLURM_LABELIO SLURM_UNBUFFEREDIO "${!PMI_@}" "${!PMIX_@}";'
+    ' [ -n "${LOADEDMODULES-}" ] || unset "${!OMPI_@}" "${!I_MPI_@}" "${!MPIR_CVAR_@}" "${!UCX_@}"'
 )
 """Commands of a job before the site's own commands and modules.
 
 ``--export=NONE`` would leave steps without PATH. The variables unset belong to the shell that
-started ReFrame, change what srun prints, or belong to a step of another job.
+started ReFrame, change what srun prints or how MPI behaves, or belong to a step of another job.
+Modules that were loaded there are not loaded again, so their variables stay.
 """
 
 JUDGE_ENVIRONMENT = "builtin"

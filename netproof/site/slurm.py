@@ -42,6 +42,7 @@ _BLOCK = re.compile(
 _CHOOSING_OPTION = re.compile(
     r"(?<!\S)(?:--(?:nodelist|exclude|constraint|nodefile|reservation)\b|-[wxCF])"
 )
+_SHARING_OPTION = re.compile(r"(?<!\S)(?:--(?:oversubscribe|exclusive)\b|-s\b)")
 _PARTITION_OPTION = re.compile(r"(?<!\S)(?:--partition[= ]|-p[= ]?)\s*(\S+)")
 
 
@@ -132,6 +133,11 @@ def names_in(access: Sequence[str]) -> list[str]:
 def choosing_in(access: Sequence[str]) -> list[str]:
     """Return the ``access`` options of ReFrame that choose among a partition's nodes."""
     return [option for option in access if _CHOOSING_OPTION.search(option)]
+
+
+def sharing_in(access: Sequence[str]) -> list[str]:
+    """Return the ``access`` options of ReFrame on whether a job shares its nodes."""
+    return [option for option in access if _SHARING_OPTION.search(option)]
 
 
 def partitions() -> dict[str, SlurmPartition]:

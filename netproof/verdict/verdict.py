@@ -280,10 +280,19 @@ class Verdict:
 
     @property
     def status(self) -> int:
-        """Exit status: 0 passed, 1 failed, 3 nothing failed and some is not decided."""
-        if self.faults or any(judged.failed for judged in self.cases):
+        """Exit status: 0 passed, 1 failed, 3 nothing failed and some is not decided.
+
+        Nothing failed where a job died or was not submitted, and what waited for it did not run.
+        """
+        # Not those that fail in setup, as where references are missing, or that nobody ran.
+        died = ("fail in run:", "fail in sanity:")
+        unmeasured = {str(one) for one in self.failed_tests if one.why.startswith(died)}
+        if unmeasured:
+            unmeasured |= {f"coverage: {one}" for one in self.coverage if one.failed}
+        failed = any(one.failed and (one.ran or not unmeasured) for one in self.cases)
+        if failed or not unmeasured.issuperset(self.faults):
             return FAILED
-        passed = self._whole and all(judged.passed for judged in self.cases)
+        passed = self._whole and not self.faults and all(one.passed for one in self.cases)
         return PASSED if passed and not self.undecided else INCONCLUSIVE
 
     @property

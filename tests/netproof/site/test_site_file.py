@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import copy
+import os
 import re
+import subprocess
 
 import pytest
 from made_sites import ROOT, refusal, written
@@ -12,7 +14,7 @@ from netproof.site import site
 from netproof.site.keys import ENVIRONMENT_KEYS, PARTITION_KEYS
 from netproof.site.matrix import NO_REASON, matrix
 from netproof.site.partition import Partition, pair_environments
-from netproof.site.site_file import SiteError
+from netproof.site.site_file import OWN_ENVIRONMENT, SiteError
 
 
 def test_defaults_are_filled_in_and_rank_counts_become_features(tmp_path, configuration):
@@ -300,3 +302,17 @@ def test_an_environment_that_cannot_measure_pairs_is_refused(tmp_path, configura
     configuration["systems"][0]["partitions"][0]["extras"]["pairs"] = pairs
     said = refusal(tmp_path, configuration)
     assert said == f"partition cluster:gige: extras['pairs']: environments: {remedy}"
+
+
+@pytest.mark.parametrize(("loaded", "stays"), [("", ""), ("mpich/5", "UCX_TLS OMPI_MCA_btl")])
+def test_a_job_has_not_what_the_users_shell_sets_for_srun_and_mpi(loaded, stays):
+    theirs = {"SLURM_LABELIO": "1", "PMIX_RANK": "7", "UCX_TLS": "all", "OMPI_MCA_btl": "self"}
+    asked = f'{OWN_ENVIRONMENT}\necho "$SLURM_EXPORT_ENV" "${{!SLURM_L@}} ${{!PMIX_@}}"'
+    ran = subprocess.run(
+        ["bash", "-c", asked + ' "${!UCX_@} ${!OMPI_@}"'],
+        env={**theirs, "LOADEDMODULES": loaded, "PATH": os.environ["PATH"]},
+        capture_output=True,
+        text=True,
+    )
+    assert ran.stdout.split() == ["ALL", *stays.split()]
+    assert ran.stderr == ""

@@ -212,3 +212,9 @@ def test_a_hidden_partition_is_one_too(tmp_path, monkeypatch):
     monkeypatch.delenv("SLURM_CONF", raising=False)
     assert [node.name for node in slurm.partitions()["wide"].nodes] == ["cn003"]
     assert slurm.time_limits_s() == {"wide": 4 * 3600}
+
+
+@pytest.mark.parametrize("option", ["--oversubscribe", "-s", "--exclusive=user", "-A net -s"])
+def test_a_site_says_in_its_access_that_jobs_share_nodes(option):
+    access = ["--partition=shared", option, "--exclude=n1", "--share-of=1", "-sx"]
+    assert slurm.sharing_in(access) == [option]

@@ -99,10 +99,16 @@ def test_a_case_that_passed_without_a_measurement_fails(expected, passed):
     ]
 
 
-def test_a_job_that_failed_fails_the_session_even_if_its_checks_passed(expected, passed):
-    failed = altered(passed, job=True, result="fail", phase="run", reason="job died\njob died\n")
-    (fault,) = failures(expected, failed)
+def test_a_job_that_died_is_no_network_that_failed_and_no_pass_either(expected, passed):
+    died = altered(passed, job=True, result="fail", phase="run", reason="job died\njob died\n")
+    verdict = judge(expected, died)
+    (fault,) = verdict.faults
     assert fault.endswith(": fail in run: job died")
+    assert verdict.status == INCONCLUSIVE
+    waited = altered(died, job=False, result="fail_deps", phase="", reason="", measured=None)
+    assert judge(expected, waited).status == INCONCLUSIVE
+    failed = altered(died, job=False, result="fail", phase="performance", reason="too slow")
+    assert judge(expected, failed).status == FAILED
 
 
 @pytest.mark.parametrize(
@@ -282,7 +288,8 @@ class TestLeft:
 
     def test_a_failure_alongside_it_is_a_failure(self, expected, passed):
         left = self.leaving(passed, DOWN, "PingPong")
-        assert judge(expected, altered(left, job=True, result="fail")).status == FAILED
+        failed = altered(left, job=False, result="fail", phase="performance", reason="too slow")
+        assert judge(expected, failed).status == FAILED
 
     def test_a_session_that_left_all_of_it_cannot_be_judged(self, expected, passed):
         functions = [case.function for case in expected.cases]
