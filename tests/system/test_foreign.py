@@ -38,7 +38,8 @@ def site(cluster, tmp_path) -> Iterator[Shell]:
         return subprocess.run(command, capture_output=True, text=True)
 
     made = as_user(
-        f"umask; rm -rf ~/site; export PYTHONPATH={ROOT}; {PROGRAMS}/netproof site init kestrel ~/site"
+        f"umask; rm -rf ~/site; export PYTHONPATH={ROOT};"
+        f" {PROGRAMS}/netproof site init kestrel ~/site"
         f" && cat {ROOT}/ci/foreign/site.py >~/site/site-config/kestrel.py &&"
         " sed -i -E '/^  kestrel:(summit|nexus):/,/^  kestrel:\\.\\*/{/^  kestrel:\\.\\*/!d}'"
         " ~/site/reference-values/kestrel.yaml"
