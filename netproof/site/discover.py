@@ -10,7 +10,7 @@ import re
 import shutil
 import socket
 import subprocess
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
@@ -31,10 +31,7 @@ from netproof.site.look import (
 
 MOST_ENVIRONMENTS, MOST_NODES = 8, 16
 LONGEST = "1h"
-RATES_MBIT_S = (
-    *(10, 100, 1000, 2500, 5000, 10000, 20000, 25000, 40000, 50000, 56000, 100000, 200000),
-    *(400000, 800000),
-)
+RATES_GBIT_S = (0.01, 0.1, 1, 2.5, 5, 10, 20, 25, 40, 50, 56, 100, 200, 400, 800)
 _MPI = re.compile(
     r"(?i)^(?:.*/)?(open-?mpi|ompi|mpich|mvapich2?|hpcx|intel-?(?:oneapi-)?mpi|impi|cray-mpich)\b"
 )
@@ -44,6 +41,7 @@ _COMPILER = re.compile(
 _BENCHMARK = re.compile(
     r"(?i)^(?:.*/)?(imb|osu|omb|netpipe|osu-micro-benchmarks|intel-mpi-benchmarks)\b"
 )
+_OF_INTERFACES = ("OMPI_MCA_btl_tcp_if_include", "UCX_NET_DEVICES", "FI_TCP_IFACE")
 _VIRTUAL = ("veth", "virtio_net", "tun", "bridge")
 _NOT_OF_A_SWITCH = re.compile(r"(docker|virbr|br-|cni|flannel|tun|tap)")
 
@@ -375,7 +373,7 @@ def interface_of(partition: Partition) -> tuple[Interface | None, int]:
     ]
     if not there:
         questions.append("interface: no interface with an IPv4 address is on all nodes")
-        return None, 0
+        return None, 1000
 
     def order(one: Interface) -> tuple[float, int, int]:
         return looked.tcp_mbit_s.get(one.name, 0.0), one.link_mbit_s or 0, one.mtu
@@ -395,7 +393,8 @@ def interface_of(partition: Partition) -> tuple[Interface | None, int]:
     measured, stated = looked.tcp_mbit_s.get(best.name), best.link_mbit_s
     virtual = best.driver.startswith(_VIRTUAL)
     if measured and (stated is None or (virtual and measured < stated / 2)):
-        rate = next((one for one in RATES_MBIT_S if one >= 0.97 * measured), RATES_MBIT_S[-1])
+        several = (round(1000 * one) for one in RATES_GBIT_S)
+        rate = next((one for one in several if one >= 0.97 * measured), 800000)
         questions.append(f"link_mbit_s: a guess, from {_rates(best, looked)}")
         return best, rate
     if measured and stated and measured < stated / 2:
@@ -429,13 +428,16 @@ def extras_of(partition: Partition) -> dict[str, object]:
         "ranks_per_node": 1,
         "rank_counts": [2**power for power in range(1, 7) if 2**power <= partition.nodes],
     }
-    infiniband = [one for one in devices if one.link_layer == "InfiniBand"]
-    roce = [one for one in devices if one.link_layer == "Ethernet"]
-    if infiniband or roce:
-        kind, several = ("infiniband", infiniband) if infiniband else ("roce", roce)
-        extras["rdma"] = kind
-        extras["link_mbit_s"] = several[0].mbit_s or rate
-        of_rate = [one for one in several if one.mbit_s == several[0].mbit_s]
+    layers = {"InfiniBand": "infiniband", "Ethernet": "roce"}
+    # That of the interface first: other cards may have RDMA too.
+    several = sorted(
+        (one for one in devices if one.link_layer in layers),
+        key=lambda one: (extras["interface"] not in one.interfaces, one.link_layer == "Ethernet"),
+    )
+    if several:
+        layer, mbit_s = several[0].link_layer, several[0].mbit_s
+        extras["rdma"], extras["link_mbit_s"] = layers[layer], mbit_s or rate
+        of_rate = [one for one in several if (one.link_layer, one.mbit_s) == (layer, mbit_s)]
         if len(of_rate) > 1:
             extras["rails"] = [one.name for one in of_rate]
             numa = ", ".join(f"{one.name} at NUMA node {one.numa_node or '?'}" for one in of_rate)
@@ -465,17 +467,6 @@ def extras_of(partition: Partition) -> dict[str, object]:
             " measured by one job; coverage counts what a job can have"
         )
     return extras
-
-
-def variables_of(extras: Mapping[str, object], looked: Looked) -> list[list[str]]:
-    """Return the variables that keep MPI on the interface where nodes have several networks."""
-    if sum(bool(one.address) for one in looked.nodes[0].interfaces) < 2 or "rdma" in extras:
-        return []
-    name = str(extras["interface"])
-    return [
-        [variable, name]
-        for variable in ("OMPI_MCA_btl_tcp_if_include", "UCX_NET_DEVICES", "FI_TCP_IFACE")
-    ]
 
 
 def site_text(system: str, found: Discovered) -> str:
@@ -512,9 +503,10 @@ def site_text(system: str, found: Discovered) -> str:
             "environs": names,
             "time_limit": partition.time_limit,
         }
-        variables = variables_of(extras, partition.looked)
-        if variables:
-            entry["env_vars"] = variables
+        # Keep MPI on the interface where nodes have several networks.
+        networks = sum(bool(one.address) for one in partition.looked.nodes[0].interfaces)
+        if networks > 1 and "rdma" not in extras:
+            entry["env_vars"] = [[one, extras["interface"]] for one in _OF_INTERFACES]
         entry["extras"] = extras
         lines += [f"                # ? {one}" for one in asked]
         lines += _literal(entry, 16)

@@ -267,6 +267,19 @@ class TestFabrics:
         assert (extras["rdma"], extras["rails"]) == ("roce", ["mlx5_0", "mlx5_1"])
         assert any("mlx5_1 at NUMA node 1" in one for one in questions)
 
+    def test_the_device_of_the_interface_counts_where_other_cards_have_rdma_too(self):
+        other = Device("irdma0", "Ethernet", 10000, True, "0", ("eno1",))
+        own = Device("mlx5_0", "Ethernet", 100000, True, "1", ("ens1f0",))
+        extras, _ = self.extras(other, own)
+        assert (extras["rdma"], extras["link_mbit_s"]) == ("roce", 100000)
+        assert "rails" not in extras
+
+    def test_nodes_without_a_network_are_a_question_and_the_file_is_written(self):
+        bare = LookedNode("cn1", "cn1", 2, "3.11", (), ())
+        one = partition(Looked((bare,), {}, {}))
+        assert discover.extras_of(one)["interface"] == "eth0"
+        assert "no interface with an IPv4 address" in one.questions[0]
+
     def test_a_fabric_that_is_not_known_is_a_question(self):
         extras, questions = self.extras(Device("cxi0", "", None, True, "", ()))
         assert "rdma" not in extras
