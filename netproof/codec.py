@@ -110,7 +110,7 @@ def decode_part(kind: type[T], values: Mapping[str, Any], place: str) -> T:
     """Return the dataclass of those values that are its fields; others stand beside them."""
     if not isinstance(values, Mapping):
         return decode(kind, values, place)
-    own = {one.name for one in dataclasses.fields(kind)}
+    own = kind.__dataclass_fields__
     return decode(kind, {key: one for key, one in values.items() if key in own}, place)
 
 

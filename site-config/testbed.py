@@ -10,12 +10,12 @@ import subprocess
 import sys
 from pathlib import Path
 
-from netproof.site import shipped, spack
+from netproof.site import folders, spack
 
 _root = Path(__file__).resolve().parents[1]
 _opt = _root / ".opt"
 # A copy of this file elsewhere has the testbed of the checkout.
-_checkout = _root if (_root / "ci" / "testbed").is_dir() else shipped.CHECKOUT
+_checkout = _root if (_root / "ci" / "testbed").is_dir() else folders.CHECKOUT
 if str(_checkout) not in sys.path:
     sys.path.append(str(_checkout))
 

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 import yaml  # what ReFrame reads references with
-from reframe.core.pipeline import RegressionTestDict, RegressionTestPlugin
+from reframe.core.pipeline import RegressionTestDict
 from reframe.utility.sanity import reference_bounds
 
 from netproof.benchmarks import registry
@@ -20,6 +20,7 @@ from netproof.benchmarks.registry import check_name
 from netproof.measurement import twin
 from netproof.measurement.case import Case
 from netproof.measurement.landmark_table import LANDMARKS
+from netproof.run.mixins import Referenced
 from netproof.site import site
 from netproof.site.matrix import matrix
 from netproof.site.partition import Partition
@@ -76,12 +77,12 @@ def entries(path: Path) -> Iterator[tuple[str, str, list]]:
 
 def found_by(case: Case, references: dict[str, Any]) -> dict[str, Any]:
     """What ReFrame's own lookup returns for the check of a case; KeyError where it has nothing."""
-    check_class = types.new_class("Check", (RegressionTestPlugin,))
+    check_class = types.new_class("Check", (Referenced,))
     check = object.__new__(check_class)
     check.current_partition = types.SimpleNamespace(fullname=f"{case.system}:{case.partition}")
     check.current_environ = types.SimpleNamespace(name=case.environment)
     check.ranks, check.path, check.direction = case.ranks, case.path, case.direction
-    return RegressionTestDict(references[LEAVES[case.function]])[check]
+    return RegressionTestDict(references[LEAVES[case.function]], protocol="ref")[check]
 
 
 def sizes(case: Case) -> tuple[int, ...]:

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import random
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
 from ci.evaluation.testbed import ROOT
-from netproof.benchmarks import imb, imb_tables, netpipe
+from netproof.benchmarks import netpipe, outputs
+from netproof.benchmarks.interface import GUESS, Output, Table
 from netproof.errors import NetproofError
 from netproof.intake import patterns
 
@@ -155,23 +157,26 @@ def _ways_round(origin: str) -> bool:
     return "both-ways" in origin
 
 
-def _netpipe(read: Callable[..., netpipe.NetpipeOutput]) -> Judge:
+def _netpipe(read: Callable[..., Output]) -> Judge:
+    def points(output: Output) -> list[tuple[int, float]]:
+        return [(row.size, row.time_us) for row in output.tables[0].rows]
+
     @cache
     def truth(origin: str) -> dict[int, float]:
         output = read(Path(origin).read_text(), origin, bidirectional=_ways_round(origin))
-        return dict(output.points)
+        return dict(points(output))
 
     def judge(given: Input) -> str:
         both = _ways_round(given.origin)
         output = read(given.text, given.origin, bidirectional=both)
-        known = truth(given.origin)
-        if all(known.get(size) == time_us for size, time_us in output.points):
-            there = [size for size, _ in output.points]
+        known, found = truth(given.origin), points(output)
+        if all(known.get(size) == time_us for size, time_us in found):
+            there = [size for size, _ in found]
             between = [size for size in known if there[0] <= size <= there[-1]]
             return RIGHT if there == between else f"lacks sizes: {sorted({*between} - {*there})}"
         # Nothing may follow the rows.
-        lines = given.text.strip().split("\n")[-len(output.points) :]
-        for line, point in zip(lines, output.points, strict=True):
+        lines = given.text.strip().split("\n")[-len(found) :]
+        for line, point in zip(lines, found, strict=True):
             words = line.replace(":", " ").split()
             stated = (
                 (int(words[0]) // (2 if both else 1), float(words[2]) * 1e6)
@@ -185,40 +190,68 @@ def _netpipe(read: Callable[..., netpipe.NetpipeOutput]) -> Judge:
     return judge
 
 
-def _imb() -> Judge:
-    def rows(output: imb.ImbOutput) -> dict[tuple, tuple]:
-        return {
-            (table.function, table.ranks, table.group, row.size): (
-                imb_tables.time_us(row),
-                row.values["#repetitions"],
+_NUMBER = re.compile(r"-?[0-9]+(?:\.[0-9]+)?(?:e[-+]?[0-9]+)?")
+
+
+def _believed(text: str, origin: str) -> list[tuple[bool, tuple, Table]]:
+    """Return each table read: whether its program's last line is there, its kind, and itself."""
+    log = outputs.read(text.expandtabs(), origin, bidirectional=_ways_round(origin))
+    return [
+        (output.ended, (output.benchmark, one.function, one.ranks, one.groups, one.group), one)
+        for output in log.outputs
+        for one in output.tables
+    ]
+
+
+def _points(table: Table) -> tuple:
+    return tuple((row.size, row.time_us, row.failure) for row in table.rows)
+
+
+def of_reader(given: Input, origins: Sequence[str]) -> str:
+    """Judge what all readers together make of an input, with parts of any of ``origins``."""
+    known = [one for origin in origins for one in _truth(origin)]
+    found = _believed(given.text, given.origin)
+    if not found:
+        return REFUSED
+    lines, outcome = given.text.expandtabs().split("\n"), RIGHT
+    for ended, kind, table in found:
+        points, guessed = _points(table), GUESS in table.remark
+        same = [one for other, one in known if guessed or other == kind]
+        if points in same:
+            continue
+        # Only programs without a last line have beginnings that nothing tells from a whole.
+        if not ended and any(points == one[: len(points)] for one in same):
+            continue
+        sizes = [point[0] for point in points]
+        for other, one in _truth(given.origin):
+            # One of another text has nothing to do with it.
+            if other != kind or set(points).isdisjoint(one):
+                continue
+            there = [point[0] for point in one]
+            within = [size for size in there if sizes[0] <= size <= sizes[-1]]
+            if set(sizes) < set(there) and (ended or sizes != within):
+                return f"{kind} lacks sizes: {sorted({*there} - {*sizes})}"
+        for row in table.rows:
+            # JSON has no lines.
+            words = set(
+                map(float, _NUMBER.findall(lines[row.line - 1] if row.line else given.text))
             )
-            for table in output.tables
-            for row in table.rows
-        }
+            stated = [one for one in row.values.values() if isinstance(one, float)]
+            derived = kind[0] in ("mpigraph", "linktest", "iperf3")
+            if not row.failure and not derived and not set(stated) <= words:
+                return f"line {row.line} says {sorted(words)[:20]}, and read was {row}"
+        outcome = WRITTEN
+    return outcome
 
-    @cache
-    def truth(origin: str) -> dict[tuple, tuple]:
-        return rows(imb.BENCHMARK.read(Path(origin).read_text(), origin))
 
-    def judge(given: Input) -> str:
-        output = imb.BENCHMARK.read(given.text, given.origin)
-        if rows(output).items() <= truth(given.origin).items():
-            return RIGHT
-        lines = given.text.split("\n")
-        for table in output.tables:
-            for row in table.rows:
-                words = [float(word) for word in lines[row.line - 1].split()]
-                time_us = row.values.get("Msg/sec", imb_tables.time_us(row))
-                sizes = () if table.function == "Barrier" else (row.size,)
-                if not {*sizes, row.values["#repetitions"], time_us} <= set(words):
-                    return f"line {row.line} says {words}, and read was {row}"
-        return WRITTEN
-
-    return judge
+@cache
+def _truth(origin: str) -> list[tuple[tuple, tuple]]:
+    text = outputs.text_of(Path(origin))
+    return [(kind, _points(table)) for _, kind, table in _believed(text, origin)]
 
 
 def _reads(read: Callable[..., Any], path: Path) -> bool:
-    more = {} if "imb" in path.parts else {"bidirectional": _ways_round(path.name)}
+    more = {} if read is _believed else {"bidirectional": _ways_round(path.name)}
     try:
         read(path.read_text(), str(path), **more)
     except NetproofError:
@@ -256,11 +289,34 @@ def of_outputs() -> tuple[Attack, ...]:
     file, printed = netpipe.read_file, netpipe.BENCHMARK.read
     files = [path for path in fine if path.suffix == ".out" and _reads(file, path)]
     prints = [path for path in fine if path.suffix == ".stderr" and _reads(printed, path)]
-    recorded = sorted((DATA / "imb").rglob("*.txt"))
-    tables = [path for path in recorded if _reads(imb.BENCHMARK.read, path)]
     return (
         Attack("NetPIPE file", of_files(files), _netpipe(file)),
         Attack("NetPIPE print", of_files(prints), _netpipe(printed)),
-        Attack("IMB output", of_files(tables), _imb()),
+        *map(_of_program, READERS),
         Attack("patterns", _pattern, _matched),
     )
+
+
+SMALL = 8000
+"""Bytes of a recorded output that is mutated."""
+
+READERS = {
+    "IMB output": ("imb/*/*.txt", "formats/imb-*"),
+    "OMB output": ("osu/*/*.out",),
+    **{
+        name: (f"formats/{name.split('-', maxsplit=1)[0].lower()}-*",)
+        for name in ("nccl-tests", "perftest", "iperf3", "GPCNeT")
+    },
+    "mpiGraph": ("formats/mpigraph*",),
+    "LinkTest": ("formats/linktest*",),
+}
+"""Recorded outputs, by the name of the attack on their reader."""
+
+
+def _of_program(name: str) -> Attack:
+    """Return the attack on recorded outputs that are read whole."""
+    found = [path for one in READERS[name] for path in sorted(DATA.glob(one))]
+    # Many small inputs try more than few large ones.
+    small = [path for path in found if path.stat().st_size < SMALL]
+    paths = [path for path in small if _reads(_believed, path)]
+    return Attack(name, of_files(paths), partial(of_reader, origins=[*map(str, paths)]))

@@ -38,8 +38,8 @@ from netproof.errors import NetproofError
 from netproof.present import terminal
 
 MUTATED = (
-    *("NetPIPE file", "NetPIPE print", "IMB output", "session report", "references", "site file"),
-    *("topology", "patterns"),
+    *("NetPIPE file", "NetPIPE print", *attack_inputs.READERS, "session report", "references"),
+    *("site file", "topology", "patterns"),
 )
 """Names of the attacks by mutated inputs, in the order of the table."""
 FLIPS = "bits of a store flipped, files cut"

@@ -17,10 +17,9 @@ from rich.console import Console
 
 from ci.evaluation.markdown import markdown
 from netproof.errors import NetproofError
-from netproof.measurement.curve import Curve
+from netproof.measurement.curve import Curve, median_curve
 from netproof.measurement.landmark_table import LANDMARKS, Better
 from netproof.measurement.landmarks import Landmarks, landmarks
-from netproof.measurement.launches import median_curve
 from netproof.present import terminal
 from netproof.session import session as sessions
 

@@ -28,6 +28,7 @@ from netproof.present import terminal
 from netproof.session import session as sessions
 from netproof.session.measured import Measured
 from netproof.session.session import REFERENCE, CheckResult, Session
+from netproof.site import folders
 from netproof.site.matrix import Matrix
 from netproof.verdict import derive, power, rejudge, session_verdict
 from netproof.verdict.judge import judge
@@ -252,7 +253,7 @@ class Recorded:
         the sessions suffice for none.
         """
         system = self.matrix.cases[0].system
-        file = ReferenceFile(derive.reference_folder() / f"{system}.yaml")
+        file = ReferenceFile(folders.of_references() / f"{system}.yaml")
         made = derive.derived(
             [one.session for one in others],
             file,
@@ -260,7 +261,7 @@ class Recorded:
             settings=derive.DerivingSettings(floor=floor),
         )
         entries = {one.case.key(): one.entries for one in made}
-        stands = rejudge.of_file(derive.reference_folder(), system)
+        stands = rejudge.of_file(folders.of_references(), system)
 
         def references(case: Case) -> Mapping[str, Any]:
             return {**stands(case), **entries.get(case.key(), {})}

@@ -122,7 +122,7 @@ def _netpipe(prefix: Path, start: list[str], place: Path, variables: dict[str, s
     if not out.exists():
         raise NetproofError(f"{program} left no {out}")
     read = netpipe.read_file(out.read_text(encoding="utf-8"), str(out), bidirectional=False)
-    sizes = tuple(size for size, _ in read.points)
+    sizes = read.curve().sizes
     if sizes != netpipe.sizes(1, LARGEST, 3):
         raise NetproofError(f"{out} has other sizes than NetPIPE measures: {sizes}")
 

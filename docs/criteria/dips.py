@@ -10,6 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from netproof.criteria.findings import Below, Level
+from netproof.criteria.interface import CaseCurves
 from netproof.criteria.settings import Settings
 from netproof.criteria.shape import DIP, dips
 from netproof.measurement.curve import Curve
@@ -54,7 +55,7 @@ def planted(launches: Sequence[Curve], size: int, depth: float) -> list[Curve]:
 
 def level(launches: Sequence[Curve], bounds: Below, size: int, depth: float) -> Level | None:
     """Return what is found at a size with a dip of that depth."""
-    several = dips(planted(launches, size, depth), where="", settings=bounds)
+    several = dips(CaseCurves.of_launches("", planted(launches, size, depth)), bounds)
     return next((one.level for one in several if one.size == size), None)
 
 

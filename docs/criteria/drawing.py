@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import dataclasses
 import textwrap
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 import altair as alt
 
 from netproof.benchmarks import netpipe
-from netproof.criteria import Finding
+from netproof.criteria import Bounds, Finding
+from netproof.criteria.interface import CaseCurves, ComparedCases
+from netproof.criteria.registry import BY_FINDING
+from netproof.criteria.settings import Settings
 from netproof.measurement.curve import Curve
 
 HERE = Path(__file__).resolve().parent
@@ -98,3 +102,29 @@ def panel(chart: alt.Chart | alt.LayerChart, title: str, said: Iterable[str]) ->
 def save(name: str, *panels: alt.LayerChart) -> None:
     """Panels side by side as an SVG next to this script."""
     alt.hconcat(*panels).resolve_scale(color="independent").save(str(HERE / f"{name}.svg"))
+
+
+def found(
+    name: str, case: CaseCurves | Sequence[Curve], where: str, bounds: Bounds | None = None
+) -> tuple[Finding, ...]:
+    """Return the findings of a criterion on a case or its launches, by these bounds or its own."""
+    if not isinstance(case, CaseCurves):
+        case = CaseCurves.of_launches(where, case)
+    return BY_FINDING[name].on(case, _settings(name, bounds))
+
+
+def compared(
+    name: str, cases: Iterable[CaseCurves], bounds: Bounds | None = None
+) -> dict[str, list[Finding]]:
+    """Return the findings of a criterion that compares cases, by their labels."""
+    several = ComparedCases({one.where: one for one in cases})
+    settings = _settings(name, bounds)
+    return {
+        label: list(BY_FINDING[name].on(one, settings, several))
+        for label, one in several.cases.items()
+    }
+
+
+def _settings(name: str, bounds: Bounds | None) -> Settings:
+    own = {BY_FINDING[name].key: bounds} if bounds is not None else {}
+    return dataclasses.replace(Settings(), **own)

@@ -19,7 +19,9 @@ from drawing import (
     OTHER,
     PASSES,
     SHADES,
+    compared,
     cpu_seconds,
+    found,
     launches,
     level_line,
     lines,
@@ -32,27 +34,20 @@ from drawing import (
 from netproof import criteria
 from netproof.benchmarks import netpipe
 from netproof.criteria import Bounds, Finding
+from netproof.criteria.interface import CaseCurves
 from netproof.criteria.launches import CPU_COST
-from netproof.criteria.launches import cpu_cost as find_cpu_cost
 from netproof.criteria.rate import MPI_LOSS
-from netproof.criteria.rate import line_rate as find_line_rate
-from netproof.criteria.rate import mpi_loss as find_mpi_loss
 from netproof.criteria.shape import JUMP
-from netproof.criteria.shape import dips as find_dips
-from netproof.criteria.shape import dropout as find_dropout
-from netproof.criteria.shape import inversion as find_inversion
-from netproof.criteria.shape import jump as find_jump
-from netproof.criteria.shape import roughness as find_roughness
+from netproof.measurement.curve import median_curve
 from netproof.measurement.landmarks import landmarks
-from netproof.measurement.launches import median_curve
-from netproof.measurement.units import line_rate_mb_s
+from netproof.measurement.links import line_rate_mb_s
 
 GIGE_MB_S = line_rate_mb_s(1000, 1500)
 FROM_BURSTS_UP = 65536
 """Below this size the testbed's token buckets let messages pass above the line rate."""
 
 
-def along(name: str, criterion, *, rate: bool = False) -> None:
+def along(name: str, *, rate: bool = False) -> None:
     """A criterion on one curve: the healthy switch beside the sick one."""
     sides = []
     for label, case, colour in (
@@ -60,8 +55,7 @@ def along(name: str, criterion, *, rate: bool = False) -> None:
         ("sick gige", "sick-tcp-2", FAILS),
     ):
         curve = recorded(case)
-        found = criterion(curve, where=f"{label}, NetPIPE TCP")
-        findings = found if isinstance(found, tuple) else (found,)
+        findings = found(name, [curve], f"{label}, NetPIPE TCP")
         chart = lines({label: curve}, [colour], rate=rate) + marks(curve, findings, rate=rate)
         level = max(findings, key=lambda f: ["pass", "shown", "warn", "fail"].index(f.level)).level
         sides.append(panel(chart, f"{name}: {level.value}", (f.why for f in findings)))
@@ -74,10 +68,11 @@ def envelope() -> None:
         "gige": median_curve(launches("gige-tcp")),
         "sick gige": median_curve(launches("sick-tcp")),
     }
-    found = criteria.above_envelope(curves)
+    cases = (CaseCurves.of_launches(label, [curve]) for label, curve in curves.items())
+    by_label = compared("envelope", cases)
     sides = []
     for label, colour in zip(curves, (PASSES, FAILS), strict=True):
-        own = [f for f in found if f.where == label]
+        own = by_label[label]
         others = {name: curve for name, curve in curves.items() if name != label}
         chart = lines({label: curves[label], **others}, [colour, OTHER], rate=False)
         chart += marks(curves[label], own, rate=False)
@@ -93,16 +88,16 @@ def score() -> None:
     base = launches("fast-ethernet-tcp")
     sides = []
     for label, case, colour in (("gige", "gige-tcp", PASSES), ("sick gige", "sick-tcp", FAILS)):
-        found = criteria.score(launches(case), base, where=label, baseline="fast-ethernet")
+        one = criteria.score(launches(case), base, where=label, baseline="fast-ethernet")
         curves = {label: median_curve(launches(case)), "fast-ethernet": median_curve(base)}
         chart = lines(curves, [colour, OTHER], rate=False)
-        sides.append(panel(chart, f"score: {found.value:.3g}", [found.why]))
+        sides.append(panel(chart, f"score: {one.value:.3g}", [one.why]))
     save("score", *sides)
 
 
 def confirm() -> None:
     """The jump of the sick switch measured again there, and on the healthy one."""
-    flagged = find_jump(recorded("sick-tcp-1"), where="flagged on sick gige")
+    (flagged,) = found("jump", [recorded("sick-tcp-1")], "flagged on sick gige")
     sides = []
     for label, case, colour in (("gige", "gige-tcp", PASSES), ("sick gige", "sick-tcp", FAILS)):
         again = launches(f"{case}-again")
@@ -120,12 +115,12 @@ def dip() -> None:
         ("gige", healthy, PASSES),
         ("gige, a dip planted", planted(healthy, 131072, 0.4), FAILS),
     ):
-        found = find_dips(several, where=label)
+        dips = found("dip", several, label)
         curves = {f"launch {number}": curve for number, curve in enumerate(several, 1)}
         chart = lines(curves, SHADES[colour], rate=False)
-        chart += marks(median_curve(several), found, rate=False)
-        level = max((one.level.value for one in found), default="nothing found")
-        said = (one.why for one in found) if found else ["no size is below what both let expect"]
+        chart += marks(median_curve(several), dips, rate=False)
+        level = max((one.level.value for one in dips), default="nothing found")
+        said = (one.why for one in dips) if dips else ["no size is below what both let expect"]
         sides.append(panel(chart, f"dip: {level}", said))
     save("dip", *sides)
 
@@ -138,10 +133,10 @@ def line_rate() -> None:
         ("in a node", "in-a-node-tcp", FAILS),
     ):
         curve = recorded(case)
-        found = find_line_rate(landmarks(curve, GIGE_MB_S), GIGE_MB_S, where=label)
+        (one,) = found("line rate", CaseCurves.of_launches(label, [curve], GIGE_MB_S), label)
         chart = lines({label: curve}, [colour], rate=True) + level_line(GIGE_MB_S)
-        chart += marks(curve, [found], rate=True)
-        sides.append(panel(chart, f"line rate: {found.level.value}", [found.why]))
+        chart += marks(curve, [one], rate=True)
+        sides.append(panel(chart, f"line rate: {one.level.value}", [one.why]))
     save("line-rate", *sides)
 
 
@@ -155,7 +150,10 @@ def mpi_loss() -> None:
         ("the least buffers", "gige-open-mpi-least-buffers", FAILS),
     ):
         mpi = median_curve(launches(case))
-        peak, _ = find_mpi_loss(mpi, tcp, where=label, settings=settings)
+        own = CaseCurves.of_launches(
+            label, [mpi], over_tcp=True, others={"tcp": CaseCurves.of_launches("TCP", [tcp])}
+        )
+        (peak,) = found("MPI loss at the peak", own, label, settings)
         chart = lines({f"Open MPI, {label}": mpi, "TCP": tcp}, [colour, OTHER], rate=True)
         chart += marks(mpi, [peak], rate=True)
         sides.append(panel(chart, f"MPI loss: {peak.level.value}", [peak.why]))
@@ -166,18 +164,22 @@ def landmark() -> None:
     """The landmarks of a curve, its eager limit marked, and one without a limit."""
     sides = []
     loopback = HERE.parents[1] / "tests" / "data" / "curves" / "open-mpi-4.1-tcp-loopback.np"
-    eager = netpipe.read_file(loopback.read_text(), str(loopback), bidirectional=False).curve()
+    eager = (
+        netpipe.read_file(loopback.read_text(), str(loopback), bidirectional=False)
+        .tables[0]
+        .curve()
+    )
     for label, curve in (("Open MPI in a node", eager), ("gige, TCP", recorded("gige-tcp-1"))):
-        found = landmarks(curve, None)
-        limit = found.eager_limit
+        known = landmarks(curve, None)
+        limit = known.eager_limit
         sentences = [
-            f"latency {found.latency_us:.1f} µs, half of the peak at {found.half_power_size} bytes"
+            f"latency {known.latency_us:.1f} µs, half of the peak at {known.half_power_size} bytes"
         ]
         if limit:
             between = f"between {limit.size_below} and {limit.size_above} bytes"
             sentences.append(f"eager limit {between}, a step of {limit.step_us:.3g} µs")
         else:
-            sentences.append(f"no eager limit: {found.why('eager_limit')}")
+            sentences.append(f"no eager limit: {known.why('eager_limit')}")
         chart = lines({label: curve}, [PASSES], rate=False)
         if limit:
             for size in (limit.size_below, limit.size_above):
@@ -193,9 +195,12 @@ def cpu_cost() -> None:
     rows, sentences = [], []
     for label, case in (("TCP", "gige-tcp-1"), ("Open MPI", "gige-open-mpi-1")):
         used, elapsed = cpu_seconds(case)
-        (found,) = find_cpu_cost({"gige-1": used}, elapsed, where=label, settings=settings)
-        rows.append({"case": label, "value": found.value, "level": found.level.value})
-        sentences.append(found.why)
+        own = CaseCurves.of_launches(
+            label, [recorded(case)], cpu_seconds={"gige-1": used}, seconds=elapsed
+        )
+        (one,) = found("CPU cost", own, label, settings)
+        rows.append({"case": label, "value": one.value, "level": one.level.value})
+        sentences.append(one.why)
     bars = (
         alt.Chart(alt.Data(values=rows))
         .mark_bar(size=40)
@@ -214,10 +219,9 @@ def cpu_cost() -> None:
 
 def main() -> None:
     """Draw them all."""
-    along("inversion", find_inversion)
-    along("jump", find_jump)
-    along("roughness", find_roughness)
-    along("dropout", find_dropout, rate=True)
+    for name in ("inversion", "jump", "roughness"):
+        along(name)
+    along("dropout", rate=True)
     for plot in (envelope, score, confirm, dip, line_rate, mpi_loss, landmark, cpu_cost):
         plot()
     session_plots.draw()

@@ -14,24 +14,30 @@ from pathlib import Path
 from typing import Any
 
 import altair as alt
-from drawing import FAILS, HERE, OTHER, PASSES, SHADES, launches, lines, marks, panel, save
+from drawing import (
+    FAILS,
+    HERE,
+    OTHER,
+    PASSES,
+    SHADES,
+    compared,
+    found,
+    launches,
+    lines,
+    marks,
+    panel,
+    save,
+)
 
+from netproof import codec
 from netproof.benchmarks import registry
-from netproof.criteria import consistency, slower
 from netproof.criteria.consistency import AGREEMENT, GROWTH, GUIDELINE
-from netproof.criteria.consistency import guidelines as find_guidelines
-from netproof.criteria.counters import RETRANSMISSIONS, directions, sent_again, sent_over
-from netproof.criteria.interface import CaseCurves, Companion, CountedLaunch
-from netproof.criteria.launches import launch_spread as find_launch_spread
-from netproof.criteria.protocol import early_rendezvous as find_early_rendezvous
-from netproof.criteria.registry import BY_FINDING
-from netproof.criteria.settings import Settings
+from netproof.criteria.counters import sent_again, sent_over
+from netproof.criteria.interface import CaseCurves, CountedLaunch
 from netproof.criteria.slower import FLOOR
 from netproof.measurement.case import Case
-from netproof.measurement.counters import Counters, counters
-from netproof.measurement.curve import Curve
-from netproof.measurement.launches import median_curve
-from netproof.measurement.payload import Payload
+from netproof.measurement.counters import Counters, Payload, counters
+from netproof.measurement.curve import Curve, median_curve
 
 JOBS = HERE.parents[1] / "tests" / "data" / "jobs"
 FROM_THE_LINK = 4096
@@ -50,10 +56,9 @@ class Recorded:
     launches: tuple[Curve, ...]
     counted: tuple[CountedLaunch, ...]
 
-    @property
-    def companion(self) -> Companion:
-        """Return the case as criteria take one to compare."""
-        return Companion(median_curve(self.launches), self.launches)
+    def case(self, where: str, **known: Any) -> CaseCurves:
+        """Return the case as criteria take it."""
+        return CaseCurves.of_launches(where, self.launches, **known)
 
 
 def session(name: str) -> dict[tuple[str, str, int], Recorded]:
@@ -62,7 +67,7 @@ def session(name: str) -> dict[tuple[str, str, int], Recorded]:
     for one in json.loads((HERE / "sessions" / f"{name}.json").read_text()):
         curves = _curves(one)
         counted = tuple(
-            CountedLaunch(number, Counters.from_json(values), Payload(None, "it is not kept"))
+            CountedLaunch(number, codec.decode(Counters, values, name), Payload(None, "not kept"))
             for number, values in enumerate(one.get("counters", ()), 1)
         )
         key = (one["environment"], one["function"], one["ranks"])
@@ -84,12 +89,13 @@ def launch_spread() -> None:
     sides = []
     for label, case, colour in (("gige", "gige-tcp", PASSES), ("sick gige", "sick-tcp", FAILS)):
         several = launches(case)
-        found = find_launch_spread(several, where=label)
+        (one,) = found("launch spread", several, label)
         curves = {f"{label}, launch {number}": one for number, one in enumerate(several, 1)}
         chart = lines(curves, SHADES[colour], rate=False)
-        highest = max(several, key=lambda one: one.time_us[one.sizes.index(found.size)])
-        chart += marks(highest, [found], rate=False)
-        sides.append(panel(chart, f"launch spread: {found.level.value}", [found.why]))
+        place = several[0].sizes.index(one.size)
+        highest = max(several, key=lambda launch: launch.time_us[place])
+        chart += marks(highest, [one], rate=False)
+        sides.append(panel(chart, f"launch spread: {one.level.value}", [one.why]))
     save("launch-spread", *sides)
 
 
@@ -98,13 +104,12 @@ def early_rendezvous() -> None:
     recorded = json.loads((HERE / "sessions" / "eager-limit.json").read_text())
     sides = []
     for which, colour in (("as it comes", PASSES), ("limit of 64", FAILS)):
-        one = next(case for case in recorded[which] if case["direction"] == "oneway")
-        several = _curves(one)
-        own = median_curve(several)
-        found = find_early_rendezvous(own, several, where=f"Open MPI, {which}")
-        chart = lines({f"NetPIPE over Open MPI, {which}": own}, [colour], rate=False)
-        chart += marks(own, [found], rate=False)
-        sides.append(panel(chart, f"early rendezvous: {found.level.value}", [found.why]))
+        read = next(case for case in recorded[which] if case["direction"] == "oneway")
+        own = CaseCurves.of_launches(f"Open MPI, {which}", _curves(read), ping_pong=True)
+        (one,) = found("early rendezvous", own, own.where)
+        chart = lines({f"NetPIPE over Open MPI, {which}": own.curve}, [colour], rate=False)
+        chart += marks(own.curve, [one], rate=False)
+        sides.append(panel(chart, f"early rendezvous: {one.level.value}", [one.why]))
     save("early-rendezvous", *sides)
 
 
@@ -114,25 +119,17 @@ def guidelines() -> None:
     sides = []
     for label, name, colour in SWITCHES:
         cases = session(name)
-        own = cases["mpich", "Alltoall", 4].companion
-        alongside = {"Sendrecv": cases["mpich", "Sendrecv", 4].companion}
-        found = find_guidelines(
-            own.curve,
-            own.launches,
-            alongside,
-            operation="Alltoall",
-            ranks=4,
-            where=label,
-            settings=bounds,
-            messages=True,
-        )
+        alongside = {"Sendrecv": cases["mpich", "Sendrecv", 4].case("Sendrecv")}
+        known = {"operation": "Alltoall", "ranks": 4, "others": alongside}
+        own = cases["mpich", "Alltoall", 4].case(label, **known)
+        (one,) = found("guideline of messages", own, label, bounds)
         message = alongside["Sendrecv"].curve
         work = dataclasses.replace(
             message, time_us=tuple(3 * time for time in message.time_us), bandwidth_mb_s=None
         )
         curves = {f"Alltoall, {label}": own.curve, "3 times Sendrecv": work}
-        chart = lines(curves, [colour, OTHER], rate=False) + marks(own.curve, [found], rate=False)
-        sides.append(panel(chart, f"guideline: {found.level.value}", [found.why]))
+        chart = lines(curves, [colour, OTHER], rate=False) + marks(own.curve, [one], rate=False)
+        sides.append(panel(chart, f"guideline: {one.level.value}", [one.why]))
     save("guideline", *sides)
 
 
@@ -142,11 +139,12 @@ def agreement() -> None:
     sides = []
     for label, name, colour in SWITCHES:
         cases = session(name)
-        own, other = cases["mpich", "PingPong", 2].companion, cases["mpich", "mpi", 2].companion
-        found = consistency.agreement(own, {"NetPIPE mpi": other}, where=label, settings=bounds)
+        own = cases["mpich", "PingPong", 2].case(label)
+        other = cases["mpich", "mpi", 2].case("NetPIPE mpi")
+        (one,) = compared("agreement", (own, other), bounds)[label]
         curves = {f"IMB PingPong, {label}": own.curve, "NetPIPE over MPI": other.curve}
-        chart = lines(curves, [colour, OTHER], rate=False) + marks(own.curve, [found], rate=False)
-        sides.append(panel(chart, f"agreement: {found.level.value}", [found.why]))
+        chart = lines(curves, [colour, OTHER], rate=False) + marks(own.curve, [one], rate=False)
+        sides.append(panel(chart, f"agreement: {one.level.value}", [one.why]))
     save("agreement", *sides)
 
 
@@ -156,18 +154,21 @@ def growth() -> None:
     sides = []
     for label, name, colour in SWITCHES:
         cases = session(name)
-        more, fewer = (cases["mpich", "Alltoall", ranks].companion for ranks in (4, 2))
         function = registry.function_of(Case("", "", "mpich", "imb", "Alltoall", 4, 1))
-        on_link = [function.messages_on_link(ranks, 1)[1] for ranks in (2, 4)]
-        explained = max(on_link[1] / on_link[0], 3.0)
-        found = consistency.growth(
-            more, fewer, where=label, against="2 ranks", explained=explained, settings=bounds
+        fewer, more = (
+            cases["mpich", "Alltoall", ranks].case(
+                f"{label}, {ranks} ranks",
+                ranks=ranks,
+                on_link=function.messages_on_link(ranks, 1)[1],
+            )
+            for ranks in (2, 4)
         )
-        shrunk = consistency.monotony(fewer, more, where=label, against="4 ranks", settings=bounds)
+        (grown,) = compared("growth", (fewer, more), bounds)[more.where]
+        (shrunk,) = compared("monotony", (fewer, more), bounds)[fewer.where]
         curves = {f"4 ranks, {label}": more.curve, "2 ranks": fewer.curve}
-        chart = lines(curves, [colour, OTHER], rate=False) + marks(more.curve, [found], rate=False)
-        sentences = [found.why, f"monotony: {shrunk.why}"]
-        sides.append(panel(chart, f"growth: {found.level.value}", sentences))
+        chart = lines(curves, [colour, OTHER], rate=False) + marks(more.curve, [grown], rate=False)
+        sentences = [grown.why, f"monotony: {shrunk.why}"]
+        sides.append(panel(chart, f"growth: {grown.level.value}", sentences))
     save("growth", *sides)
 
 
@@ -182,10 +183,16 @@ def floor() -> None:
         ("Alltoall", (mpich.launches, "MPICH"), (intel.launches, "Intel MPI"), PASSES),
         ("NetPIPE", (least, "least buffers"), (usual, "buffers as they come"), FAILS),
     ):
-        found = slower.floor(own, {other_name: other}, where=own_name, settings=bounds)
+        cases_of = (
+            CaseCurves.of_launches(
+                name, several, place=("gige",), configuration=("", "gige", name, "")
+            )
+            for name, several in ((own_name, own), (other_name, other))
+        )
+        (one,) = compared("floor", cases_of, bounds)[own_name]
         curves = {f"{title}, {own_name}": median_curve(own), other_name: median_curve(other)}
         chart = lines(curves, [colour, OTHER], rate=False)
-        sides.append(panel(chart, f"floor: {found.level.value}", [found.why]))
+        sides.append(panel(chart, f"floor: {one.level.value}", [one.why]))
     save("floor", *sides)
 
 
@@ -210,23 +217,17 @@ def bars(rows: Iterable[Mapping[str, str | float]], title: str, colour: str) -> 
 
 def retransmissions() -> None:
     """Retransmissions per node during NetPIPE over TCP."""
-    settings = Settings.of_site({}, 0)
     sides = []
     for label, name, colour in SWITCHES:
         counted = session(name)["mpich", "tcp", 2].counted
         case = CaseCurves(label, None, None, (), None, counted=counted, rails=(RAIL,))
-        found = [
-            one
-            for one in BY_FINDING["retransmissions"].judge(case, settings)
-            if one.criterion == "retransmissions"
-        ]
         shares = [
             sent_again(launch.counters, node.node)
             for launch in counted
             for node in launch.counters.nodes
         ]
         rows = [{"name": one.node, "value": one.value} for one in shares]
-        worst = max(found, key=lambda one: one.value or 0)
+        worst = max(found("retransmissions", case, label), key=lambda one: one.value or 0)
         chart = bars(rows, "segments sent again", colour)
         sides.append(panel(chart, f"retransmissions: {worst.level.value}", [worst.why]))
     save("counters", *sides)
@@ -237,9 +238,8 @@ def ways() -> None:
     sides = []
     for label, name, colour in SWITCHES:
         counted = session(name)["mpich", "tcp", 2].counted
-        found = directions(counted, (RAIL,), where=label, settings=RETRANSMISSIONS)
-        if found is None:
-            raise SystemExit(f"{name}: both nodes did not send alike")
+        case = CaseCurves(label, None, None, (), None, counted=counted, rails=(RAIL,))
+        (one,) = found("directions", case, label)
         rows = [
             {"name": f"from {node.node}", "value": share.value}
             for launch in counted
@@ -247,26 +247,24 @@ def ways() -> None:
             for share in [sent_again(launch.counters, node.node)]
         ]
         chart = bars(rows, "segments sent again", colour)
-        sides.append(panel(chart, f"directions: {found.level.value}", [found.why]))
+        sides.append(panel(chart, f"directions: {one.level.value}", [one.why]))
     save("directions", *sides)
 
 
 def path() -> None:
     """Which interfaces carried the payload: the one under test, and the management network."""
-    settings = Settings.of_site({}, 0)
     sides = []
     for label, job, colour in (("gige", "healthy", PASSES), ("set wrongly", "management", FAILS)):
         launch = _recorded_step(JOBS / f"counters-{job}")
         case = CaseCurves(label, None, None, (), None, counted=(launch,), rails=(RAIL,))
-        several = BY_FINDING["path"].judge(case, settings)
-        (found,) = (one for one in several if one.criterion == "path")
+        (one,) = found("path", case, label)
         on_rails, elsewhere = sent_over(launch, (RAIL,))
         sent = {RAIL: on_rails, **elsewhere}
         rows = [
             {"name": name, "value": count / launch.payload.bytes} for name, count in sent.items()
         ]
         chart = bars(rows, "sent, as a share of the payload", colour)
-        sides.append(panel(chart, f"path: {found.level.value}", [found.why]))
+        sides.append(panel(chart, f"path: {one.level.value}", [one.why]))
     save("path", *sides)
 
 

@@ -125,12 +125,14 @@ Layout = tuple[tuple[str, str], ...]
 class Row:
     """A row: bytes of a message, 0 without, and its other figures by the names of their columns.
 
-    ``failure``: the benchmark's message in place of figures, or that the data arrived wrong.
+    ``time_us``: per call, or of one message of a rate; ``failure``: the benchmark's message in
+    place of figures, or that the data arrived wrong.
     """
 
     line: int
     size: int
     values: Mapping[str, float]
+    time_us: float = 0
     failure: str = ""
 
 
@@ -144,6 +146,12 @@ def header_in(line: str, layouts: Iterable[Layout]) -> tuple[Layout, bool] | Non
         if collapsed is None and line.split() == header.split():
             collapsed = layout, False
     return collapsed
+
+
+def by_count(row: str, layouts: Iterable[Layout]) -> tuple[Layout, bool] | None:
+    """Return the first layout with as many columns as a row has words, whose header is missing."""
+    words = len(row.split())
+    return next(((layout, False) for layout in layouts if len(layout) == words), None)
 
 
 def row_in(lines: Lines, layout: Layout, *, exact: bool, program: str) -> dict[str, float | str]:

@@ -1,38 +1,32 @@
-"""Intel MPI Benchmarks (IMB-MPI1): functions and commands; output of 2018 to 2021 read into tables.
+"""Intel MPI Benchmarks (IMB): functions and commands of IMB-MPI1; output of 2018 to 2021 read.
 
-Bandwidth is computed from bytes and time, never taken from ``Mbytes/sec``. The number of messages
-per call is that of the benchmark's own rate: 1 for PingPong and PingPing (the rate of one of its
-two messages), 2 for Sendrecv, 4 for Exchange. The column serves as a check: a rate that does not
-follow from bytes and time is an error. Its megabytes are 10⁶ bytes since IMB 2018, and 2²⁰ or 10⁶
-before.
+Of -P2P, -NBC, -RMA and -EXT, which no run starts, the output is read too. Bandwidth is computed
+from bytes and time, never taken from ``Mbytes/sec``. The number of messages per call is that of
+the benchmark's own rate: 1 for PingPong and PingPing (the rate of one of its two messages), 2 for
+Sendrecv, 4 for Exchange. The column serves as a check: a rate that does not follow from bytes and
+time is an error. Its megabytes are 10⁶ bytes since IMB 2018, and 2²⁰ or 10⁶ before.
 """
 
 from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from netproof.benchmarks.collectives import LEAST_CROSSING, between
-from netproof.benchmarks.fixed import UNITS, Lines, TableError, printed_lines
-from netproof.benchmarks.imb_tables import (
-    COUNT_COLUMN,
-    DEFECTS,
-    FUNCTIONS,
-    HASH,
-    MESSAGE_RATE,
-    RULE,
-    SINGLE_TRANSFER,
-    SIZE_COLUMN,
-    VERSION,
-    ImbTable,
-    Megabytes,
-    read_bare,
-    read_table,
-    time_us,
+from netproof.benchmarks.fixed import (
+    Layout,
+    Lines,
+    Row,
+    TableError,
+    by_count,
+    check_order,
+    header_in,
+    printed_lines,
+    row_in,
 )
 from netproof.benchmarks.interface import (
     BOTH_DIRECTIONS,
@@ -40,97 +34,129 @@ from netproof.benchmarks.interface import (
     Function,
     MpiBenchmark,
     Output,
-    Printed,
+    Table,
 )
 from netproof.benchmarks.message_sizes import ListedSizes
 from netproof.errors import ParseError
 from netproof.measurement.case import Case
 from netproof.measurement.curve import Curve
+from netproof.measurement.units import MEBI
 
+MEGA = 10**6
 
-@dataclass(frozen=True)
-class ImbOutput(Output):
-    """The output of one run of IMB-MPI1.
+SMALLEST_TIMED_BYTES = 4
+"""Size below which a collective may do nothing at all, and IMB prints a time of 0.00."""
 
-    ``megabyte`` is the bytes in its ``Mbytes/sec``; ``processes`` those it was started with;
-    ``longest`` the largest message in bytes that it was to measure, None with a file of lengths.
-    ``preamble`` and ``epilogue``: lines that the MPI library or the launcher printed before and
-    after. ``version``: None for a table without IMB's banner, ``ended``: IMB's last line is there.
-    """
-
-    benchmark: ClassVar[str] = "imb"
-    path: str
-    version: str | None
-    megabyte: int
-    processes: int | None
-    longest: int | None
-    tables: tuple[ImbTable, ...]
-    ended: bool = True
-    guess: str = ""
-    preamble: tuple[str, ...] = ()
-    epilogue: tuple[str, ...] = ()
-
-    def goes_on_with(self, line: str) -> bool:
-        """Check for a row of the size that follows the last."""
-        last = self.tables[-1]
-        following = str(max(2 * (*last.rows, *last.failures)[-1].size, 1))
-        return last.function != "Barrier" and line.split()[:1] == [following]
-
-    def table(self, function: str, ranks: int) -> ImbTable:
-        """Return the one table of ``function`` at ``ranks``; ParseError unless there is one."""
-        found = [t for t in self.tables if (t.function, t.ranks) == (function, ranks)]
-        if len(found) != 1:
-            there = ", ".join(f"{t.function} at {t.ranks}" for t in self.tables)
-            raise ParseError(
-                self.path,
-                found[1].first_line if found else 0,
-                "",
-                f"holds {len(found)} tables of {function} at {ranks} ranks, not one ({there})",
-            )
-        return found[0]
-
-    def printed(self) -> list[Printed]:
-        """Return a curve for each table."""
-        return [
-            Printed(
-                table.function,
-                table.ranks,
-                table.curve,
-                groups=table.groups,
-                group=table.group,
-                remark=GUESS if self.guess else "",
-            )
-            for table in self.tables
-        ]
-
-    def document(self, faults: list[str]) -> dict[str, Any]:
-        """Return plain values for ``json``, with a sentence in ``faults`` for each failed table."""
-        return {
-            "file": self.path,
-            "benchmark": "IMB-MPI1",
-            "version": self.version,
-            "printed_megabyte_bytes": self.megabyte,
-            "processes": self.processes,
-            "units": UNITS,
-            "tables": [table.document(faults) for table in self.tables],
-            "preamble": self.preamble,
-            "epilogue": self.epilogue,
-        }
-
-
-_BANNER = re.compile(r"# {4}Intel ?\(R\) MPI Benchmarks (\S.*), MPI-1 part *")
-
-_MACHINE = re.compile(
-    r"# (?:Date|Machine|System|Release|Version|MPI Version|MPI Thread Environment) *:.*"
+SINGLE_TRANSFER = frozenset(
+    f"Ping{name}{source}"
+    for name in ("Pong", "Ping")
+    for source in ("", "SpecificSource", "AnySource")
 )
 
-_DYNAMIC = re.compile(r"# New default behavior from Version 3\.2 on:")
+POINT_TO_POINT = {**dict.fromkeys(SINGLE_TRANSFER, 1), "Sendrecv": 2, "Exchange": 4}
+"""Messages per call that a rate counts."""
 
-_CALLED = re.compile(r"# Calling sequence was: *")
+ONE_SIDED = frozenset(
+    (
+        *("Unidir_Get", "Unidir_Put", "Bidir_Get", "Bidir_Put"),
+        *("Unidir_get", "Unidir_put", "Bidir_get", "Bidir_put", "Put_local", "Get_local"),
+        *("Accumulate", "Get_accumulate", "Fetch_and_op", "Compare_and_swap"),
+        *("Put_all_local", "Get_all_local", "One_put_all", "One_get_all"),
+    )
+)
+"""One-sided functions whose rate is that of one message."""
 
-_REMARK = re.compile(r"# [a-z\"].*")
+MESSAGE_RATE = frozenset({"Uniband", "Biband"})
 
-_COMMAND = re.compile(r"#( .*)?")
+RANDOM = frozenset(
+    {"Unirandom", "Birandom", "Corandom", "SendRecv_Replace", "Stencil2D", "Stencil3D"}
+)
+"""Functions of IMB-P2P alone."""
+
+REDUCTIONS = frozenset(
+    {"Reduce", "Reduce_local", "Reduce_scatter", "Reduce_scatter_block", "Allreduce"}
+)
+
+COLLECTIVE = REDUCTIONS | {
+    *("Bcast", "Allgather", "Allgatherv", "Gather", "Gatherv", "Scatter", "Scatterv"),
+    *("Alltoall", "Alltoallv"),
+}
+
+NON_BLOCKING = frozenset(
+    f"I{name.lower()}"
+    for name in (COLLECTIVE | {"Barrier"}) - {"Reduce_local", "Reduce_scatter_block"}
+)
+
+_OF_ALL = frozenset({"All_put_all", "All_get_all", "Exchange_put", "Exchange_get", "Window"})
+"""Functions of -RMA and -EXT with a range of times and no rate."""
+
+_PASSIVE = "Truly_passive_put"
+
+LARGEST_ELEMENT_BYTES = 16
+
+FUNCTIONS = (
+    frozenset({*POINT_TO_POINT, "Barrier", _PASSIVE})
+    | (MESSAGE_RATE | RANDOM | COLLECTIVE | ONE_SIDED | _OF_ALL | NON_BLOCKING)
+    | {f"{name}_pure" for name in NON_BLOCKING}
+)
+
+GUESSED = ("PingPong", "Sendrecv", "Exchange", "Uniband", "Barrier")
+"""Functions that columns and rates tell apart from others, where a table has no title."""
+
+SIZE_COLUMN, COUNT_COLUMN = "#bytes", "#repetitions"
+
+RATE_COLUMN, MESSAGES = "Mbytes/sec", "Msg/sec"
+
+TIME, DEFECTS, _GROUP = "t[usec]", "defects", "Group"
+
+LEAST, MOST, MEAN = RANGE = ("t_min[usec]", "t_max[usec]", "t_avg[usec]")
+
+PURE, OVERALL, COMPUTE, OVERLAP = ("t_pure[usec]", "t_ovrl[usec]", "t_CPU[usec]", "overlap[%]")
+
+_WHOLE = frozenset({SIZE_COLUMN, COUNT_COLUMN, MESSAGES, _GROUP})
+
+_VERSION = re.compile(r"(20[0-9]{2}|[2-4])(?:\.[0-9]{1,3})*(?: Update [0-9]{1,2})?")
+
+_FAILURE = re.compile(
+    r" *([0-9]{1,15}(?: +[0-9]{1,15})?) ((?:out-of-mem\.|time-out\.|int-overflow\.?);.*)"
+)
+
+_TRUNCATED = re.compile(r"Attention, msg size [0-9]{1,15} truncated to [0-9]{1,15}")
+
+_TAIL = re.compile(r"\[ [0-9., ]+ \]")
+"""Percentiles of a size, with ``-show_tail``."""
+
+_RULE = re.compile(r"#-{40,}")
+
+_HASH = re.compile(r"# *")
+
+_TITLE = re.compile(r"# Benchmarking (Multi-)?([A-Za-z_0-9]+)(?: \([0-9]+(?: x [0-9]+)+\))? *")
+
+_PROCESSES = re.compile(r"# #processes = ([0-9]{1,15}) *")
+
+_MAPPED = re.compile(r"# #processes = ([0-9]{1,15}); rank order \(rowwise\): *")
+
+_RANK_ROW = re.compile(r"# (?: +[0-9]{1,15})+ *")
+
+_GROUPS = re.compile(
+    r"# \( ([0-9]{1,15}) groups of ([0-9]{1,15}) processes each running simultaneous \) *"
+)
+
+_GROUP_ROW = re.compile(r"# Group +([0-9]{1,15}): ((?: +[0-9]{1,15})+) *")
+
+_WAITING = re.compile(r"# \( ([0-9]{1,15}) additional process(?:es)? waiting in MPI_Barrier\) *")
+
+_MODE = re.compile(r"# {4}MODE: ((?:NON-)?AGGREGATE) *")
+
+_BANNER = re.compile(
+    r"# {4}Intel ?\(R\) MPI Benchmarks (\S.*), ((?:MPI-(?:1|2|NBC|RMA)|IMB-P2P) part) *"
+)
+
+_PART_OF = {"MPI-1 part": "MPI1", "MPI-2 part": "EXT", "MPI-NBC part": "NBC"}
+_PART_OF |= {"MPI-RMA part": "RMA", "IMB-P2P part": "P2P"}
+
+_MACHINE = re.compile(r"#(?!bytes|.*#processes| Benchmarking )(?: .*)?")
+"""A line on the machine, the command or the data's types."""
 
 _USER_LENGTHS = re.compile(r"# Message lengths were user defined")
 
@@ -138,30 +164,40 @@ _LEAST = re.compile(r"# Minimum message length in bytes: {3}([0-9]{1,15})")
 
 _MOST = re.compile(r"# Maximum message length in bytes: {3}([0-9]{1,15})")
 
-_TYPES = re.compile(r"# MPI_(?:Datatype|Datatype for reductions|Op) *: {3}MPI_[A-Z0-9_]+ *")
+_RANGE = re.compile(r" -msglog ([0-9]{1,2}):")
+"""Range of sizes in IMB's command, as powers of two."""
 
 _LIST = re.compile(r"# List of Benchmarks to run:")
 
-_LISTED = re.compile(r"# (?:\(Multi-\))?([A-Za-z_]+) *")
+_LISTED = re.compile(r"# (?:\(Multi-\))?([A-Za-z_0-9]+) *")
 
 _WINDOW = re.compile(
     r"Warning: (?:Uniband|Biband) window size will be changed in future\. "
     r"To set it use -window_size <int>\. Default is 64"
+    r"|Invalid benchmark name \S+"
 )
 
-_INVALID = re.compile(r"# !! Benchmark (\S+) invalid for ([0-9]{1,15}) processes !! *")
+_INVALID = re.compile(r"# !! Benchmark (\S+) (?:is )?invalid for ([0-9]{1,15}) processes !! *")
 
 _CHECKED = re.compile(r"!!!! {2}ALL BENCHMARKS SUCCESSFUL !!!! ?")
 
 _END = re.compile(r"# All processes entering MPI_Finalize")
 
 
-def _read_run(lines: Lines, *, repeated: bool) -> ImbOutput:
+def _read_run(lines: Lines, *, repeated: bool) -> Output:
     """Return the output from IMB's name to its last line."""
-    version = _read_banner(lines)
+    banner = lines.match(_BANNER)
+    if banner is None:
+        lines.take("IMB's name and version")
+        parts = ", ".join(_PART_OF)
+        lines.refuse(f"expected IMB's name and version, and one of {parts}", TableError)
+    version, part = banner[1], _PART_OF[banner[2]]
+    if not _VERSION.fullmatch(version):
+        lines.refuse("no version of IMB that is known here, such as 2021.11 or 2019 Update 6")
+    lines.expect(_RULE, "the rule below IMB's name")
     megabytes = Megabytes(version)
-    longest, announced = _read_preamble(lines)
-    tables: dict[tuple, ImbTable] = {}
+    lengths, announced = _read_preamble(lines)
+    tables: dict[tuple, Table] = {}
     while not lines.match(_END):
         if lines.match(_CHECKED):
             lines.skip_blank()
@@ -170,10 +206,9 @@ def _read_run(lines: Lines, *, repeated: bool) -> ImbOutput:
         if found := lines.match(_INVALID):
             reason = f"IMB did not run {found[1]}: start it with ranks that it can use"
             lines.refuse(reason, TableError)
-        for table in read_table(lines, megabytes, longest, repeated=repeated):
-            other = tables.setdefault(
-                (table.function, table.ranks, table.groups, table.group), table
-            )
+        for table in _read_table(lines, megabytes, part, lengths, repeated=repeated):
+            key = (table.function, table.ranks, table.groups, table.group, table.remark)
+            other = tables.setdefault(key, table)
             if other is not table:
                 lines.refuse(
                     f"a second table of {table.function} at {table.ranks} ranks, "
@@ -184,50 +219,77 @@ def _read_run(lines: Lines, *, repeated: bool) -> ImbOutput:
         lines.skip_blank()
     found = list(tables.values())
     _check_all_there(lines, announced, found)
-    processes = _read_processes(lines.path, found)
     unit = megabytes.candidates[0]
-    return ImbOutput(lines.path, version, unit, processes, longest, tuple(found))
+    return _output(
+        lines, version, found, part, unit, _read_processes(lines.path, found), ended=True
+    )
 
 
-def _read_pasted(lines: Lines) -> ImbOutput:
-    """Return the output that has IMB's banner no more: a table from its title or header on."""
+def _output(
+    lines: Lines,
+    version: str | None,
+    tables: list[Table],
+    part: str,
+    megabyte: int,
+    processes: int | None,
+    *,
+    ended: bool,
+    guess: str = "",
+) -> Output:
+    last = tables[-1]
+    return Output(
+        "imb",
+        f"IMB-{part}",
+        lines.path,
+        version,
+        tuple(tables),
+        {"printed_megabyte_bytes": megabyte, "processes": processes},
+        several=True,
+        ended=ended,
+        next_word="" if "arrier" in last.function else str(max(2 * last.rows[-1].size, 1)),
+        guess=guess,
+    )
+
+
+def _read_pasted(lines: Lines, function: str | None) -> Output:
+    """Return the output that has IMB's banner no more: a table from its title or header on.
+
+    ``function``: what the user says that it is.
+    """
     start = lines.number + 1
-    tables, megabyte, titled = read_bare(lines)
+    tables, megabyte, titled = _read_bare(lines, function)
     here, first = lines.number, tables[0]
     lines.skip_blank()
     ended = lines.match(_END) is not None
     if not ended:
         lines.go_to(here + 1)
-    guess = (
-        f"{lines.path}:{start}: no line names the function of this table of IMB; its columns are"
-        f" those of {first.function}, which is a guess"
-    )
-    return ImbOutput(
-        lines.path,
-        None,
-        megabyte,
-        None if first.ranks is None else first.ranks * first.groups + first.waiting,
-        None,
-        tuple(tables),
-        ended,
-        "" if titled else guess,
-    )
+    guess = ""
+    if not titled:
+        guess = (
+            f"{lines.path}:{start}: no line names the function of this table of IMB; its columns"
+            f" are those of {first.function}, which is a guess: say --from 'imb {first.function}'"
+            " if it is right"
+        )
+        tables = [replace(table, remark=GUESS) for table in tables]
+    processes = None if first.ranks is None else first.ranks * first.groups + first.waiting
+    return _output(lines, None, tables, "MPI1", megabyte, processes, ended=ended, guess=guess)
 
 
-def _check_all_there(lines: Lines, announced: list[str], tables: list[ImbTable]) -> None:
+def _check_all_there(lines: Lines, announced: list[str], tables: list[Table]) -> None:
     """Raise ParseError unless each announced function is there, up to all processes."""
     for name in announced:
         mine = [table for table in tables if table.function == name]
         if not mine:
             lines.refuse(f"announced and not there: {name}")
         # Pairs leave an odd process out, and after a failure IMB may stop before more ranks.
-        if name in SINGLE_TRANSFER | MESSAGE_RATE or any(table.failures for table in mine):
+        of_two = SINGLE_TRANSFER | MESSAGE_RATE | ONE_SIDED | {_PASSIVE}
+        if name in of_two or any(row.failure for table in mine for row in table.rows):
             continue
         if mine[-1].waiting or mine[-1].groups > 1:
             lines.refuse(f"{name} with all processes at once is not there")
 
 
-def _read_processes(path: str, tables: list[ImbTable]) -> int:
+def _read_processes(path: str, tables: list[Table]) -> int:
     """Return the processes that IMB was started with, on which all tables must agree."""
     processes = max(table.groups * table.ranks + table.waiting for table in tables)
     for table in tables:
@@ -245,54 +307,431 @@ def _read_processes(path: str, tables: list[ImbTable]) -> int:
     return processes
 
 
-def _read_banner(lines: Lines) -> str:
-    banner = lines.match(_BANNER)
-    if banner is None:
-        lines.take("IMB's name and version")
-        lines.refuse("expected IMB's name and version, MPI-1 part", TableError)
-    version = banner[1]
-    if not VERSION.fullmatch(version):
-        lines.refuse("no version of IMB that is known here, such as 2021.11 or 2019 Update 6")
-    lines.expect(RULE, "the rule below IMB's name")
-    return version
+def _read_preamble(lines: Lines) -> tuple[tuple[int, int, int] | None, list[str]]:
+    """Return bytes of messages, and functions to come.
 
-
-def _read_preamble(lines: Lines) -> tuple[int | None, list[str]]:
-    """Return the longest message in bytes, None with a file of lengths; functions to come."""
-    while lines.match(_MACHINE):
-        pass
-    lines.skip_blank()
-    if lines.match(_DYNAMIC):
-        lines.skip_blank()
-        while lines.match(_REMARK):
-            pass
-        lines.skip_blank()
-    lines.expect(_CALLED, "the calling sequence")
-    lines.skip_blank()
-    lines.expect(_COMMAND, "the command line")
-    while lines.match(_COMMAND):
-        pass
-    lines.skip_blank()
-    longest = None
-    if not lines.match(_USER_LENGTHS):
-        lines.expect(_LEAST, "the minimum message length")
-        longest = int(lines.expect(_MOST, "the maximum message length")[1])
-    while lines.match(_TYPES) or lines.match(HASH):
-        pass
-    lines.skip_blank()
-    lines.expect(_LIST, "the list of benchmarks to run")
-    lines.skip_blank()
-    announced = []
-    while found := lines.match(_LISTED):
-        if found[1] not in FUNCTIONS:
-            lines.refuse("no benchmark of IMB-MPI1 that is known here")
-        announced.append(found[1])
+    The least, the next where that is 0, and the longest; None with a file of lengths.
+    """
+    lengths: dict[re.Pattern[str], re.Match[str]] = {}
+    announced: list[str] = []
+    doubling_from = 1
+    while not _RULE.fullmatch(lines.peek() or "") and not _INVALID.fullmatch(lines.peek() or ""):
+        if lines.skip_blank() or lines.match(_WINDOW):
+            continue
+        for one in (_USER_LENGTHS, _LEAST, _MOST):
+            if found := lines.match(one):
+                lengths[one] = found
+                break
+        else:
+            if not lines.match(_LIST):
+                what = "a table" if announced else "the list of benchmarks to run"
+                if range_of := _RANGE.search(lines.expect(_MACHINE, what)[0]):
+                    doubling_from = 2 ** int(range_of[1])
+                continue
+            while lines.skip_blank() or lines.match(_HASH):
+                pass
+            while found := lines.match(_LISTED):
+                if found[1] not in FUNCTIONS:
+                    lines.refuse("no benchmark of IMB that is known here")
+                announced.append(found[1])
     if not announced:
-        lines.expect(_LISTED, "a benchmark's name")
-    while lines.match(_WINDOW):
-        pass
-    lines.skip_blank()
-    return longest, announced
+        lines.expect(_LISTED, "the list of benchmarks to run")
+    if _USER_LENGTHS not in lengths and not {_LEAST, _MOST} <= lengths.keys():
+        lines.take("a table")
+        lines.refuse("the least and the largest message length are not there")
+    if _USER_LENGTHS in lengths:
+        return None, announced
+    return (int(lengths[_LEAST][1]), doubling_from, int(lengths[_MOST][1])), announced
+
+
+def _time_us(function: str, values: Mapping[str, float]) -> float:
+    """Return the time per call in µs: of the slowest rank, or of one message of a rate."""
+    if MESSAGES in values and (function not in POINT_TO_POINT or TIME not in values):
+        return 1e6 / values[MESSAGES]
+    return next(values[name] for name in (TIME, MOST, PURE) if name in values)
+
+
+@dataclass(frozen=True)
+class _Place:
+    """Ranks of each group, None where they are not printed; groups at once; ranks that wait."""
+
+    ranks: int | None
+    groups: int = 1
+    waiting: int = 0
+
+
+@dataclass(frozen=True)
+class _Header:
+    """Functions that have this header; ``exact``: the blanks of it are as IMB prints them."""
+
+    functions: tuple[str, ...]
+    layout: Layout
+    exact: bool
+
+
+def _read_table(
+    lines: Lines,
+    megabytes: Megabytes,
+    part: str,
+    lengths: tuple[int, int, int] | None,
+    *,
+    repeated: bool,
+) -> list[Table]:
+    """Return one table, or with ``-multi 1`` one per group; ParseError for anything else.
+
+    ``lengths``: as of ``_read_preamble``;
+    ``repeated``: the same size may occur several times in a row.
+    """
+    lines.expect(_RULE, "the rule above a table, or IMB's last line")
+    title = lines.expect(_TITLE, "the name of a benchmark")
+    function = _known(lines, title)
+    number = lines.number
+    place = _read_place(lines, function, part, multi=title[1] is not None)
+    lines.expect(_RULE, "the rule below a table's title")
+    remark = "" if part in ("MPI1", "EXT", "RMA", "NBC") else f"IMB-{part}"
+    while (mode := lines.match(_MODE)) or lines.match(_HASH):
+        remark = mode[1].lower() if mode else remark
+    header = _read_header(lines, (function,))
+    tables = _read_rows(
+        lines, number, header, place, megabytes, doubling=lengths is not None, repeated=repeated
+    )
+    for table in tables:
+        if lengths is not None:
+            _check_ends(lines, function, table.rows, *lengths)
+    return [replace(table, remark=remark) for table in tables]
+
+
+def _read_bare(lines: Lines, named: str | None) -> tuple[list[Table], int, bool]:
+    """Return the tables of one title or header without IMB's banner.
+
+    And the bytes of its megabyte, and whether its function is known. Sizes have to double. Without
+    a title, it is ``named``, or one of ``GUESSED`` whose rows would look as these do.
+    """
+    title = lines.match(_TITLE)
+    number = lines.number + (title is None)
+    if title is not None:
+        named = _known(lines, title)
+    functions = GUESSED if named is None else (named,)
+    place = None
+    if title is not None or _PROCESSES.fullmatch(lines.peek() or ""):
+        place = _read_place(lines, named or "", "MPI1", multi=bool(title and title[1]))
+    lines.match(_RULE)
+    header = _read_header(lines, functions)
+    rows, fault = lines.number + 1, None
+    for function in header.functions:
+        lines.go_to(rows)
+        megabytes = Megabytes("")
+        try:
+            tables = _read_rows(
+                lines,
+                number,
+                replace(header, functions=(function,)),
+                place or _Place(2 if function in SINGLE_TRANSFER else None),
+                megabytes,
+                doubling=True,
+                repeated=False,
+            )
+            return tables, megabytes.candidates[0], named is not None
+        except ParseError as error:
+            fault = fault or error
+    assert fault is not None
+    raise fault
+
+
+def _known(lines: Lines, title: re.Match[str]) -> str:
+    if title[2] not in FUNCTIONS:
+        lines.refuse("no benchmark of IMB that is known here", TableError)
+    return title[2]
+
+
+def _read_rows(
+    lines: Lines,
+    first_line: int,
+    header: _Header,
+    place: _Place,
+    megabytes: Megabytes,
+    *,
+    doubling: bool,
+    repeated: bool,
+) -> list[Table]:
+    (function,) = header.functions
+    columns = dict(header.layout)
+    by_group = header.layout[0][0] == _GROUP
+    members: list[int | None] = list(range(place.groups)) if by_group else [None]
+    entries: dict[int | None, list[Row]] = {group: [] for group in members}
+    while _size_follows(lines, by_group):
+        for group in members:
+            entry = _read_entry(lines, header, group)
+            if entries[group]:
+                before = entries[group][-1].size
+                if SIZE_COLUMN not in columns:
+                    lines.refuse(f"a second row of {function}")
+                doubles = "IMB" if doubling and before else ""
+                check_order(lines, before, entry.size, doubles, again=repeated)
+            entries[group].append(entry)
+            if entry.values:
+                megabytes.check(lines, function, entry)
+            lines.match(_TAIL)
+    if not entries[members[0]]:
+        lines.refuse(f"the table of {function} has no rows")
+    messages = {**POINT_TO_POINT, **dict.fromkeys(ONE_SIDED | MESSAGE_RATE | RANDOM, 1)}
+    rated = RATE_COLUMN in columns or MESSAGES in columns
+    return [
+        Table(
+            lines.path,
+            function,
+            place.ranks,
+            tuple(mine),
+            first_line,
+            messages[function] if rated else 0,
+            (LEAST, MEAN) if MEAN in columns else None,
+            groups=place.groups,
+            group=group,
+            waiting=place.waiting,
+            facts={
+                "waiting": place.waiting,
+                "groups": place.groups,
+                "group": group,
+                "mode": "multi" if place.groups > 1 else "single",
+                "repetitions": [int(row.values[COUNT_COLUMN]) for row in mine if row.values],
+                **{
+                    key: [row.values[name] for row in mine if row.values]
+                    if name in columns
+                    else None
+                    for key, name in _IN_JSON.items()
+                },
+                "failures": [
+                    {"line": row.line, "size_bytes": row.size, "text": row.failure}
+                    for row in mine
+                    if not row.values
+                ],
+            },
+        )
+        for group, mine in entries.items()
+    ]
+
+
+_IN_JSON = {"messages_s": MESSAGES, "defects": DEFECTS, "overlap_percent": OVERLAP}
+
+
+def _read_place(lines: Lines, function: str, part: str, *, multi: bool) -> _Place:
+    groups, ranks = _read_ranks(lines, multi=multi)
+    if function in SINGLE_TRANSFER and ranks != 2 and part == "MPI1":
+        lines.refuse(f"{function} runs between 2 ranks")
+    waiting = lines.match(_WAITING)
+    return _Place(ranks, groups, int(waiting[1]) if waiting else 0)
+
+
+def _read_ranks(lines: Lines, *, multi: bool) -> tuple[int, int]:
+    """Return the groups that run at once, and the ranks of each."""
+    if not multi:
+        if found := lines.match(_MAPPED):
+            while lines.match(_RANK_ROW) or lines.match(_HASH):
+                pass
+            lines.skip_blank()
+        else:
+            found = lines.expect(_PROCESSES, "the number of processes")
+        if not int(found[1]):
+            lines.refuse("a benchmark of 0 processes")
+        return 1, int(found[1])
+    found = lines.expect(_GROUPS, "the number of groups and their processes")
+    groups, ranks = int(found[1]), int(found[2])
+    if groups < 2 or not ranks:
+        lines.refuse("expected two groups or more, of processes")
+    for group in range(groups):
+        row = lines.expect(_GROUP_ROW, f"the ranks of group {group}")
+        members = row[2].split()
+        while more := lines.match(_RANK_ROW):
+            members += more[0].split()[1:]
+        if int(row[1]) != group or len(members) != ranks:
+            lines.refuse(f"expected the {ranks} ranks of group {group}")
+        lines.match(_HASH)
+        lines.skip_blank()
+    return groups, ranks
+
+
+def _layouts(function: str, *, by_group: bool) -> Iterator[Layout]:
+    """Yield the layouts that IMB prints for ``function``, with and without check of results."""
+    one, several = (TIME, RATE_COLUMN), (*RANGE, RATE_COLUMN)
+    figures: list[tuple[str, ...]] = [RANGE]
+    if function in MESSAGE_RATE:
+        figures = [(RATE_COLUMN, MESSAGES)]
+    elif function in RANDOM:
+        figures = [(TIME, RATE_COLUMN, MESSAGES)]
+    elif function in SINGLE_TRANSFER:
+        figures = [several, one, (*one, MESSAGES)]
+    elif function in POINT_TO_POINT:
+        figures = [several]
+    elif function in ONE_SIDED:
+        figures = [several, one, RANGE]
+    elif function == _PASSIVE:
+        figures = [(PURE, OVERALL)]
+    elif function in NON_BLOCKING:
+        figures = [(OVERALL, PURE, COMPUTE, OVERLAP)]
+    first = (COUNT_COLUMN,) if "arrier" in function else (SIZE_COLUMN, COUNT_COLUMN)
+    several_layouts = [(*first, *one) for one in figures]
+    if SIZE_COLUMN in first:
+        several_layouts += [(*columns, DEFECTS) for columns in several_layouts]
+    for columns in several_layouts:
+        whole = (_GROUP, *columns) if by_group else columns
+        yield tuple((name, f">13.{0 if name in _WHOLE else 2}f") for name in whole)
+
+
+class Megabytes:
+    """Megabyte of the printed rates, narrowed down row by row; ``version``: empty if unknown."""
+
+    def __init__(self, version: str) -> None:
+        found = _VERSION.fullmatch(version)
+        self.version = version
+        newer = found is not None and int(found[1]) >= 2018
+        self.candidates: tuple[int, ...] = (MEGA,) if newer else (MEBI, MEGA)
+
+    def check(self, lines: Lines, function: str, row: Row) -> None:
+        """Raise ParseError unless the row's rate follows from its bytes and its time."""
+        rate = row.values.get(RATE_COLUMN)
+        if rate is None:
+            return
+        if MESSAGES in row.values:
+            least = row.size * max(row.values[MESSAGES] - 0.5, 0)
+            most = row.size * (row.values[MESSAGES] + 0.5)
+        else:
+            moved, time = POINT_TO_POINT.get(function, 1) * row.size * 1e6, row.time_us
+            least = moved / (time + 0.005)
+            most = moved / (time - 0.005) if time > 0.005 else float("inf")
+        # Two printed decimals, and a margin for the rounding of the bounds themselves.
+        margin = 0.005 + 1e-9 * rate
+        fitting = tuple(
+            unit
+            for unit in self.candidates
+            if least / unit - margin <= rate <= most / unit + margin
+        )
+        if not fitting:
+            units = " or ".join({MEGA: "10^6", MEBI: "2^20"}[unit] for unit in self.candidates)
+            lines.refuse(
+                f"{RATE_COLUMN} does not follow from bytes and time in megabytes of {units} bytes, "
+                f"as {f'IMB {self.version}'.strip()} prints them"
+            )
+        self.candidates = fitting
+
+
+def _read_header(lines: Lines, functions: tuple[str, ...]) -> _Header:
+    """Return the header of a table, which one or more of ``functions`` have to print.
+
+    It may be missing where a row of the one function comes next.
+    """
+    if len(functions) == 1 and re.match(r" *[0-9]", lines.peek() or ""):
+        (function,) = functions
+        found = by_count(lines.peek() or "", _layouts(function, by_group=False))
+        if found is not None:
+            return _Header(functions, *found)
+    line = lines.take("the header of a table")
+    for by_group in (False, True):
+        matching: dict[tuple[Layout, bool], list[str]] = {}
+        for function in functions:
+            found = header_in(line, _layouts(function, by_group=by_group))
+            if found is not None:
+                matching.setdefault(found, []).append(function)
+        for (layout, exact), there in matching.items():
+            return _Header(tuple(there), layout, exact)
+    if len(functions) == 1:
+        lines.refuse(f"is no header that IMB prints for {functions[0]}")
+    lines.refuse(
+        "the line above it is missing that names the function, such as `# Benchmarking Allreduce`:"
+        " say it with --from 'imb Allreduce'",
+        TableError,
+    )
+
+
+def _size_follows(lines: Lines, by_group: bool) -> bool:
+    """Check that another size's row follows; with groups, take the empty line above the rows."""
+    if by_group:
+        lines.skip_blank()
+        line = lines.peek()
+        return line is not None and not line.startswith("#")
+    line = lines.peek()
+    return line is not None and bool(line.strip())
+
+
+def _read_entry(lines: Lines, header: _Header, group: int | None) -> Row:
+    """Return one row, or IMB's message in place of a size that failed."""
+    line = lines.take("a row of the table")
+    if _TRUNCATED.fullmatch(line):
+        lines.refuse("IMB measured another size than it was asked for: shorten -msglen")
+    if found := _FAILURE.fullmatch(line):
+        *groups, size = map(int, found[1].split())
+        if groups != [one for one in (group,) if one is not None]:
+            lines.refuse("a failure of no size or group that was expected here")
+        return Row(lines.number, size, {}, failure=found[2])
+    values = row_in(lines, header.layout, exact=header.exact, program="IMB")
+    if values.pop(_GROUP, group) != group:
+        lines.refuse(f"expected the row of group {group}")
+    size = int(values.pop(SIZE_COLUMN, 0))
+    (function,) = header.functions[:1]
+    _check_times(lines, function, size, values)
+    wrong = values.get(DEFECTS)
+    failure = f"defects {wrong}" if wrong else ""
+    return Row(lines.number, size, values, _time_us(function, values), failure)
+
+
+def _check_times(lines: Lines, function: str, size: int, values: Mapping[str, float]) -> None:
+    if not values[COUNT_COLUMN]:
+        lines.refuse("0 repetitions measure nothing")
+    if values.get(MESSAGES) == 0:
+        lines.refuse("a rate of 0 messages a second")
+    collective = function not in POINT_TO_POINT and "arrier" not in function
+    may_be_nothing = collective and size < SMALLEST_TIMED_BYTES
+    if 0 in [values.get(name) for name in (TIME, PURE, *RANGE)] and not may_be_nothing:
+        lines.refuse(f"a time of 0 for {function} at {size} bytes")
+    if MEAN in values:
+        least, most, mean = (values[name] for name in RANGE)
+        # The mean is a sum of floats: it may round up where its terms do not.
+        slack = 0.01 + 1e-9 * most
+        if not least <= mean + slack or not mean <= most + slack:
+            lines.refuse("expected t_min <= t_avg <= t_max")
+        if least > most:
+            lines.refuse("expected t_min <= t_max")
+    if OVERLAP in values:
+        _check_overlap(lines, values)
+
+
+def _check_overlap(lines: Lines, values: Mapping[str, float]) -> None:
+    """Raise ParseError unless the overlap follows from the times, each with two decimals."""
+    pure, overall, compute = (values[name] for name in (PURE, OVERALL, COMPUTE))
+    share = 100 * (pure + compute - overall) / max(pure, compute, 0.01)
+    slack = 0.006 + 1.5 / max(pure, compute, 0.01) * 1.02
+    if not min(max(share, 0), 100) - slack <= values[OVERLAP] <= min(max(share, 0), 100) + slack:
+        lines.refuse(f"{OVERLAP} does not follow from the times: {share:.2f}")
+
+
+def _check_ends(
+    lines: Lines,
+    function: str,
+    rows: Sequence[Row],
+    least: int,
+    doubling_from: int,
+    longest: int,
+) -> None:
+    """Raise ParseError unless the first size is the least message and the last the longest."""
+    # One element is all that these move, whatever the longest message is.
+    if "arrier" in function or function in ("Fetch_and_op", "Compare_and_swap"):
+        return
+    first, last = rows[0].size, rows[-1].size
+    reduces = "educe" in function or "ccumulate" in function
+    if first != least:
+        lines.refuse(f"the table of {function} begins at {first} bytes, and not at {least}")
+    second = rows[1].size if first == 0 and len(rows) > 1 else doubling_from
+    # A reduction begins at one element.
+    of_element = reduces and doubling_from < second <= LARGEST_ELEMENT_BYTES
+    if second != doubling_from and not of_element:
+        reason = f"{second} bytes follow 0, and not {doubling_from}: a row is missing"
+        raise ParseError(lines.path, rows[1].line, "", reason)
+    if any(not row.values for row in rows):
+        return
+    if last > longest:
+        lines.refuse(f"{function} goes past the longest message of {longest} bytes")
+    # IMB leaves out a message that is too short for an element of the reduction.
+    if last < longest and not (reduces and longest < LARGEST_ELEMENT_BYTES):
+        lines.refuse(f"the table of {function} ends before {longest} bytes, the longest message")
 
 
 FIGURES = r"^ +[0-9]+ +[0-9]+(\.[0-9]+)?( |$)"
@@ -403,6 +842,10 @@ class Imb(MpiBenchmark):
         Function("imb", "Barrier", least_bytes=None, default=True),
     )
 
+    def readable(self) -> Collection[str]:
+        """Return the functions of all its programs."""
+        return FUNCTIONS
+
     def program(self, function: str) -> str:
         """Return the one program that has all functions."""
         return "IMB-MPI1"
@@ -487,18 +930,16 @@ class Imb(MpiBenchmark):
     ) -> tuple[float, ...]:
         """Return the time in µs of each row of one size, in the order of measurement.
 
-        Times as ``time_us``. ParseError where the output has another function, other ranks
+        ParseError where the output has another function, other ranks
         or another size.
         """
         output = self.read(text, path, repeated=True)
-        table = output.table(function, ranks)
-        for failure in table.failures:
-            raise ParseError(path, failure.line, failure.failure, f"{function} failed")
-        for row in table.rows:
-            if row.size != size or row.values.get(DEFECTS):
-                reason = f"{size} bytes were asked for, without a defect"
-                raise ParseError(path, row.line, f"{row.size} bytes", reason)
-        return tuple(map(time_us, table.rows))
+        rows = output.table(function, ranks).rows
+        for row in rows:
+            if row.size != size or row.failure:
+                reason = f"{size} bytes were asked for, without a failure"
+                raise ParseError(path, row.line, row.failure or f"{row.size} bytes", reason)
+        return tuple(row.time_us for row in rows)
 
     def read_next(
         self,
@@ -506,16 +947,17 @@ class Imb(MpiBenchmark):
         before: Sequence[str],
         *,
         bidirectional: bool = False,
+        function: str | None = None,
         repeated: bool = False,
-    ) -> ImbOutput:
+    ) -> Output:
         """Return a run from its banner on, or a table that was pasted without.
 
         ``repeated``: a list of lengths may have asked for the same size several times in a row.
         """
         named = self.heads.match(lines.peek() or "")
-        whole = named is None or named.lastgroup == "program"
-        output = _read_run(lines, repeated=repeated) if whole else _read_pasted(lines)
-        foreign = (line for line in before if not RULE.fullmatch(line))
+        whole = function is None if named is None else named.lastgroup == "program"
+        output = _read_run(lines, repeated=repeated) if whole else _read_pasted(lines, function)
+        foreign = (line for line in before if not _RULE.fullmatch(line))
         return replace(output, preamble=printed_lines(foreign))
 
 

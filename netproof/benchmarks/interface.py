@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 import re
-from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, ClassVar
 
 from netproof.benchmarks import logs
 from netproof.benchmarks.collectives import DEALT_OUT, MOST_ON_LINK, OF_ONE_RANK
-from netproof.benchmarks.fixed import Lines, printed_lines
+from netproof.benchmarks.fixed import UNITS, Lines, Row, printed_lines
 from netproof.benchmarks.message_sizes import ITS_OWN, ListedSizes, MessageSizes
 from netproof.errors import NetproofError, ParseError
 from netproof.measurement.case import Case
+from netproof.measurement.counters import Payload
 from netproof.measurement.curve import Curve
-from netproof.measurement.payload import Payload
+from netproof.measurement.units import bandwidth_mb_s
 
 ONE_WAY, BOTH_WAYS = "oneway", "bidirectional"
 """Directions of a case."""
@@ -122,58 +122,143 @@ class Function:
         return count, count
 
 
-@dataclass(frozen=True)
-class Printed:
-    """A curve of an output, with its properties.
-
-    ``ranks``: None where the benchmark does not print them; ``groups``: how many ran at once;
-    ``group``: this curve's group; ``remark``: what else distinguishes curves of the same function.
-    ``curve`` raises NetproofError for a failed measurement.
-    """
-
-    function: str
-    ranks: int | None
-    curve: Callable[[], Curve]
-    direction: str = ONE_WAY
-    groups: int = 1
-    group: int | None = None
-    remark: str = ""
-    at_least: tuple[int, ...] = ()
-
-
 GUESS = "guessed"
 """Remark on a curve whose function is a guess."""
 
 
-class Output(ABC):
-    """The output of one run of a benchmark, read and checked.
+@dataclass(frozen=True)
+class Table:
+    """One table of an output, which is a curve.
 
-    ``preamble``, ``epilogue``: lines of others before and after. ``ended``: the benchmark's own
-    last line is there; ``whole``: all sizes are there that it measures by itself; ``guess``: a
-    sentence on what was not printed and is guessed, empty without.
+    ``ranks``: None where the benchmark does not print them; ``rows``: also those that failed.
+    ``messages``: a bandwidth is that of so many messages in a row's time, 0 without bandwidth.
+    ``extremes``: the columns of the fastest rank's time and of the mean, none where a time is not
+    the slowest rank's. ``direction``: as of a case. ``groups``: how many ran at once, of ``ranks``
+    each; ``group``: the table's, None where it covers all; ``waiting``: ranks that took no part.
+    ``remark``: what else distinguishes curves of the same function; ``at_least``: sizes whose time
+    is a lower limit; ``facts``: further plain values for JSON.
     """
 
-    benchmark: ClassVar[str]
-    preamble: tuple[str, ...]
-    epilogue: tuple[str, ...]
+    path: str
+    function: str
+    ranks: int | None
+    rows: tuple[Row, ...]
+    first_line: int
+    messages: float = 0
+    extremes: tuple[str, str] | None = None
+    direction: str = ONE_WAY
+    groups: int = 1
+    group: int | None = None
+    waiting: int = 0
+    remark: str = ""
+    at_least: tuple[int, ...] = ()
+    facts: Mapping[str, Any] = field(default_factory=dict)
+
+    def _extreme(self, which: int) -> tuple[float, ...] | None:
+        if self.extremes is None:
+            return None
+        return tuple(row.values[self.extremes[which]] for row in self.rows if row.values)
+
+    def curve(self) -> Curve:
+        """Return times in µs and bandwidths in MB/s (10⁶); ParseError for a size that failed."""
+        for row in self.rows:
+            if row.failure:
+                what = "moved wrong data" if row.values else "failed"
+                ranks = "" if self.ranks is None else f" at {self.ranks} ranks"
+                reason = f"{self.function}{ranks} {what} at {row.size} bytes"
+                raise ParseError(self.path, row.line, row.failure, reason)
+        bandwidth = None
+        if self.messages:
+            bandwidth = tuple(
+                bandwidth_mb_s(self.messages * row.size, row.time_us) for row in self.rows
+            )
+        times = tuple(row.time_us for row in self.rows)
+        sizes = tuple(row.size for row in self.rows)
+        return Curve(sizes, times, bandwidth, self._extreme(0), self._extreme(1))
+
+    def document(self, faults: list[str]) -> dict[str, Any]:
+        """Return plain values for ``json``, with a sentence in ``faults`` where it failed."""
+        bandwidth = None
+        try:
+            bandwidth = self.curve().bandwidth_mb_s
+        except ParseError as fault:
+            faults.append(str(fault))
+        measured = [row for row in self.rows if row.values]
+        return {
+            "function": self.function,
+            "ranks": self.ranks,
+            "lines": [self.first_line, self.rows[-1].line],
+            "sizes_bytes": [row.size for row in measured],
+            "time_us": [row.time_us for row in measured],
+            "time_min_us": self._extreme(0),
+            "time_avg_us": self._extreme(1),
+            "bandwidth_mb_s": bandwidth,
+            "remark": self.remark,
+            **self.facts,
+        }
+
+
+@dataclass(frozen=True)
+class Output:
+    """The output of one run of a benchmark, read and checked.
+
+    ``program``: as JSON names it; ``version``: None where it is not printed; ``facts``: further
+    plain values for JSON. ``several``: the program can print more than one table. ``ended``: its
+    own last line is there; ``whole``: all sizes are there that it measures by itself.
+    ``next_word``: first of a row that would have followed the last, empty where none would.
+    ``guess``: a sentence on what was not printed and is guessed, empty without. ``preamble``,
+    ``epilogue``: lines of others before and after.
+    """
+
+    benchmark: str
+    program: str
+    path: str
+    version: str | None
+    tables: tuple[Table, ...]
+    facts: Mapping[str, Any] = field(default_factory=dict)
+    several: bool = False
     ended: bool = False
     whole: bool = False
+    next_word: str = ""
     guess: str = ""
+    preamble: tuple[str, ...] = ()
+    epilogue: tuple[str, ...] = ()
 
     def goes_on_with(self, line: str) -> bool:
         """Check whether a line is a row that would have followed the last one."""
-        return False
+        return bool(self.next_word) and line.split()[:1] == [self.next_word]
 
-    @abstractmethod
-    def printed(self) -> list[Printed]:
-        """Return its curves."""
+    def table(self, function: str, ranks: int) -> Table:
+        """Return the one table of ``function`` at ``ranks``; ParseError unless there is one."""
+        found = [one for one in self.tables if (one.function, one.ranks) == (function, ranks)]
+        if len(found) != 1:
+            there = ", ".join(f"{one.function} at {one.ranks}" for one in self.tables)
+            reason = f"holds {len(found)} tables of {function} at {ranks} ranks, not one ({there})"
+            line = found[1].first_line if found else 0
+            raise ParseError(self.path, line, "", reason)
+        return found[0]
 
-    @abstractmethod
+    def curve(self) -> Curve:
+        """Return the curve of the one table; ValueError where there are several."""
+        (table,) = self.tables
+        return table.curve()
+
     def document(self, faults: list[str]) -> dict[str, Any]:
         """Return plain values for ``json``, with a sentence in ``faults`` for each failure."""
+        tables = [table.document(faults) for table in self.tables]
+        return {
+            "file": self.path,
+            "benchmark": self.program,
+            "version": self.version,
+            **self.facts,
+            "units": UNITS,
+            **({"tables": tables} if self.several else tables[0]),
+            "preamble": self.preamble,
+            "epilogue": self.epilogue,
+        }
 
 
-class Benchmark(ABC):
+class Benchmark:
     """A benchmark, which a module of this room declares as ``BENCHMARK``.
 
     ``number``: orders the benchmarks; ``name``: in cases, settings and stores; ``label``: for
@@ -192,8 +277,8 @@ class Benchmark(ABC):
     name: ClassVar[str]
     label: ClassVar[str]
     output_of: ClassVar[str]
-    features: ClassVar[Mapping[str, str]]
-    functions: ClassVar[tuple[Function, ...]]
+    features: ClassVar[Mapping[str, str]] = {}
+    functions: ClassVar[tuple[Function, ...]] = ()
     only_read: ClassVar[tuple[Function, ...]] = ()
     figures: ClassVar[str]
     suffix: ClassVar[str] = "out"
@@ -209,6 +294,10 @@ class Benchmark(ABC):
         names = ", ".join(function.name for function in self.functions)
         raise NetproofError(f"{self.label} has no function {name!r}; it has {names}")
 
+    def readable(self) -> Collection[str]:
+        """Return the names of the functions that a table without a title may be of."""
+        return [one.name for one in (*self.functions, *self.only_read)]
+
     def feature(self, function: str) -> str:
         """Return the feature of the environments that can run a function."""
         (only,) = self.features
@@ -218,7 +307,6 @@ class Benchmark(ABC):
         """Return the names of the functions of a plain acceptance run, or of those beyond it."""
         return [one.name for one in self.functions if one.default is default]
 
-    @abstractmethod
     def cases(
         self,
         where: tuple[str, str, str],
@@ -228,52 +316,69 @@ class Benchmark(ABC):
         all_functions: bool,
     ) -> list[Case]:
         """Return the cases expected on ``where``, a system, partition and environment."""
+        return []
 
-    @abstractmethod
     def job_what(self, ranks: int, *, default: bool) -> str:
-        """Return what a job measures, whatever the configuration."""
+        """Return ``IMB on 16 ranks``; the functions beyond a plain run have a job of their own."""
+        which = self.label if default else f"other functions of {self.label}"
+        return f"{which} on {ranks} ranks"
 
-    @abstractmethod
     def title(self, function: str) -> str:
         """Return benchmark and function: ``IMB Alltoall``, ``NetPIPE TCP``."""
+        return f"{self.label} {function}"
 
-    @abstractmethod
     def words(self, case: Case) -> str:
-        """Return the name of what is measured for tables, without the configuration."""
+        """Return the name of what is measured for tables, which have a column of ranks."""
+        return self.title(case.function)
 
-    @abstractmethod
     def what(self, case: Case) -> str:
-        """Return the name of what is measured for settings and sentences."""
+        """Return the name of what is measured for sentences: ``IMB Alltoall 16 ranks``."""
+        return f"{self.title(case.function)} {self.variant(case)}"
 
-    @abstractmethod
     def variant(self, case: Case) -> str:
         """Return what distinguishes the cases of one function."""
+        return f"{case.ranks} ranks"
 
-    @abstractmethod
-    def kind(self, printed: Printed, named: str) -> str:
-        """Return a curve's name in a sentence; ``named``: the user's name of the benchmark."""
+    def kind(self, printed: Table, named: str) -> str:
+        """Return a curve's name in a sentence; ``named``: the user's name of the benchmark.
 
-    @abstractmethod
+        ``IMB Alltoall 16 ranks in 2 groups, group 1``.
+        """
+        ranks = "" if printed.ranks is None else f" {printed.ranks} ranks"
+        several = "" if printed.groups == 1 else f" in {printed.groups} groups"
+        which = "" if printed.group is None else f", group {printed.group}"
+        remark = f", {printed.remark}" if printed.remark else ""
+        called = f" ({named})" if named else ""
+        return f"{self.title(printed.function)}{ranks}{several}{which}{remark}{called}"
+
     def program(self, function: str) -> str:
         """Return the program that measures a function, whose hash is stored."""
+        return function
 
     def programs(self) -> Iterator[str]:
         """Return all programs, each once."""
         yield from dict.fromkeys(self.program(one.name) for one in self.functions)
 
-    @abstractmethod
     def subject(self, case: Case) -> str:
         """Return the stem of the names of the steps that measure a case."""
+        return case.function
 
-    @abstractmethod
     def asked(
         self, case: Case, most_bytes: int, settings: MessageSizes = ITS_OWN
     ) -> tuple[int, ...]:
         """Return the message sizes in bytes of a launch of a case; ``settings``: the site's."""
+        return self.function(case.function).sizes(case.ranks, most_bytes, settings)
 
-    @abstractmethod
     def read_launch(self, text: str, path: Path, case: Case) -> Curve:
         """Return the curve in a launch's file; ParseError where it is not of ``case``."""
+        raise NotImplementedError
+
+    def read_document(self, content: Any, path: str) -> Output | None:
+        """Return the output in the value of a JSON text, None where it is none of this benchmark.
+
+        Raise ParseError where it is one that cannot be believed.
+        """
+        return None
 
     def is_one(self, text: str) -> bool:
         """Check whether a text without any of ``heads`` is output of this benchmark."""
@@ -283,8 +388,7 @@ class Benchmark(ABC):
         """Read the one output of a run, in which only lines of others may precede it.
 
         ``bidirectional``, ``how``: as for ``read_next``. Others may follow where the benchmark has
-        a last line of its
-        own. Raise ParseError, with the line, for anything else.
+        a last line of its own. Raise ParseError, with the line, for anything else.
         """
         lines = Lines(text, path)
         every = lines.between(1, len(lines))
@@ -315,13 +419,21 @@ class Benchmark(ABC):
         """Check for a line of an output, of which a run has one."""
         return self.heads.match(line) is not None or logs.ROW.fullmatch(line) is not None
 
-    @abstractmethod
-    def read_next(self, lines: Lines, before: Sequence[str], *, bidirectional: bool) -> Output:
+    def read_next(
+        self,
+        lines: Lines,
+        before: Sequence[str],
+        *,
+        bidirectional: bool,
+        function: str | None = None,
+    ) -> Output:
         """Read the output that begins at the next line, up to its last row or its own last line.
 
-        ``before``: lines between it and the last output. Raise TableError where other outputs of
+        ``before``: lines between it and the last output; ``function``: that of a table which does
+        not name its own. Raise TableError where other outputs of
         the file can be believed nevertheless, and ParseError where none can.
         """
+        raise NotImplementedError
 
     def least_run(self) -> list[str]:
         """Return the command of its least run over MPI on two ranks, empty without one."""
@@ -380,7 +492,6 @@ class MpiBenchmark(Benchmark):
         """Return the partition's key with further arguments of its programs."""
         return f"{self.name}_arguments"
 
-    @abstractmethod
     def command(
         self,
         function: Function,
@@ -395,6 +506,7 @@ class MpiBenchmark(Benchmark):
         ``size_file``: name of a file in its folder that lists them, one per line; ``arguments``:
         the site's.
         """
+        raise NotImplementedError
 
     def parts(self, sizes: Sequence[int]) -> tuple[tuple[int, ...], ...]:
         """Split message sizes in bytes into calls that run one after the other."""
@@ -426,43 +538,3 @@ class MpiBenchmark(Benchmark):
                 if not (function.pairs and ranks % 2)
             ]
         return cases
-
-    def job_what(self, ranks: int, *, default: bool) -> str:
-        """Return ``IMB on 16 ranks``; the functions beyond a plain run have a job of their own."""
-        which = self.label if default else f"other functions of {self.label}"
-        return f"{which} on {ranks} ranks"
-
-    def title(self, function: str) -> str:
-        """Return ``IMB Alltoall``."""
-        return f"{self.label} {function}"
-
-    def words(self, case: Case) -> str:
-        """Return ``IMB Alltoall``: tables have a column of ranks."""
-        return self.title(case.function)
-
-    def what(self, case: Case) -> str:
-        """Return ``IMB Alltoall 16 ranks``."""
-        return f"{self.title(case.function)} {self.variant(case)}"
-
-    def variant(self, case: Case) -> str:
-        """Return its ranks."""
-        return f"{case.ranks} ranks"
-
-    def kind(self, printed: Printed, named: str) -> str:
-        """Return ``IMB Alltoall 16 ranks in 2 groups, group 1``."""
-        ranks = "" if printed.ranks is None else f" {printed.ranks} ranks"
-        several = "" if printed.groups == 1 else f" in {printed.groups} groups"
-        which = "" if printed.group is None else f", group {printed.group}"
-        remark = f", {printed.remark}" if printed.remark else ""
-        called = f" ({named})" if named else ""
-        return f"{self.title(printed.function)}{ranks}{several}{which}{remark}{called}"
-
-    def subject(self, case: Case) -> str:
-        """Return its function."""
-        return case.function
-
-    def asked(
-        self, case: Case, most_bytes: int, settings: MessageSizes = ITS_OWN
-    ) -> tuple[int, ...]:
-        """Return its function's sizes."""
-        return self.function(case.function).sizes(case.ranks, most_bytes, settings)

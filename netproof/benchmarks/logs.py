@@ -28,7 +28,8 @@ _TIME = re.compile(
 
 _ANCHOR = re.compile(
     r"# OSU (?:One Sided )?MPI|# {4}Intel ?\(R\) MPI Benchmarks|# Benchmarking [A-Z]"
-    r"|Now starting the main loop"
+    r"|Now starting (?:the )?main loop|# (?:nccl|rccl)-tests version|# nThread [0-9]"
+    r"|START mpiGraph|Network(?:Load)? Tests v[0-9]"
 )
 
 _FAILURES = re.compile(
@@ -101,6 +102,7 @@ _ENDINGS = re.compile(
 
 ROW = re.compile(
     r" *[0-9]+ +(?:[0-9]+ +)?[0-9]+\.[0-9]{2}(?: .*)?| *[0-9]+: +[0-9]+ bytes +[0-9]+.*"
+    r"| *[0-9]+ +[0-9]+ +(?:u?int|float|half|double|bfloat|fp8|f8)\w* +.*"
 )
 """A row of a benchmark's table, wherever it stands."""
 

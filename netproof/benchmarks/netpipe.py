@@ -19,21 +19,20 @@ import re
 import shlex
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, ClassVar
 
 from pydantic import Field, field_validator
 
-from netproof.benchmarks.fixed import UNITS, Lines, TableError, numbers
+from netproof.benchmarks.fixed import Lines, Row, TableError, numbers
 from netproof.benchmarks.interface import (
     BOTH_WAYS,
     ONE_WAY,
     Benchmark,
     Function,
     Output,
-    Printed,
+    Table,
 )
 from netproof.benchmarks.message_sizes import ITS_OWN, MessageSizes
 from netproof.errors import NetproofError, ParseError
@@ -72,7 +71,12 @@ PRINTED_ROW = re.compile(
 
 _UNFINISHED = re.compile(r" *[0-9]{1,15}: +[0-9]{1,15} bytes +[0-9]{1,15} times --> ?")
 
-_LOOP = re.compile(r"Now starting the main loop")
+_LOOP = re.compile(r"Now starting (?:the )?main loop")
+
+_ROW_2 = re.compile(
+    r" *([0-9]{1,15}): +([0-9]{1,15}) bytes +([0-9]{1,15}) +times --> +(\S+) Mbps in +(\S+) sec *"
+)
+"""A row of NetPIPE 2.4, in seconds, and of MPICH's, which begins at 0 bytes."""
 
 LOOP_5 = re.compile(r"Start testing with [0-9]+ trials for each message size")
 
@@ -84,7 +88,7 @@ _PRINTED_BY_5 = (
 _BOTH_WAYS = re.compile(r"Passing data in both directions simultaneously\.")
 
 _PREAMBLE = re.compile(
-    r"|[0-9]{1,15}: \S+"
+    r"|[0-9]{1,15}: \S+|(?:Latency|Sync Time): [0-9.]+"
     r"|Sending output to .+"
     r"|Output is for the combined bandwidth\."
     r"|Using (?:no perturbations|a perturbation value of [0-9]{1,15}|synchronous sends)"
@@ -99,59 +103,36 @@ _PREAMBLE = re.compile(
 )
 
 
-@dataclass(frozen=True)
-class NetpipeOutput(Output):
-    """A run of NetPIPE: ``release`` "3" or "5", its direction and its points.
-
-    ``points``: size of a message in bytes, and one-way µs; ``preamble``: lines that the MPI library
-    or the launcher printed before.
-    """
-
-    benchmark: ClassVar[str] = "netpipe"
-    path: str
-    release: str
-    bidirectional: bool
-    points: tuple[tuple[int, float], ...]
-    preamble: tuple[str, ...] = ()
-    epilogue: tuple[str, ...] = ()
-
-    def goes_on_with(self, line: str) -> bool:
-        """Check for a row whose number follows that of the last."""
-        found = PRINTED_ROW.fullmatch(line)
-        return found is not None and int(found[1]) == len(self.points)
-
-    @property
-    def both_ways_mb_s(self) -> tuple[float, ...] | None:
-        """Return MB/s (10⁶) of both directions together at each size; None for a one-way run."""
-        rates = self.curve().bandwidth_mb_s
-        return tuple(2 * rate for rate in rates) if self.bidirectional else None
-
-    def curve(self) -> Curve:
-        """Return one-way times in µs and bandwidth each way in MB/s by the size of one message."""
-        there, times = zip(*self.points, strict=True)
-        return Curve(there, times, tuple(map(bandwidth_mb_s, there, times)))
-
-    def printed(self) -> list[Printed]:
-        """Return its one curve; the file does not name its protocol."""
-        direction = "bidirectional" if self.bidirectional else "oneway"
-        return [Printed("netpipe", 2, self.curve, direction)]
-
-    def document(self, faults: list[str]) -> dict[str, Any]:
-        """Return plain values for ``json``; NetPIPE prints no failures."""
-        curve = self.curve()
-        return {
-            "file": self.path,
-            "benchmark": "NetPIPE",
-            "version": self.release,
-            "bidirectional": self.bidirectional,
-            "units": UNITS,
-            "sizes_bytes": curve.sizes,
-            "time_us": curve.time_us,
-            "bandwidth_mb_s": curve.bandwidth_mb_s,
-            "bandwidth_both_ways_mb_s": self.both_ways_mb_s,
-            "preamble": self.preamble,
-            "epilogue": self.epilogue,
-        }
+def _output(
+    lines: Lines,
+    release: str,
+    rows: Sequence[Row],
+    preamble: tuple[str, ...] = (),
+    *,
+    bidirectional: bool,
+) -> Output:
+    """Return a run of ``release`` "3" or "5", whose rows have the one-way time of a message."""
+    both_ways = [2 * bandwidth_mb_s(row.size, row.time_us) for row in rows]
+    table = Table(
+        lines.path,
+        "netpipe",
+        2,
+        tuple(rows),
+        rows[0].line,
+        1,
+        direction=BOTH_WAYS if bidirectional else ONE_WAY,
+        facts={"bandwidth_both_ways_mb_s": both_ways if bidirectional else None},
+    )
+    return Output(
+        "netpipe",
+        "NetPIPE",
+        lines.path,
+        release,
+        (table,),
+        {"bidirectional": bidirectional},
+        next_word=f"{len(rows)}:",
+        preamble=preamble,
+    )
 
 
 def sizes(lower: int, upper: int, perturbation: int) -> tuple[int, ...]:
@@ -223,7 +204,7 @@ def missing_sizes(
     return None if fewest is None else tuple(fewest)
 
 
-def read_file(text: str, path: str, *, bidirectional: bool) -> NetpipeOutput:
+def read_file(text: str, path: str, *, bidirectional: bool) -> Output:
     """Read the file that NetPIPE writes with ``-o``, of 3.7.2 (3 columns) or 5.x (5 columns).
 
     The file has neither header nor end: compare its sizes with those asked for (``sizes``) to know
@@ -234,10 +215,10 @@ def read_file(text: str, path: str, *, bidirectional: bool) -> NetpipeOutput:
     lines = Lines(text, path)
     release = "5" if len((lines.peek() or "").split()) == len(FILE_COLUMNS_5) else "3"
     read_row = _read_file_row_5 if release == "5" else _read_file_row_3
-    points: list[tuple[int, float]] = []
+    points: list[Row] = []
     while lines.peek() is not None:
         _append(lines, points, *read_row(lines, lines.take("a row"), bidirectional))
-    there = [size for size, _ in points]
+    there = [row.size for row in points]
     missing = missing_sizes(there, LEAST_DOUBLING_5 if release == "5" else LEAST_DOUBLING)
     named = "NetPIPE 5.x" if release == "5" else "NetPIPE 3.7.2"
     if missing is None:
@@ -255,7 +236,7 @@ def read_file(text: str, path: str, *, bidirectional: bool) -> NetpipeOutput:
             f"{f' and {more} more sizes' if more > 0 else ''} bytes before {after}"
             f"{_twice(there) if not bidirectional else ''}",
         )
-    return NetpipeOutput(path, release, bidirectional, tuple(points))
+    return _output(lines, release, points, bidirectional=bidirectional)
 
 
 def _twice(sizes: Sequence[int]) -> str:
@@ -264,19 +245,25 @@ def _twice(sizes: Sequence[int]) -> str:
     return "; a run both ways counts twice: say --bidirectional if it was one" if even else ""
 
 
-def _read_run(lines: Lines, before: Sequence[str], *, bidirectional: bool) -> NetpipeOutput:
+def _read_run(lines: Lines, before: Sequence[str], *, bidirectional: bool) -> Output:
     """Read rows of NetPIPE 3.7.2 from its main loop on; ``before``: lines printed earlier."""
     lines.expect(_LOOP, "NetPIPE's main loop")
     for number, line in enumerate(before, lines.number - len(before)):
         if _BOTH_WAYS.fullmatch(line) and not bidirectional:
             raise ParseError(lines.path, number, line, "is a bidirectional run, read as one way")
-    points: list[tuple[int, float]] = []
+    points: list[Row] = []
+    release = "3"
     while (line := lines.peek()) is not None:
         if _UNFINISHED.fullmatch(line):
             lines.take("a row")
             lines.refuse("a size without its result: the run was cut short", TableError)
         found = PRINTED_ROW.fullmatch(line)
-        if not found:
+        if not found and (older := _ROW_2.fullmatch(line)):
+            lines.take("a row")
+            release = "2"
+            _append(lines, points, *_printed_2(lines, older, len(points), bidirectional))
+            continue
+        if not found or release == "2":
             break
         lines.take("a row")
         size, repetitions = int(found[2]), int(found[3])
@@ -296,15 +283,30 @@ def _read_run(lines: Lines, before: Sequence[str], *, bidirectional: bool) -> Ne
         lines.take("a row")
         lines.refuse("is no row as NetPIPE 3.7.2 prints them", TableError)
     foreign = tuple(line for line in before if not _PREAMBLE.fullmatch(line) and line.strip())
-    return NetpipeOutput(lines.path, "3", bidirectional, tuple(points), foreign)
+    return _output(lines, release, points, foreign, bidirectional=bidirectional)
 
 
-def _append(lines: Lines, points: list[tuple[int, float]], size: int, time_us: float) -> None:
-    if size < 1:
+def _printed_2(
+    lines: Lines, row: re.Match[str], index: int, bidirectional: bool
+) -> tuple[int, float]:
+    """Return size and µs of a row of 2.4; ParseError for another than the one of that index."""
+    rate, seconds = numbers(lines, [row[4], row[5]], ("Mbps", "sec"))
+    if int(row[1]) != index:
+        lines.refuse(f"is no row {index}: a row is missing")
+    size = int(row[2])
+    _check_time(lines, seconds)
+    error = 0.5 * 10.0 ** -len(row[5].partition(".")[2])
+    moved = size * 2 if bidirectional else size
+    _check_rate_3(lines, moved, rate, 0.005, seconds, error)
+    return size, us(seconds)
+
+
+def _append(lines: Lines, points: list[Row], size: int, time_us: float) -> None:
+    if size < 1 and not (_ROW_2.fullmatch(lines.between(lines.number, lines.number)[0])):
         lines.refuse("a message of 0 bytes, which NetPIPE does not measure")
-    if points and size <= points[-1][0]:
-        lines.refuse(f"{size} bytes after {points[-1][0]}: sizes must increase")
-    points.append((size, time_us))
+    if points and size <= points[-1].size:
+        lines.refuse(f"{size} bytes after {points[-1].size}: sizes must increase")
+    points.append(Row(lines.number, size, {"usec": time_us}, time_us))
 
 
 def _check_time(lines: Lines, time: float) -> None:
@@ -496,7 +498,7 @@ class Netpipe(Benchmark):
         direction = {"oneway": "one way", "bidirectional": "both ways at once"}
         return f"{case.path}, {direction.get(case.direction, case.direction)}"
 
-    def kind(self, printed: Printed, named: str) -> str:
+    def kind(self, printed: Table, named: str) -> str:
         """Return ``NetPIPE tcp oneway``."""
         return " ".join(filter(None, ("NetPIPE", named, printed.direction)))
 
@@ -543,17 +545,20 @@ class Netpipe(Benchmark):
         return COLUMNS.fullmatch(first) is not None
 
     def read_next(
-        self, lines: Lines, before: Sequence[str], *, bidirectional: bool
-    ) -> NetpipeOutput:
+        self,
+        lines: Lines,
+        before: Sequence[str],
+        *,
+        bidirectional: bool,
+        function: str | None = None,
+    ) -> Output:
         """Return the run of 3.7.2 whose main loop begins here; TableError for one of 5.x."""
         if LOOP_5.match(lines.peek() or ""):
             lines.take("a main loop")
             lines.refuse(_PRINTED_BY_5, TableError)
         return _read_run(lines, before, bidirectional=bidirectional)
 
-    def read(
-        self, text: str, path: str, *, bidirectional: bool = False, **how: bool
-    ) -> NetpipeOutput:
+    def read(self, text: str, path: str, *, bidirectional: bool = False, **how: bool) -> Output:
         """Read what 3.7.2 printed, or what ``-o`` wrote; ParseError for what 5.x printed."""
         if self.is_one(text):
             return read_file(text, path, bidirectional=bidirectional)

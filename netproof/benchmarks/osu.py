@@ -18,17 +18,17 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from netproof.benchmarks.collectives import LEAST_CROSSING
 from netproof.benchmarks.fixed import (
-    UNITS,
     Layout,
     Lines,
     Row,
     TableError,
+    by_count,
     check_order,
     header_in,
     printed_lines,
@@ -40,12 +40,12 @@ from netproof.benchmarks.interface import (
     Function,
     MpiBenchmark,
     Output,
-    Printed,
+    Table,
 )
 from netproof.errors import ParseError
 from netproof.measurement.case import Case
 from netproof.measurement.curve import Curve
-from netproof.measurement.units import MEBI, bandwidth_mb_s
+from netproof.measurement.units import MEBI
 
 SIZE, ITERATIONS, VALIDATION = "# Size", "Iterations", "Validation"
 MEAN, LATENCY, LEAST, MOST = "Avg Latency(us)", "Latency (us)", "Min Latency(us)", "Max Latency(us)"
@@ -168,132 +168,82 @@ def _layouts(function: str) -> Iterator[Layout]:
             yield (*figures, (VALIDATION, f">{width}"))
 
 
-@dataclass(frozen=True)
-class OsuOutput(Output):
-    """The output of one OMB program.
+def _rates(row_values: Mapping[str, float]) -> list[float]:
+    """Return the one rate that makes the time, none where a time is printed."""
+    rates = (MESSAGES, BANDWIDTH, BOTH_BANDWIDTH, RATE)
+    return [row_values[name] for name in rates if name in row_values][:1]
 
-    ``version``: None for a table without OMB's first line. ``ranks``: None where it does not print
-    them; ``device``: memory of the messages, empty for the host's; ``window``: how one-sided
-    messages are made known and completed; ``datatype``: None of releases that do not print it.
-    ``preamble``, ``epilogue``: lines of others before and after.
+
+def _time_us(size: int, values: Mapping[str, float]) -> float:
+    """Return µs per call, of the slowest rank where it is known, or per message of a rate."""
+    if rates := _rates(values):
+        units = 1e6 if MESSAGES in values else size
+        return units / (rates[0] or ROUNDED_TO_ZERO)
+    names = (MOST, MOST_PURE, PURE, MEAN, LATENCY)
+    return next(values[name] for name in names if name in values)
+
+
+def _output(
+    lines: Lines,
+    function: str,
+    rows: tuple[Row, ...],
+    first_line: int,
+    *,
+    version: str | None = None,
+    ranks: int | None = None,
+    device: str = "",
+    datatype: str | None = None,
+    window: str = "",
+    guess: str = "",
+) -> Output:
+    """Return the output of a program from its rows.
+
+    ``device``: memory of the messages, empty for the host's; ``window``: how one-sided messages are
+    made known and completed; ``datatype``: None of releases that do not print it.
     """
-
-    benchmark: ClassVar[str] = "osu"
-    path: str
-    version: str | None
-    function: str
-    ranks: int | None
-    device: str
-    datatype: str | None
-    rows: tuple[Row, ...]
-    first_line: int
-    window: str = ""
-    guess: str = ""
-    preamble: tuple[str, ...] = ()
-    epilogue: tuple[str, ...] = ()
-
-    @property
-    def whole(self) -> bool:
-        """Check for the largest size that OMB measures unless it is told another."""
-        largest = _LARGEST if _between_two(self.function) else _LARGEST_COLLECTIVE
-        return _of_one_size(self.function) or self.rows[-1].size >= largest
-
-    def goes_on_with(self, line: str) -> bool:
-        """Check for a row of the size that follows the last."""
-        following = str(max(2 * self.rows[-1].size, 1))
-        return not _of_one_size(self.function) and line.split()[:1] == [following]
-
-    @property
-    def full(self) -> bool:
-        """Check whether it has the fastest and the slowest rank."""
-        return bool({MOST, MOST_PURE} & self.rows[0].values.keys())
-
-    @property
-    def remark(self) -> str:
-        """Return what else distinguishes its curve from others of the function."""
-        of_ranks = not _between_two(self.function) and not self.full
-        said = (MEAN_OF_RANKS if of_ranks else "", self.window, self.device)
-        return ", ".join(filter(None, (*said, GUESS if self.guess else "")))
-
-    @property
-    def at_least(self) -> tuple[int, ...]:
-        """Return the sizes whose rate was printed as 0.00: their ``time_us`` is a lower limit."""
-        return tuple(row.size for row in self.rows if 0 in self._rates(row))
-
-    def _rates(self, row: Row) -> list[float]:
-        """Return the one rate that makes the time, none where a time is printed."""
-        rates = (MESSAGES, BANDWIDTH, BOTH_BANDWIDTH, RATE)
-        return [row.values[name] for name in rates if name in row.values][:1]
-
-    def time_us(self, row: Row) -> float:
-        """Return µs per call, of the slowest rank where it is known, or per message of a rate."""
-        values = row.values
-        if rates := self._rates(row):
-            units = 1e6 if MESSAGES in values else row.size
-            return units / (rates[0] or ROUNDED_TO_ZERO)
-        names = (MOST, MOST_PURE, PURE, MEAN, LATENCY)
-        return next(values[name] for name in names if name in values)
-
-    def _range(self) -> list[tuple[float, ...] | None]:
-        """Return µs of the fastest rank and of the mean at each size, None where not printed."""
-        if not self.full:
-            return [None, None]
-        names = (LEAST, MEAN) if MOST in self.rows[0].values else (LEAST_PURE, PURE)
-        return [tuple(row.values[name] for row in self.rows) for name in names]
-
-    def curve(self) -> Curve:
-        """Return times in µs, bandwidths in MB/s (10⁶); ParseError where the data arrived wrong."""
-        for row in self.rows:
-            if row.failure:
-                reason = f"{self.function} moved wrong data at {row.size} bytes"
-                raise ParseError(self.path, row.line, row.failure, reason)
-        bandwidth = None
-        if function_read(self.function).rated:
-            bandwidth = tuple(bandwidth_mb_s(row.size, self.time_us(row)) for row in self.rows)
-        times = tuple(map(self.time_us, self.rows))
-        return Curve(tuple(row.size for row in self.rows), times, bandwidth, *self._range())
-
-    def printed(self) -> list[Printed]:
-        """Return its one curve."""
-        pair = function_read(self.function).pair
-        ranks = 2 if pair else self.ranks
-        return [
-            Printed(self.function, ranks, self.curve, remark=self.remark, at_least=self.at_least)
-        ]
-
-    def document(self, faults: list[str]) -> dict[str, Any]:
-        """Return plain values for ``json``, with a sentence in ``faults`` for wrong data."""
-        bandwidth = None
-        try:
-            bandwidth = self.curve().bandwidth_mb_s
-        except ParseError as fault:
-            faults.append(str(fault))
-        least, mean = self._range()
-        overlap = [row.values.get(OVERLAP) for row in self.rows]
-        return {
-            "file": self.path,
-            "benchmark": "OSU Micro-Benchmarks",
-            "version": self.version,
-            "function": self.function,
-            "ranks": 2 if function_read(self.function).pair else self.ranks,
-            "device": self.device,
-            "datatype": self.datatype,
-            "units": UNITS,
-            "lines": [self.first_line, self.rows[-1].line],
-            "sizes_bytes": [row.size for row in self.rows],
-            "time_us": [self.time_us(row) for row in self.rows],
-            "time_at_least_bytes": self.at_least,
-            "time_min_us": least,
-            "time_avg_us": mean,
-            "overlap_percent": None if None in overlap else overlap,
-            "bandwidth_mb_s": bandwidth,
-            "remark": self.remark,
-            "preamble": self.preamble,
-            "epilogue": self.epilogue,
-        }
+    of = function_read(function)
+    columns = rows[0].values
+    extremes = None
+    if MOST in columns:
+        extremes = (LEAST, MEAN)
+    elif MOST_PURE in columns:
+        extremes = (LEAST_PURE, PURE)
+    mean = "" if _between_two(function) or extremes else MEAN_OF_RANKS
+    at_least = tuple(row.size for row in rows if 0 in _rates(row.values))
+    table = Table(
+        lines.path,
+        function,
+        2 if of.pair else ranks,
+        rows,
+        first_line,
+        1 if of.rated else 0,
+        extremes,
+        remark=", ".join(filter(None, (mean, window, device, GUESS if guess else ""))),
+        at_least=at_least,
+        facts={
+            "device": device,
+            "datatype": datatype,
+            "time_at_least_bytes": at_least,
+            "overlap_percent": [row.values[OVERLAP] for row in rows]
+            if OVERLAP in columns
+            else None,
+        },
+    )
+    one, last = _of_one_size(function), rows[-1].size
+    largest = _LARGEST if _between_two(function) else _LARGEST_COLLECTIVE
+    return Output(
+        "osu",
+        "OSU Micro-Benchmarks",
+        lines.path,
+        version,
+        (table,),
+        whole=one or last >= largest,
+        next_word="" if one else str(max(2 * last, 1)),
+        guess=guess,
+    )
 
 
-def _read_named(lines: Lines) -> OsuOutput:
+def _read_named(lines: Lines) -> Output:
     """Return the output from OMB's name to its last row."""
     head = lines.match(_HEAD)
     if head is None:
@@ -335,45 +285,57 @@ def _read_named(lines: Lines) -> OsuOutput:
     device = head[2] or ""
     if device and "memory" in found:
         device += f", from {found['memory'][1]} to {found['memory'][2]}"
-    return OsuOutput(
-        lines.path,
-        version,
+    return _output(
+        lines,
         function,
-        ranks,
-        device,
-        found["datatype"][1] if "datatype" in found else None,
         _read_rows(lines, function, *header),
         first_line,
-        ", ".join(found[name][1] for name in ("window", "synchronization") if name in found),
+        version=version,
+        ranks=ranks,
+        device=device,
+        datatype=found["datatype"][1] if "datatype" in found else None,
+        window=", ".join(found[name][1] for name in ("window", "synchronization") if name in found),
     )
 
 
-def _read_pasted(lines: Lines) -> OsuOutput:
-    """Return the output that has OMB's first line no more; TableError where none is likely."""
-    line = lines.take("the header of a table")
-    for columns, function in _GUESSED.items():
-        header = _header(line, function)
-        if header is not None and {*dict(header[0])} - {SIZE, VALIDATION} == {*columns}:
+def _read_pasted(lines: Lines, named: str | None) -> Output:
+    """Return the output that has OMB's first line no more; TableError where none is likely.
+
+    ``named``: the function, if the user says which it is; its header may be missing.
+    """
+    start = lines.number + 1
+    line = lines.peek() or ""
+    candidates = [named] if named else list(_GUESSED.values())
+    for function in candidates:
+        if named and _ROW.fullmatch(line):
+            header = by_count(line, _layouts(named))
+        else:
+            lines.go_to(start)
+            header = _header(lines.take("the header of a table"), function)
+        columns = {} if header is None else {*dict(header[0])} - {SIZE, VALIDATION}
+        if header is not None and (named or _GUESSED.get(tuple(columns)) == function):
             break
     else:
         lines.refuse(
-            "the line above it is missing that names the test,"
-            " such as `# OSU MPI Allreduce Latency Test v7.4`",
+            f"is no header that OMB prints for {named}"
+            if named
+            else "the line above it is missing that names the test, such as `# OSU MPI Allreduce"
+            " Latency Test v7.4`: say it with --from 'osu allreduce'",
             TableError,
         )
     number = lines.number
     datatype = lines.match(_TYPE)
-    return OsuOutput(
-        lines.path,
-        None,
+    guess = (
+        f"{lines.path}:{number}: no line names the test of this table of OMB; its columns are those"
+        f" of {function}, which is a guess: say --from 'osu {function}' if it is right"
+    )
+    return _output(
+        lines,
         function,
-        None,
-        "",
-        datatype[1] if datatype else None,
         _read_rows(lines, function, *header),
         number,
-        guess=f"{lines.path}:{number}: no line names the test of this table of OMB; its columns"
-        f" are those of {function}, which is a guess",
+        datatype=datatype[1] if datatype else None,
+        guess="" if named else guess,
     )
 
 
@@ -410,8 +372,9 @@ def _read_rows(lines: Lines, function: str, layout: Layout, exact: bool) -> tupl
         if valid not in ("Pass", "Fail"):
             lines.refuse(f"{VALIDATION} is {valid}, and not Pass or Fail")
         size = int(values.pop(SIZE, 0))
-        row = Row(lines.number, size, values, "" if valid == "Pass" else f"{VALIDATION} Fail")
-        _check_figures(lines, row)
+        _check_figures(lines, size, values)
+        wrong = "" if valid == "Pass" else f"{VALIDATION} Fail"
+        row = Row(lines.number, size, values, _time_us(size, values), wrong)
         if rows and rows[-1].failure:
             lines.refuse("a row after one whose data were wrong, at which OMB ends")
         if rows and "barrier" in function:
@@ -428,23 +391,18 @@ def _read_rows(lines: Lines, function: str, layout: Layout, exact: bool) -> tupl
     return tuple(rows)
 
 
-def _check_figures(lines: Lines, row: Row) -> None:
+def _check_figures(lines: Lines, size: int, values: Mapping[str, float]) -> None:
     """Raise ParseError for impossible or contradictory figures."""
-    values = row.values
     for name, value in values.items():
-        rounded = name == RATE or (name in (BANDWIDTH, BOTH_BANDWIDTH, MESSAGES) and row.size)
+        rounded = name == RATE or (name in (BANDWIDTH, BOTH_BANDWIDTH, MESSAGES) and size)
         if value == 0 and not rounded and name not in (OVERLAP, COMPUTE, *_STEPS):
             lines.refuse(f"{name} is 0, which nothing takes")
-    if (
-        not row.size
-        and {BANDWIDTH, BOTH_BANDWIDTH, RATE} & values.keys()
-        and MESSAGES not in values
-    ):
+    if not size and {BANDWIDTH, BOTH_BANDWIDTH, RATE} & values.keys() and MESSAGES not in values:
         lines.refuse("a rate of messages of 0 bytes, which OMB does not measure")
     if MESSAGES in values:
         # Two printed decimals each, and a margin for the rounding of the bounds themselves.
-        made = row.size * values[MESSAGES] / 1e6
-        margin = 0.005 + row.size * 0.005e-6 + 1e-9 * made
+        made = size * values[MESSAGES] / 1e6
+        margin = 0.005 + size * 0.005e-6 + 1e-9 * made
         if abs(values[RATE] - made) > margin:
             lines.refuse(f"{RATE} does not follow from bytes and {MESSAGES}: {made:.2f} would")
     for least, mean, most in ((LEAST, MEAN, MOST), (LEAST_PURE, PURE, MOST_PURE)):
@@ -568,19 +526,18 @@ class Osu(MpiBenchmark):
 
     def read_launch(self, text: str, path: Path, case: Case) -> Curve:
         """Return the curve of the case, with the slowest rank of a collective."""
-        output = self.read(text, str(path))
-        (printed,) = output.printed()
-        ranks = case.ranks if printed.ranks is None else printed.ranks
-        if (output.function, ranks, output.remark) != (case.function, case.ranks, ""):
-            remark = f", {output.remark}" if output.remark else ""
+        (table,) = self.read(text, str(path)).tables
+        ranks = case.ranks if table.ranks is None else table.ranks
+        if (table.function, ranks, table.remark) != (case.function, case.ranks, ""):
+            remark = f", {table.remark}" if table.remark else ""
             raise ParseError(
                 str(path),
-                output.first_line,
-                f"{output.function} on {ranks} ranks{remark}",
+                table.first_line,
+                f"{table.function} on {ranks} ranks{remark}",
                 f"{case.function} on {case.ranks} ranks was asked for",
             )
-        for row in output.rows:
-            if row.size in output.at_least:
+        for row in table.rows:
+            if row.size in table.at_least:
                 raise ParseError(
                     str(path),
                     row.line,
@@ -588,7 +545,7 @@ class Osu(MpiBenchmark):
                     f"the rate is below {ROUNDED_TO_ZERO}, so that its time is not known: "
                     "look for lost packets or a timer that small messages wait for",
                 )
-        return output.curve()
+        return table.curve()
 
     def least_run(self) -> list[str]:
         """Return the command of one message there and back."""
@@ -605,16 +562,23 @@ class Osu(MpiBenchmark):
         function = self.function(case.function)
         if function.least_bytes is None or len(set(nodes)) == 1:
             return {}
-        rows = self.read(printed, "").rows
+        rows = self.read(printed, "").tables[0].rows
         if not function.collective or ITERATIONS not in rows[0].values:
             return f"{self.program(case.function)} does not print how often it sends"
         crossing = LEAST_CROSSING[function.collective](nodes)
         return {row.size: crossing * int(row.values[ITERATIONS]) for row in rows}
 
-    def read_next(self, lines: Lines, before: Sequence[str], *, bidirectional: bool) -> OsuOutput:
+    def read_next(
+        self,
+        lines: Lines,
+        before: Sequence[str],
+        *,
+        bidirectional: bool,
+        function: str | None = None,
+    ) -> Output:
         """Return a table from OMB's name on, or one that was pasted from its header on."""
-        pasted = (lines.peek() or "").startswith("# Size")
-        output = _read_pasted(lines) if pasted else _read_named(lines)
+        pasted = not (lines.peek() or "").startswith("# OSU ")
+        output = _read_pasted(lines, function) if pasted else _read_named(lines)
         return replace(output, preamble=printed_lines(before))
 
 

@@ -11,9 +11,9 @@ from pathlib import Path
 
 from netproof.benchmarks import logs, registry
 from netproof.benchmarks.fixed import CUT_SHORT, Lines, TableError
-from netproof.benchmarks.interface import Benchmark, Output, Printed
-from netproof.errors import ParseError, shortened
-from netproof.intake import loading
+from netproof.benchmarks.interface import Benchmark, Output, Table
+from netproof.errors import NetproofError, ParseError, shortened
+from netproof.intake import json_reading, loading
 
 _LINE_END = re.compile(r"\r+\n|\r(?=#)")
 """Line ends of Windows, and a carriage return that only moved a terminal's cursor to a header."""
@@ -35,9 +35,9 @@ class Log:
     faults: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
 
-    def printed(self) -> list[tuple[str, Printed]]:
+    def printed(self) -> list[tuple[str, Table]]:
         """Return the benchmark and the curve of every table; those of one kind are numbered."""
-        curves = [(output.benchmark, one) for output in self.outputs for one in output.printed()]
+        curves = [(output.benchmark, one) for output in self.outputs for one in output.tables]
         kinds = [
             (name, one.function, one.ranks, one.direction, one.groups, one.group, one.remark)
             for name, one in curves
@@ -67,19 +67,47 @@ def text_of(path: Path) -> str:
     return (_LINE_END.sub("\n", text) if "\r" in text else text).expandtabs()
 
 
-def read(text: str, path: str, *, bidirectional: bool = False) -> Log:
+@dataclass(frozen=True)
+class Form:
+    """The benchmark, and its function if known, of tables that do not name them: ``--from``."""
+
+    benchmark: Benchmark
+    function: str | None = None
+
+
+def form(text: str) -> Form:
+    """Return the form that ``osu allreduce`` names; NetproofError for an unknown one."""
+    name, _, function = " ".join(text.replace(":", " ").split()).partition(" ")
+    benchmark = registry.named(name.lower())
+    if not function or benchmark.by_protocol:
+        return Form(benchmark)
+    known = {one.lower(): one for one in benchmark.readable()}
+    if function.lower() not in known:
+        names = ", ".join(sorted(known.values()))
+        raise NetproofError(f"--from {text}: {benchmark.label} has {names}")
+    return Form(benchmark, known[function.lower()])
+
+
+def read(text: str, path: str, *, bidirectional: bool = False, form: Form | None = None) -> Log:
     """Read the outputs of benchmarks in a file; ``bidirectional``: how NetPIPE was run.
 
+    ``form``: of tables that do not name their benchmark or function.
     Lines of other programs (MPI library, launcher, shell) around outputs are stored; within a table
     nothing foreign is accepted. Raise ParseError where no output is there, and where rows are that
     belong to no table: outputs may be mixed, so that none can be believed.
     """
+    if text.lstrip().startswith(("{", "[")) and (document := _document(text, path)) is not None:
+        return Log((document,))
     unmarked, tags = logs.without_prefixes(text)
     lines = Lines(unmarked, path)
     heads = _heads(lines)
-    if not heads:
+    if not heads and form is not None:
+        rows = enumerate(lines.between(1, len(lines)), 1)
+        starts = [number for number, line in rows if logs.ROW.fullmatch(line)]
+        heads = [_Head(number, form.benchmark, program=False) for number in starts[:1]]
+    if not heads or (form is not None and form.benchmark.by_protocol):
         return Log((_file_of_figures(lines, text, bidirectional=bidirectional),))
-    reading = _Reading(lines, tags, heads, bidirectional)
+    reading = _Reading(lines, tags, heads, bidirectional, form)
     for head in heads:
         if head.number > lines.number:
             reading.read_at(head)
@@ -95,22 +123,47 @@ class _Head:
     program: bool
 
 
+_HEADS = re.compile(
+    "|".join(
+        re.sub(r"\?P<(\w+)>", rf"?P<{one.name}__\1>", one.heads.pattern)
+        for one in registry.BENCHMARKS
+    )
+)
+"""The beginning of any output, by the name of its benchmark and of the kind of line."""
+
+
+def _document(text: str, path: str) -> Output | None:
+    """Return the output in a JSON text, None where it is not JSON; ParseError for another's."""
+    try:
+        content = json_reading.json_value(text, path)
+    except json_reading.NoJsonError as fault:
+        if not re.match(r'\s*\{\s*"', text):
+            return None
+        reason = f"{fault.reason}: the file is cut short or damaged"
+        raise ParseError(path, fault.line, "", reason) from fault
+    except NetproofError as fault:
+        raise ParseError(path, 0, "", str(fault)) from fault
+    for benchmark in registry.BENCHMARKS:
+        if (output := benchmark.read_document(content, path)) is not None:
+            return output
+    raise ParseError(path, 1, text[:80], "is JSON of no benchmark that is known here")
+
+
 def _heads(lines: Lines) -> list[_Head]:
     heads: list[_Head] = []
     rows_may_follow = False
     for number, line in enumerate(lines.between(1, len(lines)), 1):
-        for benchmark in registry.BENCHMARKS:
-            found = benchmark.heads.match(line)
-            if found is None:
-                continue
-            # Of a title and the header of its columns, the first begins the output.
-            same = rows_may_follow and heads[-1].benchmark is benchmark
-            if not same or found.lastgroup != "columns":
-                heads.append(_Head(number, benchmark, found.lastgroup == "program"))
-            rows_may_follow = True
-            break
-        else:
+        found = _HEADS.match(line)
+        if found is None:
             rows_may_follow = rows_may_follow and not logs.ROW.fullmatch(line)
+            continue
+        name, _, kind = str(found.lastgroup).partition("__")
+        benchmark = registry.named(name)
+        # Of a title and the header of its columns, the first begins the output.
+        same = rows_may_follow and heads[-1].benchmark is benchmark
+        if not same or kind != "columns":
+            heads.append(_Head(number, benchmark, kind == "program"))
+        rows_may_follow = True
     return heads
 
 
@@ -124,7 +177,8 @@ def _file_of_figures(lines: Lines, text: str, *, bidirectional: bool) -> Output:
         lines.skip_blank()
         number = lines.number + 1
         (first,) = lines.between(number, number)
-        raise ParseError(lines.path, number, first, f"expected the output of {known}")
+        reason = f"expected the output of {known}; a table without its header needs --from"
+        raise ParseError(lines.path, number, first, reason)
     return found.read(text, lines.path, bidirectional=bidirectional)
 
 
@@ -132,11 +186,16 @@ class _Reading:
     """Outputs of a file, read one after the other."""
 
     def __init__(
-        self, lines: Lines, tags: list[str | None], heads: list[_Head], bidirectional: bool
+        self,
+        lines: Lines,
+        tags: list[str | None],
+        heads: list[_Head],
+        bidirectional: bool,
+        form: Form | None,
     ) -> None:
         self._lines, self._tags = lines, tags
         self._bounds = [*(head.number for head in heads), len(lines) + 1]
-        self._bidirectional = bidirectional
+        self._bidirectional, self._form = bidirectional, form
         self._outputs: list[Output] = []
         self._faults: list[ParseError] = []
         self._left_out: list[int] = []
@@ -157,7 +216,11 @@ class _Reading:
             if not self._outputs and not self._faults:
                 self._refuse_rows(first, before)
             lines.go_to(head.number)
-            output = head.benchmark.read_next(lines, before, bidirectional=self._bidirectional)
+            form = self._form
+            function = form.function if form and form.benchmark is head.benchmark else None
+            output = head.benchmark.read_next(
+                lines, before, bidirectional=self._bidirectional, function=function
+            )
             self._check_prefixes(head.number)
             end = lines.number
             output = self._with_epilogue(head.benchmark, output)

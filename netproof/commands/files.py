@@ -11,7 +11,7 @@ import typer
 
 from netproof.commands.options import Form, FormatOption, PageOption, refused, verb
 from netproof.errors import NetproofError
-from netproof.measurement.transports import Transport
+from netproof.measurement.links import Transport
 
 
 @verb(
@@ -73,6 +73,14 @@ def judge(
     bidirectional: Annotated[
         bool, typer.Option("--bidirectional", help="NetPIPE was run with -2.")
     ] = False,
+    printed_by: Annotated[
+        str | None,
+        typer.Option(
+            "--from",
+            metavar="NAME",
+            help="What tables are that do not name their test: 'osu allreduce', imb, nccl.",
+        ),
+    ] = None,
     folder: PageOption = None,
     form: FormatOption = Form.TEXT,
 ) -> int:
@@ -80,10 +88,13 @@ def judge(
     if parse:
         judges = pattern, names, baseline, link, least, fail_above, folder
         if any(judges) or form is Form.JSON:
-            raise typer.BadParameter("--parse judges nothing: only --bidirectional goes with it")
-        return _parse(files, bidirectional)
+            raise typer.BadParameter(
+                "--parse judges nothing: only --bidirectional and --from go with it"
+            )
+        return _parse(files, bidirectional, printed_by)
     if not any(map(os.path.exists, files)):
         raise NetproofError(f"{files[0]}: is not there")
+    from netproof.benchmarks.outputs import form as form_of
     from netproof.present import documents, judged_files, terminal
     from netproof.verdict import files as outputs
 
@@ -109,6 +120,7 @@ def judge(
             files,
             named=named,
             bidirectional=bidirectional,
+            form=None if printed_by is None else form_of(printed_by),
             link=None if link is None else outputs.link(link, mtu, transport),
             least_share=None if least is None else outputs.share(least),
             baseline=baseline,
@@ -132,18 +144,19 @@ def judge(
     return judged.status
 
 
-def _parse(files: list[Path], bidirectional: bool) -> int:
+def _parse(files: list[Path], bidirectional: bool, printed_by: str | None) -> int:
     """Print the contents of benchmark outputs as JSON; return 2 if a file is faulty."""
     import json
 
-    from netproof.benchmarks import registry
-    from netproof.benchmarks.outputs import read, text_of
+    from netproof.benchmarks import outputs, registry
 
+    form = None if printed_by is None else outputs.form(printed_by)
     entries: list[dict[str, Any]] = []
     faults: list[str] = []
     for path in files:
         try:
-            log = read(text_of(path), str(path), bidirectional=bidirectional)
+            text = outputs.text_of(path)
+            log = outputs.read(text, str(path), bidirectional=bidirectional, form=form)
         except NetproofError as fault:
             faults.append(str(fault))
             continue

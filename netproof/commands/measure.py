@@ -97,11 +97,10 @@ class Where(NamedTuple):
         """Return it by ``SYSTEM:PARTITION``. Raise NetproofError where the site has none such."""
         system, partition = split(option)
         insist_on_site()
-        from netproof.site import site
+        from netproof.site import folders, site
         from netproof.site.matrix import matrix
-        from netproof.verdict import session_verdict
 
-        configuration = site.gather(session_verdict.site_folder())
+        configuration = site.gather(folders.of_site())
         expected = matrix(configuration, system, [partition], all_functions=full)
         return cls(option, system, partition, environment, configuration, expected)
 
@@ -135,10 +134,10 @@ class Where(NamedTuple):
         and its subfolder's in that of reports; ``subject``: in the report's name; ``what``: is
         measured, in words. Raise NetproofError where ReFrame is missing or leaves no report.
         """
-        from netproof.site import shipped
+        from netproof.site import folders
 
         arguments = ["--system", self.option, "-p", self.environment]
-        arguments += ["-c", str(shipped.folder("checks") / checks)]
+        arguments += ["-c", str(folders.shipped("checks") / checks)]
         for name, value in settings.items():
             arguments += ["-S", f"{name}={value}"]
         arguments.append(f"--session-extras={label}={subject}")
@@ -158,9 +157,9 @@ def split(where: str) -> tuple[str, str]:
 def new_report(label: str, subject: str) -> Path:
     """Return the path of the next report of sessions with a label."""
     from netproof.session import labelled
-    from netproof.verdict import session_verdict
+    from netproof.site import folders
 
-    folder = labelled.folder_of(session_verdict.reports_folder(), label)
+    folder = labelled.folder_of(folders.of_reports(), label)
     return folder / f"run-{subject}-{datetime.now(UTC):%Y%m%dT%H%M%S}.json"
 
 

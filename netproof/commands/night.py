@@ -28,15 +28,16 @@ from typing import Any
 from netproof.commands import entry
 from netproof.errors import NetproofError, shortened
 from netproof.history import judging as history
+from netproof.history.series import Nights
 from netproof.intake import trust, writing
 from netproof.present import junit
 from netproof.present.characters import visible
 from netproof.present.night import Night, summary
 from netproof.present.wording import duration
 from netproof.session import left, session
-from netproof.session.left import Left
+from netproof.session.left import SkipReason
 from netproof.session.session import Session
-from netproof.site import module_path, shipped, site, slurm
+from netproof.site import folders, module_path, site, slurm
 from netproof.site.matrix import (
     Matrix,
     PlannedJob,
@@ -52,7 +53,7 @@ from netproof.store.durations import Expected, Past
 from netproof.verdict import session_verdict
 from netproof.verdict.exit_status import CANNOT, PASSED
 from netproof.verdict.judge import reason_of
-from netproof.verdict.options import AlongsideOptions
+from netproof.verdict.options import StoredOptions
 from netproof.verdict.session_verdict import ingest
 
 LATEST = "latest"
@@ -182,7 +183,7 @@ def _ending() -> Iterator[None]:
 
 def _go(plan: NightPlan, night: Night) -> None:
     name, _, partition = plan.system.partition(":")
-    folder = session_verdict.site_folder()
+    folder = folders.of_site()
     configuration = site.gather(folder)
     try:
         expected = matrix(
@@ -193,7 +194,7 @@ def _go(plan: NightPlan, night: Night) -> None:
     no_modules = module_path.missing(configuration, name, expected)
     if no_modules:
         raise NetproofError(f"nothing was measured: {no_modules}")
-    checks, reports = checks_folder(), session_verdict.reports_folder()
+    checks, reports = folders.of_checks(), folders.of_reports()
     prefix = Path(os.environ.get("RFM_PREFIX") or checks.parent)
     for folder, unfit, variable in (
         (reports, EXPANDED, "RFM_REPORT_FILE"),
@@ -220,12 +221,6 @@ def _go(plan: NightPlan, night: Night) -> None:
         _judge(plan, night, store, report, partial=bool(leaving or partition))
 
 
-def checks_folder() -> Path:
-    """Return the folder of the site's checks, or of those that came with netproof."""
-    own = session_verdict.site_folder().absolute().parent / "checks"
-    return own if own.is_dir() else shipped.folder("checks")
-
-
 def _insist_on_a_job(measured: Session) -> None:
     """Raise NetproofError where no job came to Slurm: that says nothing of a network."""
     tried = [one for one in measured.results if one.kind == "launches" and one.result != "skip"]
@@ -239,7 +234,7 @@ def _insist_on_a_job(measured: Session) -> None:
 
 def _choose(
     plan: NightPlan, expected: Matrix, configuration: Mapping[str, object], store: Store
-) -> dict[PlannedJob, Left]:
+) -> dict[PlannedJob, SkipReason]:
     """Return the jobs not measured tonight, since nodes or time are short, and print them."""
     leaving = cannot_run(jobs(expected), expected, configuration)
     known = durations.past(store, expected)
@@ -267,7 +262,7 @@ def _choose(
 def _measure(
     plan: NightPlan,
     expected: Matrix,
-    leaving: Mapping[PlannedJob, Left],
+    leaving: Mapping[PlannedJob, SkipReason],
     checks: Path,
     report: Path,
     log: Path,
@@ -299,7 +294,7 @@ def _judge(plan: NightPlan, night: Night, store: Store, report: Path, *, partial
 
     ``partial``: whether it is not of all that is expected on the system.
     """
-    kept = None
+    kept = past = None
     with _noting(night):
         done = ingest(store, report, system=plan.system, full=plan.full)
         kept = done.stored
@@ -309,7 +304,7 @@ def _judge(plan: NightPlan, night: Night, store: Store, report: Path, *, partial
         system=plan.system,
         full=plan.full,
         # Skipped and unrequested cases are shown from earlier nights.
-        asked=AlongsideOptions(plan.store) if partial else None,
+        asked=StoredOptions(plan.store) if partial else None,
         store=plan.store,
     )
     if kept is not None:
@@ -318,17 +313,17 @@ def _judge(plan: NightPlan, night: Night, store: Store, report: Path, *, partial
             worse = [event for event in past.events if event.worse]
             night.worse = tuple(event.sentence() for event in worse)
             night.noted = past.sentences()[len(worse) :]
-    night.page = _report(plan, night, report.stem)
+    night.page = _report(plan, night, report.stem, None if past is None else past.nights)
 
 
-def _report(plan: NightPlan, night: Night, name: str) -> Path:
+def _report(plan: NightPlan, night: Night, name: str, nights: Nights | None) -> Path:
     """Write the pages into a folder of their own; the link moves when they are whole."""
     from netproof.present.html.folder import write
     from netproof.present.html.report import MAIN, Report
 
     folder = plan.reports / (night.stored or name)
     folder.parent.mkdir(parents=True, exist_ok=True)
-    write(Report(night.judged), folder)
+    write(Report(night.judged, nights=nights), folder)
     partial = plan.reports / f".{LATEST}-{os.getpid()}"
     partial.symlink_to(folder.name)
     os.replace(partial, plan.reports / LATEST)
@@ -410,7 +405,7 @@ def cannot_run(
     configuration: dict[str, Any],
     *,
     wait_s: float = ANSWER_S,
-) -> dict[PlannedJob, Left]:
+) -> dict[PlannedJob, SkipReason]:
     """Return the jobs that Slurm cannot run now, and why: partitions not up, too few nodes.
 
     Where a job only lacks nodes that do not answer, Slurm is asked again for ``wait_s`` seconds: a
@@ -430,7 +425,7 @@ def cannot_run(
             named = [known[name] for name in access[job.partition] if name in known]
             reasons = [one.cannot_run(nodes) for one in named]
             if reasons and all(reasons):
-                found[job] = Left("; ".join(reasons), planned=False)
+                found[job] = SkipReason("; ".join(reasons), planned=False)
                 soon |= any(one.may_soon_run(nodes) for one in named)
         if not soon or time.monotonic() >= ends:
             return found
@@ -439,7 +434,7 @@ def cannot_run(
 
 def left_for_another_night(
     expected: Mapping[PlannedJob, Expected], past: Past, matrix: Matrix, budget_s: float
-) -> dict[PlannedJob, Left]:
+) -> dict[PlannedJob, SkipReason]:
     """Return the jobs in ``expected`` that do not fit into ``budget_s`` seconds, and why.
 
     Jobs of a contention domain run one after the other and domains in parallel, so each domain has
@@ -447,7 +442,7 @@ def left_for_another_night(
     not fit makes room for later ones. The first job runs in any case, also where it takes more than
     the budget, or an unknown time, and then alone.
     """
-    deferred: dict[PlannedJob, Left] = {}
+    deferred: dict[PlannedJob, SkipReason] = {}
     rooms_s: dict[str, float] = {}
     # Among jobs that never ran, one of unknown duration comes first.
     for job in sorted(
@@ -467,7 +462,7 @@ def left_for_another_night(
             if seconds is not None:
                 room = duration(max(room_s, 0.0))
                 takes = f"takes about {duration(seconds)}, and {room} were left"
-            deferred[job] = Left(f"{job.what()}, {when}; {takes}", planned=True)
+            deferred[job] = SkipReason(f"{job.what()}, {when}; {takes}", planned=True)
     return deferred
 
 

@@ -45,17 +45,18 @@ def run(
     """Run all checks by ReFrame, store the session where there is a store, print the verdict."""
     system, further = _measured(arguments)
     insist_on_site()
-    from netproof.commands import stores
     from netproof.commands.measure import run_reframe
-    from netproof.commands.night import checks_folder
+    from netproof.site import folders
+
+    report = folders.of_reports() / f"run-{datetime.now(UTC):%Y%m%dT%H%M%S}.json"
+    options = [*(["--system", system] if system else []), *(["-R"] if full else []), *further]
+    run_reframe(["-c", str(folders.of_checks()), *options], "measuring", report)
+    from netproof.commands import stores
     from netproof.present import terminal
     from netproof.present.verdict import print_brief
     from netproof.store import Store
     from netproof.verdict import session_verdict
 
-    report = session_verdict.reports_folder() / f"run-{datetime.now(UTC):%Y%m%dT%H%M%S}.json"
-    options = [*(["--system", system] if system else []), *(["-R"] if full else []), *further]
-    run_reframe(["-c", str(checks_folder()), *options], "measuring", report)
     if store is not None:
         stores.print_stored(
             session_verdict.ingest(Store.create(store), report, system=system, full=full)
@@ -122,7 +123,7 @@ def nightly(
     insist_on_site()
     from netproof.commands import night
     from netproof.session.session import label_of
-    from netproof.verdict import session_verdict
+    from netproof.site import folders
 
     for given in label or ():
         try:
@@ -137,7 +138,7 @@ def nightly(
         night.NightPlan(
             system=system,
             store=store.resolve(),
-            reports=(pages or session_verdict.reports_folder() / "nightly").resolve(),
+            reports=(pages or folders.of_reports() / "nightly").resolve(),
             junit=junit.resolve() if junit else None,
             hook=hook,
             budget_min=budget,

@@ -19,7 +19,7 @@ import typer
 
 from netproof.commands import entry
 from netproof.errors import NO_REPORT, NetproofError
-from netproof.verdict.options import EARLIER_SESSIONS, MAX_AGE_DAYS, AlongsideOptions
+from netproof.verdict.options import EARLIER_SESSIONS, MAX_AGE_DAYS, StoredOptions
 
 Form = StrEnum("Form", ["TEXT", "JSON"])
 VerdictForm = StrEnum("VerdictForm", ["TEXT", "JSON", "JUNIT"])
@@ -62,7 +62,7 @@ SessionStoreOption = Annotated[
 ]
 
 
-AlongsideOption = Annotated[
+WithStoredOption = Annotated[
     bool,
     typer.Option(
         "--with-stored",
@@ -225,12 +225,12 @@ def refused(cannot: str, error: object) -> int:
 
 def alongside(
     with_stored: bool, store: Path | None, max_age: float, leave_out_marked: bool
-) -> AlongsideOptions | None:
+) -> StoredOptions | None:
     """Return which stored results to show; typer.BadParameter where options do not fit."""
     if with_stored:
         if store is None:
             raise typer.BadParameter("--with-stored takes a store: --store or NETPROOF_STORE")
-        return AlongsideOptions(store, max_age, leave_out_marked)
+        return StoredOptions(store, max_age, leave_out_marked)
     if leave_out_marked or max_age != MAX_AGE_DAYS:
         raise typer.BadParameter("--max-age and --leave-out-marked go with --with-stored")
     return None

@@ -102,7 +102,7 @@ def derive(
         errors,
         f"{len(loaded)} sessions, {len(made)} cases, {sum(bool(one.reason) for one in made)} of"
         f" them without references; {sum(len(one.entries) for one in made)} entries change,"
-        f" {sum(len(one.left) for one in made)} are left as they are",
+        f" {sum(len(one.unchanged) for one in made)} are left as they are",
         "bold",
     )
     least = deriving.FEW_LAUNCHES
@@ -129,12 +129,18 @@ def _loaded(
 ) -> tuple[list[Session], ReferenceFile, str, str | None]:
     """Return sessions and references, and the names of system and partition (None: all)."""
     from netproof.session import session
-    from netproof.verdict.derive import reference_folder, system_of
+    from netproof.site import folders
+    from netproof.verdict.derive import system_of
     from netproof.verdict.references import ReferenceFile
 
     sessions = [session.load(report) for report in reports]
     name, _, partition = (system or system_of(sessions)).partition(":")
-    return sessions, ReferenceFile(reference_folder() / f"{name}.yaml"), name, partition or None
+    return (
+        sessions,
+        ReferenceFile(folders.of_references() / f"{name}.yaml"),
+        name,
+        partition or None,
+    )
 
 
 def _remarks(made: Iterable[DerivedCase]) -> list[tuple[str, str]]:
@@ -143,11 +149,11 @@ def _remarks(made: Iterable[DerivedCase]) -> list[tuple[str, str]]:
     for one in made:
         if one.reason:
             lines.append((f"{one.case}: no references: {one.reason}", "yellow"))
-        elif one.left or one.kept:
+        elif one.unchanged or one.kept:
             lines.append((f"{one.case}:", ""))
             lines += [
                 (f"  {variable}: left as it is: {reason}", "yellow")
-                for variable, reason in one.left.items()
+                for variable, reason in one.unchanged.items()
             ]
             lines += [(f"  {variable}: {text}", "") for variable, text in one.kept.items()]
     return lines

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from netproof.commands.options import (
-    AlongsideOption,
     FoldOption,
     Form,
     FormatOption,
@@ -24,16 +23,17 @@ from netproof.commands.options import (
     SessionStoreOption,
     ToOption,
     VerdictForm,
+    WithStoredOption,
     alongside,
     insist_on_newest,
     session_and_system,
     verb,
 )
 from netproof.errors import NetproofError
-from netproof.verdict.options import EARLIER_SESSIONS, MAX_AGE_DAYS, SESSIONS, AlongsideOptions
+from netproof.verdict.options import EARLIER_SESSIONS, MAX_AGE_DAYS, SESSIONS, StoredOptions
 
 if TYPE_CHECKING:
-    pass
+    from netproof.history.series import Nights
 
 PAIRS = "pairs.py"
 
@@ -52,7 +52,7 @@ def verdict(
         bool,
         typer.Option("--all", help="Also show scores, landmarks and curves of every case."),
     ] = False,
-    with_stored: AlongsideOption = False,
+    with_stored: WithStoredOption = False,
     max_age: MaxAgeOption = MAX_AGE_DAYS,
     leave_out_marked: LeaveOutOption = False,
     fold: FoldOption = SESSIONS,
@@ -137,7 +137,7 @@ def report(
     arguments: SessionArguments = None,
     store: SessionStoreOption = None,
     full: FullOption = False,
-    with_stored: AlongsideOption = False,
+    with_stored: WithStoredOption = False,
     max_age: MaxAgeOption = MAX_AGE_DAYS,
     leave_out_marked: LeaveOutOption = False,
     folder: ToOption = None,
@@ -174,7 +174,8 @@ def report(
         session or judged.session.path, store, system, full, formats, asked, switch, power
     )
     with terminal.working("gathering what the report shows"):
-        gathered = Report(judged, wanted, again, switch, power)
+        nights = _nights(store, judged.matrix.cases[0].system)
+        gathered = Report(judged, wanted, again, switch, power, nights)
     try:
         write(gathered, target)
     except OSError as error:
@@ -182,6 +183,20 @@ def report(
     shown = target / (MAIN if HTML in wanted else "charts")
     terminal.say(terminal.console(), f"report {shown}")
     return 0
+
+
+def _nights(store: Path | None, system: str) -> Nights | None:
+    """Return the series of a system's stored sessions; None without any that can be read."""
+    if store is None or not store.is_dir():
+        return None
+    from netproof.history import judging
+    from netproof.store import Store
+
+    try:
+        return judging.judge(Store(store), system).nights
+    except NetproofError:
+        # Its own verb says what is wrong with it.
+        return None
 
 
 def _formats(stated: str, known: tuple[str, ...]) -> tuple[str, ...]:
@@ -201,7 +216,7 @@ def _command(
     system: str | None,
     full: bool,
     formats: str,
-    asked: AlongsideOptions | None,
+    asked: StoredOptions | None,
     switch: str | None,
     power: bool,
 ) -> str:
@@ -298,16 +313,15 @@ def _measured_pairs(system: str, partition: str) -> Path:
     """
     from netproof.commands.measure import run_reframe
     from netproof.session import session as sessions
-    from netproof.site import shipped, site
+    from netproof.site import folders, site
     from netproof.site.matrix import matrix
-    from netproof.verdict import session_verdict
 
     # An unknown partition is refused before anything is measured.
-    matrix(site.gather(session_verdict.site_folder()), system, [partition])
-    folder = session_verdict.reports_folder()
+    matrix(site.gather(folders.of_site()), system, [partition])
+    folder = folders.of_reports()
     folder.mkdir(parents=True, exist_ok=True)
     there = set(sessions.reports(folder))
-    checks = shipped.folder("checks") / PAIRS
+    checks = folders.shipped("checks") / PAIRS
     ended = run_reframe(["--system", f"{system}:{partition}", "-c", str(checks)], "measuring")
     new = [path for path in sessions.reports(folder) if path not in there]
     if not new:

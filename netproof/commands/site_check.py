@@ -28,11 +28,10 @@ from netproof.measurement.landmark_table import LANDMARKS, RATES
 from netproof.present.terminal import say
 from netproof.session import plan
 from netproof.session.measured import line_rate_of_case
-from netproof.site import module_path, site, slurm
+from netproof.site import folders, module_path, site, slurm
 from netproof.site.matrix import Matrix, environments_in, jobs, matrix, nodes_of, partitions_in
 from netproof.site.partition import Partition, time_limit_s
 from netproof.site.site_file import SiteError
-from netproof.verdict import derive, session_verdict
 from netproof.verdict.references import NotThere, ReferenceFile
 
 _ALIKE = ("access", "env_vars", "modules", "prepare_cmds", "resources", "sched_options")
@@ -95,7 +94,7 @@ def check(asked: str | None, *, full: bool = False) -> CheckedSite:
     Raises NetproofError where the system, the folder of configuration or that of references is not
     known.
     """
-    folder = session_verdict.site_folder()
+    folder = folders.of_site()
     found = site.survey(folder)
     name, _, partition = (asked or site.here(found)).partition(":")
     checked = CheckedSite(name, list(found.faults))
@@ -218,7 +217,7 @@ def _references(
     checked: CheckedSite, expected: Matrix, environments: Mapping[str, Mapping[str, Any]]
 ) -> None:
     """Check that every expected case has the references without which it would fail."""
-    path = derive.reference_folder() / f"{checked.system}.yaml"
+    path = folders.of_references() / f"{checked.system}.yaml"
     try:
         references = ReferenceFile(path)
     except NetproofError as error:

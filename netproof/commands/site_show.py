@@ -18,7 +18,7 @@ from netproof.present import documents, tables
 from netproof.present.tables import TableColumn
 from netproof.present.terminal import say
 from netproof.present.wording import duration, not_available
-from netproof.site import site
+from netproof.site import folders, site
 from netproof.site.matrix import (
     Matrix,
     PlannedJob,
@@ -29,9 +29,9 @@ from netproof.site.matrix import (
     partitions_in,
 )
 from netproof.site.partition import pair_environments, time_limit_s
+from netproof.site.site_file import insist
 from netproof.store import Store
 from netproof.store.durations import Expected, Past, expected_seconds, past, session_seconds
-from netproof.verdict import session_verdict
 
 
 @dataclass(frozen=True)
@@ -73,9 +73,10 @@ def shown(asked: str | None, store: Path | None, *, full: bool) -> ShownMatrix:
 
     A store that is missing or cannot be read leaves times unknown, with the reason.
     """
-    folder = session_verdict.site_folder()
-    name, _, partition = (asked or site.here(site.survey(folder))).partition(":")
-    configuration = site.gather(folder)
+    found = site.survey(folders.of_site())
+    name, _, partition = (asked or site.here(found)).partition(":")
+    insist(found.faults)
+    configuration = found.configuration
     expected = matrix(configuration, name, [partition] if partition else [], all_functions=full)
     if not expected.cases:
         raise NetproofError(f"{asked or name}: no environment there has a benchmark")
@@ -96,7 +97,7 @@ def shown(asked: str | None, store: Path | None, *, full: bool) -> ShownMatrix:
     environments = environments_in(configuration, name)
     return ShownMatrix(
         name,
-        site.survey(folder).paths[name],
+        found.paths[name],
         expected,
         several,
         expected_seconds(several, known),
@@ -236,7 +237,9 @@ def _print_pairs(found: ShownMatrix, out: Console) -> None:
         by_names[names].append(partition)
     for names, several in by_names.items():
         where = ", ".join(several)
-        those = f"in {', '.join(names)}" if names else "none, since no environment there has IMB"
+        those = (
+            f"in {', '.join(names)}" if names else "none: no environment has IMB, or rounds is 0"
+        )
         say(out, f"rounds of pairs on {where}: {those}")
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import shlex
 import sys
@@ -81,13 +82,19 @@ def init(
             f"{folder / there[0]}: is there already, and nothing was written: choose another"
             " folder, or move it away"
         )
+    # A site's folder that its owner's group can write is refused; Python's own one is in it too.
+    mask = os.umask(0o077)
+    os.umask(mask | 0o022)
     try:
         for name, text in files.items():
             path = folder / name
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(text)
+        (folder / "site-config" / "__pycache__").mkdir(exist_ok=True)
     except OSError as error:
         raise NetproofError(str(error)) from error
+    finally:
+        os.umask(mask)
     out = terminal.console()
     for name in files:
         terminal.say(out, f"wrote {folder / name}")
@@ -103,10 +110,10 @@ def init(
 
 def first_files(system: str) -> dict[str, str]:
     """Return the text of each file of a new site, by its name in the folder."""
-    from netproof.site import shipped
+    from netproof.site import folders
 
-    site, references = shipped.folder("site-config"), shipped.folder("reference-values")
-    checks = shipped.folder("checks")
+    site, references = folders.shipped("site-config"), folders.shipped("reference-values")
+    checks = folders.shipped("checks")
     named = (site / f"{EXAMPLE}.py").read_text()
     named = named.replace(f'"name": "{EXAMPLE}"', f'"name": "{system}"')
     # The host names are the example's; without any ReFrame takes --system or RFM_SYSTEM.

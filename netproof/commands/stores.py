@@ -117,7 +117,6 @@ def faults(store: Store, stored: StoredSession) -> tuple[str, ...]:
     """Return what is damaged of a session: its files by checksum, and against each other."""
     from netproof.store import folder as store_folder
     from netproof.store import questions
-    from netproof.store.folder import VERDICT
     from netproof.verdict import stored as verdicts
 
     folder = store.path(stored)
@@ -129,9 +128,7 @@ def faults(store: Store, stored: StoredSession) -> tuple[str, ...]:
         return (str(error),)
     if not found:
         try:
-            session = questions.whole(store, stored)
-            if (judged := verdicts.on_session(session, store, stored)) is not None:
-                verdicts.insist_on_session(judged[1], session, folder / VERDICT)
+            verdicts.on_session(questions.whole(store, stored), store, stored)
         except NetproofError as error:
             return (str(error),)
     return tuple(map(str, found))

@@ -155,11 +155,11 @@ def _results(
     """
     from netproof.experiments import restoring, sweep
     from netproof.session.labelled import folder_of
-    from netproof.verdict import session_verdict
+    from netproof.site import folders
 
     if reports:
         return [one for path in reports for one in tuning.results_in(path)]
-    folder = folder_of(session_verdict.reports_folder(), restoring.FOLDER)
+    folder = folder_of(folders.of_reports(), restoring.FOLDER)
     results: list[tuple[Sweep, SweepTable]] = []
     for system in sorted({result.system for result in found.results}):
         several, faults = sweep.newest(folder, system, study.sweeps)
@@ -185,13 +185,13 @@ def checks(study: Study) -> tuple[str, ...]:
 def _measured(study: Study, where: str) -> Path:
     """Measure the study's cases on a partition, and return the report's path."""
     from netproof.session import session
-    from netproof.site import shipped
+    from netproof.site import folders
 
     split(where)
     report = new_report(FOLDER, study.name)
     # ReFrame matches names without their spaces.
     pattern = f"^({'|'.join(checks(study))})(%|$)"
-    arguments = ["--system", where, "-c", str(shipped.folder("checks")), "-n", pattern]
+    arguments = ["--system", where, "-c", str(folders.shipped("checks")), "-n", pattern]
     arguments.append(f"--session-extras=study={study.name}")
     run_reframe(arguments, f"measuring the study {study.name}", report)
     session.load(report)

@@ -151,11 +151,11 @@ def _restored(where: Where) -> tuple[tuple[str, str, str], ...]:
     """Restore what an earlier sweep left changed on a partition; NetproofError if not possible."""
     from netproof.experiments import restoring
     from netproof.present import terminal
+    from netproof.site import folders
     from netproof.site.matrix import partitions_in
-    from netproof.verdict import session_verdict
 
     access = partitions_in(where.configuration, where.system)[where.partition]["access"]
-    record = restoring.record_of(session_verdict.reports_folder(), where.system, where.partition)
+    record = restoring.record_of(folders.of_reports(), where.system, where.partition)
     restored = restoring.restore(record, where.settings.tuning_hook, access)
     for node, name, value in restored:
         said = f"{node}: {name} is {value} again, as before a sweep that did not end"
@@ -191,7 +191,7 @@ def measured_setting(
     )
     turned = parameters.found(parameter, values)
     there = environments_in(where.configuration, where.system)
-    turned.told(protocol, there[environment]["extras"]["mpi"], path)
+    turned.assignment(protocol, there[environment]["extras"]["mpi"], path)
     tried = tuple(values) or turned.values_on(where.settings.rails)
     parameters.insist_on_values(tried)
     if turned.by_hook and not where.settings.tuning_hook:

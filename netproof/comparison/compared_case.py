@@ -22,6 +22,7 @@ from netproof.criteria import (
     percentile_interval,
     resampled_medians,
 )
+from netproof.criteria.findings import CannotJudgeError, undefined
 from netproof.criteria.score import SEED
 from netproof.criteria.settings import Settings
 from netproof.criteria.slower import ENVELOPE
@@ -86,7 +87,11 @@ def ranges_of(
     runs: list[list[int]] = []
     since = 0
     for size, ratio in ratios.items():
-        if not _apart(first, second, size):
+        one, other = (
+            [curve.time_us[curve.sizes.index(size)] for curve in launches]
+            for launches in (first, second)
+        )
+        if not (max(one) < min(other) or max(other) < min(one)):
             since += 1
             continue
         if runs and since < 2 and (ratios[runs[-1][-1]] > 1) == (ratio > 1):
@@ -105,16 +110,7 @@ def ranges_of(
 
 
 def _factor(ratio: float) -> float:
-    """Return how far a ratio is from 1, to either side."""
     return max(ratio, 1 / ratio)
-
-
-def _apart(first: Sequence[Curve], second: Sequence[Curve], size: int) -> bool:
-    one, other = (
-        [curve.time_us[curve.sizes.index(size)] for curve in launches]
-        for launches in (first, second)
-    )
-    return max(one) < min(other) or max(other) < min(one)
 
 
 _OWN = [one for one in LANDMARKS.values() if one.name not in twin.NAMES]
@@ -324,7 +320,12 @@ def compared_case(one: CheckResult, other: CheckResult, first: str, second: str)
     if sizeless:
         score = _of_times(landmarks["latency_us"], where, first)
     else:
-        score = criteria.score(curves[1], curves[0], where=where, baseline=first, settings=settings)
+        try:
+            score = criteria.score(
+                curves[1], curves[0], where=where, baseline=first, settings=settings
+            )
+        except CannotJudgeError as error:
+            score = undefined("score", where, str(error))
     ratios: dict[int, float] = {}
     if score.value is not None and not sizeless:
         times = [

@@ -10,7 +10,7 @@ import dataclasses
 import json
 import math
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 from operator import itemgetter
@@ -182,16 +182,13 @@ class Comparison:
             cases = [case for case in with_ratios if size in case.ratios]
             if 2 * len(cases) < len(with_ratios):
                 continue
-            for faster in (True, False):
-                found = sum(
-                    any(r.least <= size <= r.largest and r.faster == faster for r in case.ranges)
-                    for case in cases
-                )
-                if 2 * found > len(cases):
-                    verdicts.append((size, faster))
-                    break
-            else:
-                verdicts.append((size, None))
+            found = Counter(
+                faster
+                for case in cases
+                for faster in {r.faster for r in case.ranges if r.least <= size <= r.largest}
+            )
+            most = (faster for faster in (True, False) if 2 * found[faster] > len(cases))
+            verdicts.append((size, next(most, None)))
         runs = [
             (faster, [size for size, _ in run])
             for faster, run in groupby(verdicts, key=itemgetter(1))
@@ -237,19 +234,23 @@ def compare(
     return Comparison(first, second, tuple(compared), tuple(uncompared), differences)
 
 
-def _differences(first: CheckResult, second: CheckResult) -> list[tuple]:
-    found = []
-    for extras in ("partition_extras", "environment_extras"):
+def of_extras(
+    first: Mapping[str, Any], second: Mapping[str, Any]
+) -> Iterator[tuple[str, Any, Any]]:
+    """Yield the keys of a site's file that measure otherwise, with the values of both, or None."""
+    for key in dict.fromkeys((*first, *second)):
         # An empty value counts as unset: a key may be younger than a session.
         one, other = (
-            {key: value for key, value in side.extras[extras].items() if value not in ("", [], {})}
-            for side in (first, second)
+            None if (it := side.get(key)) in ("", [], {}) else it for side in (first, second)
         )
-        found += [
-            (key, one.get(key), other.get(key))
-            for key in dict.fromkeys((*one, *other))
-            if key not in NOT_MEASURED_BY and one.get(key) != other.get(key)
-        ]
+        if key not in NOT_MEASURED_BY and one != other:
+            yield key, one, other
+
+
+def _differences(first: CheckResult, second: CheckResult) -> list[tuple]:
+    found: list[tuple] = []
+    for extras in ("partition_extras", "environment_extras"):
+        found += of_extras(first.extras[extras], second.extras[extras])
     per_node = [side.measured.case.ranks_per_node for side in (first, second)]
     if per_node[0] != per_node[1]:
         found.append(("ranks a node", *per_node))
@@ -306,7 +307,7 @@ def alone(session: Session, verdict: Verdict, switch: str | None = None) -> Agai
     beside it. Raise NetproofError as ``against``.
     """
     measured = {one.case.partition for one in verdict.cases if one.measured is not None}
-    stored = () if verdict.alongside is None else verdict.alongside.cases
+    stored = () if verdict.compared_with is None else verdict.compared_with.cases
     if switch is None and len(measured) == 1 and {one.case.partition for one in stored} - measured:
         (switch,) = measured
     return None if switch is None else against(session, verdict, switch)
@@ -324,7 +325,7 @@ def against(session: Session, verdict: Verdict, partition: str) -> Against:
         if judged.result is not None:
             results[judged.case.partition].append(judged.result)
             sources[judged.case.partition][session.path] = session
-    for one in () if verdict.alongside is None else verdict.alongside.cases:
+    for one in () if verdict.compared_with is None else verdict.compared_with.cases:
         results[one.case.partition].append(one.result)
         days[one.case.partition].add(one.date)
         sources[one.case.partition][one.path] = Session(one.path, {}, ())

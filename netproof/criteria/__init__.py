@@ -22,7 +22,7 @@ from netproof.criteria.findings import READABLE, Bounds, CommonSizes, Confirmati
 from netproof.criteria.launches import crash_share
 from netproof.criteria.rate import loss
 from netproof.criteria.score import percentile_interval, resampled_medians, score
-from netproof.criteria.slower import above_envelope, envelope
+from netproof.criteria.slower import envelope
 
 __all__ = [
     "READABLE",
@@ -34,7 +34,6 @@ __all__ = [
     "Finding",
     "Level",
     "Region",
-    "above_envelope",
     "closer_sizes",
     "confirm",
     "crash_share",

@@ -17,9 +17,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
+from functools import partial
 from statistics import median
-from typing import Any
 
 from netproof.criteria.findings import (
     Above,
@@ -30,10 +29,8 @@ from netproof.criteria.findings import (
     in_brackets,
     interval_in_words,
     times_of,
-    undefined,
-    undefined_if_unreadable,
 )
-from netproof.criteria.interface import CaseCurves, Companion, ComparedCases, Criterion
+from netproof.criteria.interface import CaseCurves, ComparedCases, Criterion
 from netproof.measurement import interval as intervals
 from netproof.measurement.curve import Curve
 
@@ -76,8 +73,8 @@ class Ratio:
 
 
 def ratios(
-    own: Companion,
-    other: Companion,
+    own: CaseCurves,
+    other: CaseCurves,
     label: str,
     settings: Above,
     explained: float = 1.0,
@@ -146,39 +143,32 @@ def _spoken(ratio: Ratio) -> str:
     return interval_in_words(ratio.interval) or missing
 
 
-@undefined_if_unreadable("agreement")
-def agreement(
-    own: Companion,
-    others: Mapping[str, Companion],
-    *,
-    where: str,
-    settings: Above = AGREEMENT,
-) -> Finding | None:
+def agreement(case: CaseCurves, compared: ComparedCases, settings: Above) -> Finding | None:
     """Return the largest ratio of a benchmark's time to another's for the same message.
 
-    ``others``: by the labels of their cases, of the same configuration. A size fails where the
-    whole interval is above the bound; all sizes together by the median of their ratios, which is
-    inconclusive with too few launches. None without another benchmark.
+    A size fails where the whole interval is above the bound; all sizes together by the median of
+    their ratios, which is inconclusive with too few launches. None without another benchmark.
     """
+    others = {label: one for label, one in compared.cases.items() if one is not case}
     if not others:
         return None
-    compared, together = [], []
+    of_all, together = [], []
     for label, other in others.items():
-        of_sizes = ratios(own, other, label, settings)
+        of_sizes = ratios(case, other, label, settings)
         if of_sizes:
-            compared += of_sizes
-            together += _over_sizes(own, other, of_sizes, where, settings)
-    if not compared:
+            of_all += of_sizes
+            together += _over_sizes(case, other, of_sizes, settings)
+    if not of_all:
         raise CannotJudgeError("no other benchmark has a size in common with it")
     flagged = [one for one in together if one.level is Level.FAIL]
-    if not flagged and _worst_of(compared).level is not Level.FAIL:
+    if not flagged and _worst_of(of_all).level is not Level.FAIL:
         flagged = [one for one in together if one.level is Level.INCONCLUSIVE]
     if flagged:
-        return max(flagged, key=lambda one: one.value)
-    return _finding(
+        return compared.weighed(max(flagged, key=lambda one: one.value))
+    finding = _finding(
         "agreement",
-        where,
-        compared,
+        case.where,
+        of_all,
         settings,
         lambda worst: (
             f"a message of {worst.size} bytes took {worst.times_us[0]:.4g} µs, {worst.value:.3g}"
@@ -187,14 +177,11 @@ def agreement(
         ),
         _DISAGREE,
     )
+    return compared.weighed(finding)
 
 
 def _over_sizes(
-    own: Companion,
-    other: Companion,
-    compared: Sequence[Ratio],
-    where: str,
-    settings: Above,
+    own: CaseCurves, other: CaseCurves, compared: Sequence[Ratio], settings: Above
 ) -> Iterator[Finding]:
     """Yield the finding on the median ratio of two benchmarks over all sizes, if it is flagged.
 
@@ -232,7 +219,7 @@ def _over_sizes(
     yield Finding(
         "agreement",
         level,
-        where,
+        own.where,
         f"{sizes} a message took {ratio:.3g} times (95% interval over {over} {interval[0]:.3g} to"
         f" {interval[1]:.3g}) what it took by {label}, which sends the same ({level.value}: above"
         f" {settings.fail:g} is flagged); {advice}",
@@ -244,27 +231,23 @@ def _over_sizes(
     )
 
 
-@undefined_if_unreadable("growth")
-def growth(
-    own: Companion,
-    fewer: Companion,
-    *,
-    where: str,
-    against: str,
-    explained: float,
-    settings: Above = GROWTH,
-) -> Finding:
-    """Return how much a collective's time grows on more ranks, over what the ranks explain.
+def growth(case: CaseCurves, compared: ComparedCases, settings: Above) -> Finding | None:
+    """Return how much a collective's time grows from the next fewer ranks, over what these explain.
 
-    ``fewer``: the same on fewer ranks, named ``against``; ``explained``: by how much its work
-    grows, 1 or more. A size fails where the whole interval is above the bound.
+    A size fails where the whole interval is above the bound. None on the fewest ranks.
     """
+    fewer = _next_to(case, compared, -1)
+    if fewer is None:
+        return None
+    # Of its work on a link, or of a rank to all others.
+    work = case.on_link / fewer.on_link, (case.ranks - 1) / (fewer.ranks - 1)
+    explained = max(1.0, *work)
 
     def words(worst: Ratio) -> str:
         mine, theirs = worst.times_us
         return (
             f"{worst.size} bytes took {mine:.4g} µs, {mine / theirs:.3g} times the {theirs:.4g} µs"
-            f" of {against}; its ranks explain {explained:.3g} times, which leaves"
+            f" of {fewer.where}; its ranks explain {explained:.3g} times, which leaves"
             f" {worst.value:.3g} times ({_spoken(worst)})"
         )
 
@@ -272,46 +255,45 @@ def growth(
         "look at congestion, at which algorithm the library takes on so many ranks, and at whether"
         " there are as many CPUs as ranks"
     )
-    compared = _on_other_ranks(own, fewer, against, settings, explained)
-    return _finding("growth", where, compared, settings, words, advice)
+    several = _on_other_ranks(case, fewer, settings, explained)
+    return compared.weighed(_finding("growth", case.where, several, settings, words, advice))
 
 
-@undefined_if_unreadable("monotony")
-def monotony(
-    own: Companion,
-    more: Companion,
-    *,
-    where: str,
-    against: str,
-    settings: Above = GROWTH,
-) -> Finding:
-    """Return the largest ratio of a collective's time to that on ``more`` ranks, of all sizes.
+def monotony(case: CaseCurves, compared: ComparedCases, settings: Above) -> Finding | None:
+    """Return the largest ratio of a collective's time to that on the next more ranks.
 
-    At most 1 where time does not fall when ranks are added. A size fails as in ``growth``.
+    At most 1 where time does not fall when ranks are added. A size fails as in ``growth``. None on
+    the most ranks.
     """
+    more = _next_to(case, compared, 1)
+    if more is None:
+        return None
 
     def words(worst: Ratio) -> str:
         mine, theirs = worst.times_us
         return (
             f"{worst.size} bytes took {mine:.4g} µs, {worst.value:.3g} times"
-            f" ({_spoken(worst)}) the {theirs:.4g} µs of {against}, which has more to do"
+            f" ({_spoken(worst)}) the {theirs:.4g} µs of {more.where}, which has more to do"
         )
 
     advice = "look at the nodes of that job, and at which algorithm the library takes on few ranks"
-    compared = _on_other_ranks(own, more, against, settings)
-    return _finding("monotony", where, compared, settings, words, advice)
+    several = _on_other_ranks(case, more, settings)
+    return compared.weighed(_finding("monotony", case.where, several, settings, words, advice))
+
+
+def _next_to(case: CaseCurves, compared: ComparedCases, step: int) -> CaseCurves | None:
+    """Return the case that comes so many steps after one in the order of ranks, or None."""
+    by_ranks = sorted(compared.cases.values(), key=lambda one: one.ranks)
+    place = step + next(place for place, one in enumerate(by_ranks) if one is case)
+    return by_ranks[place] if 0 <= place < len(by_ranks) else None
 
 
 def _on_other_ranks(
-    own: Companion,
-    other: Companion,
-    against: str,
-    settings: Above,
-    explained: float = 1.0,
+    own: CaseCurves, other: CaseCurves, settings: Above, explained: float = 1.0
 ) -> list[Ratio]:
-    compared = ratios(own, other, against, settings, explained)
+    compared = ratios(own, other, other.where, settings, explained)
     if not compared:
-        raise CannotJudgeError(f"it has no size in common with {against}")
+        raise CannotJudgeError(f"it has no size in common with {other.where}")
     return compared
 
 
@@ -390,48 +372,30 @@ def others(function: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys(call.operation for calls in sides for call in calls))
 
 
-def guidelines(
-    curve: Curve,
-    launches: Sequence[Curve],
-    compared_with: Mapping[str, Companion],
-    *,
-    operation: str,
-    ranks: int,
-    where: str,
-    ranks_per_node: int = 1,
-    settings: Above = GUIDELINE,
-    messages: bool = False,
-) -> Finding | None:
+def guidelines(case: CaseCurves, settings: Above, *, messages: bool) -> Finding | None:
     """Return the largest ratio of a collective's time to that of calls that do its work.
 
-    ``compared_with``: other operations of the same configuration and ranks, by name; ``messages``:
-    compare with single messages, and else with other collectives. A size fails where the whole
-    interval is above the bound. None where no guideline has all of its calls measured.
+    ``messages``: compare with single messages, and else with other collectives. A size fails where
+    the whole interval is above the bound. None where no guideline has all of its calls measured.
     """
     sides = {
         name: calls
-        for name, calls in GUIDELINES.get(operation, {}).items()
-        if all(call.operation in compared_with for call in calls)
+        for name, calls in GUIDELINES.get(case.operation, {}).items()
+        if all(call.operation in case.others for call in calls)
         and messages == all(call.operation == _MESSAGE for call in calls)
     }
     if not sides:
         return None
-    criterion = BY_MESSAGES if messages else BY_CALLS
-
-    several = {operation: Companion(curve, tuple(launches)), **compared_with}
-    try:
-        compared = _met(several, operation, sides, (ranks, ranks_per_node), settings)
-    except CannotJudgeError as error:
-        return undefined(criterion, where, str(error))
+    compared = _met(case, sides, settings)
     if not compared:
-        return undefined(criterion, where, "it has no size in common with what does its work")
+        raise CannotJudgeError("it has no size in common with what does its work")
     return _finding(
-        criterion,
-        where,
+        BY_MESSAGES if messages else BY_CALLS,
+        case.where,
         compared,
         settings,
         lambda worst: (
-            f"{operation} of {worst.size} bytes took {worst.times_us[0]:.4g} µs,"
+            f"{case.operation} of {worst.size} bytes took {worst.times_us[0]:.4g} µs,"
             f" {worst.value:.3g} times{in_brackets(interval_in_words(worst.interval))} the"
             f" {worst.times_us[1]:.4g} µs of {worst.label}, which does its work"
         ),
@@ -439,17 +403,10 @@ def guidelines(
     )
 
 
-def _met(
-    several: Mapping[str, Companion],
-    operation: str,
-    sides: Mapping[str, Sequence[Call]],
-    placed: tuple[int, int],
-    settings: Above,
-) -> list[Ratio]:
-    """Return the ratio of an operation to each side of its guidelines, at each common size.
-
-    ``several``: the operations, by name; ``placed``: ranks, and ranks on a node.
-    """
+def _met(case: CaseCurves, sides: Mapping[str, Sequence[Call]], settings: Above) -> list[Ratio]:
+    """Return the ratio of an operation to each side of its guidelines, at each common size."""
+    operation, placed = case.operation, (case.ranks, case.ranks_per_node)
+    several = {**case.others, operation: case}
     needed = dict.fromkeys(
         (operation, *(call.operation for each in sides.values() for call in each))
     )
@@ -501,90 +458,47 @@ def _time(
     return total
 
 
-def _guidelines(case: CaseCurves, settings: Any) -> tuple[Finding, ...]:
-    several = (
-        guidelines(
-            case.curve,
-            case.launches,
-            case.others,
-            operation=case.operation,
-            ranks=case.ranks,
-            where=case.where,
-            ranks_per_node=case.ranks_per_node,
-            settings=bounds,
-            messages=messages,
-        )
-        for bounds, messages in ((settings.guideline, False), (settings.guideline_messages, True))
-    )
-    return tuple(found for found in several if found is not None)
-
-
 def _rests_on(operation: str, finding: Finding) -> tuple[str, ...]:
     calls = GUIDELINES.get(operation, {}).get(finding.against or "", ())
     return tuple(call.operation for call in calls)
 
 
-def _agreements(compared: ComparedCases) -> Iterator[Finding]:
-    """Yield whether cases that send one message there and back agree within a configuration."""
-    for case in compared.judged():
-        others = {label: one for label, one in compared.cases.items() if one is not case}
-        own = case.settings.agreement
-        finding = agreement(case, others, where=case.where, settings=own)
-        if finding is not None:
-            yield compared.weighed(finding)
-
-
-def _growths(compared: ComparedCases) -> Iterator[Finding]:
-    """Yield how a collective grows from the next fewer ranks, and what takes longer on fewer."""
-    for fewer, more in pairwise(sorted(compared.cases.values(), key=lambda one: one.ranks)):
-        # Of its work on a link, or of a rank to all others.
-        explained = max(1.0, more.on_link / fewer.on_link, (more.ranks - 1) / (fewer.ranks - 1))
-        yield compared.weighed(
-            growth(
-                more,
-                fewer,
-                where=more.where,
-                against=fewer.where,
-                explained=explained,
-                settings=more.settings.growth,
-            )
-        )
-        yield compared.weighed(
-            monotony(
-                fewer,
-                more,
-                where=fewer.where,
-                against=more.where,
-                settings=fewer.settings.growth,
-            )
-        )
-
+_OF_CALLS = {"of_launches": True, "others": others, "rests_on": _rests_on}
+_ON_MORE_RANKS = {
+    "group": lambda case: (
+        (*case.configuration, *case.function[:2]) if case.on_link and case.has_sizes else None
+    )
+}
 
 CRITERIA = (
     Criterion(
-        {"guideline": GUIDELINE, "guideline_messages": GUIDELINE},
-        {BY_CALLS: "guideline", BY_MESSAGES: "guideline_messages"},
-        _guidelines,
-        of_launches=True,
-        others=others,
-        rests_on=_rests_on,
+        BY_CALLS,
+        "guideline",
+        GUIDELINE,
+        partial(guidelines, messages=False),
+        sets=("warn", "fail", "least_size"),
+        **_OF_CALLS,
     ),
     Criterion(
-        {"agreement": AGREEMENT},
-        {"agreement": "agreement"},
-        compare=_agreements,
+        BY_MESSAGES,
+        "guideline_messages",
+        GUIDELINE,
+        partial(guidelines, messages=True),
+        sizes_of="guideline",
+        **_OF_CALLS,
+    ),
+    Criterion(
+        "agreement",
+        "agreement",
+        AGREEMENT,
+        compare=agreement,
+        sets=("fail",),
         group=lambda case: (
             case.configuration
             if case.ping_pong and case.function[3:] == ("inter-node", "oneway")
             else None
         ),
     ),
-    Criterion(
-        {"growth": GROWTH},
-        {"growth": "growth", "monotony": "growth"},
-        compare=_growths,
-        group=lambda case: (
-            (*case.configuration, *case.function[:2]) if case.on_link and case.has_sizes else None
-        ),
-    ),
+    Criterion("growth", "growth", GROWTH, compare=growth, **_ON_MORE_RANKS),
+    Criterion("monotony", "growth", GROWTH, compare=monotony, **_ON_MORE_RANKS),
 )

@@ -10,7 +10,8 @@ import operator
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Annotated, Any
+from functools import partial
+from typing import Annotated
 
 from pydantic import Field
 
@@ -21,9 +22,8 @@ from netproof.criteria.findings import (
     Finding,
     Level,
     undefined,
-    undefined_if_unreadable,
 )
-from netproof.criteria.interface import CaseCurves, CountedLaunch, Criterion
+from netproof.criteria.interface import CaseCurves, CountedLaunch, Criterion, Shows
 from netproof.measurement.counters import (
     CARRIER,
     DRIVER,
@@ -36,11 +36,9 @@ from netproof.measurement.counters import (
     CounterSource,
     NodeCounters,
 )
+from netproof.measurement.units import MEBI
 
 LOOPBACK = "lo"
-
-DAMAGE = ("interface errors", "drops")
-"""Names of findings on packets that a node's interface lost or damaged itself."""
 
 _PORT_ERRORS = tuple(
     f"counters/{name}"
@@ -65,6 +63,15 @@ _INTERFACE_PACKETS = ("rx_packets", "tx_packets")
 
 PATH = "path"
 """Name of findings on the interface that traffic took."""
+
+RAIL_SHARE = "rail share"
+"""Name of findings on one of several rails that carries little."""
+
+SHARED_FROM = MEBI
+"""Bytes of a largest message from which on libraries that use several rails share it out."""
+
+_STREAM = "tcp"
+"""NetPIPE's operation that is a single stream of TCP, which takes one rail."""
 
 _NOWHERE = (
     "no interface counted what was sent: it went through memory that the nodes share, or over a"
@@ -243,18 +250,25 @@ def again_of(counters: Counters, node: NodeCounters, rails: Sequence[str]) -> It
             yield _share(counters, node.node, port, _PORT_AGAIN, _PORT_PACKETS[:1])
 
 
-def _of_shares(
-    criterion: str,
+def shares(
     case: CaseCurves,
     settings: CountedSettings,
+    *,
+    criterion: str,
     read: Callable[[Counters, NodeCounters, Sequence[str]], Iterator[Share]],
     counted_as: str,
     advice: str,
 ) -> list[Finding]:
-    """Return a finding for each flagged node and interface, or one of the largest share."""
-    undisturbed = [launch for launch in case.counted if launch.undisturbed]
+    """Return a finding for each flagged node and interface, or one of the largest share.
+
+    Of all launches, since errors during a paired one are the link's as well.
+    """
+    if not case.counted:
+        return []
+    counted = (*case.counted, *case.counted_alongside)
+    undisturbed = [launch for launch in counted if launch.undisturbed]
     found: dict[tuple[str, str], Share] = {}
-    for launch in undisturbed or case.counted:
+    for launch in undisturbed or counted:
         for node in launch.counters.nodes:
             for one in read(launch.counters, node, case.rails):
                 key = (one.node, one.interface)
@@ -364,31 +378,8 @@ def _percent(share: float) -> str:
     return f"{100 * share:.2g} %"
 
 
-_SHARES = {
-    "interface errors": (
-        "interface_error",
-        errors_of,
-        "packets had errors",
-        "look at the cable, the transceiver and the settings of both ends",
-    ),
-    "drops": (
-        "drop",
-        drops_of,
-        "packets were dropped",
-        "look at the rings, the interrupts and flow control",
-    ),
-    "retransmissions": (
-        "retransmission",
-        again_of,
-        "segments sent again",
-        "packets were lost between this node and those that it sent to",
-    ),
-}
-"""Findings on shares: the key of their bounds, what reads them, their words and advice."""
-
-
-class PathSettings(CountedSettings):
-    """Bounds below which the share of the payload on the interfaces under test is flagged."""
+class LeastShares(CountedSettings):
+    """Bounds below which a share is flagged."""
 
     reached = operator.lt
 
@@ -462,7 +453,7 @@ def _elsewhere(counters: Counters, node: NodeCounters, rails: Sequence[str]) -> 
 
 
 def path(
-    launches: Sequence[CountedLaunch], rails: Sequence[str], where: str, settings: PathSettings
+    launches: Sequence[CountedLaunch], rails: Sequence[str], where: str, settings: LeastShares
 ) -> Finding | None:
     """Return the finding for the launch with the least share; None without inter-node traffic.
 
@@ -512,14 +503,7 @@ def path(
     return Finding(PATH, level, where, why, value=share, bound=held, interface=interface)
 
 
-@undefined_if_unreadable("directions")
-def directions(
-    launches: Sequence[CountedLaunch],
-    rails: Sequence[str],
-    *,
-    where: str,
-    settings: CountedSettings,
-) -> Finding | None:
+def directions(case: CaseCurves, settings: CountedSettings) -> Finding | None:
     """Return how much more one way between two nodes loses than the other.
 
     The difference of the shares of segments sent again, over the undisturbed launches if any; its
@@ -528,6 +512,9 @@ def directions(
     the worse way lost several times the share of the other. How much may be lost at all is for
     retransmissions to say.
     """
+    launches, rails = case.counted, case.rails
+    if not launches or not rails or case.inside:
+        return None
     counted = [launch for launch in launches if launch.undisturbed] or list(launches)
     seen = [one for launch in counted for one in launch.counters.nodes]
     nodes = sorted({one.node for one in seen})
@@ -558,7 +545,7 @@ def directions(
     return Finding(
         "directions",
         level,
-        where,
+        case.where,
         f"from {worse.node} to {better.node} {worse} segments were sent again, and {better} on the"
         f" way back{advice}",
         value=value,
@@ -583,40 +570,105 @@ def _of_node(
     return total, bytes_sent
 
 
-def _judge(case: CaseCurves, settings: Any) -> list[Finding]:
+def rail_shares(case: CaseCurves, settings: LeastShares) -> list[Finding]:
+    """Return each rail of a node that carried too little, or the one that comes nearest to it.
+
+    The value is a rail's share of what the node sent over all of them, in undisturbed launches if
+    any, times their number: 1 is its part. Not judged are a single stream, curves without a message
+    that libraries share out, and nodes that sent less than others by ``ALIKE``, which acknowledge.
+    """
+    rails, launches = case.rails, [one for one in case.counted if one.undisturbed] or case.counted
+    single = len(rails) < 2 or case.inside or case.operation == _STREAM
+    if single or not launches or case.curve.sizes[-1] < SHARED_FROM:
+        return []
+    by_node: dict[str, Counter[str]] = {}
+    for launch in launches:
+        for node in launch.counters.nodes:
+            sent = {rail: _sent(launch.counters, node, (rail,)) for rail in rails}
+            by_node.setdefault(node.node, Counter()).update(sent)
+    most, findings = max(sent.total() for sent in by_node.values()), []
+    for node, sent in by_node.items():
+        for rail, count in sent.items() if 0 < most <= ALIKE * sent.total() else ():
+            value = len(rails) * count / sent.total()
+            level, bound = settings.level(value)
+            why = f"{node} {rail}: it carried {value:.2g} of its part of what {node} sent"
+            if level in FLAGGED:
+                why += (
+                    f" over {len(rails)} rails (below {bound:g} is flagged): look at its link, its"
+                    " cable, and whether the library takes it"
+                )
+            found = Finding(RAIL_SHARE, level, case.where, why, value=value, bound=bound)
+            findings.append(replace(found, node=node, interface=rail))
+    flagged = [one for one in findings if one.level in FLAGGED]
+    return flagged or sorted(findings, key=lambda one: one.value)[:1]
+
+
+def _of_shares(
+    name: str,
+    key: str,
+    bounds: CountedSettings,
+    read: Callable,
+    counted_as: str,
+    advice: str,
+    shows: Shows | None = None,
+) -> Criterion:
+    judge = partial(shares, criterion=name, read=read, counted_as=counted_as, advice=advice)
+    return Criterion(name, key, bounds, judge, shows=shows, **_OF_COUNTERS)
+
+
+def _carriers_of(case: CaseCurves, settings: CountedSettings) -> list[Finding]:
     if not case.counted:
         return []
-    # Errors during the paired launch are the link's as well.
-    both = replace(case, counted=(*case.counted, *case.counted_alongside))
-    findings = carrier_changes(both.counted, case.rails, case.where, settings.carrier_change)
-    for criterion, (key, *how) in _SHARES.items():
-        findings += _of_shares(criterion, both, getattr(settings, key), *how)
-    ways = [path(case.counted, case.rails, case.where, settings.path)]
-    if case.rails and not case.inside:
-        own = settings.retransmission
-        ways.append(directions(case.counted, case.rails, where=case.where, settings=own))
-    return [*findings, *filter(None, ways)]
+    both = (*case.counted, *case.counted_alongside)
+    return carrier_changes(both, case.rails, case.where, settings)
 
+
+_OF_COUNTERS = {"of_counters": True, "note": "{name} of {count} not known: {why}: {cases}"}
 
 CRITERIA = (
     Criterion(
-        {
-            "carrier_change": CARRIER_CHANGES,
-            "interface_error": INTERFACE_ERRORS,
-            "drop": DROPS,
-            "retransmission": RETRANSMISSIONS,
-            "path": PathSettings(None, 0.95),
-        },
-        {
-            "carrier changes": "carrier_change",
-            "interface errors": "interface_error",
-            "drops": "drop",
-            "retransmissions": "retransmission",
-            PATH: "path",
-            "directions": "retransmission",
-        },
-        _judge,
-        of_counters=True,
-        note="{name} of {count} not known: {why}: {cases}",
+        "carrier changes",
+        "carrier_change",
+        CARRIER_CHANGES,
+        _carriers_of,
+        sets=("fail",),
+        **_OF_COUNTERS,
     ),
+    _of_shares(
+        "interface errors",
+        "interface_error",
+        INTERFACE_ERRORS,
+        errors_of,
+        "packets had errors",
+        "look at the cable, the transceiver and the settings of both ends",
+        Shows.DAMAGE,
+    ),
+    _of_shares(
+        "drops",
+        "drop",
+        DROPS,
+        drops_of,
+        "packets were dropped",
+        "look at the rings, the interrupts and flow control",
+        Shows.DAMAGE,
+    ),
+    _of_shares(
+        "retransmissions",
+        "retransmission",
+        RETRANSMISSIONS,
+        again_of,
+        "segments sent again",
+        "packets were lost between this node and those that it sent to",
+    ),
+    Criterion(
+        PATH,
+        "path",
+        LeastShares(None, 0.95),
+        lambda case, settings: path(case.counted, case.rails, case.where, settings),
+        sets=("fail",),
+        shows=Shows.PATH,
+        **_OF_COUNTERS,
+    ),
+    Criterion("directions", "retransmission", RETRANSMISSIONS, directions, **_OF_COUNTERS),
+    Criterion(RAIL_SHARE, "rail_share", LeastShares(0.5), rail_shares, sets=(), **_OF_COUNTERS),
 )

@@ -7,7 +7,6 @@ import operator
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
-from functools import wraps
 from typing import Any, ClassVar
 
 from netproof.errors import NetproofError
@@ -119,6 +118,14 @@ class Finding:
         """Whether a flag does not count, since it was not confirmed or is known."""
         return self.level is Level.SHOWN and bool(self.confirmation or self.known)
 
+    @property
+    def excess(self) -> float:
+        """How many times its value is beyond its bound, on either side; 1 where not known."""
+        if self.value is None or not self.bound or not math.isfinite(self.value):
+            return 1.0
+        ratio = self.value / self.bound
+        return math.inf if ratio <= 0 else max(ratio, 1 / ratio)
+
     def sizes(self) -> tuple[int, ...]:
         """Return all its sizes in bytes, increasing."""
         own = () if self.size is None else (self.size,)
@@ -130,13 +137,20 @@ class Finding:
         """Return it as it rests on disturbed launches: a failure is inconclusive."""
         if not noise or self.level not in (Level.FAIL, Level.INCONCLUSIVE):
             return self
-        reason = f"{self.reason}; {why}{'; '.join(noise)}"
+        reason = self.reason + then(f"{why}{'; '.join(noise)}")
         return replace(self, level=Level.INCONCLUSIVE, reason=reason)
 
     def ruled(self, level: Level, more: str = "", **known: Any) -> Finding:
         """Return it with the verdict's level and more of a reason; ``known``: further fields."""
         before = None if level is self.own_level else self.own_level
         return replace(self, level=level, reason=self.reason + more, before=before, **known)
+
+
+def then(sentence: str) -> str:
+    """Return a sentence to follow another one, or nothing; a path stays as it is."""
+    first = sentence.partition(" ")[0]
+    begun = f"{sentence[0].upper()}{sentence[1:]}" if first.isalpha() else sentence
+    return f". {begun}" if sentence else ""
 
 
 def at_sizes(findings: Sequence[Finding], measured: Sequence[int] = ()) -> str:
@@ -148,7 +162,7 @@ def at_sizes(findings: Sequence[Finding], measured: Sequence[int] = ()) -> str:
         return ""
     sizes = [finding.size for finding in findings]
     listed = ranges_in_words(sizes, measured) if measured else sizes_in_words(sizes)
-    return f"; likewise at {len(findings)} sizes in all: {listed}"
+    return f". Likewise at {len(findings)} sizes in all: {listed}"
 
 
 def folded(findings: Sequence[Finding], measured: Sequence[int] = ()) -> list[Finding]:
@@ -163,16 +177,9 @@ def folded(findings: Sequence[Finding], measured: Sequence[int] = ()) -> list[Fi
         kinds.setdefault((one.criterion, one.level, place if whole else None), []).append(one)
     worst_of_each = []
     for several in kinds.values():
-        worst = max(several, key=_from_its_bound)
+        worst = max(several, key=lambda one: one.excess if math.isfinite(one.excess) else 1.0)
         worst_of_each.append(replace(worst, reason=worst.reason + at_sizes(several, measured)))
     return worst_of_each
-
-
-def _from_its_bound(finding: Finding) -> float:
-    """Return the absolute logarithm of value over bound; 0 where one of them is not known."""
-    if not finding.value or not finding.bound or finding.value < 0 or finding.bound < 0:
-        return 0.0
-    return abs(math.log(finding.value / finding.bound))
 
 
 @dataclass(frozen=True)
@@ -241,9 +248,9 @@ class Bounds:
         level, bound = decided or self.level(value, interval)
         side = "below" if self.flags_small else "above"
         held = "" if bound is None else f" ({level.value}: {side} {bound:g} is flagged)"
-        advised = f"; {advice}" if advice and level in FLAGGED else ""
+        advised = then(advice) if level in FLAGGED else ""
         if level is Level.INCONCLUSIVE:
-            advised = "; the interval contains that bound, and more launches would make it shorter"
+            advised = ". The interval contains that bound, and more launches would make it shorter"
         return Finding(
             criterion,
             level,
@@ -277,11 +284,6 @@ class AtSize:
     compared: tuple[int, ...] = ()
 
 
-def greatest(values: Sequence[AtSize]) -> AtSize:
-    """Return the first of the largest values."""
-    return max(values, key=lambda found: found.value)
-
-
 def common_sizes(sizes: Iterable[int]) -> CommonSizes:
     """Return the summary of sizes in bytes, one at least."""
     different = sorted({*sizes})
@@ -296,26 +298,6 @@ def undefined(criterion: str, where: str, reason: str, **more: Any) -> Finding:
 
 class CannotJudgeError(NetproofError):
     """Reason for which a criterion cannot judge a curve."""
-
-
-def undefined_if_unreadable(criterion: str, *, several: bool = False) -> Callable:
-    """Let a function return an undefined finding where it raises CannotJudgeError.
-
-    ``several``: the function returns a tuple of findings.
-    """
-
-    def decorated(judge: Callable) -> Callable:
-        @wraps(judge)
-        def judged(*args: Any, where: str, **rest: Any) -> Any:
-            try:
-                return judge(*args, where=where, **rest)
-            except CannotJudgeError as error:
-                found = undefined(criterion, where, str(error))
-                return (found,) if several else found
-
-        return judged
-
-    return decorated
 
 
 def times_of(curve: Curve, settings: Bounds, at_least: int = 1, of: str = "") -> dict[int, float]:

@@ -11,12 +11,18 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
 
-from netproof.criteria.findings import AtSize, Bounds, Finding, times_of
-from netproof.measurement.counters import Counters
-from netproof.measurement.curve import Curve
-from netproof.measurement.landmarks import Landmarks
+from netproof.criteria.findings import (
+    AtSize,
+    Bounds,
+    CannotJudgeError,
+    Finding,
+    times_of,
+    undefined,
+)
+from netproof.measurement.counters import Counters, Payload
+from netproof.measurement.curve import Curve, median_curve
+from netproof.measurement.landmarks import Landmarks, landmarks
 from netproof.measurement.links import Crossing
-from netproof.measurement.payload import Payload
 
 
 class Layer(StrEnum):
@@ -55,15 +61,7 @@ class CountedLaunch:
     undisturbed: bool = True
 
 
-@dataclass(frozen=True)
-class Companion:
-    """Another operation, of the same benchmark, configuration and ranks, and its launches."""
-
-    curve: Curve
-    launches: tuple[Curve, ...]
-
-
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class CaseCurves:
     """Data of a case that a criterion may use.
 
@@ -100,7 +98,7 @@ class CaseCurves:
     rails: tuple[str, ...] = ()
     operation: str = ""
     ranks: int = 0
-    others: Mapping[str, Companion] = field(default_factory=dict)
+    others: Mapping[str, CaseCurves] = field(default_factory=dict)
     ranks_per_node: int = 1
     ping_pong: bool = False
     crashes: tuple[str, ...] = ()
@@ -114,6 +112,16 @@ class CaseCurves:
     crossing: Crossing | None = None
     on_link: int = 0
     disturbances: tuple[str, ...] = ()
+
+    @classmethod
+    def of_launches(
+        cls, where: str, launches: Sequence[Curve], line_rate: float | None = None, **known: Any
+    ) -> CaseCurves:
+        """Return a case of whole curves; ``line_rate``: in MB/s."""
+        curve = median_curve(launches)
+        found = landmarks(curve, line_rate, launches=launches if len(launches) > 1 else ())
+        rate = None if curve.bandwidth_mb_s is None else line_rate
+        return cls(where, curve, curve, tuple(launches), found, rate, **known)
 
     @property
     def environment(self) -> str:
@@ -137,7 +145,7 @@ class ComparedCases:
     ``only``: the case whose findings are asked for, None for all; ``pairs``: of each two cases with
     interleaved launches, in both orders; ``baseline``: those that scores are relative to, None
     where that is no part of what was to run, and its name; ``red``: sizes in bytes that another
-    criterion failed, by label.
+    criterion failed, by label; ``shared``: what a criterion computes once for all cases.
     """
 
     cases: Mapping[str, CaseCurves]
@@ -146,6 +154,7 @@ class ComparedCases:
     baseline: tuple[str, ...] | None = None
     baseline_name: str = ""
     red: Mapping[str, Sequence[int]] = field(default_factory=dict)
+    shared: dict[Hashable, Any] = field(default_factory=dict)
 
     def judged(self) -> list[CaseCurves]:
         """Return the cases whose findings are asked for."""
@@ -164,49 +173,86 @@ class ComparedCases:
         return finding.without_noise(tuple(filter(None, paired[1:])), "")
 
 
-def same_function(case: CaseCurves) -> Hashable:
-    """Return what configurations have in common that are compared; None without sizes."""
-    return case.function if case.has_sizes else None
+Found = Finding | Iterable[Finding] | None
+"""What a criterion returns; it raises CannotJudgeError where its findings are undefined."""
+
+
+class Shows(StrEnum):
+    """What a flag shows of the network by itself, for a diagnosis."""
+
+    DAMAGE = "packets that a node's interface lost or damaged"
+    PATH = "the interface that traffic took"
 
 
 @dataclass(frozen=True)
 class Criterion:
     """A criterion, one of the ``CRITERIA`` of its family's module.
 
-    ``settings``: the default of each key that a site may change; ``findings``: their names, each
-    with the key of its settings, None where nothing is ever asserted. ``judge``: judges one case
-    with the settings of its partition; None for a criterion that compares cases: ``compare`` gives
-    the findings on cases of which ``group`` is the same and not None. ``of_baseline``: it is
-    relative to the baseline. ``note``: the sentence on the cases for which it is only shown as
-    undefined, with ``{count}``, ``{have}``, ``{cases}``, ``{why}`` and the ``{name}`` of the
-    finding; empty where nothing is said. ``of_launches``: whether it judges all launches, with
-    intervals, and is decided by more of them. Otherwise it flags sizes of the first launches, which
-    are measured again if it has ``at_sizes``: the value at each size of the points that are
-    ``read``, whose meaning is ``sentence``. ``of_counters``: it judges the nodes' counters,
-    whatever else ran there, and no repeat decides it; a missing counter is reported once per
-    session, and fails where its settings say so. ``of_measurement``: a flag is an error of
-    measurement, which no known flaw excuses, and an undefined value is only shown. ``of_peaks``:
-    its findings on peaks, whose size is random on a plateau. ``noted``: a value that passes, and
-    would warn by these bounds, has a sentence where files are judged; ``fewest_sizes``: that it
-    takes. ``others``: the operations that an operation is compared with; ``rests_on``: the
-    operations whose launches a finding on one rests on.
+    ``name``: of its findings; ``key``: of its settings, whose default is ``bounds``; criteria may
+    share one. ``sets``: the settings that a site may change; ``of_all_sizes``: whether the least
+    size of all curves does not concern it; ``sizes_of``: the key of another one whose least size
+    holds here. ``judge``: judges one case by its bounds; None for a criterion that compares a case
+    by ``compare`` with others of which ``group`` is the same and not None. ``of_baseline``: it is
+    relative to the baseline. ``asserts_inside``: whether its bounds hold within a node, where else
+    values are only shown. ``note``: the sentence on the cases for which it is only shown as
+    undefined, with ``{count}``, ``{have}``, ``{cases}``, ``{why}`` and ``{name}``; empty where
+    nothing is said. ``of_launches``: whether it judges all launches, with intervals, and is decided
+    by more of them. Otherwise it flags sizes of the first launches, which are measured again if it
+    has ``at_sizes``: the value at each size of the points that are ``read``, whose meaning is
+    ``sentence``. ``of_counters``: it judges the nodes' counters, whatever else ran there, and no
+    repeat decides it; a missing counter is reported once per session, and fails where its settings
+    say so. ``of_measurement``: a flag is an error of measurement, which no known flaw excuses, and
+    an undefined value is only shown. ``of_peaks``: its size is random on a plateau, and
+    only peaks from the partition's ``line_rate_from_bytes`` on count. ``noted``: a
+    value that passes, and would warn by these bounds, has a sentence where files are judged;
+    ``fewest_sizes``: that it takes. ``shows``: what a flag shows by itself, for a diagnosis.
+    ``others``: the operations that an operation is compared with; ``rests_on``: the operations
+    whose launches a finding on one rests on.
     """
 
-    settings: Mapping[str, Bounds]
-    findings: Mapping[str, str | None]
-    judge: Callable[[CaseCurves, Any], Iterable[Finding]] | None = None
-    compare: Callable[[ComparedCases], Iterable[Finding]] | None = None
-    group: Callable[[CaseCurves], Hashable] = same_function
+    name: str
+    key: str
+    bounds: Bounds
+    judge: Callable[[CaseCurves, Any], Found] | None = None
+    compare: Callable[[CaseCurves, ComparedCases, Any], Found] | None = None
+    group: Callable[[CaseCurves], Hashable] = lambda case: case.function if case.has_sizes else None
+    sets: tuple[str, ...] = ("warn", "fail")
+    of_all_sizes: bool = False
+    sizes_of: str = ""
     of_baseline: bool = False
+    asserts_inside: bool = True
     note: str = ""
     of_launches: bool = False
     of_counters: bool = False
     of_measurement: bool = False
-    of_peaks: tuple[str, ...] = ()
+    of_peaks: bool = False
     read: Callable[..., dict[int, float]] = times_of
     at_sizes: Callable[[Mapping[int, float]], list[AtSize]] | None = None
     sentence: str = ""
+    shows: Shows | None = None
     noted: Bounds | None = None
     fewest_sizes: int = 1
     others: Callable[[str], Iterable[str]] = lambda operation: ()
     rests_on: Callable[[str, Finding], Iterable[str]] = lambda operation, finding: ()
+
+    def bounds_in(self, settings: Any, *, inside: bool) -> Bounds:
+        """Return its bounds by the settings of a partition."""
+        if inside and not self.asserts_inside:
+            return type(self.bounds)()
+        return getattr(settings, self.key)
+
+    def on(
+        self, case: CaseCurves, settings: Any, compared: ComparedCases | None = None
+    ) -> tuple[Finding, ...]:
+        """Return its findings on a case, by itself or ``compared`` with others."""
+        bounds = self.bounds_in(settings, inside=case.inside)
+        try:
+            if compared is None:
+                found = self.judge(case, bounds)
+            else:
+                found = self.compare(case, compared, bounds)
+            if found is None:
+                return ()
+            return (found,) if isinstance(found, Finding) else tuple(found)
+        except CannotJudgeError as error:
+            return (undefined(self.name, case.where, str(error)),)

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from statistics import median
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from netproof.criteria.findings import (
     Bounds,
@@ -20,7 +20,6 @@ from netproof.criteria.findings import (
     interval_in_words,
     times_of,
     times_of_each,
-    undefined_if_unreadable,
 )
 from netproof.criteria.interface import CaseCurves, Criterion
 from netproof.measurement import interval as intervals
@@ -47,20 +46,16 @@ class _Step(NamedTuple):
     shortest: tuple[int, ...]
 
 
-@undefined_if_unreadable("early rendezvous")
-def early_rendezvous(
-    curve: Curve,
-    launches: Sequence[Curve],
-    *,
-    where: str,
-    settings: Bounds = EARLY_RENDEZVOUS,
-) -> Finding:
+def early_rendezvous(case: CaseCurves, settings: Bounds) -> Finding | None:
     """Return the largest step up in the time of short messages, as 1 plus its latencies.
 
     1 without a step, 3 for a rendezvous. The step is from the time of a size, or the median from an
     eighth of that size on if longer, to the least time of all sizes up to eight times as long, less
-    what bytes take by the chord of the curve. ``launches``: whose median ``curve`` is.
+    what bytes take by the chord of the curve.
     """
+    if not case.ping_pong or case.inside:
+        return None
+    curve = case.curve
     sizes = tuple(times_of(curve, settings))
     steps = {step: _height(curve, step) for step in _steps(curve, sizes)}
     if not steps:
@@ -68,13 +63,13 @@ def early_rendezvous(
             f"not judged, which takes {FEWEST} sizes up to one below {EXPECTED_FROM} bytes and"
             f" {FEWEST} longer ones whose bytes take less than a latency"
         )
-        return Finding("early rendezvous", Level.SHOWN, where, reason)
-    times_of_each(launches, settings)
+        return Finding("early rendezvous", Level.SHOWN, case.where, reason)
+    times_of_each(case.launches, settings)
     step = max(steps, key=lambda one: steps[one])
-    interval = intervals.of_median([_height(launch, step) for launch in launches])
+    interval = intervals.of_median([_height(launch, step) for launch in case.launches])
     return settings.finding(
         "early rendezvous",
-        where,
+        case.where,
         steps[step],
         f"from {step.below} to {step.above} bytes the time of a message goes from one latency to"
         f" {steps[step]:.3g}{in_brackets(interval_in_words(interval))}, without what its bytes"
@@ -125,18 +120,14 @@ def _per_byte(curve: Curve) -> float:
     return max(0.0, chord)
 
 
-def _judge(case: CaseCurves, settings: Any) -> tuple[Finding, ...]:
-    if not case.ping_pong or case.inside:
-        return ()
-    own = settings.early_rendezvous
-    return (early_rendezvous(case.curve, case.launches, where=case.where, settings=own),)
-
-
 CRITERIA = (
     Criterion(
-        {"early_rendezvous": EARLY_RENDEZVOUS},
-        {"early rendezvous": "early_rendezvous"},
-        _judge,
+        "early rendezvous",
+        "early_rendezvous",
+        EARLY_RENDEZVOUS,
+        early_rendezvous,
+        sets=("fail",),
+        of_all_sizes=True,
         of_launches=True,
     ),
 )

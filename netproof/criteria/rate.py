@@ -6,7 +6,6 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from statistics import median
-from typing import Any
 
 from netproof.criteria.findings import (
     FLAGGED,
@@ -24,14 +23,12 @@ from netproof.criteria.findings import (
     rate_in_words,
     times_of,
     undefined,
-    undefined_if_unreadable,
 )
 from netproof.criteria.interface import CaseCurves, Criterion
 from netproof.errors import NetproofError
 from netproof.measurement import interval as intervals
 from netproof.measurement.curve import Curve
 from netproof.measurement.interval import Interval
-from netproof.measurement.landmarks import Landmarks
 from netproof.measurement.units import MEBI, line_rate_share
 
 MPI_LOSS = Bounds(0.2, 0.5)
@@ -55,9 +52,6 @@ SPAN, FLAT = 16, 1.1
 
 LARGEST_FROM = MEBI
 """Bytes of a message whose own rate stands for that of the line: latency is little of its time."""
-
-SHOWN = Bounds()
-"""Within a node MPI copies through shared memory and TCP through the kernel."""
 
 OF_LINE = "line rate"
 AT_THE_PEAK, AT_A_SIZE = "MPI loss at the peak", "MPI loss at a size"
@@ -122,28 +116,21 @@ class LineRateSettings(Above):
         return level, bound, False
 
 
-@undefined_if_unreadable(OF_LINE)
-def line_rate(
-    found: Landmarks,
-    line_rate_mb_s: float | None,
-    *,
-    where: str,
-    settings: LineRateSettings = LineRateSettings(),
-    launches: Sequence[Curve] = (),
-) -> Finding:
+def line_rate(case: CaseCurves, settings: LineRateSettings) -> Finding | None:
     """Return the asymptotic bandwidth's share of the line rate.
 
-    ``found``: the landmarks of a curve, the median of ``launches``; ``line_rate_mb_s``: of the
-    link. A share above 1.02 is an error of measurement. Raises NetproofError for a line rate that
-    is not positive.
+    A share above 1.02 is an error of measurement. Raises NetproofError for a line rate that is not
+    positive.
     """
-    if line_rate_mb_s is None:
-        raise CannotJudgeError("no line rate is known: give link rate and MTU")
+    found, line_rate_mb_s = case.landmarks, case.line_rate_mb_s
+    if case.curve.bandwidth_mb_s is None or line_rate_mb_s is None:
+        return None
     r_mb_s, interval = found.asymptotic_mb_s, found.interval("asymptotic_mb_s")
     what = "an asymptotic bandwidth of {}"
-    largest = launches[0].sizes[-1] if launches and settings.of_files else 0
+    largest = case.launches[0].sizes[-1] if case.launches and settings.of_files else 0
     if r_mb_s is None and largest >= LARGEST_FROM:
-        rates = [curve.bandwidth_mb_s[-1] for curve in launches if curve.bandwidth_mb_s is not None]
+        every = [curve.bandwidth_mb_s for curve in case.launches]
+        rates = [several[-1] for several in every if several is not None]
         r_mb_s = median(rates)
         interval = intervals.of_median(rates) or (r_mb_s, r_mb_s)
         what = f"at {largest} bytes {{}}{' of one launch' if len(rates) == 1 else ''}"
@@ -152,7 +139,7 @@ def line_rate(
             found.why("asymptotic_mb_s", figures=figures) or "it has no r∞"
             for figures in (True, False)
         )
-        return replace(undefined(OF_LINE, where, why), why_undefined=short)
+        return replace(undefined(OF_LINE, case.where, why), why_undefined=short)
     share = line_rate_share(r_mb_s, line_rate_mb_s)
     if interval is not None:
         interval = (interval[0] / line_rate_mb_s, interval[1] / line_rate_mb_s)
@@ -177,37 +164,33 @@ def line_rate(
             "; too fast to be true: no link carries that, so the link rate given is wrong, or the"
             " messages took another network or shared memory"
         )
-    return Finding(OF_LINE, level, where, reason, value=share, bound=bound, interval=interval)
+    return Finding(OF_LINE, level, case.where, reason, value=share, bound=bound, interval=interval)
 
 
-@undefined_if_unreadable("too fast", several=True)
-def too_fast(curve: Curve, *, where: str, settings: Above = TOO_FAST) -> tuple[Finding, ...]:
+def too_fast(case: CaseCurves, settings: Above) -> Finding | None:
     """Return the largest message if nothing can have moved it: an error of measurement.
 
     ``settings``: MB/s. Its time is also that of a message ``SPAN`` times smaller, or less, so that
     latency explains all of it.
     """
-    times = times_of(curve, settings)
-    if not times:
-        return ()
-    sizes = [*times]
-    least, most = sizes[0], sizes[-1]
+    if case.curve.sizes[-1] < settings.least_size:
+        return None
+    times = times_of(case.curve, settings)
+    least, most = min(times), max(times)
     rate = most / times[most]
     grown = times[most] / times[least]
     if most < SPAN * least or grown > FLAT or settings.level(rate)[0] not in FLAGGED:
-        return ()
-    return (
-        settings.finding(
-            "too fast",
-            where,
-            rate,
-            f"{most} bytes took {figure(times[most])} µs, and {least} bytes no less,"
-            f" {figure(times[least])} µs: {figure(rate)} MB/s, too fast to be true",
-            "nothing was moved, or not all of it: let the benchmark check its data, and look at"
-            " what the library does with this memory",
-            size=most,
-            compared_sizes=(least,),
-        ),
+        return None
+    return settings.finding(
+        "too fast",
+        case.where,
+        rate,
+        f"{most} bytes took {figure(times[most])} µs, and {least} bytes no less,"
+        f" {figure(times[least])} µs: {figure(rate)} MB/s, too fast to be true",
+        "nothing was moved, or not all of it: let the benchmark check its data, and look at"
+        " what the library does with this memory",
+        size=most,
+        compared_sizes=(least,),
     )
 
 
@@ -223,8 +206,8 @@ def loss(mpi_mb_s: float, tcp_mb_s: float) -> float:
     return 1 - mpi_mb_s / tcp_mb_s
 
 
-def losses(mpi: Curve, tcp: Curve, settings: Bounds = SHOWN) -> tuple[tuple[int, float], ...]:
-    """Return the loss of MPI over TCP at each common size, as (bytes, loss).
+def losses(mpi: Curve, tcp: Curve, settings: Bounds) -> dict[int, float]:
+    """Return the loss of MPI over TCP at each common size in bytes.
 
     Raises CannotJudgeError where one of them has no bandwidth to compare.
     """
@@ -232,67 +215,37 @@ def losses(mpi: Curve, tcp: Curve, settings: Bounds = SHOWN) -> tuple[tuple[int,
         bandwidths_of(curve, settings, of=f"no loss of MPI over TCP: of {label}, ")
         for label, curve in (("MPI", mpi), ("TCP", tcp))
     ]
-    return tuple((size, loss(rates[0][size], rates[1][size])) for size in in_common(rates))
+    return {size: loss(rates[0][size], rates[1][size]) for size in in_common(rates)}
 
 
-def mpi_loss(
-    mpi: Curve,
-    tcp: Curve,
-    *,
-    where: str,
-    settings: Bounds = MPI_LOSS,
-    at_a_size: Bounds = SHOWN,
-    launches: tuple[Sequence[Curve], Sequence[Curve]] = ((), ()),
-) -> tuple[Finding, Finding]:
-    """Return MPI's loss of TCP's bandwidth, at the peaks and at the worst size.
+def loss_at_the_peak(case: CaseCurves, settings: Bounds) -> Finding | None:
+    """Return MPI's loss of TCP's bandwidth between the peaks, which may lie at different sizes.
 
-    Both curves are from the same two nodes in the same job; ``launches``: whose medians they are.
-    ``settings`` holds for the peaks, which may lie at different sizes, ``at_a_size`` for the
-    largest loss at a common size, where a size whose whole interval fails decides.
+    Both are from the same two nodes in the same job.
     """
-    try:
-        at_sizes = losses(mpi, tcp, at_a_size)
-    except NetproofError as error:
-        return undefined(AT_THE_PEAK, where, str(error)), undefined(AT_A_SIZE, where, str(error))
-    at_the_peak = _at_the_peak(mpi, tcp, launches, where=where, settings=settings)
-    if not at_sizes:
-        return at_the_peak, undefined(AT_A_SIZE, where, "MPI and TCP have no size in common")
-    compared = [(size, lost, _interval_at(size, *launches)) for size, lost in at_sizes]
-    failing = [one for one in compared if at_a_size.level(*one[1:])[0] is Level.FAIL]
-    size, lost, interval = max(failing or compared, key=lambda one: one[1])
-    common = common_sizes(one for one, _ in at_sizes)
-    spoken = in_brackets(interval_in_words(interval, ".1%"))
-    return at_the_peak, at_a_size.finding(
-        AT_A_SIZE,
-        where,
-        lost,
-        f"at {size} bytes MPI loses {lost:.1%}{spoken} of TCP's bandwidth, the most {common}",
-        _ADVICE,
-        interval=interval,
-        size=size,
-        common=common,
-    )
-
-
-@undefined_if_unreadable(AT_THE_PEAK)
-def _at_the_peak(
-    mpi: Curve,
-    tcp: Curve,
-    launches: tuple[Sequence[Curve], Sequence[Curve]],
-    *,
-    where: str,
-    settings: Bounds,
-) -> Finding:
+    if not case.over_tcp:
+        return None
+    if TCP not in case.others:
+        raise CannotJudgeError("its run over TCP in the same job is not complete")
+    tcp = case.others[TCP]
+    losses(case.curve, tcp.curve, Bounds())
     found = []
-    for label, curve in (("MPI", mpi), ("TCP", tcp)):
+    for label, curve in (("MPI", case.curve), ("TCP", tcp.curve)):
         rates = bandwidths_of(curve, settings, of=f"no peak of {label}: ")
         found.append(max(rates.items(), key=lambda point: (point[1], -point[0])))
     (mpi_size, mpi_peak), (tcp_size, tcp_peak) = found
-    value, interval = loss(mpi_peak, tcp_peak), _interval_of_peaks(*launches, settings)
+    try:
+        peaks = [
+            [max(bandwidths_of(curve, settings).values()) for curve in side.launches]
+            for side in (case, tcp)
+        ]
+    except CannotJudgeError:
+        peaks = [[], []]
+    value, interval = loss(mpi_peak, tcp_peak), _of_losses(*peaks)
     spoken = in_brackets(interval_in_words(interval, ".1%"))
     return settings.finding(
         AT_THE_PEAK,
-        where,
+        case.where,
         value,
         f"MPI peaks at {rate_in_words(mpi_peak)} ({mpi_size} bytes), TCP at"
         f" {rate_in_words(tcp_peak)} ({tcp_size} bytes), a loss of {value:.1%}{spoken}",
@@ -303,27 +256,37 @@ def _at_the_peak(
     )
 
 
-def _interval_at(
-    size: int, mpi: Sequence[Curve], tcp: Sequence[Curve]
-) -> tuple[float, float] | None:
-    """Return the interval of MPI's loss at a size in bytes."""
-    if not all(size in one.sizes for one in (*mpi, *tcp)):
+def loss_at_a_size(case: CaseCurves, settings: Bounds) -> Finding | None:
+    """Return MPI's largest loss of TCP's bandwidth at a size, of those that fail if some do."""
+    if not case.over_tcp or TCP not in case.others:
         return None
-    times = [[one.time_us[one.sizes.index(size)] for one in several] for several in (tcp, mpi)]
-    return _of_losses(*times)
-
-
-def _interval_of_peaks(
-    mpi: Sequence[Curve], tcp: Sequence[Curve], settings: Bounds
-) -> tuple[float, float] | None:
-    try:
-        peaks = [
-            [max(bandwidths_of(curve, settings).values()) for curve in several]
-            for several in (mpi, tcp)
-        ]
-    except CannotJudgeError:
-        return None
-    return _of_losses(*peaks)
+    tcp = case.others[TCP]
+    at_sizes = losses(case.curve, tcp.curve, settings)
+    if not at_sizes:
+        raise CannotJudgeError("MPI and TCP have no size in common")
+    sides = (tcp.launches, case.launches)
+    compared = []
+    for size, lost in at_sizes.items():
+        interval = None
+        if all(size in one.sizes for one in (*tcp.launches, *case.launches)):
+            interval = _of_losses(
+                *([one.time_us[one.sizes.index(size)] for one in side] for side in sides)
+            )
+        compared.append((size, lost, interval))
+    failing = [one for one in compared if settings.level(*one[1:])[0] is Level.FAIL]
+    size, lost, interval = max(failing or compared, key=lambda one: one[1])
+    common = common_sizes(at_sizes)
+    spoken = in_brackets(interval_in_words(interval, ".1%"))
+    return settings.finding(
+        AT_A_SIZE,
+        case.where,
+        lost,
+        f"at {size} bytes MPI loses {lost:.1%}{spoken} of TCP's bandwidth, the most {common}",
+        _ADVICE,
+        interval=interval,
+        size=size,
+        common=common,
+    )
 
 
 def _of_losses(mpi: Sequence[float], tcp: Sequence[float]) -> tuple[float, float] | None:
@@ -332,74 +295,43 @@ def _of_losses(mpi: Sequence[float], tcp: Sequence[float]) -> tuple[float, float
     return None if ratio is None else (1 - ratio[1], 1 - ratio[0])
 
 
-def _line_rates(case: CaseCurves, settings: Any) -> tuple[Finding, ...]:
-    if case.curve.bandwidth_mb_s is None or case.line_rate_mb_s is None:
-        return ()
-    return (
-        line_rate(
-            case.landmarks,
-            case.line_rate_mb_s,
-            where=case.where,
-            settings=settings.line_rate,
-            launches=case.launches,
-        ),
-    )
-
-
-def _too_fast(case: CaseCurves, settings: Any) -> tuple[Finding, ...]:
-    if case.curve.sizes[-1] < settings.too_fast.least_size:
-        return ()
-    return too_fast(case.curve, where=case.where, settings=settings.too_fast)
-
-
-def _losses(case: CaseCurves, settings: Any) -> tuple[Finding, ...]:
-    if not case.over_tcp:
-        return ()
-    tcp = case.others.get(TCP)
-    if tcp is None:
-        reason = "its run over TCP in the same job is not complete"
-        return (undefined(AT_THE_PEAK, case.where, reason),)
-    own, at_a_size = settings.mpi_loss, settings.mpi_loss_at_size
-    if case.inside:
-        own, at_a_size = settings.mpi_loss_inside, settings.mpi_loss_at_size_inside
-    return mpi_loss(
-        case.curve,
-        tcp.curve,
-        where=case.where,
-        settings=own,
-        at_a_size=at_a_size,
-        launches=(case.launches, tcp.launches),
-    )
-
+_OVER_TCP = {
+    "asserts_inside": False,
+    "of_launches": True,
+    "others": lambda operation: (TCP,) if operation == MPI else (),
+    "rests_on": lambda operation, finding: (TCP,),
+}
+"""Within a node MPI copies through shared memory and TCP through the kernel."""
 
 CRITERIA = (
     Criterion(
-        {"line_rate": LineRateSettings()},
-        {OF_LINE: "line_rate"},
-        _line_rates,
+        OF_LINE,
+        "line_rate",
+        LineRateSettings(),
+        line_rate,
+        sets=("fail", "warn_below", "fail_below"),
         of_launches=True,
         of_measurement=True,
         note="{count} {have} no share of the line rate: {cases}: {why}",
     ),
     Criterion(
-        {"too_fast": TOO_FAST},
-        {"too fast": "too_fast"},
-        _too_fast,
+        "too fast",
+        "too_fast",
+        TOO_FAST,
+        too_fast,
+        sets=(),
+        of_all_sizes=True,
         of_launches=True,
         of_measurement=True,
     ),
+    Criterion(AT_THE_PEAK, "mpi_loss", MPI_LOSS, loss_at_the_peak, of_peaks=True, **_OVER_TCP),
     Criterion(
-        {
-            "mpi_loss": MPI_LOSS,
-            "mpi_loss_inside": SHOWN,
-            "mpi_loss_at_size": MPI_LOSS_AT_A_SIZE,
-            "mpi_loss_at_size_inside": SHOWN,
-        },
-        {AT_THE_PEAK: "mpi_loss", AT_A_SIZE: "mpi_loss_at_size"},
-        _losses,
-        of_launches=True,
-        of_peaks=(AT_THE_PEAK,),
-        others=lambda operation: (TCP,) if operation == MPI else (),
-        rests_on=lambda operation, finding: (TCP,),
+        AT_A_SIZE,
+        "mpi_loss_at_size",
+        MPI_LOSS_AT_A_SIZE,
+        loss_at_a_size,
+        sets=("fail",),
+        of_all_sizes=True,
+        **_OVER_TCP,
     ),
 )

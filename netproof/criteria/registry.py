@@ -12,7 +12,7 @@ from netproof.criteria import (
     shape,
     slower,
 )
-from netproof.criteria.interface import Criterion
+from netproof.criteria.interface import Criterion, Shows
 
 FAMILIES = (slower, score, shape, rate, launches, counters, consistency, protocol)
 
@@ -21,8 +21,11 @@ CRITERIA: tuple[Criterion, ...] = tuple(
 )
 """Every criterion, in the order in which its findings are listed."""
 
-BY_FINDING = {name: criterion for criterion in CRITERIA for name in criterion.findings}
+BY_FINDING = {criterion.name: criterion for criterion in CRITERIA}
 """The criterion of each name of findings."""
+
+SHOWING = {what: tuple(one.name for one in CRITERIA if one.shows is what) for what in Shows}
+"""Names of findings that show something of the network by themselves."""
 
 RELATIVE = tuple(name for name, criterion in BY_FINDING.items() if criterion.of_baseline)
 """Names of findings that are relative to the baseline."""

@@ -7,7 +7,7 @@ others look fast. After the GigE synthetic-benchmark report, which has no interv
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import cache
 
@@ -21,14 +21,13 @@ from netproof.criteria.findings import (
     common_sizes,
     in_common,
     sizes_in_words,
+    then,
     times_of,
     times_of_each,
-    undefined_if_unreadable,
 )
-from netproof.criteria.interface import ComparedCases, Criterion
-from netproof.measurement.curve import Curve
+from netproof.criteria.interface import CaseCurves, ComparedCases, Criterion
+from netproof.measurement.curve import Curve, median_curve
 from netproof.measurement.interval import CONFIDENCE
-from netproof.measurement.launches import median_curve
 
 SCORE = Below()
 """Scores below these bounds are flagged; by default nothing is asserted."""
@@ -42,7 +41,6 @@ SEED = 20060701
 NO_INTERVAL = "no interval, which takes two launches of both"
 
 
-@undefined_if_unreadable("score")
 def score(
     launches: Sequence[Curve],
     baseline_launches: Sequence[Curve],
@@ -56,7 +54,7 @@ def score(
 
     Above 1 is faster. The curves are the medians of the launches; the ``interval`` is the
     percentile bootstrap over the launches of both. ``red_sizes``: those that ``above_envelope``
-    failed. Raises NetproofError where launches of one case differ in their sizes.
+    failed. Raises CannotJudgeError, and NetproofError where launches of one case differ in sizes.
     """
     if not launches:
         raise CannotJudgeError("it has no launch")
@@ -143,34 +141,33 @@ def percentile_interval(values: np.ndarray) -> tuple[float, float]:
     return float(low), float(high)
 
 
-def _scores(compared: ComparedCases) -> Iterator[Finding]:
-    """Yield the score of each case; one that rests on disturbed launches says so at any level."""
-    base = [compared.cases[label] for label in compared.baseline or ()]
-    for case in compared.judged():
-        if compared.baseline is None:
-            why = "score undefined: the baseline is no part of this run"
-            yield Finding("score", Level.UNDEFINED, case.where, why)
-            continue
-        if not base and not compared.baseline_name:
-            continue
-        finding = score(
-            case.launches,
-            [launch for one in base for launch in one.launches],
-            where=case.where,
-            baseline=base[0].name if base else compared.baseline_name,
-            red_sizes=compared.red.get(case.where, ()),
-            settings=case.settings.score,
-        )
-        if base:
-            finding = replace(finding, against=base[0].where)
-        noise = compared.noise(case.where, *compared.baseline)
-        if noise and finding.value is not None:
-            weighed = finding.without_noise(noise)
-            if weighed is finding:
-                reason = f"{finding.reason}; the machine was disturbed: {'; '.join(noise)}"
-                weighed = replace(finding, reason=reason)
-            finding = replace(weighed, disturbed=noise)
-        yield finding
+def _of_case(case: CaseCurves, compared: ComparedCases, settings: Below) -> Finding | None:
+    """Return the score of a case; one that rests on disturbed launches says so at any level."""
+    if compared.baseline is None:
+        why = "score undefined: the baseline is no part of this run"
+        return Finding("score", Level.UNDEFINED, case.where, why)
+    base = [compared.cases[label] for label in compared.baseline]
+    if not base and not compared.baseline_name:
+        return None
+    finding = score(
+        case.launches,
+        [launch for one in base for launch in one.launches],
+        where=case.where,
+        baseline=base[0].name if base else compared.baseline_name,
+        red_sizes=compared.red.get(case.where, ()),
+        settings=settings,
+    )
+    finding = replace(finding, against=base[0].where)
+    noise = compared.noise(case.where, *compared.baseline)
+    if not noise:
+        return finding
+    weighed = finding.without_noise(noise)
+    if weighed is finding:
+        disturbed = then(f"the machine was disturbed: {'; '.join(noise)}")
+        weighed = replace(finding, reason=finding.reason + disturbed)
+    return replace(weighed, disturbed=noise)
 
 
-CRITERIA = (Criterion({"score": SCORE}, {"score": "score"}, compare=_scores, of_baseline=True),)
+CRITERIA = (
+    Criterion("score", "score", SCORE, compare=_of_case, of_all_sizes=True, of_baseline=True),
+)

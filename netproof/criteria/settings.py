@@ -19,37 +19,19 @@ from netproof.errors import NetproofError
 from netproof.intake.models import Written, faults
 from netproof.measurement.disturbance import DisturbanceSettings
 
-_DEFAULTS = {
-    name: default for criterion in CRITERIA for name, default in criterion.settings.items()
-} | {
-    "curves": Bounds(),
-    "counters": CountedSettings(),
-    "confirm": ConfirmSettings(),
-    "disturbance": DisturbanceSettings(),
-    "refine": RefineSettings(),
+_BY_KEY = {criterion.key: criterion for criterion in CRITERIA}
+_OF_ALL = {
+    "curves": (Bounds(), ("least_size",)),
+    "counters": (CountedSettings(), ("not_known",)),
+    "confirm": (ConfirmSettings(), ("most_launches",)),
+    "disturbance": (DisturbanceSettings(), ("others", "steal")),
+    "refine": (RefineSettings(), ("slopes",)),
 }
+"""Keys that are no criteria's, with their defaults, and what a site may change of them."""
 
-_SET_BY_SITES: dict[str, tuple[str, ...]] = {
-    **{"curves": ("least_size",), "counters": ("not_known",), "confirm": ("most_launches",)},
-    **{"disturbance": ("others", "steal"), "refine": ("slopes",)},
-    **{"line_rate": ("fail", "warn_below", "fail_below"), "agreement": ("fail",)},
-    "envelope": ("fail",),
-    # Messages of an emulated link that pass above its rate are the better side of any valley.
-    **{"dropout": ("warn", "fail", "least_size"), "guideline": ("warn", "fail", "least_size")},
-    **{"launch_spread": ("warn",), "carrier_change": ("fail",), "path": ("fail",)},
-    **{"crash": ("fail",), "early_rendezvous": ("fail",), "mpi_loss_at_size": ("fail",)},
+_DEFAULTS = {name: criterion.bounds for name, criterion in _BY_KEY.items()} | {
+    name: default for name, (default, _) in _OF_ALL.items()
 }
-"""The settings that a site may change: ``warn`` and ``fail`` of a criterion that is not here."""
-
-_OF_THE_METHOD = ("decline", "too_fast", "apart", "slower")
-"""Keys of which a site sets nothing."""
-
-_ALL_SIZES = (
-    *("score", "roughness", "early_rendezvous"),
-    *("floor_inside", "mpi_loss_inside", "mpi_loss_at_size", "mpi_loss_at_size_inside"),
-    "too_fast",
-)
-"""Criteria that ``least_size`` of ``curves`` does not concern."""
 
 _GONE_KEYS = {
     "monotony": "the bounds of 'growth' hold for it as well",
@@ -123,9 +105,9 @@ class Settings(_Fields):
 
 def set_by_sites(name: str) -> tuple[str, ...]:
     """Return the settings of a key that a site may change."""
-    return (
-        () if name in (*_GONE_KEYS, *_OF_THE_METHOD) else _SET_BY_SITES.get(name, ("warn", "fail"))
-    )
+    if name in _OF_ALL:
+        return _OF_ALL[name][1]
+    return _BY_KEY[name].sets if name in _BY_KEY else ()
 
 
 def gone(changes: Mapping[str, Mapping[str, Any]]) -> Iterator[str]:
@@ -157,18 +139,16 @@ def _of_site(changes: str, line_rate_from_bytes: int) -> Settings:
         if name in asked:
             settings = settings._with(name, asked[name])
     shared = {}
-    for name, default in _DEFAULTS.items():
-        if isinstance(default, CountedSettings):
+    for name, criterion in _BY_KEY.items():
+        if isinstance(criterion.bounds, CountedSettings):
             values = {"not_known": settings.counters.not_known}
-        elif isinstance(default, Bounds) and name not in _ALL_SIZES:
-            peaks = line_rate_from_bytes if name == "mpi_loss" else 0
-            least = max(settings.curves.least_size, peaks)
-            if name == "guideline_messages":
-                least = asked.get("guideline", {}).get("least_size", least)
-            values = {"least_size": least}
-        else:
+        elif criterion.of_all_sizes:
             continue
-        shared[name] = dataclasses.replace(default, **values)
+        else:
+            peaks = line_rate_from_bytes if criterion.of_peaks else 0
+            least = max(settings.curves.least_size, peaks)
+            values = {"least_size": asked.get(criterion.sizes_of, {}).get("least_size", least)}
+        shared[name] = dataclasses.replace(criterion.bounds, **values)
     settings = dataclasses.replace(settings, **shared)
     for name, values in asked.items():
         if name not in ("curves", "counters"):

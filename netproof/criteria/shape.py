@@ -8,22 +8,21 @@ the largest message, and is smaller where launches confirm it.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import accumulate, pairwise
 from statistics import median
-from typing import Any
 
 from netproof.criteria.findings import (
     FLAGGED,
     AtSize,
     Below,
     Bounds,
+    CannotJudgeError,
     Finding,
     Level,
     bandwidths_of,
     figure,
-    greatest,
     in_brackets,
     in_common,
     interval_in_words,
@@ -32,7 +31,6 @@ from netproof.criteria.findings import (
     times_of,
     times_of_each,
     undefined,
-    undefined_if_unreadable,
 )
 from netproof.criteria.interface import CaseCurves, Criterion, Layer
 from netproof.measurement import interval as intervals
@@ -97,38 +95,46 @@ ROUNDING = 1e-9
 """Relative error of a quotient of two printed figures."""
 
 
-@undefined_if_unreadable("inversion")
-def inversion(
-    curve: Curve, *, where: str, settings: Bounds = INVERSION, layer: Layer = Layer.NETWORK
-) -> Finding:
-    """Return the largest ratio of a message's time to a larger one's.
+def inversion(case: CaseCurves, settings: Bounds) -> Iterable[Finding]:
+    """Return the largest ratio of a message's time to a larger one's, and rates printed as 0.
 
     max over s of t(s) / min over s' ≥ s of t(s'), a pure number, 1 for a curve that never
     falls. ``size`` is that of the slow message, ``compared_sizes`` that of the faster one.
     """
-    times = times_of(curve, settings, at_least=2)
+    if not case.has_sizes:
+        return ()
+    rounded = sorted(
+        (rounded_to_zero(launch, size, case.where) for launch, size in case.at_least),
+        key=lambda one: one.level is Level.FAIL,
+    )
+    worst_rounded = {one.size: one for one in rounded}.values()
+    try:
+        times = times_of(case.first, settings, at_least=2)
+    except CannotJudgeError as error:
+        return (undefined("inversion", case.where, str(error)), *worst_rounded)
     at_each = inversion_at_sizes(times)
-    worst = greatest(at_each)
+    worst = max(at_each, key=lambda found: found.value)
     faster = worst.compared[0]
     took = (
         f"took {figure(times[worst.size])} µs, {worst.value:.3g} times the"
         f" {figure(times[faster])} µs of one of {faster} bytes"
     )
     several = _flagged_sizes(at_each, times, settings)
-    return settings.finding(
+    whole = settings.finding(
         "inversion",
-        where,
+        case.where,
         worst.value,
         f"messages of {several} took longer than larger ones, most at {worst.size} bytes: one"
         f" {took}"
         if several
         else f"a message of {worst.size} bytes {took}",
-        layer.advice(
+        case.layer.advice(
             f"look for lost packets or a full buffer between {worst.size} and {faster} bytes"
         ),
         size=worst.size,
         compared_sizes=worst.compared,
     )
+    return (whole, *worst_rounded)
 
 
 def _flagged_sizes(
@@ -150,7 +156,7 @@ def inversion_at_sizes(times: Mapping[int, float]) -> list[AtSize]:
     return found[::-1]
 
 
-def rounded_to_zero(curve: Curve, size: int, *, where: str) -> Finding:
+def rounded_to_zero(curve: Curve, size: int, where: str) -> Finding:
     """Judge a size whose rate was printed as 0, where ``curve`` has the least possible time.
 
     It fails if a larger message took less, by whatever factor: where sizes double, rounding cannot
@@ -181,29 +187,28 @@ def rounded_to_zero(curve: Curve, size: int, *, where: str) -> Finding:
     )
 
 
-@undefined_if_unreadable("jump")
-def jump(
-    curve: Curve, *, where: str, settings: Bounds = JUMP, layer: Layer = Layer.NETWORK
-) -> Finding:
+def jump(case: CaseCurves, settings: Bounds) -> Finding | None:
     """Return the most that time grew faster than the size in one step.
 
     max over neighbouring sizes of (t₂/t₁) / (s₂/s₁), a pure number, at least 1. ``size`` is
     the larger one of the step, ``compared_sizes`` the smaller.
     """
-    times = times_of(curve, settings, at_least=2)
+    if not case.has_sizes:
+        return None
+    times = times_of(case.first, settings, at_least=2)
     at_each = jump_at_sizes(times)
-    worst = greatest(at_each)
+    worst = max(at_each, key=lambda found: found.value)
     before = worst.compared[0]
     several = _flagged_sizes(at_each, times, settings)
     return settings.finding(
         "jump",
-        where,
+        case.where,
         worst.value,
         f"{f'time jumped at {several}, most ' if several else ''}"
         f"from {before} to {worst.size} bytes{':' if several else ''} time went from"
         f" {figure(times[before])} to {figure(times[worst.size])} µs, {worst.value:.3g} times what"
         " the size explains",
-        layer.advice(f"look for congestion or a change of protocol at {worst.size} bytes"),
+        case.layer.advice(f"look for congestion or a change of protocol at {worst.size} bytes"),
         size=worst.size,
         compared_sizes=worst.compared,
     )
@@ -217,53 +222,51 @@ def jump_at_sizes(times: Mapping[int, float]) -> list[AtSize]:
     ]
 
 
-@undefined_if_unreadable("roughness")
-def roughness(curve: Curve, *, where: str, settings: Bounds = ROUGHNESS) -> Finding:
+def roughness(case: CaseCurves, settings: Bounds) -> Finding | None:
     """Return the total variation of log₂ t less its net rise, in octaves.
 
     0 for a curve that never falls; summed as twice all falls, which is the same and exact.
     ``size`` is the size of the deepest fall, None where there is none.
     """
-    logs = [(size, math.log2(time)) for size, time in times_of(curve, settings, at_least=2).items()]
-    falls = [
-        (before - after, size) for (_, before), (size, after) in pairwise(logs) if after < before
-    ]
+    if not case.has_sizes:
+        return None
+    logs = {size: math.log2(t) for size, t in times_of(case.first, settings, at_least=2).items()}
+    falls = [(logs[one] - logs[two], two) for one, two in pairwise(logs) if logs[two] < logs[one]]
     value = 2 * math.fsum(fall for fall, _ in falls)
     deepest = max(falls, key=lambda fall: fall[0])[1] if falls else None
     reason = f"time falls by {value / 2:.3g} octaves in all along the curve, roughness {value:.3g}"
     if deepest is not None:
         reason += f", most at {deepest} bytes"
-    return settings.finding("roughness", where, value, reason, size=deepest)
+    return settings.finding("roughness", case.where, value, reason, size=deepest)
 
 
-@undefined_if_unreadable("dropout", several=True)
-def dropout(
-    curve: Curve, *, where: str, settings: Bounds = DROPOUT, layer: Layer = Layer.NETWORK
-) -> tuple[Finding, ...]:
+def dropout(case: CaseCurves, settings: Bounds) -> Sequence[Finding]:
     """Return the sizes whose bandwidth is far below what both sides reach.
 
     bw(s) / min(best at smaller sizes, best at larger sizes): each size flagged, or the nearest;
     ``compared_sizes``: where the sides are at their best. After the e325 Opteron NetPIPE report.
     """
-    rates = bandwidths_of(curve, settings, at_least=3)
+    if case.first.bandwidth_mb_s is None:
+        return ()
+    rates = bandwidths_of(case.first, settings, at_least=3)
     findings = []
     for found in dropout_at_sizes(rates):
         left, right = found.compared
         findings.append(
             settings.finding(
                 "dropout",
-                where,
+                case.where,
                 found.value,
                 f"at {found.size} bytes the bandwidth is {rate_in_words(rates[found.size])}, "
                 f"{found.value:.2g} of the lesser of {rate_in_words(rates[left])} at {left}"
                 f" bytes and {rate_in_words(rates[right])} at {right} bytes",
                 "measure the sizes around it, and "
-                + layer.advice("look at socket buffers and flow control"),
+                + case.layer.advice("look at socket buffers and flow control"),
                 size=found.size,
                 compared_sizes=found.compared,
             )
         )
-    flagged = tuple(one for one in findings if one.level in FLAGGED)
+    flagged = [one for one in findings if one.level in FLAGGED]
     return flagged or (min(findings, key=lambda one: one.value),)
 
 
@@ -278,9 +281,8 @@ def dropout_at_sizes(rates: Mapping[int, float]) -> list[AtSize]:
     return found
 
 
-@undefined_if_unreadable("dip", several=True)
-def dips(launches: Sequence[Curve], *, where: str, settings: Below = DIP) -> tuple[Finding, ...]:
-    """Return the sizes whose rate is below what both neighbours let expect, as launches confirm.
+def dips(case: CaseCurves, settings: Below) -> Iterator[Finding]:
+    """Yield the sizes whose rate is below what both neighbours let expect, as launches confirm.
 
     The value is the time expected on the line between both neighbours, over the time taken: the
     share of the rate. All of its interval over the launches is beyond the bound, and so is the
@@ -288,10 +290,11 @@ def dips(launches: Sequence[Curve], *, where: str, settings: Below = DIP) -> tup
     that stays, as of another protocol, lies on one of these. Sizes that latency limits are left
     out, and so is the largest. ``compared_sizes``: the neighbours.
     """
-    each = times_of_each(launches, replace(settings, least_size=min(4, settings.least_size)))
+    if not case.has_sizes:
+        return
+    each = times_of_each(case.launches, replace(settings, least_size=min(4, settings.least_size)))
     sizes = in_common(each) if len(each) > 1 else []
     middle = {size: median(times[size] for times in each) for size in sizes}
-    found = []
     for size in sizes:
         if size < settings.least_size:
             continue
@@ -307,24 +310,21 @@ def dips(launches: Sequence[Curve], *, where: str, settings: Below = DIP) -> tup
         for level, bound in ((Level.FAIL, settings.fail), (Level.WARN, settings.warn)):
             if bound is not None and interval and max(interval[1], by_one_side) < bound:
                 value = median(shares)
-                found.append(
-                    settings.finding(
-                        "dip",
-                        where,
-                        value,
-                        f"at {size} bytes a message took {middle[size]:.4g} µs, and by its"
-                        f" neighbours of {smaller[0]} and {larger[0]} bytes {expected:.4g} µs is"
-                        f" expected: {value:.3g} of the rate ({interval_in_words(interval)})",
-                        "measure the sizes around it, and look at buffers and segment sizes of the"
-                        " library and the link",
-                        interval=interval,
-                        decided=(level, bound),
-                        size=size,
-                        compared_sizes=(smaller[0], larger[0]),
-                    )
+                yield settings.finding(
+                    "dip",
+                    case.where,
+                    value,
+                    f"at {size} bytes a message took {middle[size]:.4g} µs, and by its"
+                    f" neighbours of {smaller[0]} and {larger[0]} bytes {expected:.4g} µs is"
+                    f" expected: {value:.3g} of the rate ({interval_in_words(interval)})",
+                    "measure the sizes around it, and look at buffers and segment sizes of the"
+                    " library and the link",
+                    interval=interval,
+                    decided=(level, bound),
+                    size=size,
+                    compared_sizes=(smaller[0], larger[0]),
                 )
                 break
-    return tuple(found)
 
 
 def _neighbours(sizes: Sequence[int], size: int) -> tuple[list[int], list[int]]:
@@ -364,31 +364,25 @@ def _by_one_side(
     )
 
 
-@undefined_if_unreadable("decline", several=True)
-def decline(
-    launches: Sequence[Curve],
-    *,
-    where: str,
-    settings: DeclineSettings = DECLINE,
-    line_rate_mb_s: float | None = None,
-    layer: Layer = Layer.NETWORK,
-) -> tuple[Finding, ...]:
-    """Return where the rate falls and stays down to the largest message; nothing where it does not.
+def decline(case: CaseCurves, settings: DeclineSettings) -> Finding | None:
+    """Return where the rate falls and stays down to the largest message; None where it does not.
 
     The value is the best rate over that of all larger messages from some size on, two at least,
-    where that is most.
-    ``size``: the first from which on the rate is down by that, or the bound; ``others``: all larger
-    ones; ``compared_sizes``: that of the best rate. Rates count up to the line rate, since a
-    shaped link lets bursts pass.
+    where that is most. ``size``: the first from which on the rate is down by that, or the bound;
+    ``others``: all larger ones; ``compared_sizes``: that of the best rate. Rates count up to the
+    line rate, since a shaped link lets bursts pass. Within a node the end of a cache is no fault,
+    and many pairs together reach it early: neither is judged.
     """
-    most = math.inf if line_rate_mb_s is None else line_rate_mb_s
+    if case.curve.bandwidth_mb_s is None or case.inside or case.ranks > 2:
+        return None
+    most = math.inf if case.line_rate_mb_s is None else case.line_rate_mb_s
     each = [
         {size: min(rate, most) for size, rate in bandwidths_of(curve, settings).items()}
-        for curve in launches
+        for curve in case.launches
     ]
     sizes = in_common(each)
     if sizes[-1] < DECLINE_TO:
-        return ()
+        return None
     rates = {size: median(one[size] for one in each) for size in sizes}
     best = list(accumulate(sizes, lambda one, other: max(one, other, key=rates.__getitem__)))
     falls = [
@@ -397,40 +391,31 @@ def decline(
         if sizes[-1] >= STEP * size
     ]
     if not falls:
-        return ()
-    worst = greatest(falls)
+        return None
+    worst = max(falls, key=lambda found: found.value)
     (peak,) = worst.compared
     shares = [one[peak] / max(one[size] for size in sizes if size >= worst.size) for one in each]
     interval, value = intervals.of_median(shares), median(shares)
     warn = settings.alone if interval is None else settings.warn
     sure = value if interval is None else min(value, interval[0])
-    decided = next(
-        (
-            (level, bound)
-            for level, bound in ((Level.FAIL, settings.fail), (Level.WARN, warn))
-            if bound is not None and sure >= bound
-        ),
-        None,
-    )
-    if decided is None:
-        return ()
+    bounds = ((Level.FAIL, settings.fail), (Level.WARN, warn))
+    beyond = [one for one in bounds if one[1] is not None and sure >= one[1]]
+    if not beyond:
+        return None
     down = next(one.size for one in falls if one.value >= min(warn or value, value))
-    lower = [size for size in sizes if size >= down]
-    return (
-        settings.finding(
-            "decline",
-            where,
-            value,
-            f"the bandwidth falls from {figure(rates[peak])} MB/s at {peak} bytes to"
-            f" {figure(rates[sizes[-1]])} MB/s at {sizes[-1]} bytes, and stays down from {down}"
-            f" bytes on: {value:.3g} times less{in_brackets(interval_in_words(interval))}",
-            _DECLINE_ADVICE.get(layer) or layer.advice(_DECLINE_ADVICE[Layer.NETWORK]),
-            interval=interval,
-            decided=decided,
-            size=down,
-            others=tuple(lower[1:]),
-            compared_sizes=(peak,),
-        ),
+    return settings.finding(
+        "decline",
+        case.where,
+        value,
+        f"the bandwidth falls from {figure(rates[peak])} MB/s at {peak} bytes to"
+        f" {figure(rates[sizes[-1]])} MB/s at {sizes[-1]} bytes, and stays down from {down}"
+        f" bytes on: {value:.3g} times less{in_brackets(interval_in_words(interval))}",
+        _DECLINE_ADVICE.get(case.layer) or case.layer.advice(_DECLINE_ADVICE[Layer.NETWORK]),
+        interval=interval,
+        decided=beyond[0],
+        size=down,
+        others=tuple(size for size in sizes if size > down),
+        compared_sizes=(peak,),
     )
 
 
@@ -441,90 +426,41 @@ _DECLINE_ADVICE = {
 }
 
 
-def _of_first(
-    judge: Callable[..., Finding], key: str, *, layered: bool = False
-) -> Callable[[CaseCurves, Any], tuple[Finding, ...]]:
-    """Return what judges the first launches of a case; ``layered``: its advice is of a layer."""
-
-    def judged(case: CaseCurves, settings: Any) -> tuple[Finding, ...]:
-        if not case.has_sizes:
-            return ()
-        more = {"layer": case.layer} if layered else {}
-        return (judge(case.first, where=case.where, settings=getattr(settings, key), **more),)
-
-    return judged
-
-
-def _inversions(case: CaseCurves, settings: Any) -> list[Finding]:
-    """Return the inversion, and the worst finding on each size whose rate is 0 in a launch."""
-    if not case.has_sizes:
-        return []
-    found = inversion(case.first, where=case.where, settings=settings.inversion, layer=case.layer)
-    rounded = sorted(
-        (rounded_to_zero(launch, size, where=case.where) for launch, size in case.at_least),
-        key=lambda one: one.level is Level.FAIL,
-    )
-    return [found, *{one.size: one for one in rounded}.values()]
-
-
-def _dropouts(case: CaseCurves, settings: Any) -> tuple[Finding, ...]:
-    if case.first.bandwidth_mb_s is None:
-        return ()
-    return dropout(case.first, where=case.where, settings=settings.dropout, layer=case.layer)
-
-
-def _dips(case: CaseCurves, settings: Any) -> tuple[Finding, ...]:
-    if not case.has_sizes:
-        return ()
-    return dips(case.launches, where=case.where, settings=settings.dip)
-
-
-def _declines(case: CaseCurves, settings: Any) -> tuple[Finding, ...]:
-    # Within a node the end of a cache is no fault, and many pairs together reach it early.
-    if case.curve.bandwidth_mb_s is None or case.inside or case.ranks > 2:
-        return ()
-    return decline(
-        case.launches,
-        where=case.where,
-        settings=settings.decline,
-        line_rate_mb_s=case.line_rate_mb_s,
-        layer=case.layer,
-    )
-
-
 CRITERIA = (
     Criterion(
-        {"inversion": INVERSION},
-        {"inversion": "inversion"},
-        _inversions,
+        "inversion",
+        "inversion",
+        INVERSION,
+        inversion,
         at_sizes=inversion_at_sizes,
         fewest_sizes=2,
         sentence="a message took {} times as long as a larger one",
     ),
     Criterion(
-        {"jump": JUMP},
-        {"jump": "jump"},
-        _of_first(jump, "jump", layered=True),
+        "jump",
+        "jump",
+        JUMP,
+        jump,
         at_sizes=jump_at_sizes,
         fewest_sizes=2,
         sentence="time grew {} times more than the size from the one before",
     ),
     Criterion(
-        {"roughness": ROUGHNESS},
-        {"roughness": "roughness"},
-        _of_first(roughness, "roughness"),
-        fewest_sizes=2,
+        "roughness", "roughness", ROUGHNESS, roughness, sets=(), of_all_sizes=True, fewest_sizes=2
     ),
     Criterion(
-        {"dropout": DROPOUT},
-        {"dropout": "dropout"},
-        _dropouts,
+        "dropout",
+        "dropout",
+        DROPOUT,
+        dropout,
+        # Messages of an emulated link that pass above its rate are the better side of any valley.
+        sets=("warn", "fail", "least_size"),
         read=bandwidths_of,
         at_sizes=dropout_at_sizes,
         fewest_sizes=3,
         noted=NOTED_DROPOUT,
         sentence="the bandwidth is {} of what both sides reach",
     ),
-    Criterion({"dip": DIP}, {"dip": "dip"}, _dips, of_launches=True),
-    Criterion({"decline": DECLINE}, {"decline": "decline"}, _declines, of_launches=True),
+    Criterion("dip", "dip", DIP, dips, of_launches=True),
+    Criterion("decline", "decline", DECLINE, decline, sets=(), of_launches=True),
 )

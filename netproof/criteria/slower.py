@@ -7,15 +7,14 @@ that neither its rate nor any machine's number is needed.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cache, cached_property
+from functools import cached_property
 from itertools import groupby
 from statistics import median
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from netproof.criteria.findings import (
     FLAGGED,
@@ -33,9 +32,8 @@ from netproof.criteria.findings import (
     times_of,
     times_of_each,
     undefined,
-    undefined_if_unreadable,
 )
-from netproof.criteria.interface import ComparedCases, Criterion, Layer
+from netproof.criteria.interface import CaseCurves, ComparedCases, Criterion, Layer
 from netproof.criteria.score import NO_INTERVAL
 from netproof.measurement import interval as intervals
 from netproof.measurement import links
@@ -51,10 +49,6 @@ FLOOR = Below(0.5, 0.25)
 The envelope allows an order of magnitude at a size. A mean over all sizes comes near that only
 where hardly a size is sound, so a quarter fails.
 """
-
-FLOOR_INSIDE = Below()
-"""Within a node, where libraries copy once or twice, nothing is asserted."""
-
 
 SLOWER = Above()
 """Shares by which one of two is slower over a range of sizes; by default it is not looked for."""
@@ -92,38 +86,25 @@ def _times_or_reason(curve: Curve, settings: Above) -> tuple[dict[int, float], s
 
 
 @dataclass(frozen=True)
-class _Side:
-    """A configuration as the envelope compares it, or why it cannot be: ``fault``.
-
-    ``crossed``: how many message sizes cross its link; ``paired``: by the other's label, launches
-    of both, interleaved.
-    """
-
-    label: str
-    times: Mapping[int, float]
-    fault: str
-    launches: Sequence[Mapping[int, float]]
-    layer: Layer
-    crossing: Crossing | None
-    crossed: Mapping[int, float]
-    paired: Mapping[str, Sequence[tuple[Mapping[int, float], Mapping[int, float]]]]
-
-
-@dataclass(frozen=True)
 class _Compared:
     """The ratio of two configurations at a size; ``added_us`` explains what links differ in.
 
-    ``ratios``: of interleaved launches, none where all launches of both are compared.
+    ``times_us``: of both; ``ratios``: of interleaved launches, none where all launches of both are
+    compared.
     """
 
     size: int
-    value: float
-    side: _Side
-    other: _Side
+    case: CaseCurves
+    other: CaseCurves
     added_us: float
-    own_us: float
-    other_us: float
+    times_us: tuple[float, float]
     ratios: Sequence[float] = ()
+
+    @cached_property
+    def value(self) -> float:
+        """The ratio, the median of those of interleaved launches."""
+        own, theirs = self.times_us
+        return median(self.ratios) if self.ratios else own / (theirs + self.added_us)
 
     @cached_property
     def interval(self) -> tuple[float, float] | None:
@@ -131,84 +112,15 @@ class _Compared:
         if self.ratios:
             # By order alone: what comes upon one of the two, and not upon both, is on one side.
             return intervals.of_median(self.ratios)
-        size = self.size
-        own = [launch[size] for launch in self.side.launches if size in launch]
-        expected = [one[size] + self.added_us for one in self.other.launches if size in one]
-        return intervals.of_ratio(own, expected)
+        own, theirs = (
+            [time for curve in one.launches if (time := _at(curve, self.size)) is not None]
+            for one in (self.case, self.other)
+        )
+        return intervals.of_ratio(own, [time + self.added_us for time in theirs])
 
 
-def above_envelope(
-    curves: Mapping[str, Curve],
-    settings: Above = ENVELOPE,
-    *,
-    launches: Mapping[str, Sequence[Curve]] | None = None,
-    crossings: Mapping[str, Crossing] | None = None,
-    pairs: Mapping[tuple[str, str], Sequence[tuple[Curve, Curve]]] | None = None,
-    only: str | None = None,
-    layers: Mapping[str, Layer] | None = None,
-) -> tuple[Finding, ...]:
-    """Return how many times as long as any other each configuration takes.
-
-    At each size t over the least that another would take over this configuration's link: its time,
-    and what the slower link adds to it (``links.explained_us``). Each size that is flagged or
-    inconclusive has a finding, else the size that comes nearest. ``crossings``: the link that
-    messages cross; ``pairs``: interleaved launches of two, by which alone they are then
-    compared. A size fails if the ratio to any other fails with its whole interval; else the largest
-    ratio decides. ``only``: of which configuration findings are asked for; ``layers``: what times
-    are of, for advice.
-    """
-    all_sizes = replace(settings, least_size=1)
-    sides = {}
-    for where, curve in curves.items():
-        crossing = (crossings or {}).get(where)
-        times, fault = _times_or_reason(curve, settings)
-        crossed = {}
-        if crossing is not None and not fault:
-            # Latency is seen best at sizes that are not judged.
-            crossed = links.messages(_times_or_reason(curve, all_sizes)[0] or times, crossing)
-        paired = {
-            other: [(_by_size(own), _by_size(theirs)) for own, theirs in together]
-            for (one, other), together in (pairs or {}).items()
-            if one == where and len(together) > 1
-        }
-        several = [_by_size(launch) for launch in (launches or {}).get(where, ())]
-        layer = (layers or {}).get(where, Layer.NETWORK)
-        sides[where] = _Side(where, times, fault, several, layer, crossing, crossed, paired)
-
-    @cache
-    def added(label: str, slower: Crossing | None) -> dict[int, float]:
-        """Return what another link adds to a configuration's times; most have the same link."""
-        return links.explained_us(sides[label].crossed, sides[label].crossing, slower)
-
-    @cache
-    def expected(size: int, crossing: Crossing | None) -> _Expected:
-        """Return what each configuration with the size would take over a link."""
-        able = [one for one in sides.values() if size in one.times]
-        more = [added(one.label, crossing).get(size, 0) for one in able]
-        times = [one.times[size] + us for one, us in zip(able, more, strict=True)]
-        places = {one.label: place for place, one in enumerate(able)}
-        return _Expected(able, more, np.array(times), places)
-
-    findings = []
-    for where, side in sides.items() if only is None else [(only, sides[only])]:
-        if side.fault:
-            findings.append(undefined("envelope", where, side.fault))
-            continue
-        others = [other for other in sides.values() if other is not side and not other.fault]
-        findings += _above(side, settings, expected) or [
-            undefined("envelope", where, _why_no_envelope(where, others, sides))
-        ]
-    return tuple(findings)
-
-
-def _why_no_envelope(where: str, others: Sequence[_Side], sides: Mapping[str, _Side]) -> str:
-    alongside = "run another alongside it"
-    if len(sides) == 1:
-        return f"{where} is the only configuration, and one has no envelope: {alongside}"
-    sizes = [size for other in others for size in other.times]
-    if len({*sizes}) < len(sizes):
-        return "it has no size in common with another configuration"
-    return f"no size was measured in two configurations: {alongside}"
+def _at(curve: Curve, size: int) -> float | None:
+    return curve.time_us[curve.sizes.index(size)] if size in curve.sizes else None
 
 
 class _Expected(NamedTuple):
@@ -217,157 +129,210 @@ class _Expected(NamedTuple):
     ``added_us``: what the link adds to their times; ``times_us``: with it; ``places``: by label.
     """
 
-    sides: list[_Side]
+    cases: list[CaseCurves]
     added_us: list[float]
-    times_us: NDArray[np.float64]
+    times_us: np.ndarray
     places: dict[str, int]
 
 
-def _above(
-    side: _Side, settings: Above, expected: Callable[[int, Crossing | None], _Expected]
-) -> list[Finding]:
-    """Return a finding for each size that is flagged, or one for the largest ratio, if any."""
-    decided: dict[int, _Compared] = {}
-    for size in sorted(side.times):
-        others = expected(size, side.crossing)
-        if len(others.sides) == 1:
-            continue
+class _Envelope:
+    """The times of configurations, and what each would take over the link of another one."""
 
-        def compare(place: int, size: int = size, others: _Expected = others) -> _Compared:
-            return _compare(side, others.sides[place], size, others.added_us[place])
+    def __init__(self, compared: ComparedCases, settings: Above) -> None:
+        self.paired: dict[str, list[str]] = {}
+        for label, other in compared.pairs:
+            self.paired.setdefault(label, []).append(other)
+        self.times: dict[str, dict[int, float]] = {}
+        self.faults: dict[str, str] = {}
+        self._able: dict[int, list[CaseCurves]] = {}
+        self._crossed: dict[str, Mapping[int, float]] = {}
+        self._added: dict[tuple, Mapping[int, float]] = {}
+        self._expected: dict[tuple, _Expected] = {}
+        for case in compared.cases.values():
+            times, self.faults[case.where] = _times_or_reason(case.curve, settings)
+            self.times[case.where] = times
+            for size in times:
+                self._able.setdefault(size, []).append(case)
+            if case.crossing is not None and times:
+                # Latency is seen best at sizes that are not judged.
+                every = _times_or_reason(case.curve, replace(settings, least_size=1))[0] or times
+                self._crossed[case.where] = links.messages(every, case.crossing)
 
-        values = side.times[size] / others.times_us
-        values[others.places[side.label]] = -np.inf
-        for place in {others.places[other] for other in side.paired if other in others.places}:
-            values[place] = compare(place).value
-        decides = compare(int(np.argmax(values)))
-        if settings.level(decides.value)[0] is Level.FAIL:
-            beyond = [
-                compare(place)
-                for place, value in enumerate(values.tolist())
-                if settings.level(value)[0] is Level.FAIL
-            ]
-            failing = [c for c in beyond if settings.level(c.value, c.interval)[0] is Level.FAIL]
-            decides = max(failing or [decides], key=lambda c: c.value)
-        decided[size] = decides
+    def expected(self, size: int, crossing: Crossing | None) -> _Expected:
+        """Return what the cases with a size would take over another link."""
+        if (size, crossing) not in self._expected:
+            able = self._able[size]
+            added = [self._added_us(one, crossing).get(size, 0) for one in able]
+            times = [self.times[one.where][size] + us for one, us in zip(able, added, strict=True)]
+            places = {one.where: place for place, one in enumerate(able)}
+            self._expected[size, crossing] = _Expected(able, added, np.array(times), places)
+        return self._expected[size, crossing]
+
+    def _added_us(self, case: CaseCurves, slower: Crossing | None) -> Mapping[int, float]:
+        """Return what another link adds to a configuration's times; most have the same link."""
+        key = case.where, slower
+        if key not in self._added:
+            crossed = self._crossed.get(case.where, {})
+            self._added[key] = links.explained_us(crossed, case.crossing, slower)
+        return self._added[key]
+
+    def why_none(self, case: CaseCurves) -> str:
+        """Return why a case has no envelope."""
+        alongside = "run another alongside it"
+        if len(self.times) == 1:
+            return f"{case.where} is the only configuration, and one has no envelope: {alongside}"
+        others = [size for one, times in self.times.items() if one != case.where for size in times]
+        if len({*others}) < len(others):
+            return "it has no size in common with another configuration"
+        return f"no size was measured in two configurations: {alongside}"
+
+
+def above_envelope(
+    case: CaseCurves, compared: ComparedCases, settings: Above
+) -> Iterable[Finding] | Finding:
+    """Return how many times as long as any other configuration this one takes.
+
+    At each size t over the least that another would take over this configuration's link: its time,
+    and what the slower link adds to it (``links.explained_us``). Each size that is flagged or
+    inconclusive has a finding, else the size that comes nearest. Two with interleaved launches are
+    compared by these alone. A size fails if the ratio to any other fails with its whole interval;
+    else the largest ratio decides.
+    """
+    if settings not in compared.shared:
+        compared.shared[settings] = _Envelope(compared, settings)
+    every = compared.shared[settings]
+    times, fault = every.times[case.where], every.faults[case.where]
+    decided = {
+        size: _decisive(case, size, compared, every, settings)
+        for size in sorted(times)
+        if len(every.expected(size, case.crossing).cases) > 1
+    }
     if not decided:
-        return []
-    common = common_sizes(decided)
-    against = (*FLAGGED, Level.INCONCLUSIVE)
+        finding = undefined("envelope", case.where, fault or every.why_none(case))
+        # One alone has no envelope, which is only shown.
+        return finding.ruled(Level.SHOWN) if len(compared.cases) == 1 else finding
+    common, against = common_sizes(decided), (*FLAGGED, Level.INCONCLUSIVE)
     flagged = [
         one for one in decided.values() if settings.level(one.value, one.interval)[0] in against
     ]
     nearest = max(decided.values(), key=lambda one: max(one.value, 1))
-    return [_of_envelope(one, common, settings) for one in flagged or [nearest]]
+    return [compared.weighed(_of_envelope(one, common, settings)) for one in flagged or [nearest]]
 
 
-def _compare(side: _Side, other: _Side, size: int, added_us: float) -> _Compared:
-    together = [
-        (own[size], theirs[size])
-        for own, theirs in side.paired.get(other.label, ())
-        if own.get(size, 0) > 0 and theirs.get(size, 0) > 0
+def _decisive(
+    case: CaseCurves, size: int, compared: ComparedCases, every: _Envelope, settings: Above
+) -> _Compared:
+    """Return the comparison that decides at a size."""
+    others, added, times, places = every.expected(size, case.crossing)
+
+    def compare(place: int) -> _Compared:
+        other = others[place]
+        launches, _ = compared.pairs.get((case.where, other.where), ((), ""))
+        both = [(_at(one, size) or 0, _at(theirs, size) or 0) for one, theirs in launches]
+        both = [times for times in both if min(times) > 0]
+        if len(both) < 2:
+            both_us = every.times[case.where][size], every.times[other.where][size]
+            return _Compared(size, case, other, added[place], both_us)
+        ratios = [own / (theirs + added[place]) for own, theirs in both]
+        both_us = tuple(median(one) for one in zip(*both, strict=True))
+        return _Compared(size, case, other, added[place], both_us, ratios)
+
+    values = every.times[case.where][size] / times
+    values[places[case.where]] = -np.inf
+    for label in every.paired.get(case.where, ()):
+        if label in places:
+            values[places[label]] = compare(places[label]).value
+    decides = compare(int(np.argmax(values)))
+    if settings.level(decides.value)[0] is not Level.FAIL:
+        return decides
+    beyond = [
+        compare(place)
+        for place, value in enumerate(values.tolist())
+        if settings.level(value)[0] is Level.FAIL
     ]
-    if len(together) > 1:
-        ratios = [own / (theirs + added_us) for own, theirs in together]
-        own_us, other_us = (median(times) for times in zip(*together, strict=True))
-        return _Compared(size, median(ratios), side, other, added_us, own_us, other_us, ratios)
-    own_us, other_us = side.times[size], other.times[size]
-    return _Compared(size, own_us / (other_us + added_us), side, other, added_us, own_us, other_us)
-
-
-def _by_size(curve: Curve) -> dict[int, float]:
-    return dict(zip(curve.sizes, curve.time_us, strict=True))
+    failing = [one for one in beyond if settings.level(one.value, one.interval)[0] is Level.FAIL]
+    return max(failing or [decides], key=lambda one: one.value)
 
 
 def _of_envelope(compared: _Compared, common: CommonSizes, settings: Above) -> Finding:
-    size, side, other = compared.size, compared.side, compared.other
-    own, theirs = f"{figure(compared.own_us)} µs at {size} bytes", compared.other_us
+    size, case, other = compared.size, compared.case, compared.other
+    own, theirs = compared.times_us
+    took = f"{figure(own)} µs at {size} bytes"
     level = settings.level(compared.value, compared.interval)[0]
     if compared.value < 1 and level is not Level.INCONCLUSIVE:
-        reason = f"{own} is the least of all, compared {common}"
-        return settings.finding("envelope", side.label, 1, reason, size=size, common=common)
-    whose = f"the {figure(theirs)} µs of {other.label}"
-    if compared.added_us > 0 and side.crossing is not None and other.crossing is not None:
+        reason = f"{took} is the least of all, compared {common}"
+        return settings.finding("envelope", case.where, 1, reason, size=size, common=common)
+    whose = f"the {figure(theirs)} µs of {other.where}"
+    if compared.added_us > 0 and case.crossing is not None and other.crossing is not None:
         whose = (
-            f"the {theirs + compared.added_us:.4g} µs that {other.label} would take over"
-            f" {side.crossing.link}, by its {theirs:.4g} µs over {other.crossing.link}"
+            f"the {theirs + compared.added_us:.4g} µs that {other.where} would take over"
+            f" {case.crossing.link}, by its {theirs:.4g} µs over {other.crossing.link}"
         )
     if compared.ratios:
         whose += f", in {len(compared.ratios)} interleaved pairs of launches"
     spoken = in_brackets(interval_in_words(compared.interval))
     advice = f"avoid or mend this configuration for messages of about {size} bytes"
-    if other.layer is Layer.INSIDE and side.layer is not Layer.INSIDE:
+    if other.layer is Layer.INSIDE and case.layer is not Layer.INSIDE:
         advice = (
-            f"{other.label} is as fast as shared memory: its ranks may have run on one node, and"
+            f"{other.where} is as fast as shared memory: its ranks may have run on one node, and"
             " these on two; compare the same placement"
         )
     return settings.finding(
         "envelope",
-        side.label,
+        case.where,
         compared.value,
-        f"{own} is {compared.value:.3g} times{spoken} {whose}, compared {common}",
+        f"{took} is {compared.value:.3g} times{spoken} {whose}, compared {common}",
         advice,
         interval=compared.interval,
         size=size,
         common=common,
-        against=other.label,
+        against=other.where,
     )
 
 
-@undefined_if_unreadable("floor")
-def floor(
-    launches: Sequence[Curve],
-    others: Mapping[str, Sequence[Curve]],
-    *,
-    where: str,
-    settings: Below = FLOOR,
-    pairs: Mapping[str, Sequence[tuple[Curve, Curve]]] | None = None,
-    weighed: Callable[[Finding], Finding] = lambda finding: finding,
-) -> Finding | None:
+def floor(case: CaseCurves, compared: ComparedCases, settings: Below) -> Finding | None:
     """Return the lowest score of a case against other environments of its partition.
 
-    ``others``: their launches, by label; ``pairs``: interleaved launches of both, which alone are
-    compared if there are two. It fails where the whole interval against any other is below the
-    bound. ``weighed``: adjusts a finding to what its launches are worth.
+    It fails where the whole interval against any other is below the bound. Two interleaved pairs
+    of launches or more are compared alone.
     """
+    others = [
+        one
+        for one in compared.cases.values()
+        if one.place and one.place == case.place and one.environment != case.environment
+    ]
     if not others:
         return None
-    times_of_each(launches, settings)
-    compared = []
-    for label, theirs in others.items():
-        together = (pairs or {}).get(label, ())
-        paired = len(together) > 1
-        sides = tuple(zip(*together, strict=True)) if paired else (launches, theirs)
-        found = _against(label, *sides, where, settings, paired=paired)
-        if found is not None:
-            compared.append(weighed(found))
-    if not compared:
+    times_of_each(case.launches, settings)
+    found = [
+        compared.weighed(finding)
+        for other in others
+        if (finding := _against(case, other, compared, settings)) is not None
+    ]
+    if not found:
         raise CannotJudgeError("it has no size in common with another environment")
-    failing = [one for one in compared if one.level is Level.FAIL]
-    undecided = [one for one in compared if one.level is Level.INCONCLUSIVE]
-    return min(failing or undecided or compared, key=lambda one: one.value or 0.0)
+    failing = [one for one in found if one.level is Level.FAIL]
+    undecided = [one for one in found if one.level is Level.INCONCLUSIVE]
+    return min(failing or undecided or found, key=lambda one: one.value or 0.0)
 
 
 def _against(
-    label: str,
-    launches: Sequence[Curve],
-    others: Sequence[Curve],
-    where: str,
-    settings: Below,
-    *,
-    paired: bool,
+    case: CaseCurves, other: CaseCurves, compared: ComparedCases, settings: Below
 ) -> Finding | None:
     """Compare a case with another one; None where one cannot be judged or no size is common."""
+    launches, _ = compared.pairs.get((case.where, other.where), ((), ""))
+    paired = len(launches) > 1
+    sides = zip(*launches, strict=True) if paired else (case.launches, other.launches)
     try:
-        sides = [times_of_each(several, settings) for several in (launches, others)]
+        times = [times_of_each(several, settings) for several in sides]
     except CannotJudgeError:
         return None
-    sizes = in_common([one for side in sides for one in side]) if all(sides) else []
+    sizes = in_common([one for side in times for one in side]) if all(times) else []
     if not sizes:
         return None
     own, theirs = (
         [math.exp(math.fsum(math.log(one[size]) for size in sizes) / len(sizes)) for one in side]
-        for side in sides
+        for side in times
     )
     if paired:
         scores = [other / mine for mine, other in zip(own, theirs, strict=True)]
@@ -380,56 +345,59 @@ def _against(
     common = common_sizes(sizes)
     return settings.finding(
         "floor",
-        where,
+        case.where,
         value,
-        f"{value:.3g} times as fast as {label} {common} ({spoken})",
+        f"{value:.3g} times as fast as {other.where} {common} ({spoken})",
         "look at which transport and which algorithm this library takes",
         interval=interval,
         common=common,
-        against=label,
+        against=other.where,
     )
 
 
-def differences(
-    sides: Mapping[str, Sequence[Curve]],
-    *,
-    settings: Above = SLOWER,
-    layers: Mapping[str, Layer] | None = None,
-    names: Mapping[str, str] | None = None,
-) -> list[Finding]:
+def differences(case: CaseCurves, compared: ComparedCases, settings: Above) -> list[Finding]:
     """Return from which size to which one of two configurations is slower, and by how much.
 
-    ``sides``: the launches of both, by label. A range has sizes that differ the same way by
-    ``ALIKE`` or more, two at least, or one by ``ALONE``; a single size that differs less does not
-    end it. The value is the geometric mean of the ratios of its times, less 1; its interval is that
-    over the launches. A range that all launches do not show, nor the interval, is chance, and left
-    out. A finding is of the slower one, ``against`` the other, ``size`` where they differ most;
-    ``names``: of the configurations in sentences.
+    A range has sizes that differ the same way by ``ALIKE`` or more, two at least, or one by
+    ``ALONE``; a single size that differs less does not end it. The value is the geometric mean of
+    the ratios of its times, less 1; its interval is that over the launches. A range that all
+    launches do not show, nor the interval, is chance, and left out. A finding is of the slower one,
+    ``against`` the other, ``size`` where they differ most. Of more than two configurations the
+    envelope and the score say it.
     """
-    each = {label: times_of_each(launches, settings) for label, launches in sides.items()}
+    if len(compared.cases) != 2 or (settings.warn, settings.fail) == (None, None):
+        return []
+    first, second = compared.cases.values()
+    try:
+        each = {one.where: times_of_each(one.launches, settings) for one in compared.cases.values()}
+    except CannotJudgeError as error:
+        if case is not first:
+            return []
+        return [undefined("slower", case.where, str(error)).ruled(Level.SHOWN)]
     sizes = in_common([one for several in each.values() for one in several])
-    (first, ours), (second, theirs) = each.items()
     ratios = {
-        size: median(one[size] for one in ours) / median(one[size] for one in theirs)
+        size: median(one[size] for one in each[first.where])
+        / median(one[size] for one in each[second.where])
         for size in sizes
     }
-    known = {label: (layers or {}).get(label, Layer.NETWORK) for label in sides}
 
     def finding(span: Sequence[int]) -> Finding | None:
         slower, faster = (first, second) if ratios[span[0]] > 1 else (second, first)
+        if slower is not case:
+            return None
         shares = {size: max(ratios[size], 1 / ratios[size]) - 1 for size in span}
-        means = {
-            label: [
-                math.exp(math.fsum(math.log(one[size]) for size in span) / len(span))
-                for one in several
+        own, theirs = (
+            [
+                math.exp(math.fsum(math.log(launch[size]) for size in span) / len(span))
+                for launch in each[one.where]
             ]
-            for label, several in each.items()
-        }
-        interval = intervals.of_ratio(means[slower], means[faster])
-        how = _certainty(means[slower], means[faster], interval)
+            for one in (slower, faster)
+        )
+        interval = intervals.of_ratio(own, theirs)
+        how = _certainty(own, theirs, interval)
         if not how:
             return None
-        value = median(means[slower]) / median(means[faster]) - 1
+        value = median(own) / median(theirs) - 1
         worst = max(shares, key=shares.__getitem__)
         where, by = f"at {span[0]} bytes", f"{_percent(value)} %"
         if len(span) > 1:
@@ -440,15 +408,15 @@ def differences(
             interval = (interval[0] - 1, interval[1] - 1)
             by += f" (95% interval {_percent(interval[0])} to {_percent(interval[1])} %)"
         level, bound = settings.level(value, interval)
-        reason = f"slower than {(names or {}).get(faster, faster)} {where}, by {by}; {how}"
+        reason = f"slower than {faster.name} {where}, by {by}; {how}"
         if level in (*FLAGGED, Level.INCONCLUSIVE):
             reason += f" ({level.value}: above {_percent(bound)} % is flagged)"
-        if known[faster] is Layer.INSIDE and known[slower] is not Layer.INSIDE:
+        if faster.layer is Layer.INSIDE and slower.layer is not Layer.INSIDE:
             reason += "; the other is as fast as shared memory: compare the same placement"
         return Finding(
             "slower",
             level,
-            slower,
+            slower.where,
             reason,
             size=worst,
             value=value,
@@ -456,7 +424,7 @@ def differences(
             interval=interval,
             others=tuple(size for size in span if size != worst),
             common=common_sizes(sizes),
-            against=faster,
+            against=faster.where,
         )
 
     found = []
@@ -505,81 +473,15 @@ def _percent(share: float) -> str:
     return f"{100 * share:.3g}" if share < 9.995 else f"{100 * share:.0f}"
 
 
-def _differences(compared: ComparedCases) -> Iterator[Finding]:
-    """Yield in what two configurations differ; of more, the envelope and the score say it."""
-    cases = compared.cases
-    bounds = next(iter(cases.values())).settings.slower
-    if len(cases) != 2 or (bounds.warn, bounds.fail) == (None, None):
-        return
-    try:
-        yield from differences(
-            {label: case.launches for label, case in cases.items()},
-            settings=bounds,
-            layers={label: case.layer for label, case in cases.items()},
-            names={label: case.name for label, case in cases.items()},
-        )
-    except CannotJudgeError as error:
-        yield undefined("slower", next(iter(cases)), str(error)).ruled(Level.SHOWN)
-
-
-def _envelopes(compared: ComparedCases) -> Iterator[Finding]:
-    """Yield the findings on each case; one alone has no envelope, which is only shown."""
-    cases = compared.cases
-    # Partitions may have bounds of their own; mostly they have the same.
-    by_settings: dict[Above, set[str]] = {}
-    for case in compared.judged():
-        by_settings.setdefault(case.settings.envelope, set()).add(case.where)
-    for settings, asked in by_settings.items():
-        for finding in above_envelope(
-            {label: case.curve for label, case in cases.items()},
-            settings,
-            launches={label: case.launches for label, case in cases.items()},
-            crossings={label: one.crossing for label, one in cases.items() if one.crossing},
-            pairs={sides: launches for sides, (launches, _) in compared.pairs.items()},
-            only=compared.only,
-            layers={label: one.layer for label, one in cases.items()},
-        ):
-            if len(cases) == 1 and finding.level is Level.UNDEFINED:
-                yield finding.ruled(Level.SHOWN)
-            elif finding.where in asked:
-                yield compared.weighed(finding)
-
-
-def _floors(compared: ComparedCases) -> Iterator[Finding]:
-    """Yield the finding on each case that has another environment at its place."""
-    for case in compared.judged():
-        others = {
-            label: other.launches
-            for label, other in compared.cases.items()
-            if other.place and other.place == case.place and other.environment != case.environment
-        }
-        finding = floor(
-            case.launches,
-            others,
-            where=case.where,
-            settings=case.settings.floor_inside if case.inside else case.settings.floor,
-            pairs={
-                label: compared.pairs[case.where, label][0]
-                for label in others
-                if (case.where, label) in compared.pairs
-            },
-            weighed=compared.weighed,
-        )
-        if finding is not None:
-            yield finding
-
-
 CRITERIA = (
     Criterion(
-        {"envelope": ENVELOPE},
-        {"envelope": "envelope"},
-        compare=_envelopes,
+        "envelope",
+        "envelope",
+        ENVELOPE,
+        compare=above_envelope,
+        sets=("fail",),
         note="{count} {have} no envelope, since no other configuration measured the same: {cases}",
     ),
-    Criterion(
-        {"floor": FLOOR, "floor_inside": FLOOR_INSIDE},
-        {"floor": "floor"},
-        compare=_floors,
-    ),
-    Criterion({"slower": SLOWER}, {"slower": "slower"}, compare=_differences, noted=Above(0.0)),
+    Criterion("floor", "floor", FLOOR, compare=floor, asserts_inside=False),
+    Criterion("slower", "slower", SLOWER, compare=differences, sets=(), noted=Above(0.0)),
 )

@@ -11,8 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from netproof.diagnosis import rules
-from netproof.diagnosis.evidence import CauseName, Culprit, PlaceKind, RedCase, Sign
-from netproof.diagnosis.partition_view import PartitionView
+from netproof.diagnosis.evidence import CauseName, Culprit, PartitionView, PlaceKind, RedCase, Sign
 from netproof.pairs.model import Kind
 from netproof.site.hostlist import fold
 
@@ -300,7 +299,6 @@ def _merged(culprits: Sequence[Culprit]) -> list[Culprit]:
 
 
 def _without(red: Sequence[RedCase], culprits: Sequence[Culprit]) -> tuple[RedCase, ...]:
-    """Return the red cases that none of the culprits explains."""
     explained = {id(one) for culprit in culprits for one in culprit.red}
     return tuple(one for one in red if id(one) not in explained)
 

@@ -7,9 +7,8 @@ import statistics
 from collections.abc import Iterator, Sequence
 
 from netproof.criteria import Level
-from netproof.criteria.counters import PATH
-from netproof.diagnosis.evidence import EvidenceSource, Sign
-from netproof.diagnosis.partition_view import PartitionView, count_of
+from netproof.criteria.interface import Shows
+from netproof.diagnosis.evidence import EvidenceSource, PartitionView, Sign, count_of
 from netproof.measurement import interval
 from netproof.measurement.disturbance import disturbed
 from netproof.pairs.rounds import FEW_NODES
@@ -36,7 +35,7 @@ def ruled_out(view: PartitionView) -> Iterator[str]:
             yield f"no node sent more than {share}"
         else:
             yield f"no segment was sent again ({count_of(len(again), 'node')})"
-    paths = [one for one in view.findings_of(PATH) if one.level is Level.PASS]
+    paths = [one for one in view.showing(Shows.PATH) if one.level is Level.PASS]
     where = [f"in {count_of(len(paths), 'case')}"] if paths else []
     if any(one.path is not None and one.path.level is Level.PASS for one in view.pairs):
         where.append("in rounds of pairs")
@@ -84,7 +83,7 @@ def not_known(view: PartitionView) -> Iterator[str]:
     missing = len(view.cases) - len(view.ran)
     if missing and view.ran:
         yield f"{count_of(missing, 'case')} did not run in this session"
-    planned = sum(one.left.planned for one in view.left)
+    planned = sum(one.reason.planned for one in view.skipped)
     if planned:
         yield f"{count_of(planned, 'case')} deferred to another session"
     noisy = _noisy(view)
@@ -157,15 +156,15 @@ def incomplete(view: PartitionView) -> Iterator[str]:
     undecided = sum(one.level is Level.INCONCLUSIVE for one in view.ran)
     if undecided:
         yield f"{count_of(undecided, 'case')} inconclusive"
-    failing = [one for one in view.left if not one.left.planned]
+    failing = [one for one in view.skipped if not one.reason.planned]
     if failing:
-        yield f"{count_of(len(failing), 'case')} not measured: {failing[0].left.why}"
+        yield f"{count_of(len(failing), 'case')} not measured: {failing[0].reason.why}"
 
 
 def next_steps(view: PartitionView) -> Iterator[str]:
     """Yield the steps that would make the diagnosis conclusive, a sentence each."""
     again = f"netproof diagnose {view.system}:{view.name} --measure"
-    if any(one.alongside for one in view.pairs):
+    if any(one.busy for one in view.pairs):
         yield f"when nothing else runs on the nodes, which 'top' there shows, run '{again}'"
     waited_for = {node for one in view.coverage for node in one.waited_for}
     if waited_for:

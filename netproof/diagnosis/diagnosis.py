@@ -12,9 +12,15 @@ from pathlib import Path
 
 from netproof.diagnosis import checked
 from netproof.diagnosis.causes import find_culprits
-from netproof.diagnosis.evidence import NO_EARLIER, Began, Culprit, EvidenceSource, Since
+from netproof.diagnosis.evidence import (
+    NO_EARLIER,
+    Began,
+    Culprit,
+    EvidenceSource,
+    PartitionView,
+    Since,
+)
 from netproof.diagnosis.gathering import gather
-from netproof.diagnosis.partition_view import PartitionView
 from netproof.errors import NetproofError
 from netproof.session import session
 from netproof.verdict import session_verdict
@@ -119,9 +125,7 @@ def status(diagnoses: Sequence[Diagnosis]) -> int:
     outcomes = {one.outcome for one in diagnoses}
     if DiagnosisOutcome.FOUND in outcomes:
         return SOMETHING_WRONG
-    return (
-        INCONCLUSIVE if DiagnosisOutcome.INCONCLUSIVE in outcomes or not outcomes else NOTHING_WRONG
-    )
+    return NOTHING_WRONG if outcomes == {DiagnosisOutcome.NOTHING} else INCONCLUSIVE
 
 
 def _of(judged: JudgedSession, partition: str) -> Diagnosis:
@@ -151,7 +155,6 @@ def _read(sessions: Iterable[Earlier]) -> Iterator[Earlier | str]:
 
 
 def _before(earlier: Earlier, partition: str) -> Diagnosis | str | None:
-    """Return the diagnosis of an earlier session, or why it has none; None without results."""
     judged = earlier.judged
     if isinstance(judged, str):
         return f"session {earlier.name} cannot be judged: {judged}"
@@ -248,7 +251,6 @@ def _of_folder(judged: JudgedSession) -> Iterator[Earlier]:
 
 
 def _judging(read: Callable[[], session.Session], system: str) -> Callable[[], JudgedSession]:
-    """Return a function that judges a session without the warnings of earlier ones."""
     return lambda: session_verdict.judge_session(read(), system=system, fold=0)
 
 

@@ -7,19 +7,26 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
 
-from netproof.benchmarks import registry
 from netproof.criteria import Finding, Level
-from netproof.criteria.counters import DAMAGE, PATH
-from netproof.diagnosis.evidence import Evidence, EvidenceSource, Place, PlaceKind, Sign, Sure
-from netproof.diagnosis.partition_view import LEAST_LAUNCHES, PartitionView, count_of
+from netproof.criteria.interface import Shows
+from netproof.criteria.registry import SHOWING
+from netproof.diagnosis.evidence import (
+    LEAST_LAUNCHES,
+    Evidence,
+    EvidenceSource,
+    PartitionView,
+    Place,
+    PlaceKind,
+    Sign,
+    Sure,
+    count_of,
+)
 from netproof.measurement.disturbance import disturbed
 from netproof.measurement.interval import Side
 from netproof.pairs.accusation import Accusation
 from netproof.pairs.alone import Recovery
 from netproof.pairs.model import Kind
-from netproof.pairs.verdict import PairsVerdict
 from netproof.session.node_facts import NOT_BUSY, Node
-from netproof.site.pair_settings import PairQuantity
 from netproof.verdict.nodes import UP, NodeFinding, NodeFindingKind
 from netproof.verdict.traffic import LOSES_TO
 
@@ -38,7 +45,7 @@ def gather(view: PartitionView) -> list[Evidence]:
     sources = (_of_nodes, _of_requeues, _of_counters, _of_losses, _of_paths, _of_loads)
     evidence = [one for source in sources for one in source(view)]
     evidence += [*_of_pairs(view), *_of_crashes(view)]
-    return evidence + _of_directions(view, evidence)
+    return [*evidence, *_of_streams(view, evidence)]
 
 
 def _of_nodes(view: PartitionView) -> Iterator[Evidence]:
@@ -65,7 +72,6 @@ def _of_nodes(view: PartitionView) -> Iterator[Evidence]:
 
 
 def _sign_of(finding: NodeFinding) -> Sign | None:
-    """Return the sign of a finding on nodes; None if it only says that a fact is unknown."""
     if finding.fact == "state":
         changed = finding.kind is NodeFindingKind.CHANGED
         return Sign.CARRIER_CHANGED if changed and finding.value == UP else Sign.NO_CARRIER
@@ -115,10 +121,9 @@ def _of_counters(view: PartitionView) -> Iterator[Evidence]:
                 "the kernel counted it",
             )
     damaged: dict[tuple[str, str], Finding] = {}
-    for name in DAMAGE:
-        for finding in view.findings_of(name):
-            if finding.own_level is Level.FAIL and finding.node is not None:
-                damaged.setdefault((name, finding.node), finding)
+    for finding in view.showing(Shows.DAMAGE):
+        if finding.own_level is Level.FAIL and finding.node is not None:
+            damaged.setdefault((finding.criterion, finding.node), finding)
     for (_, node), finding in damaged.items():
         place = Place(PlaceKind.NODE, node, (node,), finding.interface or "")
         why = "the interface counted it"
@@ -151,7 +156,7 @@ def _of_paths(view: PartitionView) -> Iterator[Evidence]:
     went: dict[str, dict[str, list[Finding]]] = defaultdict(lambda: defaultdict(list))
     for one in view.ran:
         for finding in one.findings:
-            if finding.criterion == PATH and finding.level is Level.FAIL:
+            if finding.criterion in SHOWING[Shows.PATH] and finding.level is Level.FAIL:
                 went[finding.interface or ""][one.case.environment].append(finding)
     rounds = {one.rounds.environment: one.path for one in view.pairs if one.path is not None}
     for environment, finding in rounds.items():
@@ -262,6 +267,8 @@ def _of_pairs(view: PartitionView) -> Iterator[Evidence]:
     why = f"at most {1000 * error:.3g} in 1,000 healthy runs accuse anyone"
     for one in view.pairs:
         for accusation in one.judgement.accusations:
+            # Undecided if its pairs disagree alone.
+            alone = {it.recovery for it in one.alone if {*it.pair} & {*accusation.nodes}}
             yield Evidence(
                 EvidenceSource.PAIRS,
                 Sign.SLOW,
@@ -272,7 +279,7 @@ def _of_pairs(view: PartitionView) -> Iterator[Evidence]:
                 why,
                 one.rounds.environment,
                 accusation.effects,
-                _recovery(one, accusation),
+                Recovery.UNDECIDED if len(alone) > 1 else next(iter(alone), None),
                 accusation.alternatives,
                 accusation.kind,
             )
@@ -301,56 +308,7 @@ def _accused(view: PartitionView, accusation: Accusation) -> Place:
     return Place(kind, accusation.name, accusation.nodes, interface)
 
 
-def _of_directions(view: PartitionView, found: Sequence[Evidence]) -> list[Evidence]:
-    """Return the direction in which accused nodes are slow, as streams show it.
-
-    The rounds' own streams come first, else those of cases between two nodes. PingPong's time is
-    the mean of both directions: at shares ``both`` of the rate and ``known`` in one direction, the
-    other has 1 / (2 / both - 1 / known).
-    """
-    fine = 1 - view.pair_settings.slower
-    directions = list(_of_rounds(view, found))
-    asked = frozenset[str]().union(*(one.streamed() for one in view.pairs))
-    for one in found:
-        rate = next(
-            (effect for effect in one.effects if effect.quantity is PairQuantity.RATE), None
-        )
-        if one.kind is not Kind.NODE or one.alternatives or rate is None:
-            continue
-        (node,) = one.place.nodes
-        if node in asked:
-            continue
-        shares = list(_streams(view, node))
-        for sends in (True, False):
-            known = [share for from_it, share in shares if from_it is sends]
-            if not known:
-                continue
-            share = statistics.median(known)
-            this, other = ("sends", "receives") if sends else ("receives", "sends")
-            rest = 2 / rate.interval[0] - 1 / share
-            if share >= fine:
-                slow = other
-            elif rest > 0 and 1 / rest >= fine:
-                slow = this
-            else:
-                continue
-            directions.append(
-                Evidence(
-                    EvidenceSource.CURVES,
-                    Sign.ONE_WAY,
-                    one.place,
-                    f"only what {node} {slow} is slow: streams that it {this} reach"
-                    f" {100 * share:.0f} % of the line rate",
-                    Sure.LIKELY,
-                    "rounds of pairs go both ways, and streams one",
-                    setting=slow,
-                )
-            )
-            break
-    return directions
-
-
-def _of_rounds(view: PartitionView, found: Sequence[Evidence]) -> Iterator[Evidence]:
+def _of_streams(view: PartitionView, found: Sequence[Evidence]) -> Iterator[Evidence]:
     """Yield the slow direction of accused nodes, by the streams of their rounds."""
     places = {
         (one.environment, one.place.nodes): one.place
@@ -374,27 +332,3 @@ def _of_rounds(view: PartitionView, found: Sequence[Evidence]) -> Iterator[Evide
                     (one.effect,),
                     setting=one.way.value,
                 )
-
-
-def _streams(view: PartitionView, node: str) -> Iterator[tuple[bool, float]]:
-    """Yield whether the node sends, and the share of the line rate, per stream of two nodes."""
-    settings = view.settings.disturbance
-    for one in view.ran:
-        if one.measured is None or one.case.path != "inter-node" or one.case.ranks != 2:
-            continue
-        rate, line = one.measured.landmarks.asymptotic_mb_s, one.measured.line_rate_mb_s
-        if not registry.function_of(one.case).streams or not rate or not line:
-            continue
-        if any(disturbed(launch.loads, settings) for launch in one.measured.launches):
-            continue
-        nodes = one.measured.launches[0].nodes()
-        if len(nodes) == 2 and node in nodes:
-            yield nodes[0] == node, min(1.0, rate / line)
-
-
-def _recovery(pairs: PairsVerdict, accusation: Accusation) -> Recovery | None:
-    """Return how an accused thing does alone; undecided if its pairs disagree."""
-    several = {one.recovery for one in pairs.alone if {*one.pair} & {*accusation.nodes}}
-    if not several:
-        return None
-    return several.pop() if len(several) == 1 else Recovery.UNDECIDED

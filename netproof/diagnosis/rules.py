@@ -11,13 +11,14 @@ from netproof.diagnosis.evidence import (
     Culprit,
     Evidence,
     EvidenceSource,
+    PartitionView,
     Place,
     PlaceKind,
     RedCase,
     Sign,
     Sure,
+    count_of,
 )
-from netproof.diagnosis.partition_view import PartitionView, count_of
 from netproof.measurement.case import Case
 from netproof.pairs.accusation import Effect
 from netproof.pairs.alone import Recovery
@@ -49,7 +50,6 @@ def _by_place(evidence: Iterable[Evidence]) -> Iterator[Culprit]:
 
 
 def _by(evidence: Evidence, **more: Any) -> Culprit:
-    """Return what one observation shows."""
     return Culprit(evidence.place, (evidence,), evidence.sure, evidence.why, **more)
 
 
@@ -69,7 +69,6 @@ def signs(*wanted: Sign) -> Callable[[PartitionView], Iterator[Culprit]]:
 
 
 def _between_linked(seen: PartitionView, sign: Sign) -> list[Evidence]:
-    """Return the evidence of a sign, except on pairs with a node whose carrier changed."""
     gone = _nodes_of(seen, Sign.CARRIER_CHANGED)
     return [
         one for one in seen.of(sign) if len(one.place.nodes) < 2 or not {*one.place.nodes} & gone
@@ -173,7 +172,6 @@ def _alternatives(culprit: Culprit) -> tuple[str, ...]:
 
 
 def _slowness(effect: Effect) -> float:
-    """Return the factor of slowness, by rate or by time."""
     return effect.ratio if effect.quantity is PairQuantity.LATENCY else 1 / effect.ratio
 
 
@@ -188,7 +186,6 @@ def slow_uplink(seen: PartitionView) -> Iterator[Culprit]:
 
 
 def _key(case: Case) -> tuple[object, ...]:
-    """Return the identity of a case apart from its environment."""
     return (case.benchmark, case.function, case.ranks, case.path, case.direction)
 
 

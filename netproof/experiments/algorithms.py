@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from netproof.errors import NetproofError
-from netproof.experiments.parameters import VALUE, Told, insist_on_values
+from netproof.experiments.parameters import VALUE, Assignment, insist_on_values
 
 FUNCTIONS = ("Allreduce", "Alltoall", "Bcast", "Allgather", "Reduce", "Reduce_scatter", "Barrier")
 """Functions of IMB whose algorithms are swept; Barrier has no message."""
@@ -39,7 +39,7 @@ class MpiLibrary:
     """
 
     name: str
-    setting: Callable[[str], Told]
+    setting: Callable[[str], Assignment]
     algorithms: Algorithms
     since: Mapping[tuple[str, str], int] = field(default_factory=dict)
     heard: Mapping[str, str] = field(default_factory=dict)
@@ -67,7 +67,7 @@ class MpiLibrary:
 
 OPEN_MPI = MpiLibrary(
     name="Open MPI",
-    setting=lambda function: Told(
+    setting=lambda function: Assignment(
         {
             "OMPI_MCA_coll_tuned_use_dynamic_rules": "1",
             f"OMPI_MCA_coll_tuned_{function.lower()}_algorithm": VALUE,
@@ -97,7 +97,7 @@ prints.
 
 MPICH = MpiLibrary(
     name="MPICH",
-    setting=lambda function: Told({f"MPIR_CVAR_{function.upper()}_INTRA_ALGORITHM": VALUE}),
+    setting=lambda function: Assignment({f"MPIR_CVAR_{function.upper()}_INTRA_ALGORITHM": VALUE}),
     algorithms={
         "Allreduce": named(
             "nb smp recursive_doubling recursive_multiplying "
@@ -141,7 +141,7 @@ are not names of presets. 0 is the library's own choice.
 
 INTEL_MPI = MpiLibrary(
     name="Intel MPI",
-    setting=lambda function: Told({f"I_MPI_ADJUST_{function.upper()}": VALUE}),
+    setting=lambda function: Assignment({f"I_MPI_ADJUST_{function.upper()}": VALUE}),
     algorithms={
         function: {str(number): "" for number in range(1, last + 1)}
         for function, last in INTEL_PRESETS.items()
@@ -157,7 +157,7 @@ MVAPICH2_VARIABLES = {
 
 MVAPICH2 = MpiLibrary(
     name="MVAPICH2",
-    setting=lambda function: Told({MVAPICH2_VARIABLES[function]: VALUE}),
+    setting=lambda function: Assignment({MVAPICH2_VARIABLES[function]: VALUE}),
     algorithms={
         "Allreduce": numbered("recursive_doubling reduce_scatter_allgather"),
         "Alltoall": numbered("bruck recursive_doubling scatter_dest pairwise", 0),

@@ -27,18 +27,18 @@ from netproof.intake.models import (
 from netproof.measurement.case import Case
 from netproof.measurement.curve import Curve
 from netproof.measurement.landmarks import Landmarks, landmarks
+from netproof.measurement.links import line_rate_mb_s
 from netproof.measurement.units import (
     MEBI,
     bandwidth_mb_s,
-    line_rate_mb_s,
     line_rate_share,
     mb_s,
     us,
 )
 from netproof.session.session import CheckResult, Session
-from netproof.site import shipped
+from netproof.site import folders
 
-DIRECTORY = shipped.folder("reference-values") / "literature"
+DIRECTORY = folders.shipped("reference-values") / "literature"
 
 MBPS_BITS = {1_000_000: (1_000_000,), MEBI: (MEBI,), "unstated": (1_000_000, MEBI)}
 """Possible meanings of a study's Mbps in bit/s."""
@@ -269,7 +269,7 @@ ABSENT = "absent"
 """Cell of a figure that a session lacks; the reason is below the table."""
 
 
-class SessionAlongsideStudy:
+class SessionInStudy:
     """A session's landmarks for the studies' tables, with the reasons for those it lacks.
 
     ``configurations``: partition and environment of each case, in the session's order. Raises

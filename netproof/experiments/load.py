@@ -264,7 +264,7 @@ class Factor:
     """How many times as bad a figure is under load, with a 95 % interval over rounds.
 
     ``most``: its bound, None without one, and ``side``: of the interval. Where the factor is not
-    known, all but the bound are None, with the reason in ``why``. ``alone``, ``alongside``: medians
+    known, all but the bound are None, with the reason in ``why``. ``alone``, ``loaded``: medians
     of the figure over rounds, in its unit.
     """
 
@@ -274,7 +274,7 @@ class Factor:
     side: Side | None
     why: str = ""
     alone: float | None = None
-    alongside: float | None = None
+    loaded: float | None = None
 
     @property
     def undecided(self) -> bool:
@@ -442,7 +442,7 @@ def _factor(
     ratios = [alongside / alone for alone, alongside in figures]
     found = bounded(pseudomedian(ratios), of_pseudomedian(ratios), most)
     alone, alongside = map(median, zip(*figures, strict=True))
-    return dataclasses.replace(found, alone=alone, alongside=alongside)
+    return dataclasses.replace(found, alone=alone, loaded=alongside)
 
 
 def _losing(alone: Sequence[VictimRun], bounds: CountedSettings) -> tuple[list[LoadCause], str]:

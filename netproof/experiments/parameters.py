@@ -28,15 +28,15 @@ _VARIABLE = re.compile(r"[A-Z_][A-Z0-9_]*[A-Za-z0-9_]*")
 
 
 @dataclass(frozen=True)
-class Told:
+class Assignment:
     """Variables and arguments by which a launch gets a value, the arguments word by word."""
 
     variables: Mapping[str, str] = field(default_factory=dict)
     arguments: tuple[str, ...] = ()
 
-    def of(self, value: str) -> Told:
+    def of(self, value: str) -> Assignment:
         """Return it with the value in place of the placeholder."""
-        return Told(
+        return Assignment(
             {name: _placed(text, value) for name, text in self.variables.items()},
             tuple(_placed(word, value) for word in self.arguments),
         )
@@ -63,8 +63,8 @@ class Parameter:
     title: str
     values: tuple[str, ...]
     in_bytes: bool = True
-    over_tcp: Told | None = None
-    libraries: Mapping[str, Told] = field(default_factory=dict)
+    over_tcp: Assignment | None = None
+    libraries: Mapping[str, Assignment] = field(default_factory=dict)
     by_hook: bool = False
     of_rails: bool = False
 
@@ -83,7 +83,7 @@ class Parameter:
         """Check whether only messages between nodes have it: a card's, or MPI's for the network."""
         return self.by_hook or (protocol == MPI and self.name in BY_NAME)
 
-    def told(self, protocol: str, library: str, path: str = INTER_NODE) -> Told:
+    def assignment(self, protocol: str, library: str, path: str = INTER_NODE) -> Assignment:
         """Return its variables and arguments; NetproofError, with the choices, if not available.
 
         ``protocol``: ``tcp`` or ``mpi``; ``library``: the MPI library as its site names it;
@@ -95,7 +95,7 @@ class Parameter:
                 " between two"
             )
         if self.by_hook:
-            return Told()
+            return Assignment()
         if protocol == TCP:
             if self.over_tcp is None:
                 raise NetproofError(f"TCP has no {self.title}: sweep it over MPI, --protocol mpi")
@@ -121,9 +121,9 @@ PARAMETERS = (
         "socket-buffer",
         "socket buffer",
         _sizes(16, 32, 64, 128, 256, 1024),
-        over_tcp=Told(arguments=("-b", VALUE)),
+        over_tcp=Assignment(arguments=("-b", VALUE)),
         libraries={
-            "Open MPI": Told(
+            "Open MPI": Assignment(
                 {"OMPI_MCA_btl_tcp_sndbuf": VALUE, "OMPI_MCA_btl_tcp_rcvbuf": VALUE},
             ),
         },
@@ -133,10 +133,10 @@ PARAMETERS = (
         "eager limit",
         _sizes(4, 16, 64, 256),
         libraries={
-            "Open MPI": Told({"OMPI_MCA_btl_tcp_eager_limit": VALUE}),
+            "Open MPI": Assignment({"OMPI_MCA_btl_tcp_eager_limit": VALUE}),
             # Over libfabric, from 4.3 on; above it MPICH does the rendezvous itself.
-            "MPICH": Told({"MPIR_CVAR_CH4_OFI_EAGER_THRESHOLD": VALUE}),
-            "MVAPICH2": Told({"MV2_IBA_EAGER_THRESHOLD": VALUE}),
+            "MPICH": Assignment({"MPIR_CVAR_CH4_OFI_EAGER_THRESHOLD": VALUE}),
+            "MVAPICH2": Assignment({"MV2_IBA_EAGER_THRESHOLD": VALUE}),
         },
     ),
     Parameter(
@@ -145,8 +145,8 @@ PARAMETERS = (
         (),
         in_bytes=False,
         libraries={
-            "Open MPI": Told({"OMPI_MCA_btl_tcp_if_include": WITH_COMMAS}),
-            "MVAPICH2": Told({"MV2_IBA_HCA": WITH_COLONS}),
+            "Open MPI": Assignment({"OMPI_MCA_btl_tcp_if_include": WITH_COMMAS}),
+            "MVAPICH2": Assignment({"MV2_IBA_HCA": WITH_COLONS}),
         },
         of_rails=True,
     ),
@@ -176,7 +176,7 @@ def found(name: str, values: Sequence[str]) -> Parameter:
         )
     if not values:
         raise NetproofError(f"{name} has no values of its own: give --values")
-    setting = Told({name: VALUE})
+    setting = Assignment({name: VALUE})
     in_bytes = name in EAGER_VARIABLES
     return Parameter(name, name, tuple(values), in_bytes=in_bytes, libraries={"": setting})
 

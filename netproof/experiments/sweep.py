@@ -16,12 +16,11 @@ from netproof.benchmarks.outputs import text_of
 from netproof.errors import NetproofError
 from netproof.experiments import algorithms, restoring
 from netproof.experiments.gains import Made, SweepTable, tuned, winners
-from netproof.experiments.parameters import BY_NAME, Told, is_eager_limit
+from netproof.experiments.parameters import BY_NAME, Assignment, is_eager_limit
 from netproof.measurement.case import Case
-from netproof.measurement.curve import Curve
+from netproof.measurement.curve import Curve, median_curve
 from netproof.measurement.disturbance import disturbed
 from netproof.measurement.eager_limit import EagerLimit, eager_limit, eager_limit_alongside
-from netproof.measurement.launches import median_curve
 from netproof.session import job_files, plan
 from netproof.session.job_files import Incomplete
 from netproof.session.labelled import JobRecord
@@ -93,7 +92,7 @@ class Sweep(JobRecord):
     case: Case
     parameter: str
     title: str
-    told: Told
+    assignment: Assignment
     jobid: str
     seed: int
     partition_extras: Mapping[str, Any]
@@ -184,7 +183,7 @@ def steps(sweep: Sweep, srun: Sequence[str]) -> tuple[Step, ...]:
             place = (turn.subject, turn.launch, variant, sizes, partition, srun)
             step = plan.netpipe_step(*place)
         if turn.value is not None:
-            setting = sweep.told.of(turn.value)
+            setting = sweep.assignment.of(turn.value)
             command = (*step.command, *setting.arguments)
             named = [f"{name}={text}" for name, text in {**setting.variables, **heard}.items()]
             if named:

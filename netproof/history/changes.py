@@ -84,15 +84,13 @@ class Followed:
     """A series as it was followed night by night.
 
     ``changes``: by index. ``level``: tonight's, in its unit, None without any value. ``noise``:
-    standard deviation of a night about it, relative, robust; None with too few values. ``cold``:
-    fewer than ``COLD_NIGHTS`` nights at the level. ``p_value``: tonight's, for the control over all
-    series; 1.0 without a result.
+    standard deviation of a night about it, relative, robust; None with too few values.
+    ``p_value``: tonight's, for the control over all series; 1.0 without a result.
     """
 
     changes: tuple[Change, ...]
     level: float | None
     noise: float | None
-    cold: bool
     p_value: float
 
 

@@ -15,7 +15,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from netproof.comparison.comparison import NOT_MEASURED_BY
+from netproof.comparison.comparison import of_extras
 from netproof.intake import json_reading
 from netproof.measurement.case import Case
 from netproof.session.node_differences import OF_ITS_OWN, memory_alike
@@ -120,7 +120,6 @@ class Archive:
         return Culprits(*pair, tuple(found), dict(_unknown(sessions, nodes)))
 
     def _by_case(self, stored: StoredSession, table: str) -> dict[tuple, Mapping[str, Any]]:
-        """Return a table's rows by a case's key without its system."""
         return {tuple(row[name] for name in KEY): row for row in self._rows(stored, table)}
 
 
@@ -154,7 +153,6 @@ def _alike(group: str, was: str, now: str) -> bool:
 
 
 def _by_key(rows: Rows) -> dict[str, dict[str, str]]:
-    """Return each property of nodes by name, with its value on each node."""
     found: dict[str, dict[str, set[str]]] = defaultdict(lambda: defaultdict(set))
     for row in rows:
         for key, value in _values(row):
@@ -228,15 +226,10 @@ def _differing(
 
 def _of_extras(one: Mapping[str, Any], other: Mapping[str, Any]) -> Iterator[ProvenanceDifference]:
     for column in ("partition_extras", "environment_extras"):
-        was, now = (
-            {
-                key: value
-                for key, value in json_reading.json_value(row[column], column).items()
-                if key not in NOT_MEASURED_BY
-            }
-            for row in (one, other)
-        )
-        yield from _differing(was, now, "{} in the site's file", own=True)
+        sides = (json_reading.json_value(row[column], column) for row in (one, other))
+        for key, was, now in of_extras(*sides):
+            what = f"{key} in the site's file"
+            yield ProvenanceDifference(what, _text(was), _text(now), (), own=True)
     was, now = ({"ranks a node": row["ranks_per_node"]} for row in (one, other))
     yield from _differing(was, now, "{}", own=True)
 

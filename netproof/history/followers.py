@@ -2,8 +2,8 @@
 
 A series has one value for each night, a case's latency for instance. Many are followed at once from
 night to night, so that each night is judged by what was known then: ``night`` has the statistic of
-one night, its consequences are here. ``level_ends`` then locates the beginning of a change by all
-nights before and after it. Everything works on plain numbers and knows nothing of stores, cases or
+one night, and locates the beginning of a change by all nights before and after it; consequences are
+here. Everything works on plain numbers and knows nothing of stores, cases or
 dates. docs/validation/history.md shows how well it does.
 """
 
@@ -18,7 +18,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from netproof.history import level_ends
 from netproof.history import night as statistic
 from netproof.history.changes import (
     AGO_NIGHTS,
@@ -35,8 +34,14 @@ from netproof.history.changes import (
     Followed,
     change_between,
 )
-from netproof.history.level_ends import OpenStep
-from netproof.history.night import LONGEST, Estimate, Floats, logarithms, unknown
+from netproof.history.night import (
+    LONGEST,
+    Estimate,
+    Floats,
+    OpenStep,
+    logarithms,
+    unknown,
+)
 
 Numbers = NDArray[np.int64]
 
@@ -64,10 +69,10 @@ def columns_of(count: int) -> dict[str, np.ndarray]:
     Rows of nights have the newest at the right end; missing values are NaN, and ``NO_NIGHT`` for
     indices. The present level: ``level_values``, logarithms of its newest nights, ``level_nights``;
     ``known``, their estimate; ``since``, their number, including those no longer there;
-    ``long_ago``, level and noise of the first of them, NaN until there are enough. The last nights
-    at any level: ``newest_values``, and ``newest_before``, the estimates before each.
-    ``aside_night``: the night that is set aside until the next one comes, ``aside_off`` standard
-    deviations off, with the estimate before it, ``aside_known``. Of a possible return from the
+    ``long_ago``, level and noise of the first of them, NaN until there are enough.
+    ``newest_before``: the estimates before each of its last nights. ``aside_night``: the night that
+    is set aside until the next one comes, ``aside_off`` standard deviations off, with the estimate
+    before it, ``aside_known``. Of a possible return from the
     newest step: ``old``, ``new``: both levels, ``old`` NaN without a step; ``odds``: logarithm of
     the odds that the series has gone back, and ``begin``: first night with odds above 0. ``prior``:
     noise of an earlier level, NaN without one; ``previous``: the value of the last night;
@@ -79,7 +84,6 @@ def columns_of(count: int) -> dict[str, np.ndarray]:
         "known": unknown(count),
         "since": np.zeros(count, np.int64),
         "long_ago": np.full((count, 2), np.nan),
-        "newest_values": np.full((count, LONGEST), np.nan),
         "newest_before": unknown(count, LONGEST),
         "aside_night": np.full(count, NO_NIGHT),
         "aside_off": np.zeros(count),
@@ -145,7 +149,9 @@ class Followers:
         self.bad_nights[there] *= 1 - 1 / MEMORY
         self.known[there] = self._estimated(self.level_values[there], there)
         taken = there[self.aside_night[there] == NO_NIGHT]
-        p_value, window = statistic.scan(self.newest_values[taken], self.newest_before[taken])
+        p_value, window = statistic.scan(
+            self.level_values[taken, -LONGEST:], self.newest_before[taken]
+        )
         self.p_value[taken] = p_value
         for number in self._gone_back(there, night):
             self._end(number, int(self.begin[number]))
@@ -174,7 +180,6 @@ class Followers:
                     tuple(changes),
                     math.exp(level) if count else None,
                     None if math.isnan(noise) else noise,
-                    count < COLD_NIGHTS,
                     min([p_value, *(change.p_value for change in standing)]),
                 )
             )
@@ -229,7 +234,7 @@ class Followers:
     def _append(self, numbers: Numbers, nights: Numbers | int, known: Estimate) -> None:
         values = self.logs[numbers, nights]
         for rows, new in (
-            *((self.newest_values, values), (self.newest_before, known)),
+            (self.newest_before, known),
             *((self.level_values, values), (self.level_nights, nights)),
         ):
             rows[numbers, :-1] = rows[numbers, 1:]
@@ -242,12 +247,7 @@ class Followers:
         )
 
     def _members(self, number: int) -> list[int]:
-        """Return the nights of a series' level, the newest of them."""
         return [night for night in self.level_nights[number].tolist() if night != NO_NIGHT]
-
-    def _scale(self, number: int) -> tuple[float, float]:
-        """Return level and noise of a series."""
-        return self.known.level[number], self.known.noise[number]
 
     def _estimated(self, rows: Floats, numbers: Numbers) -> Estimate:
         return statistic.estimated(rows, self.prior[numbers], self.bad_nights[numbers])
@@ -275,7 +275,7 @@ class Followers:
         members = self._members(number)
         around = members[-3 * LONGEST :]
         known = self.newest_before[number, -window]
-        begin = self._begin(number, around, (known.level, known.noise))
+        begin = statistic.first_night(self.logs[number], around, known)
         begin = max(begin, members[-LONGEST:][0])
         after = np.median(self.logs[number, [n for n in members if n >= begin]])
         for place, step in enumerate(self.past[number].steps):
@@ -310,8 +310,8 @@ class Followers:
         gone = [n for n in members if n < begin]
         nights = [n for n in members if n >= begin]
         series = self.logs[number]
-        past.over.append(level_ends.ended_step(series, last, gone, begin))
-        bad = level_ends.lone_bad_nights(series, last.known, nights)
+        past.over.append(statistic.ended_step(series, last, gone, begin))
+        bad = statistic.lone_bad_nights(series, last.known, nights)
         past.over += bad
         nights = [night for night in nights if night not in {one.index for one in bad}]
         self.prior[number] = last.prior
@@ -333,8 +333,9 @@ class Followers:
         for number in these[found]:
             if self.past[number].drift is None and not self._is_slope(number, night):
                 members = self._members(number)
-                scale = self._scale(number)
-                self._open(number, self._begin(number, members, scale), night)
+                known = self.known[number]
+                begin = statistic.first_night(self.logs[number], members, known)
+                self._open(number, begin, night)
 
     def _long_off(self, off: Floats) -> Floats:
         """Return p-values of standard deviations between the newest nights and long ago."""
@@ -346,8 +347,8 @@ class Followers:
 
     def _is_slope(self, number: int, night: int) -> bool:
         """Check whether a slope fits better than a step; the series is then in a drift."""
-        members, scale = self._members(number), self._scale(number)
-        bend = level_ends.slope_begin(self.logs[number], members, scale)
+        members = self._members(number)
+        bend = statistic.slope_begin(self.logs[number], members, self.known[number])
         if bend is None:
             return False
         if self.past[number].drift is None:
@@ -377,19 +378,14 @@ class Followers:
         )
 
     def _standing(self, number: int) -> list[Change]:
-        """Return the changes that a series is in, by all nights so far."""
         past = self.past[number]
         standing = []
         for place, step in enumerate(past.steps):
             later = past.steps[place + 1 :]
             nights = later[0].nights if later else self._members(number)
             series = self.logs[number]
-            standing.append(level_ends.step_of(series, step, nights))
+            standing.append(statistic.step_of(series, step, nights))
         return standing + ([past.drift] if past.drift else [])
-
-    def _begin(self, number: int, nights: Sequence[int], scale: Sequence[float]) -> int:
-        """Return the first night of the new level, among nights around it."""
-        return level_ends.first_night(self.logs[number], nights, scale)
 
     def _known_of(self, number: int, *several: Sequence[int]) -> Estimate:
         """Return the estimates of a series as if each of ``several`` made its level."""
@@ -407,14 +403,11 @@ class Followers:
             self.level_values[number, -len(memory) :] = self.logs[number, memory]
             self.level_nights[number, -len(memory) :] = memory
         self.since[number], self.long_ago[number] = len(memory), np.nan
-        self.newest_values[number], self.newest_before[number] = np.nan, unknown(LONGEST)
+        self.newest_before[number] = unknown(LONGEST)
         newest = memory[-LONGEST:]
         first = len(memory) - len(newest)
         known = self._known_of(number, *(memory[:end] for end in range(first, len(memory) + 1)))
-        for one, night in enumerate(newest):
-            place = LONGEST - len(newest) + one
-            self.newest_values[number, place] = self.logs[number, night]
-            self.newest_before[number, place] = known[one]
+        self.newest_before[number, LONGEST - len(newest) :] = known[:-1]
         self.known[number] = known[-1]
         self.p_value[number] = 1.0
         steps = self.past[number].steps

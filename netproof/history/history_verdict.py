@@ -101,7 +101,7 @@ class Event:
 
     ``session``: the first at the new level, or that of the bad night; ``shifts``: in order of
     their ``weight``; ``before``: the last session before it that measured them, ``culprits``: other
-    changes between the two, both None of a bad night; ``alongside``: where the configuration has
+    changes between the two, both None of a bad night; ``around``: where the configuration has
     none, changes between the sessions around.
     """
 
@@ -111,7 +111,7 @@ class Event:
     shifts: tuple[Shift, ...]
     before: StoredSession | None = None
     culprits: Culprits | None = None
-    alongside: tuple[Culprits, ...] = ()
+    around: tuple[Culprits, ...] = ()
 
     @property
     def worse(self) -> bool:
@@ -141,7 +141,7 @@ class Event:
             if found
             else f"Nothing that is recorded changed {when}."
         ]
-        for culprits in self.alongside:
+        for culprits in self.around:
             listed = _listed(map(str, culprits.differences))
             sentences.append(
                 f"Changed from {culprits.before.start:%Y-%m-%d %H:%M} to"
@@ -351,7 +351,6 @@ def _kinds(unknown: Mapping[str, str]) -> Iterator[str]:
 
 
 def _parts_of(events: Iterable[Event], these: Collection[Series]) -> tuple[Event, ...]:
-    """Return the events that have shifts of ``these``, with those alone."""
     parts = (
         dataclasses.replace(one, shifts=tuple(it for it in one.shifts if it.of in these))
         for one in events

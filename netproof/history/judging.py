@@ -25,7 +25,7 @@ from netproof.history.history_verdict import (
 )
 from netproof.history.selection import Quantity
 from netproof.history.series import Nights, Series
-from netproof.history.values import NightValues, StoredHistory
+from netproof.history.values import NightValues
 from netproof.store import Store
 from netproof.store.tables import KEY
 
@@ -57,7 +57,7 @@ def judge(
     system, sessions = series.chosen(store, system, session, last=last, since=since, labels=labels)
     acceptances = accepted.load(store, system)
     known = stored_values.load(store, system)
-    nights, values = series.read(store, system, sessions, known.values)
+    nights, values = series.read(store, system, sessions, known)
     if session not in (None, "newest") and nights.sessions[-1] != sessions[-1]:
         raise NetproofError("; ".join(nights.unread))
     verdict, new = _judged(store, nights, values, acceptances, known)
@@ -74,7 +74,7 @@ def judge_with(verdict: HistoryVerdict, store: Store, acceptance: Acceptance) ->
     """Judge the same nights of ``store`` with one more acceptance."""
     known = stored_values.load(store, verdict.system)
     acceptances = (*verdict.acceptances, acceptance)
-    return _judged(store, verdict.nights, known.values, acceptances, known)[0]
+    return _judged(store, verdict.nights, known, acceptances, known)[0]
 
 
 def _judged(
@@ -82,8 +82,8 @@ def _judged(
     nights: Nights,
     values: NightValues,
     acceptances: tuple[Acceptance, ...],
-    known: StoredHistory,
-) -> tuple[HistoryVerdict, StoredHistory]:
+    known: NightValues,
+) -> tuple[HistoryVerdict, NightValues]:
     """Judge the nights; return the verdict and the state, ``known`` itself if unchanged."""
     every = [*nights.series, *nights.pools]
     keys = [
@@ -104,11 +104,11 @@ def _judged(
         tuple(_bad_nights(nights, shifts)),
         acceptances,
     )
-    new = StoredHistory(values, tuple(keys), state)
+    new = dataclasses.replace(values, series=tuple(keys), state=state)
     same = (
         before is not None
         and (new.series, state.accepted) == (known.series, before.accepted)
-        and (values.sessions, values.marks) == (known.values.sessions, known.values.marks)
+        and values.marks == known.marks
     )
     return verdict, known if same else new
 
@@ -137,7 +137,6 @@ def _shifts(nights: Nights, followed: Mapping[Series, Followed]) -> Iterator[Shi
 
 
 def _odd(followed: Mapping[Series, Followed]) -> dict[int, frozenset[Series]]:
-    """Return the series that stand out on each night that was bad for some."""
     on: dict[int, dict[Series, float]] = defaultdict(dict)
     for one, found in followed.items():
         for change in found.changes:
@@ -166,7 +165,6 @@ def _of_baseline(
 
 
 def _moved(one: Series | None, night: int) -> float | None:
-    """Return the change in a series' logarithm at a night, from the nights around it."""
     if one is None:
         return None
     before = [value for value in one.values[max(night - AROUND, 0) : night] if value]

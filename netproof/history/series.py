@@ -12,21 +12,16 @@ from datetime import date
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from netproof.errors import NetproofError
 from netproof.history import values as night_values
 from netproof.history.changes import LEAST_NOISE
-from netproof.history.night import logarithms
+from netproof.history.night import Floats, logarithms
 from netproof.history.selection import NEWEST_SESSIONS, STRIDE, Quantity
-from netproof.history.values import (
-    OF_COUNTED,
-    OF_CRASHES,
-    QUANTITIES,
-    SIZES,
-    Floats,
-    NightValues,
-)
+from netproof.history.values import NightValues
 from netproof.measurement.case import Case
 from netproof.measurement.interval import MAD_OF_NORMAL
 from netproof.site.partition import ScoreBaseline
@@ -35,6 +30,9 @@ from netproof.store.tables import KEY
 
 STILL_MEASURED = 10
 """Newest sessions that may lack a case before it is followed no longer."""
+
+SIZES = {Quantity.MEAN: "mean_sizes", Quantity.SCORE: "score_sizes"}
+"""Columns with the sizes of a mean."""
 
 LEAST_POOLED = 2
 """Series of one configuration that make a pooled one."""
@@ -119,12 +117,12 @@ def counted_in_words(one: Counts) -> str:
 class Nights:
     """Sessions of a system in order of their start, and every series over them.
 
-    ``baseline``: of scores, None where no session has one; ``left``: series that are followed no
-    longer, since none of the ``STILL_MEASURED`` newest sessions has them; ``other_sizes``: values
-    left out, being means over other sizes than the newest of their series; ``crashes``: of each
-    configuration that counted them; ``counted``: of each node's network; ``inconclusive``: the
-    cases whose figures are no values of their series, by session; ``unread``: damaged sessions that
-    are left out, a sentence each with the file.
+    ``baseline``: of scores, None where no session has one; ``no_longer_followed``: series that none
+    of the ``STILL_MEASURED`` newest sessions has; ``other_sizes``: values left out, being means
+    over other sizes than the newest of their series; ``crashes``: of each configuration that
+    counted them; ``counted``: of each node's network; ``inconclusive``: the cases whose figures are
+    no values of their series, by session; ``unread``: damaged sessions that are left out, a
+    sentence each with the file.
     """
 
     system: str
@@ -132,7 +130,7 @@ class Nights:
     series: tuple[Series, ...]
     pools: tuple[Series, ...]
     baseline: ScoreBaseline | None
-    left: int
+    no_longer_followed: int
     other_sizes: int
     crashes: tuple[Counts, ...] = ()
     inconclusive: tuple[Inconclusive, ...] = ()
@@ -209,12 +207,7 @@ def read(
     """
     values, faults = night_values.gathered(store, sessions, known or NightValues())
     sessions = tuple(stored for stored in sessions if stored not in faults)
-    cases = [night_values.case_of(system, values, number) for number in range(len(values.cases))]
-    series, left, other_sizes = _series(values, cases)
-    inconclusive = [
-        Inconclusive(cases[case], sessions[night], why)
-        for (case, night), why in values.inconclusive.items()
-    ]
+    series, left, other_sizes, inconclusive = _series(system, values, sessions)
     return Nights(
         system,
         sessions,
@@ -223,40 +216,64 @@ def read(
         values.baseline,
         left,
         other_sizes,
-        _by_night(OF_CRASHES, values.crashes),
+        _by_place(values.crashes, [*values.marks]),
         tuple(sorted(inconclusive, key=lambda one: (one.session, one.case))),
         tuple(f"{stored.name} is left out: {why}" for stored, why in faults.items()),
-        _by_night(OF_COUNTED, values.counted),
+        _by_place(values.counted, [*values.marks]),
     ), values
 
 
-def _series(values: NightValues, cases: Sequence[Case]) -> tuple[list[Series], int, int]:
-    """Return all followed series; how many no longer are, and values of other sizes."""
-    baseline, nights = values.baseline, len(values.sessions)
+def _series(
+    system: str, values: NightValues, sessions: Sequence[StoredSession]
+) -> tuple[list[Series], int, int, list[Inconclusive]]:
+    """Return all followed series; how many no longer are; values of other sizes; and without."""
+    rows, baseline, nights = values.values, values.baseline, len(sessions)
+    names = pa.array([stored.name for stored in sessions])
+    night = pc.index_in(rows["session"], names).to_numpy()
+    key = pc.binary_join_element_wise(*(rows[name].cast(pa.string()) for name in KEY), "\n")
+    _, first, case = np.unique(_codes(key), return_index=True, return_inverse=True)
+
+    def grid(column: np.ndarray, missing: float) -> np.ndarray:
+        """Return cases x nights of a column of the rows."""
+        found = np.full((len(first), nights), missing, dtype=column.dtype)
+        found[case, night] = column
+        return found
+
+    keys = rows.select([*KEY]).take(first).to_pylist()
+    ranks = grid(pc.fill_null(rows["ranks_per_node"], 0).to_numpy(), 0)
+    # The newest known ranks per node.
+    stated = [[0, *line[line > 0].tolist()][-1] for line in ranks]
+    cases = [
+        Case(system=system, ranks_per_node=count, **one)
+        for one, count in zip(keys, stated, strict=True)
+    ]
+    reasons = rows["inconclusive"]
+    some = np.flatnonzero(pc.fill_null(pc.list_value_length(reasons), 0).to_numpy())
+    why = {(case[row], night[row]): tuple(reasons[row].as_py()) for row in some.tolist()}
     unsettled = np.zeros((len(cases), nights), dtype=bool)
-    for place in values.inconclusive:
+    for place in why:
         unsettled[place] = True
-    number_of = {key: number for number, key in enumerate(values.cases)}
+    number_of = {case.key(): number for number, case in enumerate(cases)}
     of_baseline, scored = np.zeros_like(unsettled), np.ones(len(cases), dtype=bool)
     where = dataclasses.asdict(baseline) if baseline else {}
-    for number, case in enumerate(cases if baseline else ()):
-        its = dataclasses.replace(case, **where)
+    for number, one in enumerate(cases if baseline else ()):
+        its = dataclasses.replace(one, **where)
         # A score against itself is always 1.
-        scored[number] = its != case
-        there = number_of.get(tuple(getattr(its, name) for name in KEY))
+        scored[number] = its != one
+        there = number_of.get(its.key())
         if there is not None:
             of_baseline[number] = unsettled[there]
     found, left, other_sizes = [], 0, 0
-    for number, quantity in enumerate(QUANTITIES):
+    for quantity in Quantity:
         score = quantity is Quantity.SCORE
         out = unsettled | of_baseline if score else unsettled
-        line = np.where(out, np.nan, values.values[number])
-        alongside = np.where(out, values.values[number], np.nan)
+        whole = grid(rows[quantity].to_numpy(), np.nan)
+        line, alongside = np.where(out, np.nan, whole), np.where(out, whole, np.nan)
         asked = scored if score else np.ones(len(cases), dtype=bool)
         if quantity in SIZES:
-            other_sizes += _leave_other_sizes(
-                line, alongside, values.sizes[list(SIZES).index(quantity)], asked
-            )
+            sizes = rows[SIZES[quantity]].cast(pa.list_(pa.string()))
+            codes = grid(_codes(pc.binary_join(sizes, " ")), -1)
+            other_sizes += _leave_other_sizes(line, alongside, codes, asked)
         with np.errstate(invalid="ignore"):
             has, shown = line > 0, alongside > 0
         newest = nights - 1 - np.argmax((has | shown)[:, ::-1], axis=1)
@@ -272,13 +289,22 @@ def _series(values: NightValues, cases: Sequence[Case]) -> tuple[list[Series], i
             )
             for one in np.flatnonzero(followed & recent).tolist()
         ]
-    order = {quantity: place for place, quantity in enumerate(QUANTITIES)}
+    order = {quantity: place for place, quantity in enumerate(Quantity)}
     found.sort(key=lambda one: (one.case, order[one.quantity]))
-    return found, left, other_sizes
+    inconclusive = [
+        Inconclusive(cases[place], sessions[when], several)
+        for (place, when), several in why.items()
+    ]
+    return found, left, other_sizes, inconclusive
+
+
+def _codes(texts: pa.ChunkedArray) -> NDArray[np.int64]:
+    """Return a number for each text, the same for equal ones; -1 for null."""
+    codes = pc.dictionary_encode(texts).combine_chunks().indices
+    return pc.fill_null(codes.cast(pa.int64()), -1).to_numpy()
 
 
 def _line(values: Floats, there: NDArray[np.bool_]) -> tuple[float | None, ...]:
-    """Return a value for each night, None where it is not above 0."""
     if there.all():
         return tuple(values.tolist())
     if not there.any():
@@ -287,24 +313,21 @@ def _line(values: Floats, there: NDArray[np.bool_]) -> tuple[float | None, ...]:
     return tuple(value if known else None for value, known in pairs)
 
 
-def _by_night(
-    names: Sequence[str], nights: Sequence[Sequence[Sequence[Any]]]
-) -> tuple[Counts, ...]:
-    """Return what each place counted; ``nights``: rows of the two names of a place, and counts."""
-    rows: dict[tuple[str, str], dict[int, Sequence[Any]]] = defaultdict(dict)
-    for night, several in enumerate(nights):
-        for one, other, *values in several:
-            rows[one, other][night] = values
-    unknown, every = [None] * (len(names) - 2), range(len(nights))
-    return tuple(
-        dict(
-            zip(
-                names,
-                (*where, *zip(*(there.get(n, unknown) for n in every), strict=True)),
-                strict=True,
-            )
+def _by_place(table: pa.Table, sessions: Sequence[str]) -> tuple[Counts, ...]:
+    """Return what each place counted; ``table``: session, the two names of a place, and counts."""
+    _, *names = table.column_names
+    night = {name: place for place, name in enumerate(sessions)}
+    found: dict[tuple[str, ...], dict[str, list[Any]]] = {}
+    for row in table.to_pylist():
+        lines = found.setdefault(
+            tuple(row[name] for name in names[:2]),
+            {name: [None] * len(sessions) for name in names[2:]},
         )
-        for where, there in sorted(rows.items())
+        for name, line in lines.items():
+            line[night[row["session"]]] = row[name]
+    return tuple(
+        dict(zip(names, (*place, *map(tuple, lines.values())), strict=True))
+        for place, lines in sorted(found.items())
     )
 
 
@@ -323,7 +346,7 @@ def named(store: Store, name: str, system: str | None = None) -> StoredSession:
 
 
 def _leave_other_sizes(
-    line: Floats, alongside: Floats, sizes: NDArray[np.int32], asked: NDArray[np.bool_]
+    line: Floats, alongside: Floats, sizes: NDArray[np.int64], asked: NDArray[np.bool_]
 ) -> int:
     """Remove values that are means over other sizes than their case's newest; return how many.
 

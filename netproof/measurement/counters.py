@@ -32,6 +32,20 @@ WORD_BYTES = 4
 
 
 @dataclass(frozen=True, slots=True)
+class Payload:
+    """What must be sent in a launch: between all of its nodes, or all of its ranks.
+
+    ``bytes``: of messages, the least that any algorithm must send, without headers; None where it
+    cannot be known, with the reason in ``why``. ``messages``: their number, likewise; None between
+    nodes, where only bytes count.
+    """
+
+    bytes: int | None
+    why: str = ""
+    messages: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class CounterSource:
     """What one source of a node counted.
 
@@ -377,7 +391,6 @@ def _begin_earlier(was: Readings, since: Mapping[str, tuple[str, ...]]) -> None:
 
 
 def _carrier(name: str, shown: Sequence[str] | None, before: Readings, after: Readings) -> str:
-    """Return the carrier's changes, or why they are not known."""
     if shown is None or not (_is_count(shown[0]) and _is_count(shown[1])) or name not in after:
         return f"/sys/class/net/{name} cannot be read"
     for column, bytes_shown in (("rx_bytes", shown[0]), ("tx_bytes", shown[1])):
@@ -410,7 +423,6 @@ def _reading(names: tuple[str, ...], words: list[str]) -> _Reading:
 # Nodes of a kernel have the same headers.
 @lru_cache(maxsize=16)
 def _columns(header: str) -> tuple[str, ...]:
-    """Return the names of the columns of /proc/net/dev, and of the carrier's changes."""
     _, received, sent = header.split("|")
     columns = [f"rx_{name}" for name in received.split()] + [f"tx_{name}" for name in sent.split()]
     return (*columns, CARRIER)

@@ -1,4 +1,10 @@
-"""Other load on the nodes of a launch, and whether that disturbed it."""
+"""Other load on the nodes of a launch, whether that disturbed it, and the pace of its CPUs.
+
+A hypervisor moves virtual CPUs between cores that share a cache and cores that do not. Exchanges
+between two ranks of a node then take several times as long, with every library. A site may name a
+command that measures how long two CPUs take to hand a cache line over, in ns. Inside a node, paired
+launches are compared only where that was alike in both halves of both.
+"""
 
 from __future__ import annotations
 
@@ -72,7 +78,7 @@ class DisturbanceSettings:
     job's own while it measures, and its daemons take some thousandths of it: a tenth is another
     program. The hypervisor steals regardless of what waits, so half of that is too much. 1: never.
     ``pace``: how many times as far apart the node's CPUs may be in one of two paired launches; see
-    ``pace``. Raise NetproofError for shares outside 0 to 1, and for a ``pace`` below 1.
+    ``unlike``. Raise NetproofError for shares outside 0 to 1, and for a ``pace`` below 1.
     """
 
     others: float = 0.1
@@ -104,9 +110,10 @@ def disturbed(
         load = together[0]
         parts = []
         if _beyond(load, load.others_share, settings.others, columns=3):
-            parts.append(f"others used {_percent(load.others_share)} of the CPUs")
+            parts.append(f"others used {100 * load.others_share:.0f} % of the CPUs")
         if _beyond(load, load.steal_share, settings.steal, columns=1):
-            parts.append(f"the hypervisor gave {_percent(load.steal_share)} of the CPUs to others")
+            share = f"{100 * load.steal_share:.0f} %"
+            parts.append(f"the hypervisor gave {share} of the CPUs to others")
         if parts:
             nodes = ", ".join(one.node for one in together)
             sentences.append(f"{nodes}: {' and '.join(parts)}")
@@ -305,9 +312,9 @@ def _meanwhile(
 
 def _machines(loads: Sequence[NodeLoad]) -> list[list[NodeLoad]]:
     """Return the loads by machine; a node without a known machine is its own."""
-    machines: dict[tuple[str, str], list[NodeLoad]] = {}
+    machines: dict[tuple[str | None, str], list[NodeLoad]] = {}
     for load in loads:
-        key = ("node", load.node) if load.machine is None else ("machine", load.machine)
+        key = (load.machine, load.node if load.machine is None else "")
         machines.setdefault(key, []).append(load)
     return list(machines.values())
 
@@ -318,5 +325,79 @@ def _beyond(load: NodeLoad, share: float | None, bound: float, *, columns: int) 
     return share - columns * TICK_S / (load.cpus * load.wall_s) > bound
 
 
-def _percent(share: float | None) -> str:
-    return f"{0 if share is None else 100 * share:.0f} %"
+_PACE = re.compile(r"netproof pace on .*")
+_WHOLE_PACE = re.compile(r"netproof pace on [^\t]+\t([^\t]+)\tend")
+
+HALVES = 2
+"""Readings per launch: the mean of each half."""
+
+
+@dataclass(frozen=True, slots=True)
+class Pace:
+    """Reading of a half of a launch in an environment: ``ns``, or None and ``why``."""
+
+    environment: str
+    ns: float | None
+    why: str = ""
+
+
+def paces(errors: Path, text: str, environment: str) -> tuple[Pace, ...]:
+    """Read ``text``, a step's standard error at ``errors``, in order; empty without readings.
+
+    Raise ParseError for a damaged line, and for more than ``HALVES``.
+    """
+    lines = list(_PACE.finditer(text))
+    if len(lines) > HALVES:
+        reason = f"is a pace more than {HALVES} of one launch"
+        raise ParseError(str(errors), line_of(lines[-1]), lines[-1][0], reason)
+    return tuple(_read_pace(errors, found, environment) for found in lines)
+
+
+def _read_pace(errors: Path, found: re.Match[str], environment: str) -> Pace:
+    whole = _WHOLE_PACE.fullmatch(found[0])
+    if whole is None:
+        reason = "is no pace of a node: it is not whole"
+        raise ParseError(str(errors), line_of(found), found[0], reason)
+    if whole[1].startswith(_ABSENT):
+        return Pace(environment, None, whole[1].removeprefix(_ABSENT))
+    try:
+        ns = float(whole[1])
+    except ValueError:
+        ns = math.nan
+    if not 0 < ns < math.inf:
+        reason = "is no pace of a node: it is no time in ns"
+        raise ParseError(str(errors), line_of(found), found[0], reason)
+    return Pace(environment, ns)
+
+
+def unlike(own: Sequence[Pace], others: Sequence[Pace], most: float) -> str:
+    """Return why two paired launches cannot be compared; empty where they can.
+
+    They cannot where their paces are more than ``most`` times apart, or one is not known. Where a
+    site has none, they are compared.
+    """
+    if not own or not others:
+        return ""
+    for each in (*own, *others):
+        if each.ns is None:
+            return f"the pace of a launch in {each.environment} is not known: {each.why}"
+    for launch in (own, others):
+        low, high = _ends(launch)
+        if high > most * low:
+            return (
+                f"the node's CPUs were {low:.0f} ns apart in one half of a launch in"
+                f" {launch[0].environment} and {high:.0f} ns in the other"
+            )
+    near, far = sorted((own, others), key=_ends)
+    (low, _), (_, high) = _ends(near), _ends(far)
+    if high <= most * low:
+        return ""
+    return (
+        f"the node's CPUs were {low:.0f} ns apart for {near[0].environment} and {high:.0f} ns for"
+        f" {far[0].environment}"
+    )
+
+
+def _ends(launch: Sequence[Pace]) -> tuple[float, float]:
+    known = [one.ns for one in launch if one.ns is not None]
+    return min(known), max(known)

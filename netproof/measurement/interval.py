@@ -79,7 +79,6 @@ def of_median(values: Sequence[float]) -> Interval | None:
 
 @cache
 def _student_of_few(count: int) -> float:
-    """Return the quantile of Student's distribution for an interval of ``count`` values."""
     return float(scipy.special.stdtrit(count - 1, (1 + _LEVEL_OF_FEW) / 2))
 
 

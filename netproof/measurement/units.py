@@ -8,10 +8,6 @@ from netproof.errors import NetproofError
 
 BITS_PER_BYTE = 8
 MEBI = 2**20
-ETHERNET_OVERHEAD_BYTES = 38
-"""Preamble 8, header 14, frame check sequence 4, inter-frame gap 12."""
-IP_TCP_HEADER_BYTES = 40
-TCP_TIMESTAMPS_BYTES = 12
 
 
 def bandwidth_mb_s(size_bytes: float, time_us: float) -> float:
@@ -32,15 +28,6 @@ def mb_s(mbit: float) -> float:
 def us(seconds: float) -> float:
     """Return the µs of a time in seconds."""
     return seconds * 1e6
-
-
-def line_rate_mb_s(link_mbit_s: float, mtu_bytes: int) -> float:
-    """Return the most TCP payload in MB/s that Ethernet carries, TCP timestamps on.
-
-    link · (MTU - 40 - 12) / (MTU + 38): 1 Gbit/s at MTU 1500 gives 117.69 MB/s, 941.5 Mbit/s.
-    """
-    payload = mtu_bytes - IP_TCP_HEADER_BYTES - TCP_TIMESTAMPS_BYTES
-    return mb_s(link_mbit_s) * payload / (mtu_bytes + ETHERNET_OVERHEAD_BYTES)
 
 
 def line_rate_share(bandwidth_mb_s: float, line_rate_mb_s: float) -> float:

@@ -198,12 +198,6 @@ class QuantityVerdict:
     clears: bool = True
 
     @cached_property
-    def half_width(self) -> float:
-        """Half of a 95 % interval, in standard errors."""
-        freedom = self.explanation.freedom
-        return float(scipy.special.stdtrit(freedom, (1 + CONFIDENCE) / 2))
-
-    @cached_property
     def accused_nodes(self) -> dict[str, Accusation]:
         """The accusation of each node that is itself accused."""
         nodes = (one for one in self.accused if one.kind is Kind.NODE)
@@ -218,48 +212,6 @@ def effect_of(
         middle, low, high = -middle, -high, -low
     ratio, *ends = (math.exp(log) if log < 700 else math.inf for log in (middle, low, high))
     return Effect(quantity, ratio, (ends[0], ends[1]), rounds)
-
-
-def judgement_on(
-    nodes: Sequence[str],
-    verdicts: Sequence[QuantityVerdict],
-    observations: Sequence[PairObservation],
-) -> Judgement:
-    """Return the judgement of a partition by the verdicts on its quantities.
-
-    Bidirectional rates accuse switches and uplinks only: nodes are judged by the others.
-    """
-    accusations = _accusations(verdicts)
-    shared = [one for one in verdicts if not one.quantity.of_nodes]
-    verdicts = [one for one in verdicts if one.quantity.of_nodes]
-    groups = {
-        node: accusation
-        for accusation in accusations
-        if accusation.kind is not Kind.NODE or accusation.alternatives
-        for node in accusation.nodes
-    }
-    states = {
-        name: _state(number, name, verdicts, groups.get(name)) for number, name in enumerate(nodes)
-    }
-    if len(nodes) < LEAST_NODES:
-        why = f"too few nodes to compare with each other ({len(nodes)})"
-        for name in {node for seen in observations for node in seen.nodes} & states.keys():
-            states[name] = NodeState(name, State.NOT_COMPARED, (), why)
-    undecided = {name for name, node in states.items() if node.state is State.UNDECIDED}
-    suspects: dict[str, None] = {}
-    pairs: dict[Pair, None] = {}
-    for verdict in verdicts:
-        suspects |= dict.fromkeys(nodes[n] for n in verdict.suspects if nodes[n] in undecided)
-        pairs |= dict.fromkeys((nodes[one], nodes[other]) for one, other in verdict.suspected_pairs)
-    return Judgement(
-        rounds=max((verdict.table.rounds for verdict in verdicts), default=0),
-        nodes=states,
-        accusations=accusations,
-        noise=tuple(verdict.noise for verdict in (*verdicts, *shared)),
-        suspects=tuple(suspects),
-        suspected_pairs=tuple(pairs),
-        disturbed=sum(seen.disturbed for seen in observations),
-    )
 
 
 def _accusations(verdicts: Sequence[QuantityVerdict]) -> tuple[Accusation, ...]:
@@ -282,12 +234,8 @@ def _accusations(verdicts: Sequence[QuantityVerdict]) -> tuple[Accusation, ...]:
 
 
 def _common_alternatives(several: Sequence[Accusation]) -> tuple[str, ...]:
-    """Return the alternatives of an accusation that no quantity excludes."""
-    return tuple(
-        other
-        for other in several[0].alternatives
-        if all(other in one.alternatives for one in several)
-    )
+    first, *others = (one.alternatives for one in several)
+    return tuple(name for name in first if all(name in one for one in others))
 
 
 def _merge(by_key: dict[tuple[Kind, str], list[Accusation]]) -> None:
@@ -370,7 +318,7 @@ def _known(verdict: QuantityVerdict, number: int, name: str) -> tuple[State, Eff
         why = "not measured" if not rounds else "measured only with what is slow"
         hardly = rounds and not verdict.clears and (explanation.effects < math.log(2) / 2).all()
         return State.CLEARED if hardly else State.UNDECIDED, None, f"{quantity}: {why}"
-    half = error * verdict.half_width
+    half = error * float(scipy.special.stdtrit(explanation.freedom, (1 + CONFIDENCE) / 2))
     effect = effect_of(quantity, estimate, estimate - half, estimate + half, rounds)
     if verdict.clears:
         sure = verdict.cleared[number]
@@ -406,13 +354,44 @@ def judge(
     """Judge each of ``nodes`` by all observations so far; NetproofError for a name twice."""
     if len(set(nodes)) != len(nodes):
         raise NetproofError("nodes: a name is there twice")
-    tables = {quantity: table_of(observations, nodes, quantity) for quantity in PairQuantity}
-    tables = {quantity: table for quantity, table in tables.items() if table.rows}
+    tables = [(one, table_of(observations, nodes, one)) for one in PairQuantity]
+    tables = [(quantity, table) for quantity, table in tables if table.rows]
     verdicts = [
         judge_table(table, quantity, topology, settings, quantities=len(tables))
-        for quantity, table in tables.items()
+        for quantity, table in tables
     ]
-    return judgement_on(nodes, verdicts, observations)
+    accusations = _accusations(verdicts)
+    # Bidirectional rates accuse switches and uplinks only: nodes are judged by the others.
+    shared = [one for one in verdicts if not one.quantity.of_nodes]
+    verdicts = [one for one in verdicts if one.quantity.of_nodes]
+    groups = {
+        node: accusation
+        for accusation in accusations
+        if accusation.kind is not Kind.NODE or accusation.alternatives
+        for node in accusation.nodes
+    }
+    states = {
+        name: _state(number, name, verdicts, groups.get(name)) for number, name in enumerate(nodes)
+    }
+    if len(nodes) < LEAST_NODES:
+        why = f"too few nodes to compare with each other ({len(nodes)})"
+        for name in {node for seen in observations for node in seen.nodes} & states.keys():
+            states[name] = NodeState(name, State.NOT_COMPARED, (), why)
+    undecided = {name for name, node in states.items() if node.state is State.UNDECIDED}
+    suspects: dict[str, None] = {}
+    pairs: dict[Pair, None] = {}
+    for verdict in verdicts:
+        suspects |= dict.fromkeys(nodes[n] for n in verdict.suspects if nodes[n] in undecided)
+        pairs |= dict.fromkeys((nodes[one], nodes[other]) for one, other in verdict.suspected_pairs)
+    return Judgement(
+        rounds=max((verdict.table.rounds for verdict in verdicts), default=0),
+        nodes=states,
+        accusations=accusations,
+        noise=tuple(verdict.noise for verdict in (*verdicts, *shared)),
+        suspects=tuple(suspects),
+        suspected_pairs=tuple(pairs),
+        disturbed=sum(seen.disturbed for seen in observations),
+    )
 
 
 def judge_table(
@@ -428,12 +407,10 @@ def judge_table(
     search = Search(table, topology, settings.disturbed_share, settings.resolution)
     explanation = explained(search, min(MOST_THINGS, max(count // 2, 1)))
     if explanation is None:
-        unknown, noise = np.full(count, math.nan), Noise(quantity, None, 0.0, 0.0, 0.0)
-        none = np.zeros(count, dtype=bool)
-        nothing = (none, unknown, unknown, (), ())
-        return QuantityVerdict(
-            quantity, table, None, (), *nothing, noise, settings.clears(quantity)
-        )
+        unknown, none = np.full(count, math.nan), np.zeros(count, dtype=bool)
+        noise = Noise(quantity, None, 0.0, 0.0, 0.0)
+        nothing = (None, (), none, unknown, unknown, (), (), noise)
+        return QuantityVerdict(quantity, table, *nothing, settings.clears(quantity))
     counts = settings.counts(quantity)
     estimates, errors = _estimates(explanation)
     scatter = _scatter(explanation, estimates / errors, counts)
@@ -486,7 +463,6 @@ def judge_table(
 
 
 def _level(error: float, settings: PairSettings, rounds: int) -> float:
-    """Return the nominal level of the test after the newest of ``rounds``."""
     return nominal_levels(error, max(settings.rounds, rounds))[rounds - 1]
 
 
@@ -602,10 +578,7 @@ def _suspected_pairs(
     """Return pairs, not accused, that were always far too slow for what is known of their nodes."""
     table = explanation.table
     far = (explanation.weights < 0.5) & (explanation.left > counts / 2) & (explanation.owner < 0)
-    both = np.bincount(table.pair, far, table.pairs) == np.bincount(
-        table.pair, minlength=table.pairs
-    )
-    rows = both[table.pair]
+    rows = (np.bincount(table.pair, ~far, table.pairs) == 0)[table.pair]
     found = {tuple(sorted(ends)) for ends in np.stack([table.one, table.other], 1)[rows].tolist()}
     found |= {
         thing.nodes

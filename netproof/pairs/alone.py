@@ -89,9 +89,8 @@ def _judged(
                 f"{quantity}: too few launches alone, of this pair or of pairs of cleared nodes"
             )
             continue
-        values_of_controls = [value for several in controls for value in several]
-        groups = [mine, *controls]
-        effect, least, most = _loss(quantity, mine, values_of_controls, groups, settings)
+        together = [value for several in controls for value in several]
+        effect, least, most = _loss(quantity, mine, together, [mine, *controls], settings)
         effects.append(effect)
         bar = abs(math.log(concurrent.ratio)) / 2
         recovery = Recovery.UNDECIDED
@@ -100,22 +99,15 @@ def _judged(
         elif most < bar:
             recovery = Recovery.RECOVERS
         reasons[recovery] = f"{quantity}: {effect} alone, {concurrent} among others"
-    recovery = Recovery.UNDECIDED
+    (recovery,) = reasons if len(reasons) == 1 else (Recovery.UNDECIDED,)
     if Recovery.STAYS in reasons:
         recovery = Recovery.STAYS
-    elif [*reasons] == [Recovery.RECOVERS]:
-        recovery = Recovery.RECOVERS
     return Alone(pair, recovery, tuple(effects), "; ".join(reasons.values()))
 
 
 def _is_control(pair: Pair, judgement: Judgement) -> bool:
-    return (
-        all(
-            node in judgement.nodes and judgement.nodes[node].state is State.CLEARED
-            for node in pair
-        )
-        and _accusation_of(pair, judgement) is None
-    )
+    states = [judgement.nodes[node].state for node in pair if node in judgement.nodes]
+    return states == [State.CLEARED] * 2 and _accusation_of(pair, judgement) is None
 
 
 def _loss(
@@ -171,26 +163,26 @@ class SlowWay:
 
 
 def slow_ways(
-    streams: Sequence[PairObservation],
+    streams: Sequence[tuple[Pair, float]],
     judgement: Judgement,
     settings: PairSettings = DEFAULTS,
 ) -> tuple[SlowWay, ...]:
     """Return, for each accused node that is slow in one direction only, which it is.
 
-    ``streams``: made alone, from the first node of a pair to the second. A PingPong's time has both
+    ``streams``: undisturbed ones from the first node of a pair to the second, made alone, and their
+    rates in MB/s. A PingPong's time has both
     directions in halves. If only one is slow, the ``ratio`` of both leaves it 1 / (2 / ratio - 1)
     of its rate. A direction is slow if it surely loses more than half of that, and is not if it
     surely loses less, at an error of ``settings.missed`` each. Nothing is returned if that is
     inconclusive for either, or the other surely loses what counts.
     """
-    quiet = [one for one in streams if not one.disturbed]
     good = set(judgement.good)
 
     def slowness(senders: set[str], receivers: set[str]) -> list[float]:
         return [
-            one.slowness(PairQuantity.RATE)
-            for one in quiet
-            if one.nodes[0] in senders and one.nodes[1] in receivers
+            -math.log(rate)
+            for (sender, receiver), rate in streams
+            if sender in senders and receiver in receivers
         ]
 
     controls, found = slowness(good, good), []

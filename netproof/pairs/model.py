@@ -24,7 +24,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from netproof.errors import NetproofError
-from netproof.measurement.interval import MAD_OF_NORMAL
 from netproof.site.pair_settings import PairQuantity
 
 Floats = NDArray[np.float64]
@@ -170,18 +169,7 @@ PRIOR_WEIGHT = 8.0
 WIDER = 4.0
 """Ratio of the scale of wider noise to that of the core."""
 
-WIDER_OFTEN = 10.0
-"""Expected ratio of wider to disturbed measurements."""
-
-FEW_FREE = 20
-"""Degrees of freedom below which the first scale is of all measurements."""
-
-FIRST_FAR = 3.0
-"""Standard deviations beyond which a row has less weight at first."""
-
-_STEPS = 40
 _SHAPE_STEPS = 20
-_FIRST_WIDE = 0.1
 
 
 class Kind(StrEnum):
@@ -293,7 +281,7 @@ class Fit:
     @cached_property
     def information(self) -> Floats:
         """Information on the effects, with the rounds' levels estimated too: effects x effects."""
-        return _information(self.owned_weights, self.round_weights)
+        return information_of(self.owned_weights, self.round_weights)
 
     def added(self, group: Ints, count: int, rows: Ints, values: Floats) -> tuple[Floats, Floats]:
         """Return score and information of one more effect, for each of ``count`` groups of rows.
@@ -323,122 +311,9 @@ class Fit:
         return score, information
 
 
-def _information(owned: Floats, of_rounds: Floats) -> Floats:
+def information_of(owned: Floats, of_rounds: Floats) -> Floats:
+    """Return the information on effects whose rows have these weights, rounds x effects."""
     return np.diag(owned.sum(axis=0)) - owned.T @ (owned / of_rounds[:, None])
-
-
-def fit(
-    table: PairTable,
-    things: Sequence[Thing],
-    *,
-    disturbed_share: float,
-    resolution: float,
-    price: float,
-    start: Floats | None = None,
-) -> Fit | None:
-    """Fit levels, the effects of some slow things, and the noise.
-
-    ``disturbed_share``: expected before the run; ``resolution``: least scale that is believed;
-    ``start``: effects to begin with. None if the rows leave no degree of freedom for the noise.
-    """
-    members = [thing.rows for thing in things]
-    count, total = len(members), table.rows
-    least_freedom = total - table.rounds - count
-    if least_freedom < 1:
-        return None
-    off = table.slowness - table.medians[table.round]
-    if start is None:
-        start = np.array([np.median(off[rows]) for rows in members])
-    effects, owner = start.astype(np.float64), _owners(table, members, start)
-    taken = _taken(effects, owner)
-    left = off - taken
-    left -= (np.bincount(table.round, left) / np.bincount(table.round))[table.round]
-    if least_freedom < FEW_FREE:
-        scale = math.sqrt(float(left @ left) / least_freedom)
-    else:
-        scale = MAD_OF_NORMAL * float(np.median(np.abs(left))) * math.sqrt(total / least_freedom)
-    scale = max(scale, resolution)
-    shape = NoiseShape(_FIRST_WIDE, disturbed_share)
-    # By residuals from each round's median: the mean of three rows follows one that is far.
-    far = np.maximum(np.abs(off - taken), 1e-9)
-    weights, there = np.minimum(1.0, FIRST_FAR * scale / far), float(total)
-    levels = np.zeros(table.rounds)
-    density = np.zeros(total)
-    for step in range(_STEPS):
-        of_rounds = np.maximum(np.bincount(table.round, weights, table.rounds), 1e-9)
-        if count:
-            owner = _owners(table, members, effects)
-            effects = _solved(table, owner, weights, of_rounds, effects)
-        taken = _taken(effects, owner)
-        clean = table.slowness - taken
-        levels = np.bincount(table.round, weights * clean, table.rounds) / of_rounds
-        left = clean - levels[table.round]
-        if step:
-            freedom = max(there - table.rounds - count, 1.0)
-            new = math.sqrt(float(weights @ left**2) / freedom)
-            new = max(new, resolution)
-            settled = abs(new - scale) < 1e-3 * scale
-            scale = new
-        else:
-            settled = False
-        core, wide, flat = shape.parts((left / scale) ** 2, scale)
-        density = core + wide + flat
-        in_core, in_wide = core / density, wide / density
-        weights = in_core + in_wide / WIDER**2
-        wider = float(in_wide.sum())
-        there = float(in_core.sum()) + wider
-        expected, of = disturbed_share * PRIOR_WEIGHT, total + PRIOR_WEIGHT
-        shape = NoiseShape((wider + WIDER_OFTEN * expected) / of, (total - there + expected) / of)
-        if settled:
-            break
-    freedom = there - table.rounds - count
-    if freedom < 1:
-        return None
-    log_likelihood = float(np.log(density).sum())
-    return Fit(
-        table,
-        tuple(things),
-        effects,
-        owner,
-        levels,
-        left,
-        weights,
-        scale,
-        freedom,
-        shape,
-        log_likelihood,
-        log_likelihood - price,
-    )
-
-
-def _owners(table: PairTable, members: Sequence[Ints], effects: Floats) -> Ints:
-    owner = np.full(table.rows, -1)
-    for effect in np.argsort(effects, kind="stable"):
-        owner[members[effect]] = effect
-    return owner
-
-
-def _taken(effects: Floats, owner: Ints) -> Floats:
-    return np.concatenate([effects, [0.0]])[owner]
-
-
-def _solved(
-    table: PairTable, owner: Ints, weights: Floats, of_rounds: Floats, before: Floats
-) -> Floats:
-    """Weighted least squares of the effects, the levels of the rounds swept out."""
-    count = len(before)
-    mine = owner >= 0
-    place = table.round[mine] * count + owner[mine]
-    owned = np.bincount(place, weights[mine], table.rounds * count).reshape(-1, count)
-    sums = np.bincount(owner[mine], (weights * table.slowness)[mine], count)
-    means = np.bincount(table.round, weights * table.slowness, table.rounds) / of_rounds
-    information, score = _information(owned, of_rounds), sums - owned.T @ means
-    if count == 1:
-        solved = score / max(float(information[0, 0]), 1e-9)
-    else:
-        solved = np.linalg.pinv(information, hermitian=True) @ score
-    # An effect of no row, or of disturbed ones only, stays as it is.
-    return np.where(owned.sum(axis=0) > 1e-6, solved, before)
 
 
 @dataclass(frozen=True)

@@ -9,6 +9,7 @@ are repeated after every round, and err together as a whole run may.
 from __future__ import annotations
 
 import math
+from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property
@@ -17,7 +18,20 @@ import numpy as np
 import scipy
 from numpy.typing import NDArray
 
-from netproof.pairs.model import Fit, Floats, Ints, Kind, PairTable, Posterior, Thing, fit
+from netproof.measurement.interval import MAD_OF_NORMAL
+from netproof.pairs.model import (
+    PRIOR_WEIGHT,
+    WIDER,
+    Fit,
+    Floats,
+    Ints,
+    Kind,
+    NoiseShape,
+    PairTable,
+    Posterior,
+    Thing,
+    information_of,
+)
 from netproof.pairs.topology import UPLINK_OF, Topology
 
 
@@ -30,28 +44,14 @@ class Search:
     disturbed_share: float
     resolution: float
 
-    @cached_property
-    def _rows_by_node(self) -> tuple[Ints, Ints]:
-        order = np.argsort(self.table.nodes_of_rows, kind="stable")
-        counts = np.bincount(self.table.nodes_of_rows, minlength=len(self.table.names))
-        return order % max(self.table.rows, 1), np.concatenate([[0], counts.cumsum()])
-
     def node(self, number: int) -> Thing:
         """Return a node."""
-        rows, starts = self._rows_by_node
-        mine = np.sort(rows[starts[number] : starts[number + 1]])
+        mine = np.flatnonzero((self.table.one == number) | (self.table.other == number))
         return Thing(Kind.NODE, self.table.names[number], (number,), mine)
-
-    @cached_property
-    def _rows_by_pair(self) -> tuple[Ints, Ints]:
-        order = np.argsort(self.table.pair, kind="stable")
-        counts = np.bincount(self.table.pair, minlength=self.table.pairs)
-        return order, np.concatenate([[0], counts.cumsum()])
 
     def pair(self, number: int) -> Thing:
         """Return a pair, by its number in the table."""
-        rows, starts = self._rows_by_pair
-        mine = rows[starts[number] : starts[number + 1]]
+        mine = np.flatnonzero(self.table.pair == number)
         ends = sorted((int(self.table.one[mine[0]]), int(self.table.other[mine[0]])))
         name = " – ".join(self.table.names[end] for end in ends)
         return Thing(Kind.PAIR, name, tuple(ends), mine)
@@ -68,18 +68,17 @@ class Search:
         codes, row_codes = np.unique(
             leaf[table.one] * len(leaves) + leaf[table.other], return_inverse=True
         )
-        crosses = np.array(
-            [
-                topology.marks(leaves[code // len(leaves)], leaves[code % len(leaves)])
-                for code in codes
-            ]
-        )
+        crossing: dict[str, list[int]] = defaultdict(list)
+        for place, code in enumerate(codes.tolist()):
+            for name in topology.between(leaves[code // len(leaves)], leaves[code % len(leaves)]):
+                crossing[name].append(place)
         number = {name: place for place, name in enumerate(table.names)}
-        row_codes, by_name = row_codes.reshape(-1), np.ascontiguousarray(crosses.T)
         things = []
-        for name, crossed in zip(topology.crossed, by_name, strict=True):
-            rows = np.flatnonzero(crossed[row_codes]) if crossed.any() else row_codes[:0]
-            if 0 < len(rows) < table.rows:
+        for name in sorted(crossing):
+            crossed = np.zeros(len(codes), dtype=bool)
+            crossed[crossing[name]] = True
+            rows = np.flatnonzero(crossed[row_codes.reshape(-1)])
+            if len(rows) < table.rows:
                 switch = name.removeprefix(UPLINK_OF)
                 nodes = tuple(number[node] for node in topology.below[switch] if node in number)
                 kind = Kind.UPLINK if name != switch else Kind.SWITCH
@@ -111,6 +110,17 @@ LEAST_ROUNDS = 2
 EQUALLY_WELL = math.log(20)
 """Difference of log likelihoods within which two explanations fit equally well."""
 
+WIDER_OFTEN = 10.0
+"""Expected ratio of wider to disturbed measurements."""
+
+FEW_FREE = 20
+"""Degrees of freedom below which the first scale is of all measurements."""
+
+FIRST_FAR = 3.0
+"""Standard deviations beyond which a row has less weight at first."""
+
+_STEPS = 40
+_FIRST_WIDE = 0.1
 _FIXED_PRICE = 2.0
 _CLIP = 5.0
 _SMALL = 32
@@ -183,18 +193,106 @@ def _with(search: Search, now: Fit, thing: Thing) -> Fit | None:
 
 
 def explanation_of(
-    search: Search, things: Sequence[Thing], start: Floats | None = None
+    search: Search, things: Sequence[Thing], start: Sequence[float] | Floats = ()
 ) -> Fit | None:
-    """Return the explanation by these things; None if there is no fit, or one is not slower."""
-    fitted = fit(
-        search.table,
-        things,
-        disturbed_share=search.disturbed_share,
-        resolution=search.resolution,
-        price=sum(map(search.price, things)),
-        start=start,
+    """Fit levels, the effects of these things, and the noise; ``start``: effects to begin with.
+
+    None if the rows leave no degree of freedom for the noise, or a thing is not slower.
+    """
+    table = search.table
+    members = [thing.rows for thing in things]
+    count, total = len(members), table.rows
+    least_freedom = total - table.rounds - count
+    if least_freedom < 1:
+        return None
+    off = table.slowness - table.medians[table.round]
+    effects = np.array(start, dtype=np.float64)
+    owner = _owners(table, members, effects)
+    taken = _taken(effects, owner)
+    left = off - taken
+    left -= (np.bincount(table.round, left) / np.bincount(table.round))[table.round]
+    if least_freedom < FEW_FREE:
+        scale = math.sqrt(float(left @ left) / least_freedom)
+    else:
+        scale = MAD_OF_NORMAL * float(np.median(np.abs(left))) * math.sqrt(total / least_freedom)
+    scale = max(scale, search.resolution)
+    shape = NoiseShape(_FIRST_WIDE, search.disturbed_share)
+    # By residuals from each round's median: the mean of three rows follows one that is far.
+    far = np.maximum(np.abs(off - taken), 1e-9)
+    weights, there = np.minimum(1.0, FIRST_FAR * scale / far), float(total)
+    levels = np.zeros(table.rounds)
+    density = np.zeros(total)
+    for step in range(_STEPS):
+        of_rounds = np.maximum(np.bincount(table.round, weights, table.rounds), 1e-9)
+        if count:
+            owner = _owners(table, members, effects)
+            effects = _solved(table, owner, weights, of_rounds, effects)
+        taken = _taken(effects, owner)
+        clean = table.slowness - taken
+        levels = np.bincount(table.round, weights * clean, table.rounds) / of_rounds
+        left = clean - levels[table.round]
+        before = scale
+        if step:
+            freedom = max(there - table.rounds - count, 1.0)
+            scale = max(math.sqrt(float(weights @ left**2) / freedom), search.resolution)
+        core, wide, flat = shape.parts((left / scale) ** 2, scale)
+        density = core + wide + flat
+        in_core, in_wide = core / density, wide / density
+        weights = in_core + in_wide / WIDER**2
+        wider = float(in_wide.sum())
+        there = float(in_core.sum()) + wider
+        expected, of = search.disturbed_share * PRIOR_WEIGHT, total + PRIOR_WEIGHT
+        shape = NoiseShape((wider + WIDER_OFTEN * expected) / of, (total - there + expected) / of)
+        if step and abs(scale - before) < 1e-3 * before:
+            break
+    freedom = there - table.rounds - count
+    if freedom < 1 or (effects <= 0).any():
+        return None
+    log_likelihood = float(np.log(density).sum())
+    return Fit(
+        table,
+        tuple(things),
+        effects,
+        owner,
+        levels,
+        left,
+        weights,
+        scale,
+        freedom,
+        shape,
+        log_likelihood,
+        log_likelihood - sum(map(search.price, things)),
     )
-    return None if fitted is None or (fitted.effects <= 0).any() else fitted
+
+
+def _owners(table: PairTable, members: Sequence[Ints], effects: Floats) -> Ints:
+    owner = np.full(table.rows, -1)
+    for effect in np.argsort(effects, kind="stable"):
+        owner[members[effect]] = effect
+    return owner
+
+
+def _taken(effects: Floats, owner: Ints) -> Floats:
+    return np.concatenate([effects, [0.0]])[owner]
+
+
+def _solved(
+    table: PairTable, owner: Ints, weights: Floats, of_rounds: Floats, before: Floats
+) -> Floats:
+    """Weighted least squares of the effects, the levels of the rounds swept out."""
+    count = len(before)
+    mine = owner >= 0
+    place = table.round[mine] * count + owner[mine]
+    owned = np.bincount(place, weights[mine], table.rounds * count).reshape(-1, count)
+    sums = np.bincount(owner[mine], (weights * table.slowness)[mine], count)
+    means = np.bincount(table.round, weights * table.slowness, table.rounds) / of_rounds
+    information, score = information_of(owned, of_rounds), sums - owned.T @ means
+    if count == 1:
+        solved = score / max(float(information[0, 0]), 1e-9)
+    else:
+        solved = np.linalg.pinv(information, hermitian=True) @ score
+    # An effect of no row, or of disturbed ones only, stays as it is.
+    return np.where(owned.sum(axis=0) > 1e-6, solved, before)
 
 
 def _pruned(search: Search, now: Fit) -> Fit:

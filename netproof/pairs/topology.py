@@ -6,9 +6,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 
-import numpy as np
-from numpy.typing import NDArray
-
 from netproof.errors import NetproofError
 
 UPLINK_OF = "uplink of "
@@ -50,26 +47,10 @@ class Topology:
 
     def path(self, one: str, other: str) -> tuple[str, ...]:
         """Return the switches and uplinks between two nodes; () if nothing joins them."""
-        return self._between(self.leaf_of.get(one), self.leaf_of.get(other))
+        return self.between(self.leaf_of.get(one), self.leaf_of.get(other))
 
-    @cached_property
-    def crossed(self) -> tuple[str, ...]:
-        """All switches and uplinks that a path may cross."""
-        switches = dict.fromkeys(switch for leaf in self.leaves for switch in self.above(leaf))
-        return tuple(sorted([*switches, *(UPLINK_OF + one for one in switches)]))
-
-    @cached_property
-    def _marks(self) -> dict[tuple[str | None, str | None], NDArray[np.bool_]]:
-        return {}
-
-    def marks(self, one: str | None, other: str | None) -> NDArray[np.bool_]:
-        """Return for each of ``crossed`` whether the path between two leaves crosses it."""
-        if (one, other) not in self._marks:
-            path = set(self._between(one, other))
-            self._marks[one, other] = np.array([name in path for name in self.crossed], dtype=bool)
-        return self._marks[one, other]
-
-    def _between(self, one: str | None, other: str | None) -> tuple[str, ...]:
+    def between(self, one: str | None, other: str | None) -> tuple[str, ...]:
+        """Return the switches and uplinks between two leaves; () if nothing joins them."""
         lines = [() if leaf is None else self.above(leaf) for leaf in (one, other)]
         top = next((switch for switch in lines[0] if switch in lines[1]), None)
         if top is None:

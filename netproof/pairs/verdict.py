@@ -21,6 +21,7 @@ from netproof.criteria import Finding, Level
 from netproof.criteria.counters import path
 from netproof.criteria.interface import CountedLaunch
 from netproof.measurement import interval
+from netproof.measurement.counters import Payload
 from netproof.measurement.disturbance import (
     DisturbanceSettings,
     NodeLoad,
@@ -29,7 +30,6 @@ from netproof.measurement.disturbance import (
 )
 from netproof.measurement.interval import Interval, Side
 from netproof.measurement.links import Link
-from netproof.measurement.payload import Payload
 from netproof.pairs import alone as recovery
 from netproof.pairs.accusation import Judgement, State
 from netproof.pairs.accusation import judge as judge_observations
@@ -123,7 +123,6 @@ class LonePair:
 
 
 def _over(ends: Interval | None, what: str) -> str:
-    """Return the interval of a share over ``what``, in words; ``what`` alone without one."""
     return what if ends is None else f"95% interval {ends[0]:.1%} to {ends[1]:.1%} over {what}"
 
 
@@ -154,7 +153,7 @@ def bisection_of(
         return None
     rates = [fmean(pair.rate_mb_s for pair in one.pairs) for one in counted]
     shares = [rate / line_rate_mb_s for rate in rates]
-    leaf = _leaf_of(rounds)
+    leaf = Topology(rounds.leaves).leaf_of
     by_place: dict[bool, list[float]] = {True: [], False: []}
     for pair in (pair for one in counted for pair in one.pairs):
         if all(node in leaf for node in pair.nodes):
@@ -173,11 +172,6 @@ def bisection_of(
         within,
         across,
     )
-
-
-def _leaf_of(rounds: PairRounds) -> dict[str, str]:
-    """Return the leaf switch of each node."""
-    return {node: name for name, nodes in rounds.leaves.items() for node in nodes}
 
 
 def lone_pairs_of(
@@ -229,7 +223,7 @@ def _lone(
 class PairsVerdict:
     """Verdict on the rounds of one job.
 
-    ``alone``: suspects that were measured while all others were silent; ``alongside``: what else
+    ``alone``: suspects that were measured while all others were silent; ``busy``: what else
     ran on each node that was never undisturbed; ``bisection``: None where no round shows it, and
     ``least``: the share of the line rate that it has to have; ``path``: which interfaces carried
     what was sent, None where not counted; ``lone``: pairs by themselves, if too few nodes to
@@ -239,7 +233,7 @@ class PairsVerdict:
     rounds: PairRounds
     judgement: Judgement
     alone: tuple[Alone, ...]
-    alongside: Mapping[str, str] = dataclasses.field(default_factory=dict)
+    busy: Mapping[str, str] = dataclasses.field(default_factory=dict)
     bisection: Bisection | None = None
     least: float | None = None
     path: Finding | None = None
@@ -279,7 +273,7 @@ class PairsVerdict:
     def _not_loaded(self) -> str:
         """Return which uplinks too few nodes sent over at once to compare them, or empty."""
         loaded = [one for one in self.rounds.launches if one.both_ways]
-        leaf = _leaf_of(self.rounds)
+        leaf = Topology(self.rounds.leaves).leaf_of
         there = {
             leaf.get(node)
             for one in loaded
@@ -302,7 +296,7 @@ class PairsVerdict:
                 name: {
                     "state": one.state,
                     "effects": list(map(dataclasses.asdict, one.effects)),
-                    "reason": self.alongside.get(name, one.reason),
+                    "reason": self.busy.get(name, one.reason),
                 }
                 for name, one in self.judgement.nodes.items()
             },
@@ -339,7 +333,6 @@ class PairsVerdict:
         return tuple(found)
 
     def _bisection_on(self, side: Side) -> list[str]:
-        """Return a sentence where the bisection's share is on that side of the least."""
         one = self.bisection
         if one is None or self.least is None or _side(one.share, one.interval, self.least) != side:
             return []
@@ -367,7 +360,7 @@ class PairsVerdict:
         """Each reason for which nodes are neither cleared nor accused, to these nodes."""
         by_reason: dict[str, list[str]] = defaultdict(list)
         for node in self.undecided_nodes():
-            by_reason[self.alongside.get(node, self.judgement.nodes[node].reason)].append(node)
+            by_reason[self.busy.get(node, self.judgement.nodes[node].reason)].append(node)
         return {reason: tuple(nodes) for reason, nodes in by_reason.items()}
 
     def undecided(self) -> tuple[str, ...]:
@@ -433,25 +426,14 @@ class PairsVerdict:
         """Return the cleared nodes."""
         return self._in(State.CLEARED)
 
-    def streamed(self) -> frozenset[str]:
-        """Return the nodes that sent or received a stream alone."""
-        pairs = (pair for one in self.rounds.launches if one.stream for pair in one.pairs)
-        return frozenset(node for pair in pairs for node in pair.nodes)
-
     def slow_ways(
         self, settings: PairSettings, disturbance: DisturbanceSettings
     ) -> tuple[SlowWay, ...]:
         """Return the direction of each accused node that is slow in only one."""
         several = [
-            PairObservation(
-                one.round,
-                pair.nodes,
-                rate_mb_s=pair.rate_mb_s,
-                alone=True,
-                disturbed=bool(disturbed(one.loads, disturbance)),
-            )
+            (pair.nodes, pair.rate_mb_s)
             for one in self.rounds.launches
-            if one.stream
+            if one.stream and not disturbed(one.loads, disturbance)
             for pair in one.pairs
         ]
         return slow_ways(several, self.judgement, settings)
@@ -531,19 +513,20 @@ def _never_calm(rounds: PairRounds, settings: DisturbanceSettings) -> dict[str, 
 
     It is one reason for all of them, however many there are.
     """
-    shares: dict[str, list[float | None]] = {}
-    for one in rounds.launches:
-        for load in one.loads:
-            share = others_share([load]) if disturbed([load], settings) else None
-            shares.setdefault(load.node, []).append(share)
+    loads: dict[str, list[NodeLoad]] = defaultdict(list)
+    for load in (load for one in rounds.launches for load in one.loads):
+        loads[load.node].append(load)
     most = {
-        node: f"{100 * max(several):.0f}" for node, several in shares.items() if None not in several
+        node: round(100 * others_share(several))
+        for node, several in loads.items()
+        if all(disturbed([load], settings) for load in several)
     }
     if not most:
         return {}
-    least, largest = min(most.values(), key=int), max(most.values(), key=int)
-    share = largest if least == largest else f"{least} to {largest}"
-    of_each = "" if least == largest else ", by node"
+    least, largest = min(most.values()), max(most.values())
+    share, of_each = f"{largest}", ""
+    if least < largest:
+        share, of_each = f"{least} to {largest}", ", by node"
     reason = (
         "in each of its launches something else ran alongside, with up to"
         f" {share} % of the CPUs{of_each}"

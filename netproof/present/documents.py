@@ -7,7 +7,7 @@ import json
 import math
 from collections import Counter
 from collections.abc import Mapping
-from typing import Any, TextIO
+from typing import TYPE_CHECKING, Any, TextIO
 
 from netproof import codec
 from netproof.criteria import CommonSizes, Finding, Level
@@ -17,9 +17,11 @@ from netproof.measurement.interval import Interval
 from netproof.measurement.landmarks import Landmarks
 from netproof.session.measured import Measured
 from netproof.verdict.exit_status import FAILED, INCONCLUSIVE, PASSED
-from netproof.verdict.explain import Crossover, crossovers, red_criteria, red_sizes
-from netproof.verdict.session_verdict import JudgedSession
-from netproof.verdict.verdict import Alongside, CaseVerdict, by_reason
+
+if TYPE_CHECKING:
+    from netproof.verdict.explain import Crossover
+    from netproof.verdict.session_verdict import JudgedSession
+    from netproof.verdict.verdict import CaseVerdict, StoredResults
 
 FORMAT = 2
 """Format of all documents; raised when a key changes its meaning or goes."""
@@ -46,6 +48,9 @@ def of_judged(judged: JudgedSession) -> dict[str, Any]:
 
     Sizes in bytes, times in µs, bandwidths in MB/s (10⁶ bytes/s).
     """
+    from netproof.verdict.explain import crossovers
+    from netproof.verdict.verdict import by_reason
+
     session, matrix, verdict, recurring = (
         judged.session,
         judged.matrix,
@@ -116,7 +121,7 @@ def of_judged(judged: JudgedSession) -> dict[str, Any]:
                 **codec.encode(reason),
                 "cases": list(map(of_case, cases)),
             }
-            for (partition, environment, reason), cases in by_reason(verdict.left).items()
+            for (partition, environment, reason), cases in by_reason(verdict.skipped).items()
         ],
         "counters": [
             # Null where a count is not known.
@@ -134,7 +139,7 @@ def of_judged(judged: JudgedSession) -> dict[str, Any]:
         "absences": [dataclasses.asdict(absence) for absence in verdict.absences],
         "cases": [_case(one) for one in verdict.cases],
         "crossovers": [_crossover(one) for one in crossovers(verdict)],
-        "alongside": verdict.alongside and _alongside(verdict.alongside),
+        "compared_with": verdict.compared_with and _compared_with(verdict.compared_with),
         "stored": judged.stored and dataclasses.asdict(judged.stored),
         "changed": None
         if changed is None
@@ -209,6 +214,8 @@ def of_common(common: CommonSizes | None) -> dict[str, int] | None:
 
 
 def _crossover(crossover: Crossover) -> dict[str, Any]:
+    from netproof.verdict.explain import red_criteria, red_sizes
+
     case = of_case(crossover.case)
     del case["ranks"], case["ranks_per_node"]
     return {
@@ -228,9 +235,9 @@ def _crossover(crossover: Crossover) -> dict[str, Any]:
     }
 
 
-def _alongside(alongside: Alongside) -> dict[str, Any]:
+def _compared_with(found: StoredResults) -> dict[str, Any]:
     sessions = []
-    for _, cases, left_out in alongside.together():
+    for _, cases, left_out in found.together():
         first = cases[0]
         sessions.append(
             {
@@ -252,10 +259,10 @@ def _alongside(alongside: Alongside) -> dict[str, Any]:
             }
         )
     return {
-        "store": str(alongside.store),
-        "max_age_days": alongside.max_age_days,
+        "store": str(found.store),
+        "max_age_days": found.max_age_days,
         "sessions": sessions,
-        "not_found": list(map(of_case, alongside.not_found)),
+        "not_found": list(map(of_case, found.not_found)),
     }
 
 

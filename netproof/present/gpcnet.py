@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from netproof.experiments.gpcnet import TIME, GpcnetRuns
+from netproof.benchmarks.gpcnet import TIME
+from netproof.experiments.gpcnet import GpcnetRuns
 from netproof.experiments.load import LoadFindings, Statistic
 from netproof.present.load import factor_document, factor_in_words, worst
 from netproof.present.tables import DataTable
@@ -39,7 +40,7 @@ def answer(runs: GpcnetRuns, found: LoadFindings) -> dict[str, Any]:
     rows = []
     for one in found.impacts:
         mean = one.factors[Statistic.MEAN]
-        means_of_test = f"{mean.alone:.4g} → {mean.alongside:.4g}"
+        means_of_test = f"{mean.alone:.4g} → {mean.loaded:.4g}"
         unit = "µs" if one.unit == TIME else one.unit
         factors = map(factor_in_words, one.factors.values())
         rows.append((one.victim, *factors, f"{means_of_test} {unit}"))
@@ -76,7 +77,7 @@ def document(several: Sequence[tuple[GpcnetRuns, LoadFindings]]) -> dict[str, An
                         "name": one.victim,
                         "unit": one.unit,
                         "alone": one.factors[Statistic.MEAN].alone,
-                        "alongside": one.factors[Statistic.MEAN].alongside,
+                        "congested": one.factors[Statistic.MEAN].loaded,
                         "mean": factor_document(one.factors[Statistic.MEAN]),
                         "tail": factor_document(one.factors[Statistic.TAIL]),
                     }

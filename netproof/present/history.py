@@ -217,8 +217,12 @@ def _print_notes(verdict: HistoryVerdict, out: Console) -> None:
     nights = verdict.nights
     if nights.baseline is None:
         say(out, "No scores are followed: no session names a score baseline.", "yellow")
-    if nights.left:
-        say(out, f"{nights.left} series are followed no longer: no recent session measured them.")
+    if nights.no_longer_followed:
+        say(
+            out,
+            f"{nights.no_longer_followed} series are followed no longer: no recent session measured"
+            " them.",
+        )
     if nights.other_sizes:
         say(
             out,
@@ -370,7 +374,7 @@ def document(verdict: HistoryVerdict, *, series: bool) -> dict[str, Any]:
         "false_alarms_a_month": verdict.false_alarms_a_month,
         "baseline": nights.baseline
         and {"partition": nights.baseline.partition, "environment": nights.baseline.environment},
-        "no_longer_followed": nights.left,
+        "no_longer_followed": nights.no_longer_followed,
         "other_sizes": nights.other_sizes,
         "crashes": nights.crashes,
         "counted": nights.counted,
@@ -388,7 +392,7 @@ def document(verdict: HistoryVerdict, *, series: bool) -> dict[str, Any]:
                 "sentence": event.sentence(),
                 "changes": [_shift(verdict, shift) for shift in event.shifts],
                 "culprits": _culprits(event.culprits),
-                "alongside": [_culprits(culprits) for culprits in event.alongside],
+                "around": [_culprits(culprits) for culprits in event.around],
             }
             for event in verdict.events
         ],

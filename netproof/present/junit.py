@@ -38,9 +38,9 @@ def document(
     if verdict is not None:
         for judged in verdict.cases:
             _judged(suite, judged)
-        for one in verdict.left:
-            kind = "skipped" if one.left.planned else "error"
-            _ended(_case(suite, one.case), kind, [one.left.why])
+        for one in verdict.skipped:
+            kind = "skipped" if one.reason.planned else "error"
+            _ended(_case(suite, one.case), kind, [one.reason.why])
         _partitions(suite, system, verdict)
         for fault in verdict.faults:
             _ended(_test(suite, system, f"fault: {fault}"), "failure", [fault])

@@ -50,7 +50,10 @@ def print_whole(judged: JudgedSession, out: Console) -> None:
     """Print the state, scores, landmarks with curves, costs, and all sentences of the verdict."""
     verdict = judged.verdict
     groups: dict[Group, list[CaseVerdict | StoredResult]] = defaultdict(list)
-    for one in (*verdict.cases, *(() if verdict.alongside is None else verdict.alongside.cases)):
+    for one in (
+        *verdict.cases,
+        *(() if verdict.compared_with is None else verdict.compared_with.cases),
+    ):
         groups[group(one.case)].append(one)
     print_state(verdict, out)
     labels = judged.session.labels()
@@ -227,7 +230,7 @@ def _landmark_columns(cases: Sequence[CaseVerdict | StoredResult]) -> list[Table
     limits = [None if one is None else one.eager_limit for one in found]
     twins = []
     if any(one is not None and one.paired_share is not None for one in found):
-        twins = [TableColumn("twin", of("paired_share", ".0%"), rank=3)]
+        twins = [TableColumn("paired", of("paired_share", ".0%"), rank=3)]
     return [
         TableColumn("verdict", [_word(one) for one in cases], right=False),
         TableColumn("partition", [one.case.partition for one in cases], right=False),

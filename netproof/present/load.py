@@ -40,9 +40,9 @@ def factor_in_words(factor: Factor) -> str:
 
 def time_in_words(factor: Factor) -> str:
     """Return the times alone and alongside: ``14.1 ms → 61.9 ms``."""
-    if factor.alone is None or factor.alongside is None:
+    if factor.alone is None or factor.loaded is None:
         return "-"
-    return f"{with_time_unit(factor.alone)} → {with_time_unit(factor.alongside)}"
+    return f"{with_time_unit(factor.alone)} → {with_time_unit(factor.loaded)}"
 
 
 def factor_document(factor: Factor) -> dict[str, Any]:
@@ -102,7 +102,7 @@ def conclusion(findings: LoadFindings) -> list[str]:
 def answer(loaded: Loaded, findings: LoadFindings) -> dict[str, Any]:
     """Return what terminal and page show: conclusion, a row a factor, remarks."""
     impacts = findings.impacts
-    head = ("measured", "alongside", "where", *Statistic, "mean time", "rounds")
+    head = ("measured", "load", "where", *Statistic, "mean time", "rounds")
     rounds = max((run.turn.round for run in loaded.runs), default=0)
     remarks = [
         f"{counted(rounds, 'round')} on {len(loaded.nodes)} nodes, each alone and alongside back to"
@@ -135,8 +135,8 @@ def answer(loaded: Loaded, findings: LoadFindings) -> dict[str, Any]:
 def _row(impact: Impact) -> tuple[str, ...]:
     waited = "not known"
     if impact.waited is not None:
-        alone, alongside = impact.waited
-        waited = f"{100 * alone:.0f} → {100 * alongside:.0f} %"
+        alone, loaded = impact.waited
+        waited = f"{100 * alone:.0f} → {100 * loaded:.0f} %"
     return (
         *(impact.victim, impact.aggressor, impact.place),
         *(factor_in_words(impact.factors[statistic]) for statistic in Statistic),
@@ -160,7 +160,7 @@ def document(several: Sequence[tuple[Loaded, LoadFindings]]) -> dict[str, Any]:
                 "factors": [
                     {
                         "measured": one.victim,
-                        "alongside": one.aggressor,
+                        "load": one.aggressor,
                         "where": one.place,
                         "rounds": one.rounds,
                         "refused": one.refused,
@@ -169,7 +169,7 @@ def document(several: Sequence[tuple[Loaded, LoadFindings]]) -> dict[str, Any]:
                             name: {
                                 **factor_document(each),
                                 "alone_us": each.alone,
-                                "beside_us": each.alongside,
+                                "loaded_us": each.loaded,
                             }
                             for name, each in one.factors.items()
                         },

@@ -12,7 +12,7 @@ from netproof.present.characters import visible
 from netproof.present.wording import duration, outcome
 from netproof.session.slurm_nodes import labelled
 from netproof.verdict.exit_status import CANNOT, FAILED, INCONCLUSIVE, PASSED
-from netproof.verdict.explain import counts, failures
+from netproof.verdict.explain import failures
 from netproof.verdict.session_verdict import JudgedSession
 from netproof.verdict.verdict import sentences_of_skipped
 
@@ -76,7 +76,7 @@ def summary(night: Night) -> str:
         lines += _some("WARN ", verdict.node_warnings)
         lines += _some("", [labelled(one) for one in night.judged.beyond_nodes])
         for planned in (False, True):
-            of_kind = [one for one in verdict.left if one.left.planned == planned]
+            of_kind = [one for one in verdict.skipped if one.reason.planned == planned]
             lines += _some("", sentences_of_skipped(of_kind))
         lines += _some("note: ", [*verdict.notes, *night.noted])
     lines.append("")
@@ -98,7 +98,7 @@ def headline(night: Night) -> str:
     took = duration((night.ended - night.started).total_seconds())
     word = "INCONCLUSIVE" if night.inconclusive else WORDS[night.status]
     if night.judged is not None:
-        word += f", {outcome(counts(night.judged.verdict), len(night.worse))}"
+        word += f", {outcome(night.judged.verdict, len(night.worse))}"
     return f"netproof {night.system}: {word} ({night.started:%Y-%m-%d %H:%M}, {took})"
 
 

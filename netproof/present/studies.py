@@ -16,7 +16,7 @@ from netproof.experiments.literature import (
     RATE_KIB,
     RELATIONS,
     Adapters,
-    SessionAlongsideStudy,
+    SessionInStudy,
     Study,
     StudyRun,
     load,
@@ -44,12 +44,12 @@ def show(
     ``stored``: a session whose landmarks stand alongside them. Raises NetproofError as ``load``
     does, and for a session without a case.
     """
-    alongside = SessionAlongsideStudy(stored) if stored else None
+    alongside = SessionInStudy(stored) if stored else None
     for name in [study] if study else names(directory):
         _print(load(name, directory), console, alongside)
 
 
-def _print(study: Study, console: Console, alongside: SessionAlongsideStudy | None) -> None:
+def _print(study: Study, console: Console, alongside: SessionInStudy | None) -> None:
     console.print(Text(f"{study.name}: {study.title}", "bold"))
     console.print(Text(study.source))
     for table in study_tables(study):
@@ -113,7 +113,7 @@ def study_notes(study: Study) -> list[str]:
     return [f"Mbps is {low} or {high} bit/s there: shares are given for both.", *study.notes]
 
 
-def tables_alongside(study: Study, alongside: SessionAlongsideStudy) -> list[DataTable]:
+def tables_alongside(study: Study, alongside: SessionInStudy) -> list[DataTable]:
     """Return a session's landmarks in the columns of a study."""
     found = []
     if study.peaks:
@@ -161,7 +161,7 @@ def _peaks_table(study: Study) -> DataTable:
     return DataTable(_PEAKS, rows, EVERY[2:], "* for an assumed MTU" if assumed else "")
 
 
-def _peaks_alongside(alongside: SessionAlongsideStudy) -> DataTable:
+def _peaks_alongside(alongside: SessionInStudy) -> DataTable:
     """Return each configuration as the e325 table has its networks: NetPIPE, one way."""
     rows = []
     for path, where in (("inter-node", "between nodes"), ("intra-node", "in a node")):
@@ -193,7 +193,7 @@ def _peaks_alongside(alongside: SessionAlongsideStudy) -> DataTable:
     return DataTable(_PEAKS, rows, EVERY[2:], caption)
 
 
-def _adapters_alongside(alongside: SessionAlongsideStudy, partition: str) -> DataTable:
+def _adapters_alongside(alongside: SessionInStudy, partition: str) -> DataTable:
     """Return a partition's environments as the adapter page has its cards.
 
     NetPIPE over MPI, bidirectional.
@@ -222,7 +222,7 @@ def _adapters_alongside(alongside: SessionAlongsideStudy, partition: str) -> Dat
     return DataTable(head, rows, EVERY[1:], caption)
 
 
-def _figures_alongside(study: Study, alongside: SessionAlongsideStudy) -> DataTable:
+def _figures_alongside(study: Study, alongside: SessionInStudy) -> DataTable:
     """Return latency and largest bandwidth of each configuration, in the study's units.
 
     A study that prints NetPIPE's own Mbps measured TCP, one in MB/s measured MPI.

@@ -117,7 +117,7 @@ def conclusion(sweep: Sweep, table: SweepTable) -> str:
 
 def setting(sweep: Sweep, value: str) -> str:
     """Return how to set a value: variables in a shell's form, or arguments of NPtcp."""
-    how = sweep.told.of(value)
+    how = sweep.assignment.of(value)
     named = [f"{name}={text}" for name, text in how.variables.items()]
     arguments = [f"NPtcp {' '.join(how.arguments)}"] if how.arguments else []
     parameter = BY_NAME.get(sweep.parameter)

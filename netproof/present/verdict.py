@@ -21,7 +21,7 @@ from netproof.present.wording import (
 )
 from netproof.session.slurm_nodes import labelled
 from netproof.verdict.exit_status import FAILED, INCONCLUSIVE, PASSED
-from netproof.verdict.explain import Failure, counts, excess, failures, listed
+from netproof.verdict.explain import Failure, failures, listed
 from netproof.verdict.session_verdict import JudgedSession
 from netproof.verdict.stored import NOTHING, Recurring
 from netproof.verdict.verdict import CaseVerdict, Verdict, sentences_of_skipped
@@ -54,7 +54,7 @@ def print_state(verdict: Verdict, out: Console) -> None:
     """Print the state, and what became of the cases."""
     word, style = STATES[verdict.status]
     word = "INCONCLUSIVE" if verdict.inconclusive else word
-    say(out, f"{word}: {outcome(counts(verdict))}", style)
+    say(out, f"{word}: {outcome(verdict)}", style)
 
 
 def print_brief(judged: JudgedSession, diagnoses: Sequence[Diagnosis], out: Console) -> None:
@@ -139,7 +139,7 @@ def _found(verdict: Verdict, level: Level, recurring: Recurring = NOTHING) -> li
         for finding in judged.findings
         if finding.level is level and not recurring.has(finding)
     ]
-    found.sort(key=lambda one: -excess(one[1]))
+    found.sort(key=lambda one: -one[1].excess)
     return [_finding(*one) for one in found]
 
 
@@ -152,21 +152,20 @@ def _finding(judged: CaseVerdict, finding: Finding) -> str:
     size = "" if finding.size is None else f" at {size_in_words(finding.size)}"
     if finding.level is Level.INCONCLUSIVE and finding.interval is not None:
         size = " ({:.3g} to {:.3g}){}".format(*finding.interval, size)
-    launches = judged.measured.launches if judged.measured else ()
-    nodes = finding.node or listed(launches[0].nodes() if launches else ())
+    nodes = finding.node or listed(judged.nodes)
     on = f", {' '.join(filter(None, (nodes, finding.interface)))}" if nodes else ""
     return f"{where}: {what} {finding.value:.3g}{size}, limit {finding.bound:.3g}{on}"
 
 
 def print_alongside(verdict: Verdict, out: Console) -> None:
     """Print stored results alongside the session: configurations, sessions, dates, marks."""
-    if verdict.alongside is None:
+    if verdict.compared_with is None:
         return
-    for together, cases, left_out in verdict.alongside.together():
+    for together, cases, left_out in verdict.compared_with.together():
         word = "left out" if left_out else "compared with"
         say(out, f"{word}: {together}", "yellow" if cases[0].marks else "")
-    if not verdict.alongside.cases:
-        where = verdict.alongside.store
+    if not verdict.compared_with.cases:
+        where = verdict.compared_with.store
         say(out, f"compared with nothing: {where} has nothing that fits", "yellow")
 
 
@@ -201,7 +200,7 @@ def print_verdict(
             say(out, f"{mark}{sentence}", style)
 
     print_all("not available: ", not_available(verdict.absences))
-    print_all("", sentences_of_skipped(verdict.left), "yellow")
+    print_all("", sentences_of_skipped(verdict.skipped), "yellow")
     print_all("note: ", verdict.notes)
     print_differences(differences, out)
     print_all("not compared with an earlier session: ", unread)
@@ -218,7 +217,7 @@ def print_verdict(
     print_all("FAIL ", failures(verdict), "red")
     if verdict.crashes:
         say(out, verdict.crashes)
-    say(out, outcome(counts(verdict)), "bold")
+    say(out, outcome(verdict), "bold")
 
 
 def print_changed(judged: JudgedSession, out: Console) -> None:

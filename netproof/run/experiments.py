@@ -313,7 +313,12 @@ class SweepJob(DemandedJob):
             raise ReframeError(str(error)) from None
 
     def sweep_of(
-        self, case: Case, title: str, told: parameters.Told, values: Sequence[str], **more: object
+        self,
+        case: Case,
+        title: str,
+        assignment: parameters.Assignment,
+        values: Sequence[str],
+        **more: object,
     ) -> Sweep:
         """Return a sweep of these values here; ``more``: its further fields."""
         extras = self.current_partition.extras
@@ -321,7 +326,7 @@ class SweepJob(DemandedJob):
         return Sweep(
             case=case,
             title=title,
-            told=told,
+            assignment=assignment,
             jobid="",
             seed=self.seed,
             partition_extras=extras,
@@ -376,9 +381,9 @@ class TuningLaunches(SweepJob, Turned):
         values = given or setting.values_on(self.site_partition().rails)
         parameters.insist_on_values(values)
         library = self.current_environ.extras["mpi"]
-        told = setting.told(self.turned_protocol, library, self.turned_path)
+        assignment = setting.assignment(self.turned_protocol, library, self.turned_path)
         case = netpipe_case(self.place(), self.turned_protocol, self.turned_path, "oneway")
-        return self.sweep_of(case, setting.title, told, values, parameter=setting.name)
+        return self.sweep_of(case, setting.title, assignment, values, parameter=setting.name)
 
     @property
     def by_hook(self) -> bool:
@@ -462,12 +467,12 @@ class AlgorithmLaunches(SweepJob, Swept):
         given = self.swept_algorithms.split(",") if self.swept_algorithms else ()
         function, library = self.swept_function, self.current_environ.extras["mpi"]
         names = algorithms.choice(library, function, given)
-        told = algorithms.library_of(library).setting(function)
+        assignment = algorithms.library_of(library).setting(function)
         per_node = self.current_partition.extras["ranks_per_node"]
         case = mpi_case(self.place(), imb.BENCHMARK.function(function), self.ranks, per_node)
         title = algorithms.title(function)
         own = {"parameter": sweep.ALGORITHM, "library": library, "names": names}
-        return self.sweep_of(case, title, told, tuple(names), **own)
+        return self.sweep_of(case, title, assignment, tuple(names), **own)
 
     @run_before("run")
     def plan_launches(self) -> None:

@@ -43,6 +43,7 @@ from netproof.session import (
     slurm_nodes,
     transport,
 )
+from netproof.site import slurm
 from netproof.verdict import limits, rejudge
 
 KEPT_FILES = [
@@ -149,12 +150,22 @@ class Job(
         raise NetproofError(f"{type(self).__name__} names no case")
 
     @run_after("setup")
+    def share_nodes(self) -> None:
+        """Ask for no nodes of its own where the partition's access has an option about that.
+
+        Each node then has CPUs for the launches inside it.
+        """
+        if slurm.sharing_in(self.current_partition.access):
+            self.exclusive_access = False
+            self.job.options += [f"--mincpus={max(2, self.site_partition().ranks_per_node)}"]
+
+    @run_after("setup")
     def announce(self) -> None:
         """Begin its record; the run's first has the nodes of Slurm's partitions."""
         if self.is_dry_run():
             return
-        slurm = slurm_nodes.slurm_record(slurm_now()) if next(_set_up) == 0 else {}
-        self.write_record(netproof_provenance={}, netproof_slurm=slurm)
+        known = slurm_nodes.slurm_record(slurm_now()) if next(_set_up) == 0 else {}
+        self.write_record(netproof_provenance={}, netproof_slurm=known)
 
     @run_after("setup")
     def leave_it(self) -> None:
@@ -290,9 +301,9 @@ class PartitionJob(Job):
         """Begin its record; the run's first has the nodes of Slurm's partitions."""
         if self.is_dry_run():
             return
-        slurm = slurm_nodes.slurm_record(slurm_now()) if next(_set_up) == 0 else {}
+        known = slurm_nodes.slurm_record(slurm_now()) if next(_set_up) == 0 else {}
         asked = {one.name: self.asked_in(one) for one in self.environments()}
-        self.write_record(netproof_slurm=slurm, netproof_environments=asked)
+        self.write_record(netproof_slurm=known, netproof_environments=asked)
 
     @run_before("run")
     def plan_launches(self) -> None:
@@ -444,7 +455,7 @@ class MpiLaunches(PartitionJob):
         return (*units, *((step,) for step in plan.start_steps(*several))), files
 
 
-def left_now() -> dict[tuple[Any, ...], left.Left]:
+def left_now() -> dict[tuple[Any, ...], left.SkipReason]:
     """Return the cases to skip in this run; raise ReframeError for a damaged file."""
     path = os.environ.get(left.VARIABLE)
     if not path:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import shlex
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -34,6 +35,40 @@ NOT_LOGGED = frozenset(
     )
 )
 """Attributes that are empty, or the same in every run: a third of a test in ReFrame's report."""
+
+
+_GENERATES = (
+    "it would run nothing: ReFrame makes further tests only of those that wait for no job; for more"
+    " launches give -S launches=N, and for another session run it again"
+)
+_REFUSED = {
+    "restore-session": "netproof's tests cannot go on in an earlier session, whose cases its report"
+    " would lack: run all again, or what -n, -p and --system choose",
+    "ci-generate": "it would make a session of each test, and netproof judges a session as a whole:"
+    " let one job of the pipeline run 'netproof nightly' (ci/gitlab-ci.yml)",
+    **dict.fromkeys(("repeat", "distribute", "parameterize"), _GENERATES),
+}
+"""ReFrame's options with which a run would be green and have measured nothing, or not all."""
+
+
+def refused(words: Sequence[str]) -> str:
+    """Return why ReFrame's command line, or a mode of the site that it names, is refused; or ""."""
+    for place, word in enumerate(words):
+        option, _, value = word.removeprefix("--").partition("=")
+        if word.startswith("-P"):
+            option = "parameterize"
+        elif not word.startswith("--") or len(option) < 3:
+            continue
+        # argparse takes any beginning that is no other option's.
+        for name, why in _REFUSED.items():
+            if name.startswith(option) and option not in ("rep", "par"):
+                return f"leave out --{name}: {why}"
+        if "mode".startswith(option):
+            name = value or " ".join(words[place + 1 : place + 2])
+            chosen = runtime().site_config.get(f"modes/@{name}/options") or ()
+            if why := refused([part for one in chosen for part in shlex.split(one)]):
+                return f"mode {name}: {why}"
+    return ""
 
 
 class OnPartition(rfm.RegressionTestPlugin):
@@ -87,16 +122,11 @@ class RecordedTest(rfm.RegressionTestPlugin):
     netproof_record = variable(dict, value={}, loggable=True)
 
     @run_after("init")
-    def refuse_to_restore(self) -> None:
-        """Raise ReframeFatalError if ReFrame is to restore an earlier session.
-
-        Its report would lack all cases that are not run again, and a verdict on it would be red.
-        """
-        if any(word.startswith("--rest") for word in sys.argv[1:]):
-            raise ReframeFatalError(
-                "netproof's tests cannot go on in an earlier session: leave out --restore-session"
-                " (and --failed), and run all again, or what -n, -p and --system choose"
-            )
+    def refuse_options(self) -> None:
+        """Raise ReframeFatalError for an option with which a session would have no verdict."""
+        reason = refused(sys.argv[1:])
+        if reason:
+            raise ReframeFatalError(reason)
 
     @property
     def recorded_job(self) -> Any:
@@ -168,6 +198,10 @@ class Referenced(rfm.RegressionTestPlugin):
                 self.reference = {"$ref": str(path)}
         except Exception as error:
             self.reference_fault = f"no references, {Path(prefix or '') / name}: {error}"
+
+    def __ref_missing_ranks__(self, level: Mapping[Any, Any], ranks: int) -> Any:
+        """Return the entry below an expression that fits a rank count; KeyError without one."""
+        return level[references.matching(level, ranks)]
 
     @run_before("setup")
     def insist_on_references(self) -> None:

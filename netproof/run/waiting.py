@@ -19,7 +19,7 @@ from reframe.core.logging import getlogger
 
 from netproof import codec
 from netproof.errors import NetproofError
-from netproof.session.left import Left
+from netproof.session.left import SkipReason
 from netproof.site import slurm
 from netproof.site.hostlist import fold
 from netproof.site.partition import Partition
@@ -84,7 +84,7 @@ _spent_s: defaultdict[str, float] = defaultdict(float)
 class WaitsForNodes(rfm.RegressionTestPlugin):
     """A Slurm job that is skipped if other jobs hold its nodes for longer than the site waits.
 
-    ``netproof_left``: why it was skipped, as ``left.Left`` has it; empty if it was not.
+    ``netproof_left``: why it was skipped, as ``left.SkipReason`` has it; empty if it was not.
     """
 
     netproof_left = variable(dict, value={}, loggable=True)
@@ -147,7 +147,7 @@ class WaitsForNodes(rfm.RegressionTestPlugin):
             f" (wait_for_nodes_s), and says {reason}; {len(free)} of the partition's nodes were"
             f" free{f', other jobs held {fold(busy)}' if busy else ''}"
         )
-        self.netproof_left = codec.encode(Left(why, planned=False))
+        self.netproof_left = codec.encode(SkipReason(why, planned=False))
         self.skip(why)
 
     def show_reason(self, wait: Wait) -> None:

@@ -15,10 +15,10 @@ from netproof.benchmarks import netpipe, registry
 from netproof.benchmarks.outputs import text_of
 from netproof.errors import NetproofError, shortened
 from netproof.intake import json_reading, writing
-from netproof.measurement import counters, disturbance, pace, twin
+from netproof.measurement import counters, disturbance, twin
 from netproof.measurement.case import Case
+from netproof.measurement.counters import Payload
 from netproof.measurement.curve import Curve
-from netproof.measurement.payload import Payload
 from netproof.session import plan
 from netproof.session.measured import Crash, Launch, Measured, RankUse, Start, line_rate_of_case
 from netproof.session.step_output import (
@@ -241,7 +241,7 @@ def read_launch(
         loads,
         counters=counted,
         payload=_payload(folder, step, case, ranks) if messages and counted is not None else None,
-        paces=pace.paces(errors, said, case.environment),
+        paces=disturbance.paces(errors, said, case.environment),
         exchanged=_exchanged(folder, step, case) if messages else None,
     )
 
@@ -251,7 +251,7 @@ def insist_on_pace(
 ) -> None:
     """Raises Incomplete where one inside a node lacks some that the partition asks for."""
     inside, told = case.ranks == case.ranks_per_node, len(launch.paces)
-    if partition.pace and inside and told != pace.HALVES:
+    if partition.pace and inside and told != disturbance.HALVES:
         errors = folder / f"{step}.err"
         raise Incomplete(
             [f"{errors}: {step} told its node's pace {told} times and not for both of its halves"]

@@ -23,7 +23,7 @@ VARIABLE = "NETPROOF_LEFT"
 
 
 @dataclass(frozen=True)
-class Left:
+class SkipReason:
     """Why a case was left.
 
     ``planned``: it is another night's turn, and nothing is wrong with that. Otherwise it could
@@ -38,13 +38,13 @@ class Left:
             raise NetproofError("does not say why a case was left")
 
 
-def write(path: Path, cases: Mapping[Case, Left]) -> None:
+def write(path: Path, cases: Mapping[Case, SkipReason]) -> None:
     """Write the file; OSError where it cannot be written."""
     entries = [{"case": list(case.key()), **codec.encode(left)} for case, left in cases.items()]
     writing.replace(path, json.dumps(entries, indent=1) + "\n")
 
 
-def read(path: Path) -> dict[tuple[Any, ...], Left]:
+def read(path: Path) -> dict[tuple[Any, ...], SkipReason]:
     """The keys of the cases to leave, and why; NetproofError where the file is no such file.
 
     Also where others can write it.
@@ -53,7 +53,7 @@ def read(path: Path) -> dict[tuple[Any, ...], Left]:
     try:
         entries = json_reading.json_file(path)
         cases = [tuple(entry.pop("case")) for entry in entries]
-        reasons = codec.decode(list[Left], entries, "why cases were left")
+        reasons = codec.decode(list[SkipReason], entries, "why cases were left")
         return dict(zip(cases, reasons, strict=True))
     except (NetproofError, OSError, ValueError, KeyError, TypeError, AttributeError) as error:
         raise NetproofError(

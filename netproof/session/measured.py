@@ -16,15 +16,12 @@ from netproof.benchmarks import registry
 from netproof.errors import NetproofError
 from netproof.measurement import twin
 from netproof.measurement.case import Case
-from netproof.measurement.counters import Counters
+from netproof.measurement.counters import Counters, Payload
 from netproof.measurement.cpu_use import NO_STARTS, NodeCost, NodeUse, interrupts_s, node_costs
-from netproof.measurement.curve import Curve
-from netproof.measurement.disturbance import NodeLoad, Scheduled
+from netproof.measurement.curve import Curve, insist_alike, median_curve, spread
+from netproof.measurement.disturbance import NodeLoad, Pace, Scheduled
 from netproof.measurement.landmarks import Landmarks, landmarks
-from netproof.measurement.launches import insist_alike, median_curve, spread
 from netproof.measurement.links import link_of
-from netproof.measurement.pace import Pace
-from netproof.measurement.payload import Payload
 
 
 @dataclass(frozen=True, slots=True)

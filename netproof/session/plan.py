@@ -119,7 +119,8 @@ def script(python: str, root: Path) -> str:
 # Runs the launches of {PLAN_FILE} within a Slurm job. `bash {SCRIPT} --dry-run` prints them.
 export PYTHONPATH={path}${{PYTHONPATH:+:$PYTHONPATH}}
 if ! [ -x {there} ]; then
-    echo "$(uname -n) has no "{there}", and the Python that runs ReFrame has to be there" >&2
+    node=${{SLURMD_NODENAME:-$(uname -n)}}
+    echo "$node has no "{there}", and the Python that runs ReFrame has to be there" >&2
     exit 3
 fi
 exec {there} -P -m netproof.jobs {PLAN_FILE} "$@"

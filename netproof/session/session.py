@@ -18,7 +18,7 @@ from netproof.intake.json_reading import NoJsonError
 from netproof.measurement.case import Case
 from netproof.session import measured, records
 from netproof.session.again import MeasuredAgain
-from netproof.session.left import Left
+from netproof.session.left import SkipReason
 from netproof.session.measured import Measured, RepeatedCase
 from netproof.session.pair_rounds import PairRounds
 from netproof.session.transport import ReportedTransport
@@ -71,7 +71,7 @@ class CheckResult:
     measured: Measured | None
     kind: str = "launches"
     again: tuple[MeasuredAgain, ...] | None = None
-    skipped: Left | None = None
+    skipped: SkipReason | None = None
     references: tuple[Finding, ...] | None = None
     failed_job: str | None = None
     contradiction: str | None = None
@@ -111,7 +111,7 @@ class _Test:
     netproof_measured: dict[str, Any] | None = None
     netproof_repeated: dict[str, Any] | None = None
     netproof_repeats: dict[str, Any] | None = None
-    netproof_left: Left | None = None
+    netproof_left: SkipReason | None = None
     netproof_transport: ReportedTransport | None = None
     netproof_references: tuple[Finding, ...] = ()
     netproof_pairs: dict[str, Any] | None = None
@@ -360,7 +360,7 @@ def _further(tests: Sequence[_Test]) -> Further:
 
 
 def _result(
-    test: _Test, left: Mapping[tuple, Left], failed: Mapping[tuple, str], further: Further
+    test: _Test, left: Mapping[tuple, SkipReason], failed: Mapping[tuple, str], further: Further
 ) -> CheckResult:
     """Return a test's result.
 

@@ -9,7 +9,7 @@ __all__ = ["gather"]
 
 
 def __getattr__(name: str) -> Any:
-    """Load what reads a site's files only where it is asked for: ``shipped`` needs none of it."""
+    """Load what reads a site's files only where it is asked for: ``folders`` needs none of it."""
     if name == "gather":
         from netproof.site.site import gather
 

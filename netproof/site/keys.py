@@ -20,7 +20,7 @@ from netproof.criteria.settings import Settings
 from netproof.errors import NetproofError
 from netproof.intake.models import Written
 from netproof.intake.patterns import expression
-from netproof.measurement.transports import RDMA, Transport, line_rate_mb_s
+from netproof.measurement.links import RDMA, Transport, line_rate_mb_s
 from netproof.site.load_settings import LoadSettings
 from netproof.site.pair_settings import PairSettings
 
@@ -330,7 +330,7 @@ class PartitionExtras(_OfBenchmarks):
     baseline: str = Field(
         "",
         description="the environment that scores of the whole system are relative to, on one of"
-        " its partitions",
+        " its partitions; by default the first one of the first partition",
     )
     criteria: Annotated[dict, _obeying(_of_site(lambda value: Settings.of_site(value, 0)))] = Field(
         {},
@@ -348,7 +348,7 @@ class EnvironmentExtras(Written):
     mpi: _Text = Field(description="the MPI library and its version")
     pmi: _Word = Field(description="srun's --mpi plugin for it")
     absent: Annotated[dict, _obeying(_with_reasons("say why {!r} is absent", _no_feature))] = Field(
-        {}, description="benchmarks that the environment lacks, each with the reason"
+        {}, description="why the environment lacks benchmarks: benchmark to reason, for the verdict"
     )
     known: _Known = Field(
         {},

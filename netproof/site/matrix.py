@@ -15,10 +15,12 @@ from netproof.measurement.case import Case
 from netproof.site.partition import Partition, ScoreBaseline, score_baseline
 from netproof.site.site_file import JUDGE_ENVIRONMENT
 
+NO_REASON = "not among its features"
+
 
 @dataclass(frozen=True, order=True)
 class Absence:
-    """A benchmark that an environment of a partition lacks, with the site's reason."""
+    """A benchmark that an environment of a partition lacks, with the site's reason, if any."""
 
     partition: str
     environment: str
@@ -97,6 +99,8 @@ def matrix(
                 continue
             features = environments[environment].get("features", [])
             reasons = environments[environment]["extras"].get("absent", {})
+            lacking = (one for one in registry.FEATURES if one not in features)
+            reasons = {**reasons, **{one: reasons.get(one, NO_REASON) for one in lacking}}
             absent += [Absence(name, environment, *lacks) for lacks in reasons.items()]
             where = (system, name, environment)
             for benchmark in registry.STARTED:

@@ -39,6 +39,12 @@ def _of_nodes(quantity: PairQuantity) -> PairQuantity:
     return quantity
 
 
+def _rounds(count: int) -> int:
+    if count < 0 or count == 1:
+        raise ValueError(f"found {count}, expected 2 or more, or 0 for no rounds of pairs")
+    return count
+
+
 class PairSettings(Written):
     """Rounds of pairs on a partition."""
 
@@ -55,7 +61,9 @@ class PairSettings(Written):
         0.01,
         description="probability that a node which is slower by `slower` is cleared",
     )
-    rounds: Annotated[int, Field(ge=2)] = Field(16, description="most rounds of mode `quick`")
+    rounds: Annotated[int, AfterValidator(_rounds)] = Field(
+        16, description="most rounds of mode `quick`; 0: nodes are not measured in pairs"
+    )
     quantities: Several[Annotated[PairQuantity, Field(strict=False), AfterValidator(_of_nodes)]] = (
         Field(
             tuple(one for one in PairQuantity if one.of_nodes),

@@ -68,11 +68,15 @@ def pair_environments(
 ) -> tuple[str, ...]:
     """Return the environments that measure nodes in pairs: by default the first usable one.
 
+    None where the site wants no rounds.
+
     ``there``: name, features and extras of each of its environments, in order.
     """
     unusable = {
         name: bool(extras["unusable"]) for name, features, extras in there if makes_pairs(features)
     }
+    if not settings.rounds:
+        return ()
     if settings.environments:
         return tuple(name for name in unusable if name in settings.environments)
     return tuple(sorted(unusable, key=unusable.__getitem__)[:1])

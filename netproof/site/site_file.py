@@ -31,12 +31,14 @@ _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_-]*")
 CONFIGURATION = "the site's configuration"
 
 OWN_ENVIRONMENT = (
-    'export SLURM_EXPORT_ENV=ALL; unset SLURM_LABELIO SLURM_UNBUFFEREDIO "${!PMI_@}" "${!PMIX_@}"'
+    'export SLURM_EXPORT_ENV=ALL; unset SLURM_LABELIO SLURM_UNBUFFEREDIO "${!PMI_@}" "${!PMIX_@}";'
+    ' [ -n "${LOADEDMODULES-}" ] || unset "${!OMPI_@}" "${!I_MPI_@}" "${!MPIR_CVAR_@}" "${!UCX_@}"'
 )
 """Commands of a job before the site's own commands and modules.
 
 ``--export=NONE`` would leave steps without PATH. The variables unset belong to the shell that
-started ReFrame, change what srun prints, or belong to a step of another job.
+started ReFrame, change what srun prints or how MPI behaves, or belong to a step of another job.
+Modules that were loaded there are not loaded again, so their variables stay.
 """
 
 JUDGE_ENVIRONMENT = "builtin"
@@ -136,11 +138,14 @@ def _system(
         if len(file.faults) == before and sound.keys() >= set(partition["environs"]):
             _add_features(partition)
             usable.append(partition)
-    _one_baseline(file, place, partitions)
+    _one_baseline(file, place, partitions, usable)
     return {**system, "partitions": usable} if usable else None
 
 
-def _one_baseline(file: SiteFile, place: str, partitions: list[Any]) -> None:
+def _one_baseline(
+    file: SiteFile, place: str, partitions: list[Any], usable: list[dict[str, Any]]
+) -> None:
+    """Take the first environment of the first partition where none is named; refuse several."""
     named = [
         str(entry.get("name"))
         for entry in partitions
@@ -148,13 +153,15 @@ def _one_baseline(file: SiteFile, place: str, partitions: list[Any]) -> None:
         and isinstance(entry.get("extras"), dict)
         and entry["extras"].get("baseline")
     ]
-    if len(named) != 1:
+    if len(named) > 1:
         file.refuse(
             place,
             "extras['baseline']",
             "one partition names the environment that scores are relative to, and"
-            f" {', '.join(named) or 'none does'}",
+            f" {', '.join(named)} do",
         )
+    elif usable and not named:
+        usable[0]["extras"]["baseline"] = usable[0]["environs"][0]
 
 
 def _name(file: SiteFile, entry: Any, what: str) -> str | None:
@@ -185,12 +192,12 @@ def _environments(file: SiteFile, environments: list[Any]) -> tuple[set[str], li
         features = _list(file, place, environment, "features")
         if "absent" in good:
             for feature, meaning in FEATURES.items():
-                if (feature in features) == (feature in extras["absent"]):
+                if feature in features and feature in extras["absent"]:
                     file.refuse(
                         place,
                         "features",
-                        f"name {feature!r} ({meaning}) here or, with the reason, in"
-                        f" extras['absent'], and not in both",
+                        f"{feature!r} ({meaning}) is here and in extras['absent']: take it out of"
+                        " one of the two",
                     )
         if len(file.faults) == before:
             environment["extras"] = extras

@@ -42,6 +42,7 @@ _BLOCK = re.compile(
 _CHOOSING_OPTION = re.compile(
     r"(?<!\S)(?:--(?:nodelist|exclude|constraint|nodefile|reservation)\b|-[wxCF])"
 )
+_SHARING_OPTION = re.compile(r"(?<!\S)(?:--(?:oversubscribe|exclusive)\b|-s\b)")
 _PARTITION_OPTION = re.compile(r"(?<!\S)(?:--partition[= ]|-p[= ]?)\s*(\S+)")
 
 
@@ -134,11 +135,16 @@ def choosing_in(access: Sequence[str]) -> list[str]:
     return [option for option in access if _CHOOSING_OPTION.search(option)]
 
 
+def sharing_in(access: Sequence[str]) -> list[str]:
+    """Return the ``access`` options of ReFrame on whether a job shares its nodes."""
+    return [option for option in access if _SHARING_OPTION.search(option)]
+
+
 def partitions() -> dict[str, SlurmPartition]:
     """Return every partition by its name."""
-    shown = _ask("scontrol", "--oneliner", "show", "partition")
+    shown = _ask("scontrol", "--all", "--oneliner", "show", "partition")
     states = dict(re.findall(r"(?m)^PartitionName=(\S+) .*\bState=(\S+)", shown))
-    listed = _ask("sinfo", "--noheader", "--Node", "--format=%R|%N|%T|%E")
+    listed = _ask("sinfo", "--all", "--noheader", "--Node", "--format=%R|%N|%T|%E")
     return partitions_of(states, listed)
 
 
@@ -274,7 +280,7 @@ def topology_of(listed: str) -> Tree:
 
 def time_limits_s() -> dict[str, int | None]:
     """Return the longest time of a job in seconds, by partition; None without limit."""
-    shown = _ask("scontrol", "--oneliner", "show", "partition")
+    shown = _ask("scontrol", "--all", "--oneliner", "show", "partition")
     found = re.findall(r"(?m)^PartitionName=(\S+) .*\bMaxTime=(\S+)", shown)
     return {name: seconds_of(limit) for name, limit in found}
 

@@ -145,7 +145,6 @@ def faults(folder: Path, names: Sequence[str]) -> list[Damaged]:
 
 
 def _checksums(files: Mapping[str, bytes]) -> bytes:
-    """Return the content of ``checksums`` for files by their names."""
     lines = [f"{name} {len(content)} {zlib.crc32(content):08x}" for name, content in files.items()]
     return "".join(f"{zlib.crc32(line.encode()):08x} {line}\n" for line in lines).encode()
 
@@ -269,7 +268,10 @@ class Store:
         if target.exists():
             return False
         try:
-            incoming = _incoming(self.folder)
+            # This writer's own, within the store's file system.
+            own = f"{socket.gethostname()}-{os.getpid()}-{secrets.token_hex(8)}"
+            incoming = self.folder / INCOMING / own
+            incoming.mkdir(parents=True)
             try:
                 self._sweep(incoming)
                 files = {
@@ -279,7 +281,14 @@ class Store:
                 for name, content in (*files.items(), (CHECKSUMS, _checksums(files))):
                     writing.replace(incoming / name, content)
                 writing.make_folder(target.parent)
-                return _rename(incoming, target)
+                try:
+                    incoming.rename(target)
+                except OSError as error:
+                    if error.errno in (errno.EEXIST, errno.ENOTEMPTY):
+                        return False
+                    raise
+                writing.sync(target.parent)
+                return True
             finally:
                 shutil.rmtree(incoming, ignore_errors=True)
         except OSError as error:
@@ -291,6 +300,27 @@ class Store:
 
         tables = (f"{name}{PARQUET}" for name in TABLES)
         return (*tables, SESSION, *((VERDICT,) if self.has_verdict(stored) else ()))
+
+    def table(
+        self, stored: StoredSession, name: str, columns: Sequence[str] | None = None
+    ) -> pa.Table:
+        """Return a session's table, or columns of it; Damaged where it is not what was written."""
+        import pyarrow as pa
+        import pyarrow.parquet as pq
+
+        from netproof.store.tables import TABLES
+
+        path = self.path(stored) / f"{name}{PARQUET}"
+        verify(path.parent, path.name)
+        try:
+            # A third of what read_table takes, and many sessions are asked one after the other.
+            with pq.ParquetFile(path) as file:
+                found = file.read(columns=columns and [*columns], use_threads=False)
+        except (OSError, ValueError, pa.ArrowException) as error:
+            raise Damaged(path, error) from error
+        if columns is None and found.schema != TABLES[name]:
+            raise Damaged(path, "its columns are not the store's")
+        return found
 
     def has_verdict(self, stored: StoredSession) -> bool:
         """Check whether a session was stored with a verdict; raises Damaged."""
@@ -324,7 +354,6 @@ class Store:
         self._replace(self.followed(system), content, "follow")
 
     def _replace(self, target: Path, content: bytes, command: str) -> None:
-        """Put a file in place, whole or not at all; NetproofError where that is refused."""
         try:
             writing.make_folder(target.parent)
             writing.replace(target, content)
@@ -395,14 +424,6 @@ def _stored(path: Path) -> StoredSession:
         raise NetproofError(f"{path}: does not belong into a store: {error}") from error
 
 
-def _incoming(folder: Path) -> Path:
-    """A new directory of this writer's own within the store's file system."""
-    name = f"{socket.gethostname()}-{os.getpid()}-{secrets.token_hex(8)}"
-    path = folder / INCOMING / name
-    path.mkdir(parents=True)
-    return path
-
-
 def _parquet(table: pa.Table, schema: pa.Schema) -> bytes:
     if table.schema != schema:
         raise NetproofError(f"a table of columns {table.schema.names} is not of the store")
@@ -412,17 +433,6 @@ def _parquet(table: pa.Table, schema: pa.Schema) -> bytes:
     sink = pa.BufferOutputStream()
     pq.write_table(table, sink, compression="zstd", row_group_size=ROW_GROUP)
     return sink.getvalue().to_pybytes()
-
-
-def _rename(incoming: Path, target: Path) -> bool:
-    try:
-        incoming.rename(target)
-    except OSError as error:
-        if error.errno in (errno.EEXIST, errno.ENOTEMPTY):
-            return False
-        raise
-    writing.sync(target.parent)
-    return True
 
 
 def _failure(folder: Path, error: OSError, command: str = "add") -> NetproofError:

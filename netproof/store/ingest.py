@@ -14,17 +14,16 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from netproof.errors import NetproofError
 from netproof.intake import loading
 from netproof.measurement.case import Case
 from netproof.measurement.curve import Curve
-from netproof.session import node_differences, packed, provenance, session
+from netproof.session import packed, provenance, session
 from netproof.session.again import MeasuredAgain
 from netproof.session.measured import Launch, Measured
 from netproof.session.session import CheckResult, Session
-from netproof.store.folder import SESSION, VERDICT, Damaged, Store, StoredSession, verify
+from netproof.store.folder import SESSION, VERDICT, Store, StoredSession
 from netproof.store.tables import KEY, LANDMARK_COLUMNS, OUTCOME, POINT, TABLES
 
 Rows = dict[str, list[dict[str, Any]]]
@@ -122,13 +121,7 @@ def ingest(
 
 def report_sha256(store: Store, stored: StoredSession) -> str:
     """Return the SHA-256 of the report of a session; Damaged where it cannot be read."""
-    path = store.path(stored) / "sessions.parquet"
-    verify(path.parent, path.name)
-    try:
-        with pq.ParquetFile(path) as file:
-            (row,) = file.read(columns=["report_sha256"], use_threads=False).to_pylist()
-    except (OSError, ValueError, pa.ArrowException) as error:
-        raise Damaged(path, error) from error
+    (row,) = store.table(stored, "sessions", ["report_sha256"]).to_pylist()
     return row["report_sha256"]
 
 
@@ -172,7 +165,8 @@ def tables_of(
     final: dict[tuple[Any, ...], CheckResult] = {}
     for number, result in enumerate(stored.results, 1):
         if result.case is None:
-            rows["tests"].append(_test(number, result))
+            own = _columns(result, ("kind", "partition", "environment", *OUTCOME))
+            rows["tests"].append({"number": number, "test": result.name, **own})
             for measured in result.again or ():
                 _repeat(rows, number, measured)
             continue
@@ -193,7 +187,11 @@ def tables_of(
         key = result.case.key()
         _case(rows, attempts[key], result, left_open.get(key))
     gathered = provenance.of_report(report, str(stored.path))
-    rows["nodes"] = [_node(entry) for entry in gathered.nodes]
+    rows["nodes"] = [
+        _columns(entry, ("partition", "environment", "job", "jobid"))
+        | dataclasses.asdict(entry.node)
+        for entry in gathered.nodes
+    ]
     rows["sessions"] = [_session(stored, results, gathered, sha256)]
     return {name: _table(name, rows[name], stored.path) for name in TABLES}
 
@@ -253,11 +251,6 @@ def _session(
     }
 
 
-def _test(number: int, result: CheckResult) -> dict[str, Any]:
-    own = _columns(result, ("kind", "partition", "environment", *OUTCOME))
-    return {"number": number, "test": result.name, **own}
-
-
 def _repeat(rows: Rows, number: int, measured: MeasuredAgain) -> None:
     same = {**_columns(measured.case, (*KEY, "ranks_per_node")), "test_number": number}
     rows["repeats"].append(
@@ -271,11 +264,6 @@ def _repeat(rows: Rows, number: int, measured: MeasuredAgain) -> None:
     )
     for launch, curve in enumerate(measured.launches, 1):
         rows["repeat_curves"] += _points({**same, "launch": launch}, curve)
-
-
-def _node(entry: node_differences.NodeInJob) -> dict[str, Any]:
-    place = _columns(entry, ("partition", "environment", "job", "jobid"))
-    return place | dataclasses.asdict(entry.node)
 
 
 def _case(rows: Rows, attempts: int, result: CheckResult, left_open: Sequence[str] | None) -> None:

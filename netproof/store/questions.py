@@ -18,15 +18,13 @@ from typing import Any
 import duckdb
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.parquet as pq
 
 from netproof.criteria import READABLE
 from netproof.criteria.score import SCORE
 from netproof.errors import NetproofError
 from netproof.measurement.case import Case
-from netproof.measurement.curve import Curve
+from netproof.measurement.curve import Curve, median_curve
 from netproof.measurement.landmark_table import RATES
-from netproof.measurement.launches import median_curve
 from netproof.session import packed, session
 from netproof.session.provenance import OfSession, of_report
 from netproof.session.session import GOOD_RESULTS, PAIRS_KEY, Session, label_of
@@ -79,7 +77,8 @@ def connect(
     for table in only:
         for place in places:
             verify(Path(place), f"{table}.parquet")
-        files = ", ".join(_quoted(f"{place}/{table}.parquet") for place in places)
+        quoted = (f"{place}/{table}.parquet".replace("'", "''") for place in places)
+        files = ", ".join(f"'{one}'" for one in quoted)
         answered(
             connection.execute,
             f"create view {table} as select * from read_parquet([{files}],"
@@ -95,19 +94,7 @@ def tables(
 
     Raises NetproofError where a file is missing or damaged.
     """
-    folder = store.path(stored)
-    read = {}
-    for name in only:
-        path, schema = folder / f"{name}.parquet", TABLES[name]
-        verify(folder, path.name)
-        try:
-            found = pq.read_table(path, partitioning=None)
-        except (OSError, ValueError, pa.ArrowException) as error:
-            raise Damaged(path, error) from error
-        if found.schema != schema:
-            raise Damaged(path, "its columns are not the store's")
-        read[name] = found
-    return read
+    return {name: store.table(stored, name) for name in only}
 
 
 def each(
@@ -139,11 +126,10 @@ def each(
 
 def fault_of(store: Store, stored: StoredSession) -> str | None:
     """What is damaged of a session, by its file; None where all of its tables can be read."""
-    for name in TABLES:
-        try:
-            tables(store, stored, [name])
-        except NetproofError as error:
-            return str(error)
+    try:
+        tables(store, stored)
+    except NetproofError as error:
+        return str(error)
     return None
 
 
@@ -272,22 +258,14 @@ def provenance(store: Store, stored: StoredSession) -> OfSession:
 
 def cases(store: Store, stored: StoredSession, columns: Sequence[str]) -> list[dict[str, Any]]:
     """Return columns of all cases of a session, a row each; NetproofError for a damaged file."""
-    path = store.path(stored) / "cases.parquet"
-    verify(path.parent, path.name)
-    try:
-        # A third of what read_table takes, and many sessions are asked one after the other.
-        with pq.ParquetFile(path) as file:
-            read = file.read(columns=list(columns), use_threads=False)
-    except (OSError, ValueError, pa.ArrowException) as error:
-        raise Damaged(path, error) from error
-    return read.to_pylist(maps_as_pydicts="strict")
+    return store.table(stored, "cases", columns).to_pylist(maps_as_pydicts="strict")
 
 
 class StoredCurves:
     """Curves of a session's cases, by its tables, which are read on request."""
 
     def __init__(self, store: Store, stored: StoredSession) -> None:
-        self._table = cache(lambda name: tables(store, stored, [name])[name])
+        self._table = cache(lambda name: store.table(stored, name))
 
     def repeated(self, case: Case) -> tuple[Curve, tuple[Curve, ...]] | None:
         """Return the median curve of a case and the curves of its repeats; None without any.
@@ -309,7 +287,6 @@ class StoredCurves:
 
 
 def _curves(rows: pa.Table) -> list[Curve]:
-    """Return the curves of one case's rows, a curve for each launch."""
     several: dict[int, list[dict[str, Any]]] = {}
     for row in rows.to_pylist():
         several.setdefault(row["launch"], []).append(row)
@@ -396,10 +373,6 @@ def answered(ask: Callable[..., Any], *arguments: object) -> Any:
             else ""
         )
         raise NetproofError(f"the store cannot be read: {found}{remedy}") from error
-
-
-def _quoted(text: str) -> str:
-    return "'" + text.replace("'", "''") + "'"
 
 
 NIGHTLY = ("latency_us", "peak_mb_s", "asymptotic_mb_s", *RATES)

@@ -17,14 +17,12 @@ from typing import Any
 import pyarrow as pa
 
 from netproof.measurement import twin
-from netproof.measurement.counters import Counters
+from netproof.measurement.counters import Counters, Payload
 from netproof.measurement.cpu_use import NodeCost
 from netproof.measurement.curve import Curve
-from netproof.measurement.disturbance import NodeLoad
+from netproof.measurement.disturbance import NodeLoad, Pace
 from netproof.measurement.eager_limit import EagerLimit
 from netproof.measurement.landmark_table import LANDMARKS
-from netproof.measurement.pace import Pace
-from netproof.measurement.payload import Payload
 from netproof.session.measured import Crash, Peer, RankUse
 from netproof.session.node_facts import Node
 
@@ -69,7 +67,6 @@ def arrow_type(kind: Any) -> pa.DataType:
 
 
 def _several(record: type) -> pa.Field:
-    """Return the column of a list of records, which can be null."""
     return _or_null(pa.list_(arrow_type(record)))
 
 

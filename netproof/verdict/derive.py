@@ -8,7 +8,6 @@ same variable in other cases (``measurement/interval.py``).
 from __future__ import annotations
 
 import math
-import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -192,7 +191,7 @@ class DerivedCase:
     """A case's new entries by variable, with remarks.
 
     ``check``: the class of its check; ``reason``: why the case makes no references, or empty;
-    ``left``: why an entry stays as it is; ``kept``: which bounds stay though the entry changes;
+    ``unchanged``: why an entry stays as it is; ``kept``: bounds that stay though it changes;
     ``outside``: a median lies beyond the present bounds, or there are none; ``launches``: the
     fewest of a session.
     """
@@ -201,7 +200,7 @@ class DerivedCase:
     case: Case
     entries: dict[str, Entry] = field(default_factory=dict)
     reason: str = ""
-    left: dict[str, str] = field(default_factory=dict)
+    unchanged: dict[str, str] = field(default_factory=dict)
     kept: dict[str, str] = field(default_factory=dict)
     outside: bool = False
     launches: int = 0
@@ -365,7 +364,7 @@ def derived(
         values, left = values_of(measured, per_size=per_size)
         fit[len(made)] = standing, values
         launches = min(len(it.launches) for it in measured)
-        made.append(replace(one, left=left, launches=launches))
+        made.append(replace(one, unchanged=left, launches=launches))
     widths = half_widths([values for _, values in fit.values()], settings.risk)
     for (place, (standing, values)), width in zip(fit.items(), widths, strict=True):
         made[place] = _derived(made[place], standing, values, width, settings, allow_looser)
@@ -384,7 +383,7 @@ def _derived(
 
     ``standing``: its present entries; ``widths``: from ``half_widths``.
     """
-    entries, left, kept, outside = {}, dict(case.left), {}, False
+    entries, left, kept, outside = {}, dict(case.unchanged), {}, False
     for variable, several in values.items():
         stands = standing.get(variable)
         if stands is not None and stands[0] == XFAIL:
@@ -405,7 +404,7 @@ def _derived(
                 kept[variable] = text
         if derived != stands:
             entries[variable] = derived
-    return replace(case, entries=entries, left=left, kept=kept, outside=outside)
+    return replace(case, entries=entries, unchanged=left, kept=kept, outside=outside)
 
 
 def _unit(variable: str) -> str:
@@ -413,14 +412,6 @@ def _unit(variable: str) -> str:
     if variable in twin.VARIABLES:
         return "%"
     return LANDMARKS[variable].unit if variable in LANDMARKS else "us"
-
-
-def reference_folder() -> Path:
-    """Return the folder of references, RFM_REFERENCE_PREFIX; NetproofError where not set."""
-    folder = os.environ.get("RFM_REFERENCE_PREFIX")
-    if not folder:
-        raise NetproofError("RFM_REFERENCE_PREFIX is not set; source the site's activate")
-    return Path(folder)
 
 
 def _rounded(value: float) -> float:

@@ -12,20 +12,27 @@ import dataclasses
 from collections import defaultdict
 from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cache, cached_property
 from itertools import chain
 from typing import Any
 
 from netproof.benchmarks import registry
 from netproof.benchmarks.interface import Function
 from netproof.criteria import Bounds, Confirmation, ConfirmSettings, Finding, Level
-from netproof.criteria.findings import FLAGGED, at_sizes
-from netproof.criteria.interface import CaseCurves, ComparedCases, CountedLaunch, Layer, Pairs
+from netproof.criteria.findings import FLAGGED, at_sizes, then
+from netproof.criteria.interface import (
+    CaseCurves,
+    ComparedCases,
+    CountedLaunch,
+    Criterion,
+    Layer,
+    Pairs,
+)
 from netproof.criteria.registry import BY_FINDING, CONFIRMED_BY_MEASURING, CRITERIA
 from netproof.criteria.settings import Settings
 from netproof.intake.patterns import expression
 from netproof.measurement.case import Case
-from netproof.measurement.counters import Counters
+from netproof.measurement.counters import Counters, Payload
 from netproof.measurement.cpu_use import cost_in_words
 from netproof.measurement.disturbance import (
     DisturbanceSettings,
@@ -34,7 +41,6 @@ from netproof.measurement.disturbance import (
     others_share,
 )
 from netproof.measurement.links import Crossing, Link, link_or_tcp
-from netproof.measurement.payload import Payload
 from netproof.session.measured import Launch, Measured
 from netproof.session.session import REFERENCE as CRITERION
 from netproof.site.partition import ScoreBaseline
@@ -260,11 +266,18 @@ def findings_of(case: CaseCurves, settings: Settings, **kind: bool) -> Iterator[
 
     ``kind``: the attributes of criteria that are wanted, all without any.
     """
-    for criterion in CRITERIA:
-        if criterion.judge is not None and all(
-            getattr(criterion, name) is wanted for name, wanted in kind.items()
-        ):
-            yield from criterion.judge(case, settings)
+    for criterion in _of_kind(**kind):
+        yield from criterion.on(case, settings)
+
+
+@cache
+def _of_kind(**kind: bool) -> tuple[Criterion, ...]:
+    return tuple(
+        criterion
+        for criterion in CRITERIA
+        if criterion.judge is not None
+        and all(getattr(criterion, name) is wanted for name, wanted in kind.items())
+    )
 
 
 def along(subject: Subject, job: Job | None = None) -> tuple[Finding, ...]:
@@ -299,8 +312,10 @@ def rates(subject: Subject, job: Job | None = None) -> tuple[Finding, ...]:
         case = dataclasses.replace(case, others=data)
     weighed = []
     for finding in findings_of(case, subject.settings, of_launches=True):
-        sides = (subject, *rests_on(subject, finding, job))
-        noise = dict.fromkeys(text for side in sides for text in side.disturbances)
+        noise: dict[str, None] = {}
+        if finding.level in (Level.FAIL, Level.INCONCLUSIVE):
+            sides = (subject, *rests_on(subject, finding, job))
+            noise = dict.fromkeys(text for side in sides for text in side.disturbances)
         weighed.append(finding.without_noise(tuple(noise)))
     return tuple(weighed)
 
@@ -328,8 +343,8 @@ def rests_on(subject: Subject, finding: Finding, job: Job) -> tuple[Subject, ...
     criterion = BY_FINDING.get(finding.criterion)
     if criterion is None:
         return ()
-    names = criterion.rests_on(registry.function_of(subject.case).operation, finding)
-    compared = companions(subject, job)
+    names = [*criterion.rests_on(registry.function_of(subject.case).operation, finding)]
+    compared = companions(subject, job) if names else {}
     return tuple(compared[name] for name in names if name in compared)
 
 
@@ -394,10 +409,11 @@ def compare(
                 for other, launches in (pairs or {}).get(label, {}).items()
             }
             several = ComparedCases(members, only, paired, base, baseline_name, red)
-            for finding in map(ruled, criterion.compare(several)):
-                if finding.level is Level.FAIL and finding.size is not None:
-                    red[finding.where].append(finding.size)
-                yield finding
+            for case in several.judged():
+                for finding in map(ruled, criterion.on(case, case.settings, several)):
+                    if finding.level is Level.FAIL and finding.size is not None:
+                        red[finding.where].append(finding.size)
+                    yield finding
 
 
 def compared(
@@ -474,12 +490,7 @@ def flagged(findings: Iterable[Finding]) -> tuple[Finding, ...]:
 
 def bounds_of(criterion: str, settings: Settings, *, inside: bool = False) -> Bounds:
     """Return the bounds that a finding of that criterion was compared with."""
-    key = BY_FINDING[criterion].findings[criterion]
-    if key is None:
-        return Bounds()
-    if inside and hasattr(settings, f"{key}_inside"):
-        key = f"{key}_inside"
-    return getattr(settings, key)
+    return BY_FINDING[criterion].bounds_in(settings, inside=inside)
 
 
 def rule(subject: Subject, finding: Finding, confirmation: Confirmation | None = None) -> Finding:
@@ -497,7 +508,7 @@ def rule(subject: Subject, finding: Finding, confirmation: Confirmation | None =
         return ruled
     if finding.level is Level.UNDEFINED:
         return ruled
-    return ruled.ruled(Level.SHOWN, f"; known: {flaw}", known=flaw)
+    return ruled.ruled(Level.SHOWN, f". Known: {flaw}", known=flaw)
 
 
 def _of_measurement(finding: Finding) -> bool:
@@ -523,10 +534,10 @@ def _rule(subject: Subject, finding: Finding, confirmation: Confirmation | None)
     if finding not in flagged([finding]):
         return finding
     if confirmation is None:
-        return finding.ruled(finding.level, "; it was not measured again")
-    level, more = finding.level, f"; {confirmation.reason}"
+        return finding.ruled(finding.level, ". It was not measured again")
+    level, more = finding.level, then(confirmation.reason)
     if confirmation.level is Level.UNDEFINED:
-        more = f"; {finding.where}: {confirmation.reason}"
+        more = f". {finding.where}: {confirmation.reason}"
     elif confirmation.level is Level.INCONCLUSIVE:
         level = Level.INCONCLUSIVE if finding.level is Level.FAIL else Level.SHOWN
     elif not confirmation.confirmed:

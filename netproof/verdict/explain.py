@@ -11,7 +11,7 @@ from enum import IntEnum
 from itertools import pairwise
 
 from netproof.benchmarks import registry
-from netproof.criteria import Finding, Level
+from netproof.criteria import Level
 from netproof.measurement.case import Case
 from netproof.measurement.cpu_use import NodeCost, costliest
 from netproof.verdict.verdict import CaseVerdict, FailedTest, Verdict
@@ -132,16 +132,7 @@ def _of_case(judged: CaseVerdict) -> Iterator[Failure]:
         yield Failure(kind, f"{judged.case}: {why}", why, cases)
     for one in judged.findings:
         if one.level is Level.FAIL:
-            yield Failure(FailureKind.BOUND, one.why, one.reason, cases, excess=excess(one))
-
-
-def excess(finding: Finding) -> float:
-    """Return how many times a flagged value is beyond its bound, on either side."""
-    value, bound = finding.value, finding.bound
-    if value is None or not bound or not math.isfinite(value):
-        return 1.0
-    ratio = value / bound
-    return math.inf if ratio <= 0 else max(ratio, 1 / ratio)
+            yield Failure(FailureKind.BOUND, one.why, one.reason, cases, excess=one.excess)
 
 
 def _alike(several: Iterable[Failure]) -> list[Failure]:
@@ -159,52 +150,6 @@ def _alike(several: Iterable[Failure]) -> list[Failure]:
         )
         for alike in together.values()
     ]
-
-
-@dataclass(frozen=True)
-class Counts:
-    """Numbers of cases of a verdict; each is passed, inconclusive, failed or did not run.
-
-    ``warned``, ``expected``: passed cases with a warning, or that fail as the references expect;
-    ``not_whole``: failed without a complete measurement; ``deferred``, ``not_measured``: further
-    cases, skipped by plan or not; ``faults``: beyond single cases; ``undecided``: nodes that rounds
-    of pairs neither cleared nor accused; ``waited_for``: nodes that others held for too long.
-    """
-
-    cases: int
-    passed: int
-    warned: int
-    expected: int
-    inconclusive: int
-    failed: int
-    not_whole: int
-    not_run: int
-    deferred: int
-    not_measured: int
-    faults: int
-    undecided: int
-    waited_for: int
-
-
-def counts(verdict: Verdict) -> Counts:
-    """Return the counts of a verdict."""
-    cases = verdict.cases
-    failed = [one for one in cases if one.failed and one.ran]
-    return Counts(
-        cases=len(cases),
-        passed=sum(one.passed for one in cases),
-        warned=sum(one.level is Level.WARN for one in cases),
-        expected=sum(one.level is Level.PASS and bool(one.expected) for one in cases),
-        inconclusive=sum(one.level is Level.INCONCLUSIVE for one in cases),
-        failed=len(failed),
-        not_whole=sum(not one.complete for one in failed),
-        not_run=sum(one.failed and not one.ran for one in cases),
-        deferred=sum(one.left.planned for one in verdict.left),
-        not_measured=sum(not one.left.planned for one in verdict.left),
-        faults=len(verdict.faults),
-        undecided=sum(len(one.undecided_nodes()) for one in verdict.pairs),
-        waited_for=sum(len(one.waited_for) for one in verdict.coverage if one.short),
-    )
 
 
 @dataclass(frozen=True)

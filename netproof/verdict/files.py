@@ -21,11 +21,9 @@ from netproof.criteria.settings import Settings
 from netproof.criteria.shape import DeclineSettings
 from netproof.errors import NetproofError, shortened
 from netproof.intake import loading
-from netproof.measurement.curve import Curve
-from netproof.measurement.landmarks import Landmarks, landmarks
-from netproof.measurement.launches import median_curve
-from netproof.measurement.links import Link
-from netproof.measurement.transports import INSIDE, Transport
+from netproof.measurement.curve import Curve, median_curve
+from netproof.measurement.landmarks import Landmarks
+from netproof.measurement.links import INSIDE, Link, Transport
 from netproof.verdict import engine
 from netproof.verdict.exit_status import CANNOT, FAILED, INCONCLUSIVE, PASSED
 
@@ -299,6 +297,7 @@ def judge(
     *,
     named: Pattern | NameList | None = None,
     bidirectional: bool = False,
+    form: outputs.Form | None = None,
     link: Link | None = None,
     least_share: float | None = None,
     baseline: str | None = None,
@@ -308,10 +307,10 @@ def judge(
 
     ``named``: names the configurations; None takes each file as one, and compares none.
     Several files of one configuration and kind are its launches. ``bidirectional``: how NetPIPE
-    was run. ``link``: of each node; with it two ranks are compared with its line rate, and
-    ``least_share`` is that of it below which they fail, in place of ``LEAST_OF_LINE``.
-    ``baseline``: the configuration that scores are relative to. ``fail_above``: the share by which
-    one of two configurations is slower that fails.
+    was run; ``form``: of tables that do not name their test. ``link``: of each node; with it two
+    ranks are compared with its line rate, and ``least_share`` is that of it below which they fail,
+    in place of ``LEAST_OF_LINE``. ``baseline``: the configuration that scores are relative to.
+    ``fail_above``: the share by which one of two configurations is slower that fails.
     """
     found: dict[tuple[str, CurveKind], list[tuple[str, Curve, tuple[int, ...]]]] = {}
     faults: list[str] = []
@@ -319,7 +318,8 @@ def judge(
     for path in paths:
         try:
             configuration, called = (str(path), "") if named is None else named.of(path)
-            log = outputs.read(outputs.text_of(path), str(path), bidirectional=bidirectional)
+            text = outputs.text_of(path)
+            log = outputs.read(text, str(path), bidirectional=bidirectional, form=form)
         except NetproofError as error:
             faults.append(str(error))
             continue
@@ -437,20 +437,17 @@ def _case(
     if curve.sizes[-1] < LARGE:
         only_too_fast = replace(settings.line_rate, warn_below=None, fail_below=None)
         settings = replace(settings, line_rate=only_too_fast)
-    case = CaseCurves(
+    return CaseCurves.of_launches(
         f"{configuration} {kind}",
-        curve,
-        curve,
         launches,
-        landmarks(curve, line_rate, launches=launches if len(launches) > 1 else ()),
-        line_rate if curve.bandwidth_mb_s is not None else None,
+        line_rate,
+        layer=_layer(kind, curve, link),
         ranks=kind.ranks or 0,
         at_least=tuple((launch, size) for _, launch, sizes in several for size in sizes),
         settings=settings,
         name=configuration,
         function=(kind,),
     )
-    return replace(case, layer=_layer(kind, curve, link))
 
 
 def _layer(kind: CurveKind, curve: Curve, link: Link | None) -> Layer:

@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING
 
 from netproof.criteria.interface import Pairs
 from netproof.measurement.curve import Curve
-from netproof.measurement.disturbance import disturbed
+from netproof.measurement.disturbance import Pace, disturbed, unlike
 from netproof.measurement.interval import FEWEST_RANKED
-from netproof.measurement.pace import Pace, unlike
 
 if TYPE_CHECKING:
     from netproof.verdict.engine import Subject

@@ -14,7 +14,7 @@ from netproof.measurement.case import Case
 from netproof.pairs import verdict as pairs
 from netproof.session import again
 from netproof.session.again import MeasuredAgain
-from netproof.session.left import Left
+from netproof.session.left import SkipReason
 from netproof.session.measured import Measured
 from netproof.session.provenance import OfSession
 from netproof.session.session import GOOD_RESULTS, CheckResult, Session
@@ -23,13 +23,12 @@ from netproof.site.partition import Partition, ScoreBaseline
 from netproof.verdict import confirmations, coverage, engine, rejudge, traffic
 from netproof.verdict import nodes as of_nodes
 from netproof.verdict.engine import Subject
-from netproof.verdict.rejudge import Rejudged
 from netproof.verdict.verdict import (
     NOT_IN_SESSION,
-    Alongside,
     CaseVerdict,
     FailedTest,
     SkippedCase,
+    StoredResults,
     Verdict,
     faults_of_parts,
 )
@@ -45,7 +44,7 @@ def judge(
     matrix: Matrix,
     session: Session,
     earlier: Sequence[Session] = (),
-    alongside: Alongside | None = None,
+    alongside: StoredResults | None = None,
     references: rejudge.Entries | None = None,
     made: OfSession | None = None,
 ) -> Verdict:
@@ -138,7 +137,7 @@ def _judged(
     case: Case,
     result: CheckResult | None,
     measured: Measured | None,
-    today: Rejudged | None,
+    today: CaseVerdict | None,
     by_criteria: tuple[Finding, ...],
     repeats: MeasuredAgain | None,
 ) -> CaseVerdict:
@@ -154,7 +153,7 @@ def _judged(
     if measured is not None:
         names = list(dict.fromkeys(node for one in measured.launches for node in one.nodes()))
         more = len(names) - MOST_NODES
-        where = f"; on {', '.join(names[:MOST_NODES])}{f' and {more} more' if more > 0 else ''}"
+        where = f". On {', '.join(names[:MOST_NODES])}{f' and {more} more' if more > 0 else ''}"
         faults = tuple(fault + where for fault in faults)
         by_references = tuple(
             dataclasses.replace(one, reason=one.reason + where) for one in by_references
@@ -206,7 +205,7 @@ def skipped_of(session: Session, matrix: Matrix) -> tuple[SkippedCase, ...]:
     return tuple(SkippedCase(case, left[case.key()]) for case in matrix.cases if case.key() in left)
 
 
-def skipped_by(session: Session) -> dict[tuple, Left]:
+def skipped_by(session: Session) -> dict[tuple, SkipReason]:
     """Return why a session skipped cases, by the case's key."""
     return {
         key: result.skipped
@@ -332,7 +331,7 @@ def _absent_fabrics(session: Session) -> list[str]:
 
 
 def _notes_on_cases(
-    matrix: Matrix, judged: Sequence[CaseVerdict], alongside: Alongside | None
+    matrix: Matrix, judged: Sequence[CaseVerdict], alongside: StoredResults | None
 ) -> list[str]:
     """Return what the criteria across configurations could not judge."""
     notes = _notes_of_criteria(judged)
@@ -401,7 +400,7 @@ def _lacks_tcp(case: Case, absent: Collection[tuple[str, str, str]]) -> bool:
 
 
 def _not_found(
-    alongside: Alongside, absent: Sequence[Case], baseline: ScoreBaseline
+    alongside: StoredResults, absent: Sequence[Case], baseline: ScoreBaseline
 ) -> Iterator[str]:
     """Yield the ``absent`` cases that the store lacks: of the baseline, and of others."""
     taken = " that may take part" if alongside.left_out else ""

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from netproof.criteria import Finding, Level
-from netproof.measurement import asymptotic, interval, twin
+from netproof.measurement import interval, landmarks, twin
 from netproof.measurement.case import Case
 from netproof.measurement.interval import Interval, Side
 from netproof.measurement.landmark_table import LANDMARKS, LATENCY_BELOW, RATES, readings
@@ -211,7 +211,7 @@ def _of_sizes(measured: Measured, name: str) -> str:
     elif name in twin.NAMES and measured.launches[0].twin is not None:
         of = [size for size, _, _ in twin.top(measured.launches[0].twin)]
     elif name in ASYMPTOTIC:
-        of = [sizes[place] for place in asymptotic.top(sizes)]
+        of = [sizes[place] for place in landmarks.top(sizes)]
     if not of:
         return ""
     return f" at {of[0]} bytes" if len(of) == 1 else f" over messages of {of[0]} to {of[-1]} bytes"

@@ -16,7 +16,7 @@ MAX_AGE_DAYS = 30.0
 
 
 @dataclass(frozen=True)
-class AlongsideOptions:
+class StoredOptions:
     """Sessions of a store that may be compared with.
 
     ``max_age_days``: age beyond which one is marked; ``leave_out_marked``: whether results that are

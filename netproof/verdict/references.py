@@ -184,15 +184,15 @@ def _keys_of(level: Any, seen: set[int]) -> Iterator[str]:
 def matching(level: Mapping[Any, Any], key: str | int) -> str | int:
     """Return the key that ReFrame matches: the equal one, or the first expression that fits.
 
+    An expression also fits a number of ranks, which ``run.mixins`` has to do itself in ReFrame.
     KeyError where none matches, NetproofError for a key that is no expression.
     """
     if key in level:
         return key
-    if isinstance(key, str):
-        for pattern in level:
-            # As in ReFrame, for which ^a|b$ is two expressions.
-            if isinstance(pattern, str) and expression(f"^{pattern}$").match(key):
-                return pattern
+    for pattern in level:
+        # As in ReFrame, for which ^a|b$ is two expressions.
+        if isinstance(pattern, str) and expression(f"^{pattern}$").match(str(key)):
+            return pattern
     raise KeyError(key)
 
 

@@ -16,11 +16,11 @@ from netproof.errors import NetproofError
 from netproof.intake import loading
 from netproof.session import provenance, records, session
 from netproof.session.provenance import OfSession
-from netproof.site import site
+from netproof.site import folders, site
 from netproof.site.matrix import Matrix, matrix
 from netproof.verdict import power, rejudge, stored
 from netproof.verdict.judge import judge, unsettled_of
-from netproof.verdict.options import SESSIONS, AlongsideOptions
+from netproof.verdict.options import SESSIONS, StoredOptions
 from netproof.verdict.rejudge import ChangedCase, StoredBounds
 from netproof.verdict.stored import (
     NOTHING,
@@ -80,9 +80,8 @@ class JudgedSession:
     ``unread``: why an earlier session could not be read, a sentence each; ``differences``: between
     nodes or jobs, or why they are not known, a sentence each; ``beyond_nodes``: differences that
     the verdict on nodes does not have; ``recurring``: warnings that the sessions before it had too;
-    ``provenance``: None where it cannot be read; ``stored``: when and by what it was judged, None
-    where it was judged just now; ``changed``: differences from the stored verdict, None where it
-    was not compared with one.
+    ``stored``: when and by what it was judged, None where it was judged just now; ``changed``:
+    differences from the stored verdict, None where it was not compared with one.
     """
 
     session: session.Session
@@ -92,21 +91,12 @@ class JudgedSession:
     differences: tuple[str, ...] = ()
     recurring: Recurring = NOTHING
     beyond_nodes: tuple[str, ...] = ()
-    provenance: OfSession | None = None
     stored: WhenJudged | None = None
     changed: ChangedVerdict | None = None
 
-
-class StoredSessionVerdict(JudgedSession):
-    """A session with its stored verdict; its provenance is read on request."""
-
-    def __init__(self, **known: Any) -> None:
-        super().__init__(**known)
-        del vars(self)["provenance"]
-
     @cached_property
-    def provenance(self) -> OfSession | None:  # type: ignore[override]
-        """Provenance of the session; None where it cannot be read."""
+    def provenance(self) -> OfSession | None:
+        """Provenance of the session, read on request; None where it cannot be read."""
         return _provenance(self.session)[0]
 
 
@@ -119,7 +109,7 @@ def find(name: Path | None, store: Path | None = None, *, lazily: bool = False) 
     are asked for. Raises NetproofError where no session is found.
     """
     if name is None:
-        return session.load(session.newest(reports_folder()))
+        return session.load(session.newest(folders.of_reports()))
     own = os.path.isfile(name) or os.path.isfile(name / records.HEADER)
     if store is None or name.suffix == ".json" or own:
         return session.load(name)
@@ -134,7 +124,7 @@ def judge_session(
     *,
     system: str | None = None,
     full: bool = False,
-    asked: AlongsideOptions | None = None,
+    asked: StoredOptions | None = None,
     fold: int = SESSIONS,
     store: Path | None = None,
     again: bool = False,
@@ -163,9 +153,9 @@ def judge_session(
         found[0].full,
     ):
         found = None
-    configuration = site.gather(site_folder())
+    configuration = site.gather(folders.of_site())
     expected = matrix(configuration, name, [partition] if partition else [], all_functions=full)
-    folder = Path(_setting("RFM_REFERENCE_PREFIX"))
+    folder = folders.of_references()
     when = None if found is None else _when(found[0], expected, folder)
     if found is not None and not again:
         return _as_stored(read, *found, when, expected, fold)
@@ -197,7 +187,7 @@ def power_of(judged: JudgedSession) -> list[power.CasePower]:
 
 def references_of(expected: Matrix) -> rejudge.Entries:
     """Read today's references of a matrix' system; NetproofError where that fails."""
-    return rejudge.of_file(Path(_setting("RFM_REFERENCE_PREFIX")), expected.cases[0].system)
+    return rejudge.of_file(folders.of_references(), expected.cases[0].system)
 
 
 def ingest(
@@ -214,9 +204,9 @@ def ingest(
 
     def verdict(read: session.Session, sha256: str) -> bytes:
         name, _, partition = (system or _system_of(read)).partition(":")
-        configuration = site.gather(site_folder())
+        configuration = site.gather(folders.of_site())
         expected = matrix(configuration, name, [partition] if partition else [], all_functions=full)
-        folder = Path(_setting("RFM_REFERENCE_PREFIX"))
+        folder = folders.of_references()
         # Warnings are folded when it is read, since that depends on other sessions.
         judged = _judged(read, name, expected, configuration, folder, None, fold=0)
         return stored.document(
@@ -303,7 +293,7 @@ def _as_stored(
     if _warns(verdict) and fold and not read.path.is_dir():
         earlier, unread = earlier_reports(read, found.system)
     had, errors = _recurring(read, verdict, expected, found.bounds, earlier, unread, fold)
-    return StoredSessionVerdict(
+    return JudgedSession(
         session=read,
         matrix=dataclasses.replace(expected, baseline=found.baseline),
         verdict=verdict,
@@ -321,7 +311,7 @@ def _judged(
     expected: Matrix,
     configuration: dict[str, Any],
     references: Path,
-    asked: AlongsideOptions | None,
+    asked: StoredOptions | None,
     fold: int,
 ) -> JudgedSession:
     """Judge a session by today's matrix of the system ``name``."""
@@ -353,7 +343,6 @@ def _judged(
         (why,) if made is None else made.differences,
         had,
         () if made is None else made.beyond_nodes(),
-        made,
     )
 
 
@@ -400,23 +389,6 @@ def provenance_of(read: session.Session) -> OfSession:
         return questions.provenance(*Store.holding(read.path))
     document = read.document or session.document_of(read.path)
     return provenance.of_report(document, str(read.path))
-
-
-def reports_folder() -> Path:
-    """Return the folder of reports, from RFM_REPORT_FILE; NetproofError where not set."""
-    return Path(_setting("RFM_REPORT_FILE")).parent
-
-
-def site_folder() -> Path:
-    """Return the folder of the site's files, RFM_CONFIG_PATH; NetproofError where not set."""
-    return Path(_setting("RFM_CONFIG_PATH"))
-
-
-def _setting(name: str) -> str:
-    value = os.environ.get(name)
-    if not value:
-        raise NetproofError(f"{name} is not set; source the site's activate")
-    return value
 
 
 def _system_of(read: session.Session) -> str:

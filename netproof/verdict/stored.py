@@ -36,34 +36,32 @@ from netproof.pairs.verdict import PairsVerdict
 from netproof.session import packed, session
 from netproof.session.again import MeasuredAgain
 from netproof.session.measured import Measured
-from netproof.session.session import GOOD_RESULTS, CheckResult, Session
+from netproof.session.session import CheckResult, Session
 from netproof.site.matrix import Matrix
 from netproof.site.partition import ScoreBaseline
 from netproof.verdict import rejudge
 from netproof.verdict.engine import companion_keys
 from netproof.verdict.judge import (
-    beyond_cases,
     complete,
     findings_along,
     measured_again,
-    skipped_by,
     subject,
 )
 from netproof.verdict.options import EARLIER_SESSIONS, SESSIONS
 from netproof.verdict.rejudge import StoredBounds
-from netproof.verdict.verdict import NEVER_RAN, CaseVerdict, Verdict, faults_of_parts
+from netproof.verdict.verdict import NEVER_RAN, CaseVerdict, Verdict
 
 if TYPE_CHECKING:
     from netproof.store import Store, StoredSession
     from netproof.store.questions import StoredCurves
 
-FORMAT = 2
+FORMAT = 3
 """Version of the document; raised when a key changes its meaning or goes."""
 
 MOST_BYTES = 4_000_000_000
 """Size limit of the document, unpacked: 100,000 cases with all their findings."""
 
-_APART = ("cases", "pairs", "alongside")
+_APART = ("cases", "pairs", "compared_with")
 """Parts of a verdict that are stored in their own form, or never."""
 
 _KEY = ("benchmark", "function", "ranks", "path", "direction", "partition", "environment")
@@ -75,10 +73,6 @@ COLUMNS = (
 """Columns of the table of cases that a stored verdict is compared with."""
 
 
-class StoredContradiction(NetproofError):
-    """A stored verdict that is not whole, or is not on its session."""
-
-
 @dataclass(frozen=True)
 class StoredVerdict:
     """The document of a verdict.
@@ -87,7 +81,7 @@ class StoredVerdict:
     empty for all of the system; ``full``: with the tests of ``checks/full``; ``unread``,
     ``differences``, ``beyond_nodes``: as in ``JudgedSession``; ``verdict``: its parts without
     ``cases`` and ``pairs``; ``cases``, ``pairs``: without what was measured, each case with the
-    digest of its ``entries`` in the file of references.
+    digest of its ``entries`` in the file of references, and if flagged its ``nodes``.
     """
 
     at: str
@@ -143,70 +137,36 @@ class StoredVerdict:
     ) -> Verdict:
         """Return the verdict on its session, of which ``rows`` are those of ``COLUMNS``.
 
-        Raise StoredContradiction where it has not all parts, is on other cases, or lacks a fault.
+        Raise NetproofError where it has not all parts.
         """
         known = typing.get_type_hints(Verdict)
-        names = known.keys() - set(_APART)
-        if names != self.verdict.keys():
-            odd = ", ".join(sorted(names ^ self.verdict.keys()))
-            raise StoredContradiction(f"its parts are not those of a verdict: {odd}")
+        if odd := (known.keys() - set(_APART)) ^ self.verdict.keys():
+            raise NetproofError(f"its parts are not those of a verdict: {', '.join(sorted(odd))}")
         parts = {
             name: codec.decode(known[name], value, name) for name, value in self.verdict.items()
         }
-        found = Verdict(
-            cases=tuple(self._cases(rows, _Measurements(session, curves))),
-            pairs=tuple(self._pairs(session)) if self.pairs else (),
-            **parts,
-        )
-        left = {_key(vars(one.case)) for one in found.left}
-        judged = {_key(vars(one.case)) for one in found.cases}
-        if absent := {_key(row) for row in rows} - left - judged:
-            raise StoredContradiction(f"it does not have {', '.join(map(str, min(absent)))}")
-        if len(judged) != len(found.cases):
-            raise StoredContradiction("it has a case twice")
-        faults = [
-            *map(str, found.failed_tests),
-            *faults_of_parts(
-                found.launched, found.pairs, found.standing_out, found.coverage, found.nodes
-            ),
-        ]
-        for fault in faults:
-            if fault not in found.faults:
-                raise StoredContradiction(f"this is not among its faults: {fault}")
-        return found
-
-    def _cases(
-        self, rows: Sequence[Mapping[str, Any]], measurements: _Measurements
-    ) -> Iterator[StoredCase]:
-        by_key = {_key(row): row for row in rows}
+        measurements, by_key = _Measurements(session, curves), {_key(row): row for row in rows}
+        cases = []
         for values in self.cases:
-            plain = {name: one for name, one in values.items() if name not in ("entries", "level")}
+            plain = {name: one for name, one in values.items() if name not in ("entries", "nodes")}
             judged = codec.decode(CaseVerdict, plain, "cases")
+            nodes = codec.decode(tuple[str, ...], values["nodes"], "nodes")
             row = by_key.get(_key(vars(judged.case)))
-            if judged.level.value != values.get("level"):
-                raise StoredContradiction(
-                    f"{judged.case}: it says {values.get('level')}, and what it found says"
-                    f" {judged.level}"
-                )
-            _insist_on_fit(judged, row)
-            yield StoredCase(judged, row, measurements)
+            cases.append(StoredCase(judged, row, measurements, nodes))
+        rounds = tuple(self._pairs(session)) if self.pairs else ()
+        return Verdict(cases=tuple(cases), pairs=rounds, **parts)
 
     def _pairs(self, session: Session) -> Iterator[PairsVerdict]:
         """Yield the verdicts on rounds of pairs, with the session's rounds."""
         known = typing.get_type_hints(PairsVerdict)
         measured = [rounds for rounds, _ in pairs.rounds_of(session)]
-        if len(measured) != len(self.pairs):
-            raise StoredContradiction("its rounds of pairs are not those of the session")
         for rounds, values in zip(measured, self.pairs, strict=True):
             parts = {
                 name: codec.decode(known[name], value, f"pairs.{name}")
                 for name, value in values.items()
                 if name in known
             }
-            found = PairsVerdict(rounds=rounds, **parts)
-            if set(found.judgement.nodes) != set(rounds.nodes):
-                raise StoredContradiction("its rounds of pairs are not those of the session")
-            yield found
+            yield PairsVerdict(rounds=rounds, **parts)
 
 
 class _Measurements:
@@ -231,10 +191,14 @@ class StoredCase(CaseVerdict):
     """
 
     def __init__(
-        self, judged: CaseVerdict, row: Mapping[str, Any] | None, measurements: _Measurements
+        self,
+        judged: CaseVerdict,
+        row: Mapping[str, Any] | None,
+        measurements: _Measurements,
+        nodes: tuple[str, ...],
     ) -> None:
         own = {k: v for k, v in vars(judged).items() if k not in ("result", "measured", "again")}
-        vars(self).update(own, _row=row, _measurements=measurements)
+        vars(self).update(own, _row=row, _measurements=measurements, _nodes=nodes)
 
     @cached_property
     def result(self) -> CheckResult | None:  # type: ignore[override]
@@ -260,6 +224,11 @@ class StoredCase(CaseVerdict):
     def failed_job(self) -> str | None:
         """Name of the failed test that it waited for, or None."""
         return None if self._row is None else self._row["failed_job"]
+
+    @property
+    def nodes(self) -> tuple[str, ...]:
+        """Nodes of its first launch, if a finding is flagged."""
+        return self._nodes
 
     @property
     def complete(self) -> bool:
@@ -321,8 +290,8 @@ def document(
     }
     cases = (
         {
-            "level": one.level.value,
             "entries": rejudge.digest_of_entries(entries, one.case),
+            "nodes": () if one.level is Level.PASS else one.nodes,
             **codec.encode(dataclasses.replace(one, result=None, measured=None, again=None)),
         }
         for one in verdict.cases
@@ -346,14 +315,14 @@ def read(store: Store, stored: StoredSession) -> StoredVerdict | None:
     with _naming(store, stored):
         head, *cases = packed.unpacked(content, VERDICT, MOST_BYTES)
         if not isinstance(head, dict) or type(head.get("format")) is not int:
-            raise StoredContradiction("it does not say its format")
+            raise NetproofError("it does not say its format")
         if (stated := head.pop("format")) != FORMAT:
-            raise StoredContradiction(f"it is of format {stated}, and this netproof reads {FORMAT}")
+            raise NetproofError(f"it is of format {stated}, and this netproof reads {FORMAT}")
         if head.get("cases") != len(cases):
-            raise StoredContradiction(f"it has {len(cases)} cases, and not {head.get('cases')}")
+            raise NetproofError(f"it has {len(cases)} cases, and not {head.get('cases')}")
         found = codec.decode(StoredVerdict, {**head, "cases": cases}, VERDICT)
         if found.report_sha256 != report_sha256(store, stored):
-            raise StoredContradiction("it is on another session's report")
+            raise NetproofError("it is on another session's report")
         return found
 
 
@@ -374,17 +343,6 @@ def on_session(
         return found, found.on(session, rows, questions.StoredCurves(store, stored))
 
 
-def insist_on_session(verdict: Verdict, session: Session, place: Path) -> None:
-    """Read all of a session, and raise NetproofError where its stored verdict contradicts it."""
-    left = skipped_by(session)
-    if verdict.failed_tests != tuple(beyond_cases(session)):
-        raise NetproofError(f"{place}: the failed tests of its verdict are not its own")
-    if len(verdict.pairs) != len(list(pairs.rounds_of(session))):
-        raise NetproofError(f"{place}: the rounds of pairs of its verdict are not its own")
-    if any(left.get(one.case.key()) != one.left for one in verdict.left):
-        raise NetproofError(f"{place}: the skipped cases of its verdict are not its own")
-
-
 @contextmanager
 def _naming(store: Store, stored: StoredSession) -> Iterator[None]:
     """Let errors name the file of a stored verdict."""
@@ -400,22 +358,6 @@ def _naming(store: Store, stored: StoredSession) -> Iterator[None]:
             f"{path}: the stored verdict cannot be used: {error}; move {path.parent} out of the"
             " store and add the session's report again"
         ) from error
-
-
-def _insist_on_fit(judged: CaseVerdict, row: Mapping[str, Any] | None) -> None:
-    """Raise StoredContradiction where a case of the session cannot have this verdict."""
-    case = judged.case
-    if row is None or not row["complete"]:
-        if not judged.faults:
-            raise StoredContradiction(f"{case}: it was not measured, and no fault is reported")
-        # The run's findings on references count without launches too.
-        if any(_along_curve(finding.criterion) for finding in judged.findings):
-            raise StoredContradiction(f"{case}: it was not measured, and criteria judged it")
-    elif row["result"] not in GOOD_RESULTS and row["phase"] != rejudge.JUDGED and judged.passed:
-        raise StoredContradiction(f"{case}: it failed when it ran, and nothing is against it here")
-    for finding in judged.findings:
-        if not finding.where.startswith(str(case)):
-            raise StoredContradiction(f"{case}: has a finding on {finding.where}")
 
 
 def _along_curve(criterion: str) -> bool:
@@ -566,7 +508,7 @@ def _same(mine: Finding, its: Finding) -> bool:
     if mine.criterion != its.criterion:
         return False
     of = BY_FINDING.get(mine.criterion)
-    if of is not None and mine.criterion in of.of_peaks:
+    if of is not None and of.of_peaks:
         return True
     if mine.size is None or its.size is None:
         return mine.size == its.size

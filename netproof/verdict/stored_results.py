@@ -20,8 +20,8 @@ from netproof.session.session import CheckResult, Session
 from netproof.site.matrix import Matrix, matrix
 from netproof.verdict.engine import Subject, companion_keys, group
 from netproof.verdict.judge import AGAINST, findings_along, skipped_by, subject
-from netproof.verdict.options import AlongsideOptions
-from netproof.verdict.verdict import Alongside, StoredResult
+from netproof.verdict.options import StoredOptions
+from netproof.verdict.verdict import StoredResult, StoredResults
 
 if TYPE_CHECKING:
     from netproof.store import Store, StoredSession
@@ -48,12 +48,12 @@ ENVIRONMENT_KEYS = ("mpi", "pmi", "mpi_over_tcp", "built")
 
 
 def alongside(
-    asked: AlongsideOptions,
+    asked: StoredOptions,
     session: Session,
     expected: Matrix,
     configuration: dict[str, Any],
     made: OfSession | None,
-) -> tuple[Alongside, tuple[str, ...]]:
+) -> tuple[StoredResults, tuple[str, ...]]:
     """Return the newest good stored result of each other case, or of one that was skipped.
 
     A good result passed and was measured whole by undisturbed launches, and nothing along its curve
@@ -109,7 +109,7 @@ def alongside(
             f"{len(every) - MOST_SESSIONS} sessions of {store.folder} that are older than the"
             f" {MOST_SESSIONS} newest"
         )
-    stand_alongside = Alongside(
+    stand_alongside = StoredResults(
         store.folder,
         asked.max_age_days,
         tuple(taken[key] for key in wanted if key in taken),

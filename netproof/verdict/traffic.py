@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import functools
-import operator
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -21,9 +19,8 @@ from netproof.criteria.counters import (
 from netproof.criteria.findings import Finding
 from netproof.criteria.interface import CountedLaunch
 from netproof.criteria.settings import Settings
-from netproof.measurement.counters import CARRIER, INTERFACE, Counters
+from netproof.measurement.counters import CARRIER, INTERFACE, Counters, Payload
 from netproof.measurement.disturbance import disturbed
-from netproof.measurement.payload import Payload
 from netproof.pairs.losses import Resent, port_losses
 from netproof.session.pair_rounds import PairRounds
 from netproof.site.partition import Partition
@@ -178,15 +175,11 @@ def all_lose(several: Iterable[Seen]) -> tuple[Finding, ...]:
         _by_partition(one for one in several if one.undisturbed).items()
     ):
         bounds: CountedSettings = launches[0].settings.retransmission
-        nodes = {node.node for one in launches for node in one.counters.nodes}
-        lose = []
-        # Most often the first node loses nothing, and there may be thousands.
-        for node in nodes if len(nodes) > 1 and bounds.fail is not None else ():
-            share = _share_of(node, launches)
-            if (share.count or 0) < bounds.least or share.value <= bounds.fail:
-                break
-            lose.append(share.value)
-        if not lose or len(lose) < len(nodes):
+        shares = _shares_by_node(launches).values()
+        if len(shares) < 2 or bounds.fail is None:
+            continue
+        lose = [one.value for one in shares if (one.count or 0) >= bounds.least]
+        if len(lose) < len(shares) or min(lose) <= bounds.fail:
             continue
         least, most = _percent(min(lose)), _percent(max(lose))
         where = (
@@ -247,16 +240,6 @@ def _shares_by_node(launches: Iterable[Seen]) -> dict[str, Share]:
             share = sent_again(one.counters, node.node)
             shares[node.node] = shares[node.node] + share if node.node in shares else share
     return shares
-
-
-def _share_of(node: str, launches: Iterable[Seen]) -> Share:
-    """Return what TCP sent again on one node, over all launches that counted it."""
-    shares = (
-        sent_again(one.counters, node)
-        for one in launches
-        if any(counted.node == node for counted in one.counters.nodes)
-    )
-    return functools.reduce(operator.add, shares)
 
 
 def standing_out(several: Sequence[Seen]) -> tuple[Finding, ...]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from functools import cached_property
 from pathlib import Path
 
 from netproof.criteria import Finding, Level
@@ -14,7 +15,7 @@ from netproof.measurement.curve import Curve
 from netproof.measurement.landmarks import Landmarks
 from netproof.pairs.verdict import PairsVerdict
 from netproof.session.again import MeasuredAgain
-from netproof.session.left import Left
+from netproof.session.left import SkipReason
 from netproof.session.measured import Measured
 from netproof.session.session import CheckResult
 from netproof.site.matrix import Absence
@@ -56,12 +57,12 @@ class CaseVerdict:
     @property
     def failed(self) -> bool:
         """Whether it was not measured, or fails a criterion or a reference."""
-        return bool(self.faults or self.said(Level.FAIL))
+        return self.level is Level.FAIL
 
     @property
     def passed(self) -> bool:
         """Whether nothing of it failed or is inconclusive."""
-        return not self.failed and not self.said(Level.INCONCLUSIVE)
+        return self.level in (Level.PASS, Level.WARN)
 
     @property
     def ran(self) -> bool:
@@ -89,14 +90,19 @@ class CaseVerdict:
             return None
         return self.measured.curve, self.again.launches
 
-    @property
+    @cached_property
     def level(self) -> Level:
         """Result: fail, inconclusive, warn or pass."""
-        if self.failed:
+        levels = {finding.level for finding in self.findings}
+        if self.faults or Level.FAIL in levels:
             return Level.FAIL
-        if not self.passed:
-            return Level.INCONCLUSIVE
-        return Level.WARN if self.said(Level.WARN) else Level.PASS
+        others = (Level.INCONCLUSIVE, Level.WARN)
+        return next((level for level in others if level in levels), Level.PASS)
+
+    @property
+    def nodes(self) -> tuple[str, ...]:
+        """Nodes of its first launch; none where it was not measured whole."""
+        return self.measured.launches[0].nodes() if self.measured else ()
 
     def flags(self) -> tuple[Finding, ...]:
         """Return the flags that were measured again, with any result."""
@@ -167,7 +173,7 @@ class StoredResult:
 
 
 @dataclass(frozen=True)
-class Alongside:
+class StoredResults:
     """Stored results of configurations that a session neither was to measure nor measured.
 
     ``cases``: compared with; ``left_out``: excluded for their marks; ``not_found``: not measured
@@ -225,15 +231,15 @@ class SkippedCase:
     """An expected case that the session skipped, with the reason."""
 
     case: Case
-    left: Left
+    reason: SkipReason
 
 
 @dataclass(frozen=True)
 class Verdict:
     """All cases in the matrix' order, declared absences, and faults beyond single cases.
 
-    ``notes``: what was not or could not be asserted; ``left``: expected cases that were skipped;
-    ``alongside``: stored results, None where not asked for; ``launched``: launches and crashes of
+    ``notes``: what was not or could not be asserted; ``skipped``: expected cases that were skipped;
+    ``compared_with``: stored results, None if not asked for; ``launched``: launches and crashes of
     each configuration; ``traffic``: counters of each interface; ``standing_out``: changed carriers,
     and nodes that lose more than others. What fails in a part is among the faults, in a sentence.
     """
@@ -242,8 +248,8 @@ class Verdict:
     absences: tuple[Absence, ...]
     faults: tuple[str, ...]
     notes: tuple[str, ...]
-    left: tuple[SkippedCase, ...] = ()
-    alongside: Alongside | None = None
+    skipped: tuple[SkippedCase, ...] = ()
+    compared_with: StoredResults | None = None
     failed_tests: tuple[FailedTest, ...] = ()
     launched: tuple[LaunchCount, ...] = ()
     pairs: tuple[PairsVerdict, ...] = ()
@@ -274,10 +280,19 @@ class Verdict:
 
     @property
     def status(self) -> int:
-        """Exit status: 0 passed, 1 failed, 3 nothing failed and some is not decided."""
-        if self.faults or any(judged.failed for judged in self.cases):
+        """Exit status: 0 passed, 1 failed, 3 nothing failed and some is not decided.
+
+        Nothing failed where a job died or was not submitted, and what waited for it did not run.
+        """
+        # Not those that fail in setup, as where references are missing, or that nobody ran.
+        died = ("fail in run:", "fail in sanity:")
+        unmeasured = {str(one) for one in self.failed_tests if one.why.startswith(died)}
+        if unmeasured:
+            unmeasured |= {f"coverage: {one}" for one in self.coverage if one.failed}
+        failed = any(one.failed and (one.ran or not unmeasured) for one in self.cases)
+        if failed or not unmeasured.issuperset(self.faults):
             return FAILED
-        passed = self._whole and all(judged.passed for judged in self.cases)
+        passed = self._whole and not self.faults and all(one.passed for one in self.cases)
         return PASSED if passed and not self.undecided else INCONCLUSIVE
 
     @property
@@ -287,7 +302,7 @@ class Verdict:
 
     @property
     def _whole(self) -> bool:
-        return bool(self.cases) and all(one.left.planned for one in self.left)
+        return bool(self.cases) and all(one.reason.planned for one in self.skipped)
 
 
 def faults_of_parts(
@@ -307,19 +322,21 @@ def faults_of_parts(
     )
 
 
-def by_reason(left: Sequence[SkippedCase]) -> dict[tuple[str, str, Left], tuple[Case, ...]]:
+def by_reason(
+    skipped: Sequence[SkippedCase],
+) -> dict[tuple[str, str, SkipReason], tuple[Case, ...]]:
     """Return the skipped cases by partition, environment and reason."""
-    found: dict[tuple[str, str, Left], list[Case]] = {}
-    for one in left:
-        place = (one.case.partition, one.case.environment, one.left)
+    found: dict[tuple[str, str, SkipReason], list[Case]] = {}
+    for one in skipped:
+        place = (one.case.partition, one.case.environment, one.reason)
         found.setdefault(place, []).append(one.case)
     return {place: tuple(cases) for place, cases in found.items()}
 
 
-def sentences_of_skipped(left: Sequence[SkippedCase]) -> list[str]:
+def sentences_of_skipped(skipped: Sequence[SkippedCase]) -> list[str]:
     """Return a sentence on skipped cases for each configuration and reason."""
     return [
         f"{'1 case' if len(cases) == 1 else f'{len(cases)} cases'} of {partition} {environment}"
         f" {'deferred' if reason.planned else 'NOT MEASURED'}: {reason.why}"
-        for (partition, environment, reason), cases in by_reason(left).items()
+        for (partition, environment, reason), cases in by_reason(skipped).items()
     ]

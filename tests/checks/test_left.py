@@ -8,7 +8,7 @@ import pytest
 
 from netproof.measurement.case import Case
 from netproof.session import left, session
-from netproof.session.left import Left
+from netproof.session.left import SkipReason
 from netproof.site import site
 from netproof.site.matrix import PlannedJob, job_of, matrix
 from netproof.verdict.judge import judge
@@ -27,7 +27,7 @@ DRY = (
     "mpich",
     "--dry-run",
 )
-TURN = Left("last measured 2026-11-18", planned=True)
+TURN = SkipReason("last measured 2026-11-18", planned=True)
 
 
 @pytest.fixture(scope="module")
@@ -60,7 +60,7 @@ def test_a_job_and_what_waits_for_it_are_left_with_the_reason(run, tmp_path, exp
     kinds = sorted(result.kind for result in skipped if not result.case)
     assert kinds == ["curves", "job", "launches"]
     verdict = judge(expected, stored)
-    assert sorted(one.case.key() for one in verdict.left) == sorted(case.key() for case in four)
+    assert sorted(one.case.key() for one in verdict.skipped) == sorted(case.key() for case in four)
     assert not [fault for fault in verdict.faults if "skip" in fault]
 
 

@@ -48,7 +48,7 @@ from netproof.site.partition import Partition
 from netproof.store import Store
 from netproof.verdict import derive, files, judge, session_verdict
 from netproof.verdict.engine import Subject
-from netproof.verdict.options import AlongsideOptions
+from netproof.verdict.options import StoredOptions
 from netproof.verdict.references import ReferenceFile
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -76,7 +76,7 @@ WORDS = {
     **{"finding.level": "level of crashes", "known": "nodes known", "what_failed": "faults"},
     **{"judgement.rounds": "usable rounds", "judgement.disturbed": "disturbed measurements"},
     **{"not_known": "unknown", "since.began": "since", "as_good": "statistically tied"},
-    **{"right": "alone found", "alone": "without load", "alongside": "with load"},
+    **{"right": "alone found", "alone": "without load", "loaded": "with load"},
 }
 """Plain words for names and values of the code."""
 
@@ -209,8 +209,10 @@ def verdicts() -> Iterator[Fact]:
         store = Store.create(Path(folder) / "store")
         for name in ("two-switches", "healthy"):
             session_verdict.ingest(store, DATA / "sessions" / f"{name}.json")
-        asked = AlongsideOptions(store.folder)
-        found = session_verdict.judge_session(judged("sick").session, asked=asked).verdict.alongside
+        asked = StoredOptions(store.folder)
+        found = session_verdict.judge_session(
+            judged("sick").session, asked=asked
+        ).verdict.compared_with
     for one in (*found.cases, *found.left_out):
         yield from facts(of_case("sick, stored", one.case), one, "days")
         yield from findings(of_case("sick, stored", one.case), one.findings)
@@ -392,7 +394,7 @@ def references() -> Iterator[Fact]:
         for one in derive.derived(several, file, "testbed", **asked):
             section = of_case(", ".join(("derived", *asked)), one.case)
             yield section, "made", not one.reason
-            yield from facts(section, one, "outside left kept")
+            yield from facts(section, one, "outside unchanged kept")
             for variable, entry in one.entries.items():
                 yield section, word(variable), *entry[:3]
 
@@ -467,10 +469,10 @@ def tuning() -> Iterator[Fact]:
     folder, case = DATA / "jobs" / "algorithms", Case(*GIGE, "imb", "Allreduce", 4, 1)
     values = ("ring", "reduce_scatter_allgather", "nonsense")
     names = algorithms.choice("MPICH 5.0.2", case.function, values)
-    told = algorithms.library_of("MPICH 5.0.2").setting(case.function)
+    assignment = algorithms.library_of("MPICH 5.0.2").setting(case.function)
     seed = json.loads((folder / "plan.json").read_text())["seed"]
     turns, extras = sweep.turns(tuple(names), 3, seed), testbed().model_dump()
-    planned = Sweep(case, sweep.ALGORITHM, "", told, "", seed, extras, turns)
+    planned = Sweep(case, sweep.ALGORITHM, "", assignment, "", seed, extras, turns)
     planned = dataclasses.replace(planned, library="MPICH 5.0.2", names=names)
     left = sweep.of_job(folder, "1", planned)
     yield from facts("recorded", left, "refused fell_back")
@@ -523,7 +525,7 @@ def load() -> Iterator[Fact]:
         yield from facts(name, found, "beyond undecided")
         for one in found.impacts:
             mean, tail = (one.factors[kind] for kind in (Statistic.MEAN, Statistic.TAIL))
-            yield from facts(name, mean, "alone alongside", f"of {one.victim}")
+            yield from facts(name, mean, "alone loaded", f"of {one.victim}")
             yield name, f"mean of {one.victim}", *plain(mean)
             yield name, f"tail of {one.victim}", *plain(tail)
 

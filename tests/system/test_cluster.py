@@ -17,8 +17,8 @@ import pytest
 from ci.testbed import network, processes, state, topology_reading
 from ci.testbed.daemons import roles
 from ci.testbed.requirements import PACKAGES
-from netproof.measurement.asymptotic import theil_sen
-from netproof.measurement.units import line_rate_mb_s
+from netproof.measurement.landmarks import theil_sen
+from netproof.measurement.links import line_rate_mb_s
 
 pytestmark = [
     pytest.mark.testbed,
@@ -213,7 +213,7 @@ def test_up_takes_back_a_node_that_slurm_drained_and_none_that_somebody_did(up):
 def test_the_number_of_a_job_that_a_killed_slurmctld_has_lost_is_given_to_no_other(up, script):
     """Its nodes would refuse it, whether the lost one goes on or ended meanwhile."""
     kept = STATE / "slurmctld/job_state"
-    # Told to end, it writes down all it knows; of later jobs it does so some seconds late.
+    # Assignment to end, it writes down all it knows; of later jobs it does so some seconds late.
     os.kill(daemons()["slurmctld"], signal.SIGTERM)
     until(lambda: daemons()["slurmctld"] is None)
     before = kept.read_bytes()

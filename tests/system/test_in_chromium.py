@@ -1,18 +1,70 @@
-"""A report in a browser: opened from disk, asking no network, hovered, picked, printed."""
+"""A report in Debian's Chromium, driven by Playwright.
+
+It is opened from disk, asks no network, is hovered, picked, printed, and read by axe.
+"""
 
 from __future__ import annotations
 
 import json
+import shutil
 import subprocess
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from axe_playwright_python.sync_playwright import Axe
+from playwright.sync_api import Browser, Page, sync_playwright
 
 from netproof.present.html.folder import write
 from netproof.present.html.report import Report
 
 DATA = Path(__file__).resolve().parents[1] / "data"
 HOSTILE = """<script>hostile=1</script>"><img src=x onerror=hostile=1>"""
+
+
+PATIENCE_MS = 60_000
+STATE = "document.documentElement.dataset.drawn"
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    """Chromium, which ci/setup installs."""
+    program = shutil.which("chromium")
+    assert program, "chromium is not installed: run ci/setup --test"
+    with sync_playwright() as playwright:
+        started = playwright.chromium.launch(
+            executable_path=program, args=["--no-sandbox", "--disable-dev-shm-usage"]
+        )
+        yield started
+        started.close()
+
+
+@pytest.fixture
+def page(browser: Browser) -> Iterator[Page]:
+    """A tab that notes its ``errors``, warnings included, and its ``requests``."""
+    page = browser.new_page(viewport={"width": 1280, "height": 900})
+    page.set_default_timeout(PATIENCE_MS)
+    page.errors, page.requests = [], []
+    page.on("pageerror", lambda error: page.errors.append(str(error)))
+    page.on("request", lambda request: page.requests.append(request.url))
+    page.on(
+        "console",
+        lambda message: (
+            page.errors.append(message.text) if message.type in ("error", "warning") else None
+        ),
+    )
+    yield page
+    page.close()
+
+
+def show(page: Page, path: Path, fragment: str = "", *, whole: bool = True) -> None:
+    """Open a file; wait until the charts near the screen are drawn, or all if ``whole``."""
+    page.goto("about:blank")
+    page.goto(path.as_uri() + fragment)
+    page.wait_for_function(f"['near', 'all'].includes({STATE})")
+    if whole:
+        page.evaluate("window.dispatchEvent(new Event('beforeprint'))")
+        page.wait_for_function(f"{STATE} === 'all'")
 
 
 @pytest.fixture(scope="module")
@@ -28,16 +80,9 @@ def folder(judge, tmp_path_factory) -> Path:
     return target
 
 
-@pytest.fixture
-def page(browser):
-    page = browser.page()
-    page.look(width=1280)
-    return page
-
-
 def _center(page, selector: str) -> tuple[float, float]:
     """The middle of an element, scrolled into view."""
-    box = page.value(
+    box = page.evaluate(
         f"(() => {{ const e = {selector}; e.scrollIntoView({{block: 'center'}});"
         " const b = e.getBoundingClientRect(); return [b.x + b.width / 2, b.y + b.height / 2]})()"
     )
@@ -46,10 +91,10 @@ def _center(page, selector: str) -> tuple[float, float]:
 
 def test_pages_open_from_disk_without_errors_or_network(page, folder):
     for path in sorted(folder.glob("*.html")):
-        page.open(path)
+        show(page, path)
         assert page.errors == [], path.name
         assert [url for url in page.requests if not url.startswith(("file:", "data:"))] == []
-        assert page.value("document.querySelectorAll('.chart').length") == page.value(
+        assert page.evaluate("document.querySelectorAll('.chart').length") == page.evaluate(
             "document.querySelectorAll('figure[data-drawn=yes] .chart svg').length"
         )
 
@@ -61,57 +106,58 @@ CHARTS = "document.querySelectorAll('.chart').length"
 @pytest.fixture
 def busy(page):
     """The page in a browser that is never idle."""
-    never = "window.requestIdleCallback = () => {}"
-    page.send("Page.addScriptToEvaluateOnNewDocument", source=never)
+    page.add_init_script("window.requestIdleCallback = () => {}")
     return page
 
 
 def test_charts_are_drawn_when_they_come_near_the_screen(busy, folder):
     page = busy
-    page.open(folder / "netpipe.html", whole=False)
-    assert 0 < page.value(DRAWN) < page.value(CHARTS)
+    show(page, folder / "netpipe.html", whole=False)
+    assert 0 < page.evaluate(DRAWN) < page.evaluate(CHARTS)
     last = (
         "[...document.querySelectorAll('figure')].filter((f) => f.querySelector('.chart')).at(-1)"
     )
-    assert page.value(f"{last}.dataset.drawn") is None
-    page.value(f"{last}.scrollIntoView()")
-    page.until(f"{last}.dataset.drawn === 'yes' && {last}.querySelector('svg') !== null")
-    assert page.value(DRAWN) < page.value(CHARTS)
+    assert page.evaluate(f"{last}.dataset.drawn") is None
+    page.evaluate(f"{last}.scrollIntoView()")
+    page.wait_for_function(
+        f"{last}.dataset.drawn === 'yes' && {last}.querySelector('svg') !== null"
+    )
+    assert page.evaluate(DRAWN) < page.evaluate(CHARTS)
     assert page.errors == []
 
 
 def test_charts_that_never_come_near_are_drawn_when_the_browser_is_idle(page, folder):
-    page.open(folder / "netpipe.html", whole=False)
-    page.until(f"{DRAWN} === {CHARTS}")
-    assert page.value("document.documentElement.dataset.drawn") == "all"
+    show(page, folder / "netpipe.html", whole=False)
+    page.wait_for_function(f"{DRAWN} === {CHARTS}")
+    assert page.evaluate("document.documentElement.dataset.drawn") == "all"
 
 
 def test_charts_that_were_never_near_are_printed_too(busy, folder, tmp_path):
     page = busy
-    page.open(folder / "index.html", whole=False)
-    assert page.value(DRAWN) < page.value(CHARTS)
-    page.print(tmp_path / "page.pdf")
-    assert page.value(DRAWN) == page.value(CHARTS)
+    show(page, folder / "index.html", whole=False)
+    assert page.evaluate(DRAWN) < page.evaluate(CHARTS)
+    page.pdf(path=tmp_path / "page.pdf", print_background=True)
+    assert page.evaluate(DRAWN) == page.evaluate(CHARTS)
     text = subprocess.run(
         ["pdftotext", tmp_path / "page.pdf", "-"], capture_output=True, text=True, check=True
     ).stdout
-    assert text.count("throughput each way, Mbit/s") == page.value(
+    assert text.count("throughput each way, Mbit/s") == page.evaluate(
         "document.querySelectorAll('#netpipe figure svg').length"
     )
 
 
 def test_links_of_the_main_page_resolve(page, folder):
-    page.open(folder / "index.html")
-    links = page.value(
+    show(page, folder / "index.html")
+    links = page.evaluate(
         "[...new Set([...document.querySelectorAll('a')].map((a) => a.getAttribute('href')))]"
     )
     assert len(links) > 20
     for link in links:
         file = link.partition("#")[0]
         assert (folder / (file or "index.html")).is_file(), link
-    page.open(folder / "netpipe.html", "#netpipe-tcp-inter-node-one-way")
-    assert page.value("document.querySelector(':target').tagName") == "SECTION"
-    charts = page.value(
+    show(page, folder / "netpipe.html", "#netpipe-tcp-inter-node-one-way")
+    assert page.evaluate("document.querySelector(':target').tagName") == "SECTION"
+    charts = page.evaluate(
         "[...document.querySelectorAll('a[href^=charts]')].map((a) => a.getAttribute('href'))"
     )
     assert charts
@@ -119,12 +165,12 @@ def test_links_of_the_main_page_resolve(page, folder):
 
 
 def test_hovering_tells_the_values(page, folder):
-    page.open(folder / "imb-sendrecv.html")
+    show(page, folder / "imb-sendrecv.html")
     x, y = _center(page, "document.querySelector('.chart svg .mark-symbol.role-mark path')")
-    page.mouse("mouseMoved", 1, 1)
-    page.mouse("mouseMoved", x, y)
-    page.until("document.querySelector('#vg-tooltip-element.visible') !== null")
-    told = page.value("document.querySelector('#vg-tooltip-element').innerText")
+    page.mouse.move(1, 1)
+    page.mouse.move(x, y)
+    page.wait_for_function("document.querySelector('#vg-tooltip-element.visible') !== null")
+    told = page.evaluate("document.querySelector('#vg-tooltip-element').innerText")
     assert "gige mpich" in told or "gige intelmpi" in told
     for name in ("configuration", "message, bytes", "time, µs", "MAD over launches, µs", "MB/s"):
         assert name in told
@@ -132,11 +178,11 @@ def test_hovering_tells_the_values(page, folder):
 
 def test_hovering_tells_that_it_was_measured_again_and_in_which_launch(page, judge, tmp_path):
     write(Report(judge("sick.json", "testbed:gige")), tmp_path)
-    page.open(tmp_path / "netpipe.html")
+    show(page, tmp_path / "netpipe.html")
     rows = "figure.chartView.data('measured again')"
     marks = "document.querySelectorAll('figure')[0]"
-    count = page.value(f"((figure) => {rows}.length)({marks})")
-    drawn = page.value(
+    count = page.evaluate(f"((figure) => {rows}.length)({marks})")
+    drawn = page.evaluate(
         f"[...{marks}.querySelectorAll('.mark-symbol.role-mark path')]"
         ".filter((e) => e.__data__?.datum?.where && e.getAttribute('stroke')).length"
     )
@@ -147,10 +193,10 @@ def test_hovering_tells_that_it_was_measured_again_and_in_which_launch(page, jud
         ".filter((e) => e.__data__?.datum?.where)"
         ".reduce((a, b) => (a.__data__.datum.size_bytes < b.__data__.datum.size_bytes ? a : b))",
     )
-    page.mouse("mouseMoved", 1, 1)
-    page.mouse("mouseMoved", x, y)
-    page.until("document.querySelector('#vg-tooltip-element.visible') !== null")
-    told = page.value("document.querySelector('#vg-tooltip-element').innerText")
+    page.mouse.move(1, 1)
+    page.mouse.move(x, y)
+    page.wait_for_function("document.querySelector('#vg-tooltip-element.visible') !== null")
+    told = page.evaluate("document.querySelector('#vg-tooltip-element').innerText")
     assert "measured again, launch" in told
     assert "of 3" in told
     assert "on gige-1, gige-2" in told
@@ -161,74 +207,78 @@ FADED = """[...document.querySelectorAll('figure')[0].querySelectorAll('.mark-li
 
 
 def test_a_configuration_can_be_picked_from_the_list_and_put_back(page, folder):
-    page.open(folder / "imb-sendrecv.html")
+    show(page, folder / "imb-sendrecv.html")
     choose = """(name) => {
         const list = document.querySelector('figure select');
         list.selectedIndex = [...list.options].findIndex((option) => option.text === name);
         list.dispatchEvent(new Event('input', {bubbles: true}));
         list.dispatchEvent(new Event('change', {bubbles: true}));
     }"""
-    everyone = page.value(FADED)
+    everyone = page.evaluate(FADED)
     assert everyone.count(1) == 4
-    page.value(f"({choose})('gige mpich')")
-    page.until(f"{FADED}.filter((opacity) => opacity === 0.12).length === 3")
-    page.value(f"({choose})('all of them')")
-    page.until(f"{FADED}.filter((opacity) => opacity === 0.12).length === 0")
+    page.evaluate(f"({choose})('gige mpich')")
+    page.wait_for_function(f"{FADED}.filter((opacity) => opacity === 0.12).length === 3")
+    page.evaluate(f"({choose})('all of them')")
+    page.wait_for_function(f"{FADED}.filter((opacity) => opacity === 0.12).length === 0")
 
 
 def test_a_configuration_can_be_picked_by_clicking_its_curve(page, folder):
-    page.open(folder / "imb-sendrecv.html")
+    show(page, folder / "imb-sendrecv.html")
     x, y = _center(page, "document.querySelector('.chart svg .mark-symbol.role-mark path')")
-    page.click(x, y)
-    page.until(f"{FADED}.filter((opacity) => opacity === 0.12).length === 3")
-    picked = page.value("document.querySelector('figure select').selectedOptions[0].text")
+    page.mouse.click(x, y)
+    page.wait_for_function(f"{FADED}.filter((opacity) => opacity === 0.12).length === 3")
+    picked = page.evaluate("document.querySelector('figure select').selectedOptions[0].text")
     assert picked != "all of them"
 
 
 def test_hostile_text_is_shown_and_does_nothing(page, folder):
-    page.open(folder / "imb-sendrecv.html")
-    options = page.value("[...document.querySelector('figure select').options].map((o) => o.text)")
+    show(page, folder / "imb-sendrecv.html")
+    options = page.evaluate(
+        "[...document.querySelector('figure select').options].map((o) => o.text)"
+    )
     assert f"{HOSTILE} mpich" in options
-    shown = page.value("[...document.querySelectorAll('svg text')].map((text) => text.textContent)")
+    shown = page.evaluate(
+        "[...document.querySelectorAll('svg text')].map((text) => text.textContent)"
+    )
     assert any(text.startswith("<script>hostile") for text in shown)
     points = "[...document.querySelectorAll('.chart svg .mark-symbol.role-mark path')]"
     hostile = f"{points}.find((e) => e.__data__?.datum?.partition?.startsWith('<script'))"
     x, y = _center(page, hostile)
-    page.mouse("mouseMoved", 1, 1)
-    page.mouse("mouseMoved", x, y)
-    page.until("document.querySelector('#vg-tooltip-element.visible') !== null")
-    assert HOSTILE in page.value("document.querySelector('#vg-tooltip-element').innerText")
-    assert page.value("typeof hostile") == "undefined"
-    page.open(folder / "index.html")
-    assert HOSTILE in page.value("document.querySelector('header').innerText")
-    assert page.value("typeof hostile") == "undefined"
+    page.mouse.move(1, 1)
+    page.mouse.move(x, y)
+    page.wait_for_function("document.querySelector('#vg-tooltip-element.visible') !== null")
+    assert HOSTILE in page.evaluate("document.querySelector('#vg-tooltip-element').innerText")
+    assert page.evaluate("typeof hostile") == "undefined"
+    show(page, folder / "index.html")
+    assert HOSTILE in page.evaluate("document.querySelector('header').innerText")
+    assert page.evaluate("typeof hostile") == "undefined"
     assert page.errors == []
 
 
 def test_dark_scheme_changes_page_and_charts(page, folder):
     colours = """(() => [getComputedStyle(document.body).backgroundColor,
         getComputedStyle(document.querySelector('.mark-line.role-mark path')).stroke])()"""
-    page.open(folder / "imb-sendrecv.html")
-    light = page.value(colours)
-    page.look(width=1280, dark=True)
-    dark = page.value(colours)
+    show(page, folder / "imb-sendrecv.html")
+    light = page.evaluate(colours)
+    page.emulate_media(color_scheme="dark")
+    dark = page.evaluate(colours)
     assert light[0] == "rgb(255, 255, 255)"
     assert light[0] != dark[0]
     assert light[1] != dark[1]
-    page.look(width=1280, dark=True, media="print")
-    assert page.value(colours) == light
+    page.emulate_media(color_scheme="dark", media="print")
+    assert page.evaluate(colours) == light
 
 
 def test_nothing_is_wider_than_a_telephone(page, folder):
-    page.look(width=390)
+    page.set_viewport_size({"width": 390, "height": 900})
     for name in ("index.html", "imb-sendrecv.html", "netpipe.html"):
-        page.open(folder / name)
-        assert page.value("document.documentElement.scrollWidth") <= 390, name
+        show(page, folder / name)
+        assert page.evaluate("document.documentElement.scrollWidth") <= 390, name
 
 
 def test_charts_are_told_apart_without_colour(page, folder):
-    page.open(folder / "imb-sendrecv.html")
-    looks = page.value(
+    show(page, folder / "imb-sendrecv.html")
+    looks = page.evaluate(
         """(() => {
             const figure = document.querySelector('figure');
             const of = (marks, name) => [...figure.querySelectorAll(marks)]
@@ -245,7 +295,23 @@ def test_without_its_scripts_a_page_says_where_the_data_is(page, folder, tmp_pat
     text = (folder / "imb-sendrecv.html").read_text()
     alone = tmp_path / "alone.html"
     alone.write_text(text)
-    page.send("Page.navigate", url=alone.as_uri())
-    page.until("document.readyState === 'complete' && document.querySelector('.chart') !== null")
-    assert "its data is below" in page.value("document.querySelector('.chart').innerText")
-    assert page.value("document.querySelector('figure details table tr td').textContent")
+    page.goto(alone.as_uri())
+    page.wait_for_function(
+        "document.readyState === 'complete' && document.querySelector('.chart') !== null"
+    )
+    assert "its data is below" in page.evaluate("document.querySelector('.chart').innerText")
+    assert page.evaluate("document.querySelector('figure details table tr td').textContent")
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_axe_finds_nothing_serious(page, folder, scheme):
+    page.emulate_media(color_scheme=scheme)
+    for name in ("index.html", "imb-sendrecv.html", "netpipe.html"):
+        show(page, folder / name)
+        found = Axe().run(page).response["violations"]
+        serious = [
+            (one["id"], one["nodes"][0]["html"][:120])
+            for one in found
+            if one["impact"] in ("serious", "critical")
+        ]
+        assert serious == [], name

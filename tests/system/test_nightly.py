@@ -88,7 +88,7 @@ class Place:
         return self.run(self.folder, *self.command(*options, **more), **self.settings)
 
     @property
-    def told(self) -> str:
+    def assignment(self) -> str:
         """What the hook was told."""
         return (self.folder / "told").read_text()
 
@@ -155,7 +155,7 @@ class TestWithoutACluster:
         elsewhere = Place(place.folder, lambda *a, **s: place.run(*a, **s, SLURM_CONF=str(conf)))
         ran = elsewhere.night(store=tmp_path / "store")
         assert ran.returncode == 2, ran.stdout + ran.stderr
-        assert "NOT JUDGED: slurmctld does not answer: " in place.told
+        assert "NOT JUDGED: slurmctld does not answer: " in place.assignment
         (error,) = place.suite().iter("error")
         assert "slurmctld does not answer" in error.get("message")
         assert not (tmp_path / "store").exists()
@@ -167,7 +167,7 @@ class TestWithoutACluster:
         begun = time.monotonic()
         ran = elsewhere.night(store=tmp_path / "store")
         assert ran.returncode == 2, ran.stdout + ran.stderr
-        assert f"NOT JUDGED: SLURM_CONF is '{gone}', and there is no such file" in place.told
+        assert f"NOT JUDGED: SLURM_CONF is '{gone}', and there is no such file" in place.assignment
         options = ("--system", "testbed:gige", "-p", "mpich", "-c", str(ROOT / "checks"), "-r")
         told = elsewhere.run(tmp_path, "reframe", *options, **place.settings).stdout
         assert f"SLURM_CONF is '{gone}', and there is no such file" in told
@@ -226,7 +226,7 @@ class TestWithoutACluster:
         assert ran.returncode == 2
         assert (
             f"NOT JUDGED: {small_disk}/store: the file system is too full: 4 MB are free"
-            in place.told
+            in place.assignment
         )
         assert not (small_disk / "store").exists()
 
@@ -244,14 +244,14 @@ class TestWithoutACluster:
         ran = place.run(tmp_path, "bash", "-c", shell, **place.settings)
         assert ran.returncode == 2
         assert "standard output cannot be written: No space left on device" in ran.stderr
-        assert "NOT JUDGED" in place.told
+        assert "NOT JUDGED" in place.assignment
 
     @pytest.mark.parametrize("locale", ["C", "POSIX", "en_US.ISO-8859-1", "nonsense"])
     def test_any_locale_will_do(self, place, tmp_path, locale):
         command = place.command("--least-free", "1000000000", store=tmp_path / "stör▲")
         ran = place.run(tmp_path, *command, **place.settings, LC_ALL=locale)
         assert ran.returncode == 2, ran.stderr
-        assert "stör▲: the file system is too full" in place.told
+        assert "stör▲: the file system is too full" in place.assignment
 
     @pytest.mark.parametrize(
         ("options", "said"),
@@ -271,7 +271,9 @@ class TestWithoutACluster:
         command[1] = "nowhere"
         ran = place.run(place.folder, *command, **place.settings)
         assert ran.returncode == 2
-        assert re.search("NOT JUDGED: .*the configuration has no system 'nowhere'", place.told)
+        assert re.search(
+            "NOT JUDGED: .*the configuration has no system 'nowhere'", place.assignment
+        )
 
 
 def not_red(ran: subprocess.CompletedProcess[str], told: str) -> str:
@@ -292,9 +294,9 @@ class TestOnTheTestbed:
         measured: list[str] = []
         for night in range(3):
             ran = place.night("--budget", "0.01", "--label", f"night={night}")
-            word = not_red(ran, place.told)
-            assert place.told.count(" deferred: NetPIPE, ") == 2
-            assert place.told.count(" deferred: NetPIPE, never measured") == 2 - night
+            word = not_red(ran, place.assignment)
+            assert place.assignment.count(" deferred: NetPIPE, ") == 2
+            assert place.assignment.count(" deferred: NetPIPE, never measured") == 2 - night
             (tonight,) = re.findall(r"measuring 1 of 3 jobs, .*: (.*) NetPIPE", ran.stdout)
             measured.append(tonight)
             counts = [place.suite().get(name) for name in ("tests", "failures", "skipped")]
@@ -339,8 +341,8 @@ class TestOnTheTestbed:
             f"    environment['extras']['mpi'] = {name!r}\n",
         )
         ran = hostile.night("--budget", "0.01", "--label", f"kernel={name}")
-        not_red(ran, hostile.told)
-        assert re.search(r"[78] of 8 cases passed", hostile.told)
+        not_red(ran, hostile.assignment)
+        assert re.search(r"[78] of 8 cases passed", hostile.assignment)
         assert hostile.suite().get("tests") == "26"
         assert name in html.unescape((folder / "pages" / "latest" / "index.html").read_text())
         judged = run(
@@ -365,12 +367,12 @@ class TestOnTheTestbed:
         second = Place(place.folder, place.run).night()
         assert second.returncode == 2
         assert f"another night is still running, and goes on untouched: process {first.pid} on" in (
-            place.told
+            place.assignment
         )
         rest = first.communicate()[0]
         ended = subprocess.CompletedProcess(first.args, first.returncode, rest, "")
-        word = not_red(ended, place.told)
-        assert f"{word}, 24 of 24" in place.told or f"{word}, 23 of 24" in place.told
+        word = not_red(ended, place.assignment)
+        assert f"{word}, 24 of 24" in place.assignment or f"{word}, 23 of 24" in place.assignment
         assert len(Store(place.store).sessions("testbed")) == before + 1
 
     @pytest.mark.nightly
@@ -387,11 +389,11 @@ class TestOnTheTestbed:
         assert ran.returncode == 3, ran.stdout
         # A case may have a warning, and be inconclusive on a machine that something else uses.
         passed = r"[78] of 8 cases passed(, 1 of them with a warning)?(, 1 inconclusive)?"
-        assert re.search(f"NOT JUDGED, {passed}, 16 more could not be measured", place.told)
-        assert "8 cases of gige mpich NOT MEASURED: partition gige is DOWN" in place.told
+        assert re.search(f"NOT JUDGED, {passed}, 16 more could not be measured", place.assignment)
+        assert "8 cases of gige mpich NOT MEASURED: partition gige is DOWN" in place.assignment
         messages = {one.get("message") for one in place.suite().iter("error")}
         assert "partition gige is DOWN" in messages
-        assert len(messages) == 1 + ("1 inconclusive" in place.told)
+        assert len(messages) == 1 + ("1 inconclusive" in place.assignment)
 
     @pytest.mark.nightly
     def test_nodes_in_maintenance_leave_too_few(self, place):
@@ -406,8 +408,11 @@ class TestOnTheTestbed:
         finally:
             set_state("State=RESUME")
         assert ran.returncode == 2
-        assert "NOT JUDGED: nothing can be measured: partition gige has 1 usable node" in place.told
-        assert "gige-2 is drained (new cables)" in place.told
+        assert (
+            "NOT JUDGED: nothing can be measured: partition gige has 1 usable node"
+            in place.assignment
+        )
+        assert "gige-2 is drained (new cables)" in place.assignment
         assert place.content() == before
 
     @pytest.mark.nightly
@@ -419,8 +424,8 @@ class TestOnTheTestbed:
         (small_disk / "filler").write_bytes(bytes(shutil.disk_usage(small_disk).free - 12288))
         ran = place.night("--budget", "0.01", "--least-free", "0", store=store)
         assert ran.returncode == 2, ran.stdout
-        assert f"NOT JUDGED: {store}: the file system is full" in place.told
-        assert "what the store had is untouched" in place.told
+        assert f"NOT JUDGED: {store}: the file system is full" in place.assignment
+        assert "what the store had is untouched" in place.assignment
         assert Store(store).sessions() == sessions
         assert {path: path.read_bytes() for path in before} == before
 
@@ -434,8 +439,8 @@ class TestOnTheTestbed:
         (place.folder / "told").unlink(missing_ok=True)
         ran = place.run(place.folder, *place.command(), "-n", "NoSuchCheck", **place.settings)
         assert ran.returncode == 2
-        assert "NOT JUDGED: ReFrame left no report (exit status 0); its output " in place.told
-        assert "Ran 0/0 test case(s)" in place.told
+        assert "NOT JUDGED: ReFrame left no report (exit status 0); its output " in place.assignment
+        assert "Ran 0/0 test case(s)" in place.assignment
         assert place.content() == before
 
     @pytest.mark.nightly
@@ -451,12 +456,12 @@ class TestOnTheTestbed:
         night.communicate()
         if how == signal.SIGTERM:
             assert night.returncode == 2
-            assert "NOT JUDGED: SIGTERM ended it before it was through" in place.told
+            assert "NOT JUDGED: SIGTERM ended it before it was through" in place.assignment
         eventually(lambda: not self.jobs(place), "jobs are left")
         eventually(lambda: not self.reframes(place), "ReFrame is left")
         assert place.content() == before
         ran = place.night("--least-free", "1000000000")
-        assert "the file system is too full" in place.told, ran.stdout
+        assert "the file system is too full" in place.assignment, ran.stdout
 
     @pytest.mark.nightly
     def test_a_slurmctld_that_goes_away_meanwhile_is_no_failure_of_a_network(self, place):
@@ -476,8 +481,8 @@ class TestOnTheTestbed:
             self.up()
             place.run(place.folder, "scancel", "--name=netproof-testbed")
         assert night.returncode == 2, told
-        assert "NOT JUDGED: slurmctld does not answer: " in place.told
-        assert "(--patience); the night was ended." in place.told
+        assert "NOT JUDGED: slurmctld does not answer: " in place.assignment
+        assert "(--patience); the night was ended." in place.assignment
         assert not self.reframes(place)
         eventually(lambda: not self.jobs(place), "jobs are left")
         # Slurm may have drained a node by now, to which the new slurmctld sent the job again.

@@ -59,7 +59,7 @@ def test_a_port_at_half_rate_is_accused_and_no_other(run, tmp_path, half_rate):
     found, of_pairs = judged(run, tmp_path)
     assert (found.result, found.phase) == ("fail", "sanity")
     accused = [node for one in of_pairs.judgement.accusations for node in one.nodes]
-    if of_pairs.alongside:
+    if of_pairs.busy:
         # A machine that was busy throughout says so, and accuses nobody.
         assert not accused
         assert "something else ran alongside" in found.reason

@@ -48,7 +48,7 @@ def one_way_us(prefix: Path, place: Path, variables: dict[str, str]) -> dict[int
     out = place / "np.out"
     said = started(prefix, place, variables, "NPmpi", "-u", "4096", "-n", "3", "-o", str(out))
     assert "ended with 0" in said, said
-    (printed,) = netpipe.read_file(out.read_text(), str(out), bidirectional=False).printed()
+    (printed,) = netpipe.read_file(out.read_text(), str(out), bidirectional=False).tables
     curve = printed.curve()
     return dict(zip(curve.sizes, curve.time_us, strict=True))
 

@@ -146,7 +146,7 @@ def groups(verdict: Verdict) -> tuple[Group, ...]:
         partition = judged.case.partition if split else ""
         several.setdefault((engine.group(judged.case), partition), []).append(judged)
     stored: dict[tuple, list[StoredResult]] = {}
-    for one in () if verdict.alongside is None else verdict.alongside.cases:
+    for one in () if verdict.compared_with is None else verdict.compared_with.cases:
         stored.setdefault(engine.group(one.case), []).append(one)
     found: dict[str, Group] = {}
     for (key, partition), members in several.items():

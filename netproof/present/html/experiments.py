@@ -12,8 +12,7 @@ from netproof.experiments.gains import SweepTable
 from netproof.experiments.load import Loaded, LoadFindings, Statistic
 from netproof.experiments.sweep import Sweep
 from netproof.experiments.tails import Tail, TailFigures
-from netproof.measurement.curve import Curve
-from netproof.measurement.launches import median_curve
+from netproof.measurement.curve import Curve, median_curve
 from netproof.present.html import figures
 from netproof.present.html.charts import (
     FAINT,

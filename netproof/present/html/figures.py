@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import math
+from collections.abc import Collection, Mapping, Sequence
+from types import MappingProxyType
 from typing import Any
 
 from netproof.benchmarks import registry
 from netproof.criteria import Level
 from netproof.measurement.case import Case
-from netproof.measurement.curve import Curve
-from netproof.measurement.launches import median_curve, spread
+from netproof.measurement.curve import Curve, median_curve, spread
 from netproof.measurement.units import mbit_s
 from netproof.present.html import content
 from netproof.present.html.charts import (
@@ -25,12 +26,14 @@ from netproof.present.html.content import Group
 from netproof.present.html.html import file_name
 from netproof.present.tables import EVERY, DataTable
 from netproof.site.matrix import Matrix
+from netproof.verdict.limits import Limits
 from netproof.verdict.verdict import CaseVerdict, StoredResult
 
 BAND = "Bands: median ± MAD over launches."
 CROWDED_BAND = "Pick a configuration to see its band, median ± MAD over launches."
 AGAIN = "Thin lines with +: measured again, a line a launch."
 ENVELOPE = "Wide grey line: the envelope, the least time of any configuration."
+REFERENCES = "Dotted band: the references."
 LINKS = (
     "Links differ here: a time is not compared with the envelope itself, but with what another"
     " configuration would take over the same link. The reason of a flagged size has both figures."
@@ -174,12 +177,13 @@ def over_size(
     others: Sequence[str] = (),
     envelope: Rows = (),
     repeats: Rows = (),
+    references: Rows = (),
     **more: Any,
 ) -> ChartFigure:
     """Return time over size, with the sentences that its bands and marks take.
 
-    ``others``: further sentences; ``envelope``, ``repeats``: rows of further layers; ``more``:
-    fields of the figure, its name if not by its title.
+    ``others``: further sentences; ``envelope``, ``repeats``, ``references``: rows of further
+    layers; ``more``: fields of the figure, its name if not by its title.
     """
     more = {"name": file_name(title), **more}
     title = f"{title}: time against message size"
@@ -187,7 +191,8 @@ def over_size(
         return ChartFigure(title, None, {}, **more)
     spread = any(row["launches"] > 1 for row in rows)
     crowded = len(present(rows, "configuration")) > BANDS_AT_ONCE
-    data = _data(rows, flagged, {"envelope": envelope, "measured again": repeats})
+    layers = {"envelope": envelope, "references": references, "measured again": repeats}
+    data = _data(rows, flagged, layers)
     return ChartFigure(
         title,
         curve_chart("time", title, data, looks, bands=not crowded),
@@ -195,6 +200,7 @@ def over_size(
         sentences=[
             *([BAND] if spread and not crowded else []),
             *others,
+            *([REFERENCES] if references else []),
             *marked(flagged),
             *([AGAIN] if repeats else []),
         ],
@@ -269,11 +275,17 @@ def of_curves(
 
 
 def of_time(
-    group: Group, least: Mapping[int, tuple[float, str]], looks: Looks, *, unlike_links: bool
+    group: Group,
+    least: Mapping[int, tuple[float, str]],
+    looks: Looks,
+    bounds: Mapping[tuple[str, int], Limits] = MappingProxyType({}),
+    *,
+    unlike_links: bool,
 ) -> ChartFigure:
     """Return time over size of every configuration of a group, and the envelope of all.
 
-    ``least``: the envelope, µs and its configuration by size; ``unlike_links``: whether those of
+    ``least``: the envelope, µs and its configuration by size; ``bounds``: references in µs by
+    configuration and size; ``unlike_links``: whether those of
     the envelope cross different links.
     """
     rows = [row for one in (*group.members, *group.stored) for row in case_points(one)]
@@ -288,16 +300,40 @@ def of_time(
             for size, (time, name) in least.items()
         ],
         again(group) if rows else [],
+        _bands(bounds, rows),
         name=group.name,
         notes=(LINKS,) if least and unlike_links else (),
         missing=missing(group),
     )
 
 
+def _bands(bounds: Mapping[tuple[str, int], Limits], rows: Rows) -> Rows:
+    """Return the references of sizes, those that several configurations share once."""
+    found: dict[tuple, dict[str, Any]] = {}
+    for (name, size), one in bounds.items() if rows else ():
+        low, high = _within(one, [row["time_us"] for row in rows])
+        row = {"configuration": name, "size_bytes": size, "low_us": low, "high_us": high}
+        found.setdefault((size, low, high), row)
+    return list(found.values())
+
+
+def _within(limits: Limits, values: Sequence[float]) -> tuple[float, float]:
+    """Return the ends of limits, cut where a chart of these values ends."""
+    low = limits.low if limits.low > 0 else min(values)
+    return low, limits.high if math.isfinite(limits.high) else max(*values, low)
+
+
 def of_netpipe(
-    key: tuple[str, str, str], members: Sequence[CaseVerdict], matrix: Matrix, looks: Looks
+    key: tuple[str, str, str],
+    members: Sequence[CaseVerdict],
+    matrix: Matrix,
+    looks: Looks,
+    bounds: Collection[Limits] = (),
 ) -> list[ChartFigure]:
-    """Return throughput and signature of a path, direction and partition, TCP with MPI."""
+    """Return throughput and signature of a path, direction and partition, TCP with MPI.
+
+    ``bounds``: references of the asymptotic bandwidth in MB/s.
+    """
     path, direction, partition = key
     rates = {
         judged.measured.line_rate_mb_s
@@ -325,7 +361,12 @@ def of_netpipe(
         for rate in sorted(rates)
     ]
     rows = [_by_protocol(row) for judged in members for row in case_points(judged)]
-    data = _data(rows, flagged, {"line rates": lines})
+    references = []
+    for one in sorted(bounds, key=lambda one: (one.low, one.high)) if rows else ():
+        low, high = map(mbit_s, _within(one, [row["bandwidth_mb_s"] for row in rows]))
+        label = f"asymptotic bandwidth {low:.4g} to {high:.4g} Mbit/s"
+        references.append({"low_mbit_s": low, "high_mbit_s": high, "label": label})
+    data = _data(rows, flagged, {"references": references, "line rates": lines})
     name = file_name("netpipe", path, direction, partition)
     where = f"{partition}, NetPIPE {content.variant(members[0].case)}"
     missing = {
@@ -344,7 +385,8 @@ def of_netpipe(
         own = {"notes": notes, "missing": missing}
         own["table"] = _table(data, rates=True) if rows else None
         of = {"data_of": f"{name}-throughput"} if found else own
-        made = ChartFigure(title, chart, data, f"{name}-{kind}", marked(flagged), **of)
+        sentences = [*([REFERENCES] if references else []), *marked(flagged)]
+        made = ChartFigure(title, chart, data, f"{name}-{kind}", sentences, **of)
         found.append(made)
     return found
 

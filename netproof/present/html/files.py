@@ -7,7 +7,7 @@ from typing import Any
 
 from netproof.criteria import Level
 from netproof.criteria.findings import folded
-from netproof.measurement.launches import spread
+from netproof.measurement.curve import spread
 from netproof.present.html import figures
 from netproof.present.html.content import LOOKS
 from netproof.present.html.html import file_name, render

@@ -75,11 +75,10 @@ def chart(verdict: HistoryVerdict, several: Sequence[Series]) -> dict[str, Any]:
     ]
     heading = "What was measured, session by session"
     lines = [line for sentence in sentences for line in textwrap.wrap(sentence, FILE_LINE)]
-    days = [_moment(sessions[0]), _moment(sessions[-1])]
     x = {
         "field": "began",
         "type": "temporal",
-        "scale": {"type": "utc", "domain": days, "nice": False, "padding": 8},
+        "scale": {"type": "utc", "nice": False, "padding": 8},
         "axis": {
             **{"title": None, "grid": False, "tickCount": 10},
             **{"labelOverlap": True, "labelSeparation": 8},
@@ -123,7 +122,9 @@ def _panel(verdict: HistoryVerdict, one: Series, x: dict[str, Any]) -> dict[str,
     ]
     heading = f"{one.quantity.title}{', ' if unit else ''}{unit}"
     y = quantity("value", heading, scale={"zero": False, "nice": True})
-    layers = []
+    # Every panel spans all sessions; a domain of the scale makes Vega-Lite warn of each layer.
+    ends = [{"began": _moment(stored)} for stored in (sessions[0], sessions[-1])]
+    layers = [_layer(ends, {"type": "point", "opacity": 0}, x=x)]
     if levels:
         band = {"type": "rect", "color": FAINT, "opacity": 0.16}
         rule = {"type": "rule", "color": FAINT, "strokeWidth": 1.5}

@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import json
 import re
+from contextvars import ContextVar
 from importlib.metadata import version
 from typing import Any
 
@@ -25,6 +26,12 @@ VEGA_LITE = "6.4"
 """Version of Vega-Lite that draws pages and files."""
 
 
+_LEAST_PART = 60
+"""Characters from which a part of a chart's specification is on the page once, for all charts."""
+
+_parts: ContextVar[dict[str, int]] = ContextVar("parts of charts on the page, with their places")
+
+
 def bundle_name() -> str:
     """Return the name of the file with Vega's scripts."""
     return f"vega-{VEGA_LITE}-{version('vl-convert-python')}.js"
@@ -32,6 +39,7 @@ def bundle_name() -> str:
 
 def render(template: str, **values: object) -> str:
     """Return a page or a piece of one from a file of ``templates``; values as it names them."""
+    _parts.set({})
     return environment().get_template(template).render(**values)
 
 
@@ -50,13 +58,39 @@ def environment() -> Environment:
     made.globals["policy"] = POLICY
     made.globals["scripts"] = (bundle_name(), "report.js")
     made.filters["cases"] = counted
-    made.filters["script_json"] = script_json
+    made.filters["chart_json"] = chart_json
+    made.globals["chart_parts"] = lambda: _escaped(f"[{','.join(_parts.get())}]")
     return made
 
 
-def script_json(value: Any) -> Markup:
-    """Return plain values for a script element that is not run, which no text within can end."""
-    text = json.dumps(value, allow_nan=False, ensure_ascii=False, separators=(",", ":"))
+def chart_json(specification: dict[str, Any]) -> Markup:
+    """Return a chart's specification for the page; ``chart_parts`` has what charts have in common.
+
+    Its data stay within.
+    """
+    parts = _parts.get({})
+
+    def shortened(value: Any) -> Any:
+        if isinstance(value, dict):
+            value = {key: shortened(one) for key, one in value.items()}
+        elif isinstance(value, list | tuple):
+            value = list(map(shortened, value))
+        else:
+            return value
+        text = _json(value)
+        return value if len(text) < _LEAST_PART else {"part": parts.setdefault(text, len(parts))}
+
+    data = {"datasets": specification["datasets"]} if "datasets" in specification else {}
+    chart = {key: shortened(one) for key, one in specification.items() if key not in data}
+    return _escaped(_json({**chart, **data}))
+
+
+def _json(value: Any) -> str:
+    return json.dumps(value, allow_nan=False, ensure_ascii=False, separators=(",", ":"))
+
+
+def _escaped(text: str) -> Markup:
+    """Return JSON for a script element that is not run, which no text within can end."""
     for character in "<>&\u2028\u2029":
         text = text.replace(character, f"\\u{ord(character):04x}")
     return Markup(text)

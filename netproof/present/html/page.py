@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from itertools import islice
@@ -16,7 +16,15 @@ from netproof.diagnosis.evidence import NO_EARLIER
 from netproof.measurement.case import Case
 from netproof.present import cpu
 from netproof.present.diagnosis import headline, rows
-from netproof.present.html import content, matrix, nodes, provenance, sides, study_page
+from netproof.present.html import (
+    content,
+    key_figures,
+    matrix,
+    nodes,
+    provenance,
+    sides,
+    study_page,
+)
 from netproof.present.html.content import CaseState, Group
 from netproof.present.html.html import render
 from netproof.present.html.provenance import stated
@@ -24,10 +32,10 @@ from netproof.present.html.report import MAIN, STUDIES, Report
 from netproof.present.power import said
 from netproof.present.tables import EVERY, DataTable
 from netproof.present.verdict import MOST_DIFFERENCES
-from netproof.present.wording import not_available, outcome
+from netproof.present.wording import counted, not_available, outcome
 from netproof.verdict import session_verdict
 from netproof.verdict.exit_status import FAILED, INCONCLUSIVE, PASSED
-from netproof.verdict.explain import CpuRows, Crossover, counts, cpu_rows, crossovers
+from netproof.verdict.explain import CpuRows, Crossover, cpu_rows, crossovers
 from netproof.verdict.power import Degradation
 from netproof.verdict.verdict import CaseVerdict, Verdict
 
@@ -71,8 +79,8 @@ def _main(report: Report, by_page: Mapping[str, Sequence[Group]], costs: CpuRows
     parts: list[Part] = [("verdict", "Verdict", view)]
     if report.against is not None:
         parts.append(("switch", f"Switch {report.against.partition}", report))
-    if judged.alongside is not None:
-        parts.append(("alongside", "Compared with", judged.alongside))
+    if judged.compared_with is not None:
+        parts.append(("compared_with", "Compared with", judged.compared_with))
     if not report.partition_pages:
         parts += _results(report, by_page, costs)
         parts.append(("studies", "Compared with earlier studies", study_page.view(report)))
@@ -95,7 +103,10 @@ def _results(
     failed = (report.figure(group) for group in groups if group.state() is CaseState.FAILED)
     drawn = islice((one for one in failed if one.rows), MAIN_FAILED)
     links = [(content.page_title(several[0]), name, several) for name, several in by_page.items()]
-    parts: list[Part] = [("nodes", "Nodes", of_nodes)] if of_nodes else []
+    parts: list[Part] = []
+    if partition and (figures := key_figures.table(report, partition)) is not None:
+        parts.append(("figures", "Key figures", figures))
+    parts += [("nodes", "Nodes", of_nodes)] if of_nodes else []
     parts += [
         ("matrix", "Matrix", matrix.view(report, groups)),
         ("curves", "Curves", {"pages": links, "failed": list(drawn)}),
@@ -165,8 +176,10 @@ def _verdict(report: Report) -> dict[str, Any]:
     return {
         "state": state,
         "word": word,
-        "sentence": outcome(counts(verdict)),
+        "sentence": outcome(verdict),
+        "chips": _chips(verdict, states),
         "tested": provenance.tested(report),
+        "figures": None if report.partition_pages else key_figures.table(report),
         "pages": report.partition_pages,
         "diagnoses": list(map(_diagnosis, diagnosis.diagnose(report.judged) if diagnosed else ())),
         "faults": verdict.faults,
@@ -195,6 +208,25 @@ def _verdict(report: Report) -> dict[str, Any]:
         "kinds": ["case", *Degradation],
         "powers": powers,
     }
+
+
+def _chips(verdict: Verdict, states: Mapping[int, CaseState]) -> list[tuple[str, str, str]]:
+    """Return look, words and anchor of what a reader has to look at besides the result."""
+    count = Counter(states.values())
+    found = [
+        (state.look, f"{state.sign} {count[state]} {word}", name)
+        for state, word, name in (
+            (CaseState.FAILED, "failed", "failed"),
+            (CaseState.INCONCLUSIVE, "inconclusive", "inconclusive"),
+            (CaseState.ABSENT, "did not run", "not-run"),
+            (CaseState.WARNED, "with a warning", "warned"),
+        )
+        if count[state]
+    ]
+    faults = [("failed", f"✗ {counted(len(verdict.faults), 'fault')}", "faults")]
+    warned = counted(len(verdict.node_warnings), "node warning")
+    nodes = [("warned", f"▲ {warned}", "notes")]
+    return [*(faults if verdict.faults else []), *found, *(nodes if verdict.node_warnings else [])]
 
 
 def state_of(verdict: Verdict) -> tuple[CaseState, str]:
@@ -226,9 +258,9 @@ def _not_run(verdict: Verdict, states: Mapping[int, CaseState]) -> dict[tuple[st
     found: dict[tuple[str, str], list[str]] = defaultdict(list)
     absent = [one for one in verdict.cases if states[id(one)] is CaseState.ABSENT]
     whys = [(one.case, "; ".join(one.faults)) for one in absent]
-    for one in verdict.left:
-        word = "deferred" if one.left.planned else "could not be measured"
-        whys.append((one.case, f"{word}: {one.left.why}"))
+    for one in verdict.skipped:
+        word = "deferred" if one.reason.planned else "could not be measured"
+        whys.append((one.case, f"{word}: {one.reason.why}"))
     for case, why in whys:
         found[content.configuration(case), why].append(content.named(case))
     return found
@@ -296,7 +328,7 @@ def _again(judged: CaseVerdict) -> DataTable | None:
 
 def _switch(report: Report) -> str:
     """Return the page for a buyer: one switch against the others, breakdowns, ratios, plots."""
-    against, alongside = report.against, report.judged.verdict.alongside
+    against, alongside = report.against, report.judged.verdict.compared_with
     name = against.partition
     functions = [one for one in crossovers(report.judged.verdict) if one.case.partition == name]
     together = () if alongside is None else alongside.together()

@@ -126,7 +126,7 @@ def _repeat(report: Report, software: Software | None) -> tuple[list[str], list[
         lines.append(_in_any_clone(command, report.system))
     else:
         cautions.append("The session does not state its command.")
-    left = len(report.judged.verdict.left)
+    left = len(report.judged.verdict.skipped)
     if left:
         cautions.append(
             f"{counted(left)} deferred or not measured, see the verdict; the command runs them all."

@@ -10,11 +10,16 @@ from typing import Any
 from netproof.benchmarks import registry
 from netproof.comparison.compared_case import envelope_of_cases
 from netproof.comparison.comparison import Against, alone
+from netproof.errors import NetproofError
+from netproof.history.series import Nights
+from netproof.measurement.case import Case
 from netproof.present.html import content, figures, pair_map
 from netproof.present.html.charts import ChartFigure, Looks
 from netproof.present.html.content import Group
 from netproof.present.html.html import file_name
-from netproof.verdict import engine
+from netproof.verdict import engine, session_verdict
+from netproof.verdict.limits import TIME_AT, Limits
+from netproof.verdict.rejudge import Entries
 from netproof.verdict.session_verdict import JudgedSession
 from netproof.verdict.verdict import CaseVerdict
 
@@ -32,7 +37,8 @@ class Report:
 
     ``formats``: of ``FORMATS``; ``command``: that made the report; ``switch``: the partition
     that has a page against the others, else the only measured one, alongside stored others;
-    ``power``: with changes that would have failed. Raises NetproofError where two charts would have
+    ``power``: with changes that would have failed; ``nights``: series of its system's stored
+    sessions, None without a store. Raises NetproofError where two charts would have
     one name, and for a switch that is missing or the only one.
     """
 
@@ -41,6 +47,7 @@ class Report:
     command: str = ""
     switch: str | None = None
     power: bool = False
+    nights: Nights | None = None
 
     def __post_init__(self) -> None:
         """Refuse what has no report before anything is written."""
@@ -86,7 +93,7 @@ class Report:
     def looks(self) -> Looks:
         """Looks of all partitions and environments, those of stored results last."""
         verdict = self.judged.verdict
-        stored = () if verdict.alongside is None else verdict.alongside.cases
+        stored = () if verdict.compared_with is None else verdict.compared_with.cases
         cases = [one.case for one in verdict.cases]
         places = tuple(dict.fromkeys(map(content.switch, stored)))
         environments = dict.fromkeys(one.environment for one in [*cases, *(s.case for s in stored)])
@@ -101,10 +108,33 @@ class Report:
             cases |= {content.label(one): one for one in (*group.members, *group.stored)}
         return {key: envelope_of_cases(cases, self.judged.matrix) for key, cases in several.items()}
 
+    @cached_property
+    def _entries(self) -> Entries | None:
+        try:
+            return session_verdict.references_of(self.judged.matrix)
+        except NetproofError:
+            return None
+
+    def limits(self, case: Case) -> dict[str, Limits]:
+        """Return today's references of a case that bound something, by their variables."""
+        try:
+            entries = self._entries(case) if self._entries else {}
+        except NetproofError:
+            # The verdict says what is wrong with them.
+            return {}
+        found = {name: Limits.of_entry(entry) for name, entry in entries.items()}
+        return {name: limits for name, limits in found.items() if limits.asserted}
+
     def figure(self, group: Group) -> ChartFigure:
         """Return time over size of a group."""
         least, unlike_links = self._envelopes[engine.group(group.case)]
-        return figures.of_time(group, least, self.looks, unlike_links=unlike_links)
+        bounds = {
+            (content.configuration(one.case), int(name.removeprefix(TIME_AT))): limits
+            for one in group.members
+            for name, limits in self.limits(one.case).items()
+            if name.startswith(TIME_AT)
+        }
+        return figures.of_time(group, least, self.looks, bounds, unlike_links=unlike_links)
 
     @cached_property
     def netpipe(self) -> dict[tuple[str, str, str], list[CaseVerdict]]:
@@ -119,7 +149,9 @@ class Report:
 
     def pair(self, key: tuple[str, str, str]) -> list[ChartFigure]:
         """Return NetPIPE's throughput and signature of a path, direction and partition."""
-        return figures.of_netpipe(key, self.netpipe[key], self.judged.matrix, self.looks)
+        several = self.netpipe[key]
+        bounds = {self.limits(one.case).get("asymptotic_mb_s") for one in several} - {None}
+        return figures.of_netpipe(key, several, self.judged.matrix, self.looks, bounds)
 
     @cached_property
     def maps(self) -> Mapping[str, list[ChartFigure]]:

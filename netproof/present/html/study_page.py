@@ -8,7 +8,7 @@ from typing import Any
 from netproof.errors import NetproofError
 from netproof.experiments import literature
 from netproof.experiments.gains import SweepTable
-from netproof.experiments.literature import SessionAlongsideStudy, Study, StudyPart
+from netproof.experiments.literature import SessionInStudy, Study, StudyPart
 from netproof.experiments.sweep import Sweep
 from netproof.present import studies as tables_of_studies
 from netproof.present import sweeps as presenter
@@ -35,14 +35,14 @@ _SMOOTH, _RED = "no size is red", "red at some size"
 def view(report: Report) -> dict[str, Any]:
     """Return every study; ``not_available``: why studies are missing, or empty."""
     try:
-        alongside = SessionAlongsideStudy(report.judged.session)
+        alongside = SessionInStudy(report.judged.session)
         studies = [literature.load(name) for name in literature.names()]
     except NetproofError as error:
         return {"studies": (), "not_available": str(error)}
     return {"studies": [of_study(one, alongside) for one in studies], "not_available": ""}
 
 
-def of_study(study: Study, alongside: SessionAlongsideStudy) -> dict[str, Any]:
+def of_study(study: Study, alongside: SessionInStudy) -> dict[str, Any]:
     """Return one study: the session in its columns, and its own tables and notes."""
     of_session = tables_of_studies.tables_alongside(study, alongside)
     return {
@@ -120,7 +120,7 @@ def _part(
     missing += [not_swept[name] for name in part.sweeps if name not in swept]
     tables = None
     if part.tables:
-        tables = of_study(study, SessionAlongsideStudy(report.judged.session))
+        tables = of_study(study, SessionInStudy(report.judged.session))
     return {
         "name": file_name(part.heading),
         "title": part.heading,

@@ -356,7 +356,7 @@ sys.path.insert(0, {str(Path(__file__).parent)!r})
 from runs_without_testbed import NoTestbed
 from ci.evaluation import command, diagnosed_faults, engine, false_reds, testbed
 
-class Told(NoTestbed):
+class Assignment(NoTestbed):
     def lift(self): print("lifted", flush=True)
     def restore(self): print("restored", flush=True)
 
@@ -364,7 +364,7 @@ def measure(*_):
     print("measuring", flush=True)
     time.sleep(60)
 
-engine.Testbed, engine.measure = Told, measure
+engine.Testbed, engine.measure = Assignment, measure
 testbed.wait_until_quiet = lambda settings: None
 sys.exit(command.main(eval(sys.argv[1]).EVALUATION, sys.argv[2:]))
 """

@@ -144,13 +144,13 @@ def test_a_kind_is_one_that_the_testbed_can_be_asked_for(name, tmp_path):
         mpi = found["extras"]["mpi"]
         if kind.function:
             names = algorithms.choice(mpi, kind.function, kind.values)
-            told = algorithms.library_of(mpi).setting(kind.function)
+            assignment = algorithms.library_of(mpi).setting(kind.function)
             assert set(kind.best) <= set(names)
-            assert ALLREDUCE[environment] in told.variables
+            assert ALLREDUCE[environment] in assignment.variables
         else:
             asked = parameters.found(kind.parameter, kind.values)
             assert set(kind.best) <= set(kind.values or asked.values_on(["eth1", "eth2"]))
-            asked.told(kind.protocol, mpi)
+            asked.assignment(kind.protocol, mpi)
 
 
 def results(kind: str, *found: Grade) -> list[Result]:

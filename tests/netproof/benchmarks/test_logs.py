@@ -183,7 +183,7 @@ def test_a_table_that_broke_off_is_refused_by_its_last_words(table, words):
             text = f"{table}{before}{words}\n{after}"
             if after == LATENCY:
                 log = read(text)
-                assert [one.function for one in log.outputs] == ["latency"]
+                assert [one.tables[0].function for one in log.outputs] == ["latency"]
                 (fault,) = log.faults
             else:
                 fault = str(refused(text))
@@ -206,7 +206,7 @@ def test_a_foreign_line_within_a_table_is_refused_and_the_others_of_the_log_are_
         for line in ("[n1:12] a warning\n", "\n", "cxi0 tx 12\n", "user@login:~$ ls\n"):
             text = "".join([*rows[:place], line, *rows[place:]])
             log = read(f"{BARRIER}{text}{BW}")
-            assert [one.function for one in log.outputs] == ["barrier", "bw"]
+            assert [one.tables[0].function for one in log.outputs] == ["barrier", "bw"]
             (fault,) = log.faults
             assert "stands within a table" in fault
 
@@ -216,7 +216,7 @@ def test_several_programs_in_a_log_are_several_tables():
     log = read(f"module load x\n{LATENCY}{between}{IMB}\n{BW}== next ==\n{BARRIER}Done\n")
     tables = len(read(IMB).printed())
     assert [name for name, _ in log.printed()] == ["osu", *["imb"] * tables, "osu", "osu"]
-    assert [one.function for one in log.outputs if one.benchmark == "osu"] == [
+    assert [one.tables[0].function for one in log.outputs if one.benchmark == "osu"] == [
         *("latency", "bw", "barrier")
     ]
     assert log.outputs[0].preamble == ("module load x",)
@@ -238,7 +238,7 @@ def test_tables_of_one_test_are_told_apart_by_their_number():
 def test_a_test_that_is_not_known_leaves_the_others():
     unknown = LATENCY.replace("MPI Latency Test", "MPI Teleport Test")
     log = read(BW + unknown + BARRIER)
-    assert [one.function for one in log.outputs] == ["bw", "barrier"]
+    assert [one.tables[0].function for one in log.outputs] == ["bw", "barrier"]
     (fault,) = log.faults
     assert fault.startswith(f"x.log:{BW.count(chr(10)) + 1}: a test of OMB that is not read here")
 
@@ -253,7 +253,7 @@ def test_rows_of_no_table_refuse_the_whole_file():
 def test_imb_that_was_killed_is_refused_and_the_next_program_is_read():
     part = IMB[: IMB.index("# Benchmarking Bcast")]
     log = read(f"{part}\nKilled\n{BW}")
-    assert [one.function for one in log.outputs] == ["bw"]
+    assert [one.tables[0].function for one in log.outputs] == ["bw"]
     (fault,) = log.faults
     assert "the run broke off here" in fault
     assert "'Killed'" in fault

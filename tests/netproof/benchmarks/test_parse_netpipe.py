@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from netproof.benchmarks import netpipe, outputs
+from netproof.benchmarks.interface import Output
 from netproof.errors import NetproofError, ParseError
 
 DATA = Path(__file__).parents[2] / "data" / "netpipe" / "3.7.2"
@@ -14,7 +15,7 @@ DATA = Path(__file__).parents[2] / "data" / "netpipe" / "3.7.2"
 FIVE = DATA.parent / "5.x"
 
 
-def recorded(name: str, *, bidirectional: bool = False) -> netpipe.NetpipeOutput:
+def recorded(name: str, *, bidirectional: bool = False) -> Output:
     read = netpipe.read_file if name.endswith(".out") else netpipe.BENCHMARK.read
     return read((DATA / name).read_text(), name, bidirectional=bidirectional)
 
@@ -25,7 +26,10 @@ def columns(name: str) -> list[list[str]]:
 
 @pytest.mark.parametrize("name", ["tcp", "openmpi", "mpich", "testbed-fast-ethernet"])
 def test_file_and_print_of_one_run_agree(name: str) -> None:
-    of_file, of_print = recorded(f"{name}.out").curve(), recorded(f"{name}.stderr").curve()
+    of_file, of_print = (
+        recorded(f"{name}.out").curve(),
+        recorded(f"{name}.stderr").curve(),
+    )
     assert of_file == of_print
     assert of_file.sizes == tuple(int(row[0]) for row in columns(f"{name}.out"))
     assert of_file.time_us == tuple(round(float(row[2]) * 1e6, 2) for row in columns(f"{name}.out"))
@@ -36,7 +40,7 @@ def test_bandwidth_is_of_a_million_bytes_and_not_the_printed_mebibits() -> None:
     size, mebibits, seconds = columns("openmpi.out")[-1]
     assert rate == pytest.approx(int(size) / float(seconds) / 1e6)
     assert rate == pytest.approx(float(mebibits) * 2**20 / 8 / 1e6, rel=1e-4)
-    assert recorded("openmpi.out").both_ways_mb_s is None
+    assert recorded("openmpi.out").tables[0].facts["bandwidth_both_ways_mb_s"] is None
 
 
 class TestBothWays:
@@ -48,12 +52,16 @@ class TestBothWays:
         assert of_file.curve().sizes[:5] == (1, 2, 3, 4, 6)
         assert of_file.curve().sizes == tuple(int(row[0]) // 2 for row in columns(f"{name}.out"))
         assert of_file.curve() == recorded(f"{name}.stderr", bidirectional=True).curve()
-        assert of_file.both_ways_mb_s is not None
+        assert of_file.tables[0].facts["bandwidth_both_ways_mb_s"] is not None
         size, mebibits, _ = columns(f"{name}.out")[-1]
         curve = of_file.curve()
         assert curve.sizes[-1] * 2 == int(size)
-        assert of_file.both_ways_mb_s[-1] == 2 * curve.bandwidth_mb_s[-1]
-        assert of_file.both_ways_mb_s[-1] == pytest.approx(float(mebibits) * 2**20 / 8e6, rel=1e-3)
+        assert (
+            of_file.tables[0].facts["bandwidth_both_ways_mb_s"][-1] == 2 * curve.bandwidth_mb_s[-1]
+        )
+        assert of_file.tables[0].facts["bandwidth_both_ways_mb_s"][-1] == pytest.approx(
+            float(mebibits) * 2**20 / 8e6, rel=1e-3
+        )
 
     def test_a_one_way_file_is_not_read_as_both_ways(self) -> None:
         with pytest.raises(ParseError, match="the run was one way") as caught:
@@ -199,7 +207,7 @@ def test_an_empty_file_is_an_error(text: str) -> None:
 
 
 class TestRelease5:
-    def recorded(self, name: str) -> netpipe.NetpipeOutput:
+    def recorded(self, name: str) -> Output:
         both = name.endswith("both-ways")
         return netpipe.read_file(self.text(name), f"{name}.out", bidirectional=both)
 
@@ -221,7 +229,7 @@ class TestRelease5:
         self, name: str, lower: int, upper: int, perturbation: int
     ) -> None:
         output = self.recorded(name)
-        assert output.release == "5"
+        assert output.version == "5"
         assert output.curve().sizes == netpipe.sizes(lower, upper, perturbation)
 
     def test_a_rate_of_which_no_decimal_is_left_is_computed(self) -> None:
@@ -234,9 +242,14 @@ class TestRelease5:
     def test_both_ways_halves_bytes_and_rate(self) -> None:
         output = self.recorded("testbed-tcp-both-ways")
         moved, gbit_s, *_, time_us = self.text("testbed-tcp-both-ways").splitlines()[-1].split()
-        assert output.points[-1] == (int(moved) // 2, float(time_us))
-        assert output.both_ways_mb_s is not None
-        assert output.both_ways_mb_s[-1] == pytest.approx(float(gbit_s) * 125, rel=2e-3)
+        assert (output.tables[0].rows[-1].size, output.tables[0].rows[-1].time_us) == (
+            int(moved) // 2,
+            float(time_us),
+        )
+        assert output.tables[0].facts["bandwidth_both_ways_mb_s"] is not None
+        assert output.tables[0].facts["bandwidth_both_ways_mb_s"][-1] == pytest.approx(
+            float(gbit_s) * 125, rel=2e-3
+        )
         with pytest.raises(ParseError, match="say --bidirectional if it was one"):
             netpipe.read_file(self.text("mpich-both-ways"), "x", bidirectional=False)
 

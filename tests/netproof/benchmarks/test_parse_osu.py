@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from netproof.benchmarks import osu, outputs, registry
+from netproof.benchmarks.interface import Table
 from netproof.errors import ParseError
 from netproof.measurement.case import Case
 from netproof.verdict import files
@@ -22,10 +23,13 @@ WHOLE = sorted(
 COLLECTIVES = ("allreduce", "alltoall", "allgather", "bcast", "reduce_scatter", "barrier")
 
 
-read = osu.BENCHMARK.read
+def read(text: str, name: str) -> Table:
+    """The one table of an output."""
+    (table,) = osu.BENCHMARK.read(text, name).tables
+    return table
 
 
-def recorded(name: str) -> osu.OsuOutput:
+def recorded(name: str) -> Table:
     return read((DATA / name).read_text(), name)
 
 
@@ -45,10 +49,10 @@ def refused(text: str) -> ParseError:
 def test_every_recorded_output_is_read_by_its_content(name: str) -> None:
     text = (DATA / name).read_text()
     (output,) = outputs.read(text, name).outputs
-    assert isinstance(output, osu.OsuOutput)
     assert output.version == name.split("/", maxsplit=1)[0]
-    assert Path(name).name.startswith(output.function)
-    assert len(output.rows) == sum(
+    (table,) = output.tables
+    assert Path(name).name.startswith(table.function)
+    assert len(table.rows) == sum(
         line[:1].isdigit() or line[:3] == "   " for line in text.split("\n")
     )
 
@@ -72,8 +76,7 @@ def test_without_the_slowest_rank_the_mean_is_the_time_and_said_to_be():
     output = recorded("7.4/allreduce-2.out")
     assert output.curve().time_us[0] == output.rows[0].values["Avg Latency(us)"]
     assert output.remark == "mean of the ranks"
-    (printed,) = output.printed()
-    assert osu.BENCHMARK.kind(printed, "") == "OSU allreduce, mean of the ranks"
+    assert osu.BENCHMARK.kind(output, "") == "OSU allreduce, mean of the ranks"
 
 
 def test_latency_is_one_way_and_makes_a_bandwidth():
@@ -100,8 +103,7 @@ def test_message_rates_are_of_all_pairs_whose_ranks_are_printed():
 
 
 def test_ranks_that_are_not_printed_are_not_made_up():
-    (printed,) = recorded("7.4/alltoall-f-4.out").printed()
-    assert printed.ranks is None
+    assert recorded("7.4/alltoall-f-4.out").ranks is None
 
 
 def test_wrong_data_fail_where_they_arrived():
@@ -113,9 +115,9 @@ def test_wrong_data_fail_where_they_arrived():
 
 def test_what_others_printed_before_the_output_is_kept():
     text = (DATA / "7.4/latency.out").read_text()
-    output = read(f"[0] MPI startup(): ofi\n\n{text}\n", "x.out")
+    output = osu.BENCHMARK.read(f"[0] MPI startup(): ofi\n\n{text}\n", "x.out")
     assert output.preamble == ("[0] MPI startup(): ofi",)
-    assert output.rows[0].line == recorded("7.4/latency.out").rows[0].line + 2
+    assert output.tables[0].rows[0].line == recorded("7.4/latency.out").rows[0].line + 2
 
 
 def test_the_first_foreign_line_inside_the_table_is_refused():
@@ -204,7 +206,7 @@ def test_no_text_makes_any_other_error(text: str):
 def test_a_collective_says_only_which_memory_it_used(memory):
     text = (DATA / "7.4" / "allreduce-f-2.out").read_text()
     there = read(text.replace("# OSU MPI ", f"# OSU MPI-{memory} "), "x.out")
-    assert (there.device, there.remark) == (memory, memory)
+    assert (there.facts["device"], there.remark) == (memory, memory)
     assert there.curve() == read(text, "x.out").curve()
     buffers = "# Send Buffer on DEVICE (D) and Receive Buffer on HOST (H)\n# Size"
     with pytest.raises(ParseError, match="is no header that OMB prints for allreduce"):
@@ -245,7 +247,7 @@ def with_type_last(name: str, datatype: str = "MPI_CHAR") -> str:
 )
 def test_the_type_may_follow_the_header(name, datatype):
     output = read(with_type_last(name, datatype), "x.out")
-    assert output.datatype == datatype
+    assert output.facts["datatype"] == datatype
     assert output.curve() == recorded(f"7.4/{name}.out").curve()
 
 
@@ -253,7 +255,10 @@ def test_in_memory_of_a_gpu_too_the_type_may_follow_the_header():
     text = with_type_last("bw").replace("# OSU MPI ", "# OSU MPI-CUDA ")
     buffers = "# Send Buffer on DEVICE (D) and Receive Buffer on DEVICE (D)\n# Size"
     output = read(text.replace("# Size", buffers), "x.out")
-    assert (output.datatype, output.remark) == ("MPI_CHAR", "CUDA, from DEVICE (D) to DEVICE (D)")
+    assert (output.facts["datatype"], output.remark) == (
+        "MPI_CHAR",
+        "CUDA, from DEVICE (D) to DEVICE (D)",
+    )
 
 
 def test_a_second_type_is_refused():
@@ -409,8 +414,7 @@ class TestOtherTests:
         more = ONE_SIDED if "MPI_" in title else ""
         text = table(title, "# Size          Latency (us)", f"{8:<10}{1.3:18.2f}", more=more)
         output = read(text, "x.out")
-        (printed,) = output.printed()
-        assert (printed.function, printed.ranks) == (function, ranks)
+        assert (output.function, output.ranks) == (function, ranks)
         assert output.curve().time_us == (1.3,)
         assert output.remark == ("MPI_Win_allocate, MPI_Win_flush" if more else "")
 
@@ -521,7 +525,7 @@ class TestOtherTests:
     def test_a_version_may_have_a_suffix(self, version):
         row = f"{8:<10}{1.3:18.2f}"
         text = table("MPI Latency", "# Size          Latency (us)", row, version=version)
-        assert read(text, "x.out").version == version
+        assert osu.BENCHMARK.read(text, "x.out").version == version
 
     def test_the_rate_of_pairs_may_stand_without_messages(self):
         columns = f"# [ pairs: 2 ] [ window size: 64 ]\n# Size    {'MB/s':>18}"

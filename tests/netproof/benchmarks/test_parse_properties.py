@@ -17,8 +17,9 @@ import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
-from netproof.benchmarks import imb, imb_tables, netpipe
+from netproof.benchmarks import imb, netpipe
 from netproof.benchmarks.fixed import Row
+from netproof.benchmarks.interface import Output, Table
 from netproof.benchmarks.outputs import read
 from netproof.errors import ParseError
 
@@ -44,22 +45,29 @@ modest = settings(
 )
 
 
-def without_lines(output: imb.ImbOutput) -> list[imb_tables.ImbTable]:
+def without_lines(output: Output) -> list[Table]:
     return [
         replace(
             table,
             first_line=0,
-            last_line=0,
             rows=tuple(replace(row, line=0) for row in table.rows),
-            failures=tuple(replace(failure, line=0) for failure in table.failures),
+            facts={},
         )
         for table in output.tables
     ]
 
 
-def structure(output: imb.ImbOutput) -> list[tuple[object, ...]]:
+def structure(output: Output) -> list[tuple[object, ...]]:
     return [
-        (t.function, t.ranks, t.groups, t.group, t.waiting, len(t.rows), len(t.failures))
+        (
+            t.function,
+            t.ranks,
+            t.groups,
+            t.group,
+            t.waiting,
+            len(t.rows),
+            sum(not row.values for row in t.rows),
+        )
         for t in output.tables
     ]
 
@@ -85,35 +93,35 @@ def written(
         *("#", "# MPI_Datatype                   :   MPI_BYTE ", "# ", ""),
         *("# List of Benchmarks to run:", "", *(f"# {name}" for name in functions)),
     ]
-    sized = (imb_tables.SIZE_COLUMN, imb_tables.COUNT_COLUMN)
+    sized = (imb.SIZE_COLUMN, imb.COUNT_COLUMN)
     for name, ranks, rows in tables:
         if name == "Barrier":
-            header = [imb_tables.COUNT_COLUMN, *imb_tables.RANGE]
+            header = [imb.COUNT_COLUMN, *imb.RANGE]
             lines = [f"{n:13.0f}{a:13.2f}{b:13.2f}{c:13.2f}" for _, n, a, b, c in rows]
-        elif name in imb_tables.COLLECTIVE:
-            header = [*sized, *imb_tables.RANGE]
+        elif name in imb.COLLECTIVE:
+            header = [*sized, *imb.RANGE]
             lines = [f"{s:13.0f}{n:13.0f}{a:13.2f}{b:13.2f}{c:13.2f}" for s, n, a, b, c in rows]
-        elif name in imb_tables.MESSAGE_RATE:
-            header = [*sized, imb_tables.RATE_COLUMN, imb_tables.MESSAGES]
+        elif name in imb.MESSAGE_RATE:
+            header = [*sized, imb.RATE_COLUMN, imb.MESSAGES]
             lines = [f"{s:13.0f}{n:13.0f}{s * r / megabyte:13.2f}{r:13.0f}" for s, n, r in rows]
-        elif name in imb_tables.SINGLE_TRANSFER:
+        elif name in imb.SINGLE_TRANSFER:
             header = [
-                imb_tables.SIZE_COLUMN,
-                imb_tables.COUNT_COLUMN,
-                imb_tables.TIME,
-                imb_tables.RATE_COLUMN,
+                imb.SIZE_COLUMN,
+                imb.COUNT_COLUMN,
+                imb.TIME,
+                imb.RATE_COLUMN,
             ]
             lines = [
                 f"{s:13.0f}{n:13.0f}{t:13.2f}{s / t * 1e6 / megabyte:13.2f}" for s, n, t in rows
             ]
         else:
             header = [
-                imb_tables.SIZE_COLUMN,
-                imb_tables.COUNT_COLUMN,
-                *imb_tables.RANGE,
-                imb_tables.RATE_COLUMN,
+                imb.SIZE_COLUMN,
+                imb.COUNT_COLUMN,
+                *imb.RANGE,
+                imb.RATE_COLUMN,
             ]
-            moved = imb_tables.POINT_TO_POINT[name]
+            moved = imb.POINT_TO_POINT[name]
             lines = [
                 f"{s:13.0f}{n:13.0f}{a:13.2f}{b:13.2f}{c:13.2f}"
                 f"{moved * s / b * 1e6 / megabyte:13.2f}"
@@ -125,6 +133,8 @@ def written(
         text += [rule(len(header)), "".join(f"{column:>13}" for column in header), *lines]
     return "\n".join([*text, "", "", "# All processes entering MPI_Finalize", "", ""])
 
+
+WRITTEN = imb.COLLECTIVE | imb.MESSAGE_RATE | frozenset({*imb.POINT_TO_POINT, "Barrier"})
 
 RANKS = st.sampled_from([(8,), (4, 8), (2, 4, 8), (3, 6, 8)])
 
@@ -139,20 +149,18 @@ def outputs(draw: st.DrawFn) -> tuple[str, list[tuple[str, int, list[list[float]
     times = st.floats(0.05, 1e7, allow_nan=False)
     counts = st.integers(1, 10**6)
     tables: list[tuple[str, int, list[list[float]]]] = []
-    for name in draw(
-        st.sets(st.sampled_from(sorted(imb_tables.FUNCTIONS)), min_size=1, max_size=4)
-    ):
+    for name in draw(st.sets(st.sampled_from(sorted(WRITTEN)), min_size=1, max_size=4)):
         rows: list[list[float]] = []
         for size in [0] if name == "Barrier" else sizes:
             spread = sorted(draw(st.lists(times, min_size=3, max_size=3)))
-            if name in imb_tables.MESSAGE_RATE:
+            if name in imb.MESSAGE_RATE:
                 # More would fill a column of IMB's, which then prints no space before it.
                 rows.append([size, draw(counts), draw(st.integers(1, 10**15 // (size + 10**6)))])
-            elif name in imb_tables.SINGLE_TRANSFER:
+            elif name in imb.SINGLE_TRANSFER:
                 rows.append([size, draw(counts), spread[0]])
             else:
                 rows.append([size, draw(counts), spread[0], spread[2], spread[1]])
-        for ranks in (2,) if name in imb_tables.SINGLE_TRANSFER else draw(RANKS):
+        for ranks in (2,) if name in imb.SINGLE_TRANSFER else draw(RANKS):
             tables.append((name, ranks, rows))
     if all(name == "Barrier" for name, _, _ in tables):
         tables.append(("Bcast", 8, [[size, 1, 1.0, 1.0, 1.0] for size in sizes]))
@@ -167,16 +175,16 @@ def test_what_is_written_is_read_back(
 ) -> None:
     text, tables = case
     output = imb.BENCHMARK.read(text, "written.txt")
-    assert output.processes == 8
+    assert output.facts["processes"] == 8
     assert [(t.function, t.ranks) for t in output.tables] == [(n, r) for n, r, _ in tables]
     for table, (name, _, rows) in zip(output.tables, tables, strict=True):
         assert [(row.size, row.values["#repetitions"]) for row in table.rows] == [
             (row[0], row[1]) for row in rows
         ]
         for read_row, row in zip(table.rows, rows, strict=True):
-            if name in imb_tables.MESSAGE_RATE:
+            if name in imb.MESSAGE_RATE:
                 assert read_row.values["Msg/sec"] == row[2]
-            elif name in imb_tables.SINGLE_TRANSFER:
+            elif name in imb.SINGLE_TRANSFER:
                 assert read_row.values["t[usec]"] == float(f"{row[2]:.2f}")
             else:
                 assert [
@@ -233,25 +241,22 @@ def test_a_cut_out_middle_is_refused_or_leaves_the_rest_as_it_was(
                 assert replace(row, line=0) in rest
 
 
-def check_rows(output: imb.ImbOutput, truth: imb.ImbOutput, touched: set[int]) -> None:
+def check_rows(output: Output, truth: Output, touched: set[int]) -> None:
     for table, true_table in zip(output.tables, truth.tables, strict=True):
         for row, true_row in zip(table.rows, true_table.rows, strict=True):
             if true_row.line not in touched:
                 assert replace(row, line=0) == replace(true_row, line=0)
-            elif table.function in imb_tables.POINT_TO_POINT:
+            elif table.function in imb.POINT_TO_POINT and row.values and true_row.values:
                 check_bandwidth(table.function, row, true_row)
-        for failure, true_failure in zip(table.failures, true_table.failures, strict=True):
-            if true_failure.line not in touched:
-                assert replace(failure, line=0) == replace(true_failure, line=0)
 
 
 def check_bandwidth(function: str, row: Row, true_row: Row) -> None:
     """The bandwidth is that of the printed rate, within half a unit of time and of rate each."""
-    messages = imb_tables.POINT_TO_POINT[function]
-    bandwidth = messages * row.size / imb_tables.time_us(row)
-    truth = messages * true_row.size / imb_tables.time_us(true_row)
+    messages = imb.POINT_TO_POINT[function]
+    bandwidth = messages * row.size / row.time_us
+    truth = messages * true_row.size / true_row.time_us
     # A small time is printed with few digits, in either row.
-    share = 0.005 / (min(imb_tables.time_us(row), imb_tables.time_us(true_row)) - 0.005)
+    share = 0.005 / (min(row.time_us, true_row.time_us) - 0.005)
     assert abs(bandwidth - truth) <= 0.0212 + share * (bandwidth + truth)
 
 
@@ -277,7 +282,8 @@ def test_one_garbled_character_is_refused_or_changes_its_own_number_only(
         for table in output.tables:
             for row in table.rows:
                 literal = garbled.split("\n")[row.line - 1].split()
-                assert {f"{row.values['#repetitions']:.0f}", f"{row.size}"} <= {*literal, "0"}
+                if row.values:
+                    assert {f"{row.values['#repetitions']:.0f}", f"{row.size}"} <= {*literal, "0"}
 
 
 def in_turns(first: str, second: str, cuts: list[tuple[float, float]]) -> str:
@@ -369,7 +375,8 @@ def test_netpipe_cut_at_any_byte_is_refused_or_a_true_beginning(name: str) -> No
             output = parser(text[:end], name, bidirectional=False)
         except ParseError:
             continue
-        assert output.points == truth.points[: len(output.points)]
+        (table,) = output.tables
+        assert table.rows == truth.tables[0].rows[: len(table.rows)]
         assert output.curve().sizes != asked, "a cut run must not look complete"
 
 

@@ -9,8 +9,7 @@ import pytest
 from netproof.benchmarks import registry
 from netproof.benchmarks.fixed import Row
 from netproof.measurement.case import Case
-from netproof.measurement.counters import counters
-from netproof.measurement.payload import Payload
+from netproof.measurement.counters import Payload, counters
 
 JOBS = Path(__file__).resolve().parents[2] / "data" / "jobs"
 OSU = JOBS.parent / "osu" / "7.4"

@@ -16,7 +16,7 @@ from netproof.commands.cli import app
 from netproof.commands.night import enough_room
 from netproof.errors import NetproofError
 from netproof.session import session
-from netproof.site import slurm
+from netproof.site import folders, slurm
 from netproof.site.matrix import jobs, matrix
 from netproof.site.slurm import SlurmNode, SlurmPartition
 
@@ -196,6 +196,6 @@ class TestTheShell:
 
 def test_a_site_s_own_checks_run_and_else_those_of_netproof(tmp_path, monkeypatch):
     monkeypatch.setenv("RFM_CONFIG_PATH", str(tmp_path / "site-config"))
-    assert night.checks_folder() == ROOT / "checks"
+    assert folders.of_checks() == ROOT / "checks"
     new_site(tmp_path)
-    assert night.checks_folder() == tmp_path / "checks"
+    assert folders.of_checks() == tmp_path / "checks"

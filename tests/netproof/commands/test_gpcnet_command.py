@@ -8,8 +8,9 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
+from netproof.benchmarks.gpcnet import read
 from netproof.commands.cli import app
-from netproof.experiments.gpcnet import GpcnetRound, GpcnetRuns, read
+from netproof.experiments.gpcnet import GpcnetRound, GpcnetRuns
 
 DATA = Path(__file__).resolve().parents[2] / "data"
 RECORDED = read((DATA / "gpcnet" / "mpich-10-nodes.out").read_text(), "recorded")

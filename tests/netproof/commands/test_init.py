@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import subprocess
 import sys
@@ -100,6 +101,20 @@ def test_nothing_that_is_there_is_touched(tmp_path):
     assert status == 2
     assert "checks/imb.py: is there already, and nothing was written" in said
     assert [path.name for path in tmp_path.iterdir()] == ["checks"]
+
+
+def test_a_group_cannot_write_what_is_run_whatever_the_umask(tmp_path, monkeypatch):
+    monkeypatch.setattr(sys, "dont_write_bytecode", False)
+    mask = os.umask(0o002)
+    try:
+        assert init(tmp_path / "new")[0] == 0
+        # The first read leaves Python's own files.
+        site.load(tmp_path / "new" / "site-config" / "mycluster.py")
+    finally:
+        assert os.umask(mask) == 0o002
+    written = [one for one in (tmp_path / "new").rglob("*") if one.is_file()]
+    assert any(one.suffix == ".pyc" for one in written)
+    assert not [one for one in (tmp_path / "new").rglob("*") if one.stat().st_mode & 0o022]
 
 
 @pytest.mark.parametrize("name", ["two words", "settings", "1st", "a/b", ""])

@@ -11,8 +11,7 @@ import pytest
 from typer.testing import CliRunner
 
 from netproof.commands.cli import app
-from netproof.measurement.transports import Transport
-from netproof.measurement.units import line_rate_mb_s
+from netproof.measurement.links import Transport, line_rate_mb_s
 from netproof.present import judged_files, tables
 from netproof.verdict import files
 

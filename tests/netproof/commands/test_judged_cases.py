@@ -131,7 +131,7 @@ def test_a_copy_that_moved_nothing_is_too_fast_and_no_yardstick():
             0,
             1,
             "a message of 64 bytes took 3.08 µs",
-            "look at other load on the node, at where the ranks are bound",
+            "Look at other load on the node, at where the ranks are bound",
         ),
         (
             "device-copies",
@@ -171,7 +171,7 @@ def test_shared_memory_against_a_network_suspects_the_placement():
     assert "is as fast as shared memory: its ranks may have run on one node, and these" in said
     assert "compare the same placement" in said
     assert "avoid or mend" not in said
-    assert "likewise at 5 sizes in all: 4 to 64 bytes" in said
+    assert "Likewise at 5 sizes in all: 4 to 64 bytes" in said
 
 
 class TestOneSize:
@@ -216,7 +216,7 @@ def test_steady_launches_that_lie_apart_are_named():
     status, said = judge("placements", files, "--as", "{machine}/np.{launch}.log")
     assert status == 0
     assert "WARN m NetPIPE oneway: 3 launches lie 1.64 times apart, and each is steady" in said
-    assert "look at where the ranks ran" in said
+    assert "Look at where the ranks ran" in said
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ from netproof.commands import studies
 from netproof.commands.cli import app
 from netproof.errors import NetproofError
 from netproof.experiments import literature
-from netproof.verdict import session_verdict
+from netproof.site import folders
 
 SESSIONS = Path(__file__).resolve().parents[2] / "data" / "sessions"
 CHECKS = Path(__file__).resolve().parents[3] / "checks"
@@ -23,7 +23,7 @@ def ran(*arguments):
 
 @pytest.mark.slow
 def test_the_page_is_written_and_says_what_was_not_swept(tmp_path, monkeypatch):
-    monkeypatch.setattr(session_verdict, "reports_folder", lambda: tmp_path / "reports")
+    monkeypatch.setattr(folders, "of_reports", lambda: tmp_path / "reports")
     found = ran("e325-opteron", SESSIONS / "healthy.json", "--to", tmp_path / "page")
     assert found.exit_code == 0, found.stderr
     assert "socket buffer: no sweep of it was measured; `netproof measure tune" in found.stdout
@@ -59,7 +59,7 @@ def test_a_study_is_measured_and_its_sweeps_are_or_say_why_not(tmp_path, monkeyp
         raise NetproofError("far enough")
 
     monkeypatch.setattr(studies, "run_reframe", reframe)
-    monkeypatch.setattr(session_verdict, "reports_folder", lambda: tmp_path)
+    monkeypatch.setattr(folders, "of_reports", lambda: tmp_path)
     found = ran("gige-mpi-tests", "testbed:gige")
     assert (found.exit_code, found.stderr.strip()) == (2, "netproof: no study: far enough")
     ((*_, pattern, extras),) = asked

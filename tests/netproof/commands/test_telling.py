@@ -21,7 +21,7 @@ from netproof.pairs.verdict import PairsVerdict
 from netproof.present import night as mail
 from netproof.present.night import Night
 from netproof.session import pair_rounds, session
-from netproof.session.left import Left
+from netproof.session.left import SkipReason
 from netproof.session.pair_rounds import PairRounds
 from netproof.session.session import Session
 from netproof.site import site
@@ -37,8 +37,8 @@ ROOT = Path(__file__).resolve().parents[3]
 RECORDED = ROOT / "tests" / "data" / "sessions"
 JOBS = ROOT / "tests" / "data" / "jobs"
 STARTED, ENDED = datetime(2026, 11, 21, 2, 0, tzinfo=UTC), datetime(2026, 11, 21, 4, 5, tzinfo=UTC)
-DOWN = Left("partition gige is DOWN", planned=False)
-TURN = Left("NetPIPE, never measured; takes about 60 s, and 0 s were left", planned=True)
+DOWN = SkipReason("partition gige is DOWN", planned=False)
+TURN = SkipReason("NetPIPE, never measured; takes about 60 s, and 0 s were left", planned=True)
 
 
 def judged(stored: Session) -> session_verdict.JudgedSession:

@@ -12,8 +12,8 @@ from made_sides import of, with_launches, with_results, with_times
 from netproof.comparison import compared_case
 from netproof.comparison.compared_case import Outcome, Range
 from netproof.comparison.comparison import compare, sides
+from netproof.measurement.curve import median_curve
 from netproof.measurement.landmarks import landmarks
-from netproof.measurement.launches import median_curve
 
 
 def test_a_small_buffer_shows_as_slower_from_where_it_is_full(healthy, sick):

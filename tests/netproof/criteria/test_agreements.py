@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 import pytest
+from made_cases import compared
 
 from netproof.criteria import Level
-from netproof.criteria.consistency import agreement
-from netproof.criteria.interface import Companion
 from netproof.measurement.curve import Curve
-from netproof.measurement.launches import median_curve
 
 SIZES = (4, 64, 1024, 16384)
 TIMES = (10.0, 11.0, 20.0, 150.0)
 
 
-def launches(*factors: float, slow: dict[int, float] | None = None) -> Companion:
-    several = tuple(
+def agreement(own, others, where):
+    found = compared("agreement", {where: own, **others}, only=where)
+    return found[0] if found else None
+
+
+def launches(*factors: float, slow: dict[int, float] | None = None) -> tuple[Curve, ...]:
+    return tuple(
         Curve(
             SIZES,
             tuple(
@@ -25,7 +28,6 @@ def launches(*factors: float, slow: dict[int, float] | None = None) -> Companion
         )
         for factor in factors
     )
-    return Companion(median_curve(several), several)
 
 
 def test_the_slower_one_fails_and_names_the_other():
@@ -47,15 +49,14 @@ def test_one_size_is_enough():
 MANY = tuple(1 << power for power in range(12, 20))
 
 
-def curves(*factors: float, of: tuple[int, ...] = MANY) -> Companion:
+def curves(*factors: float, of: tuple[int, ...] = MANY) -> tuple[Curve, ...]:
     times = [tuple(factor * (50 + size / 117) for size in of) for factor in factors]
-    several = tuple(Curve(of, one) for one in times)
-    return Companion(median_curve(several), several)
+    return tuple(Curve(of, one) for one in times)
 
 
-def scattered(*factors: float) -> Companion:
+def scattered(*factors: float) -> tuple[Curve, ...]:
     """Return launches, one of which is slow at each size, never the same."""
-    several = tuple(
+    return tuple(
         Curve(
             MANY,
             tuple(
@@ -65,7 +66,6 @@ def scattered(*factors: float) -> Companion:
         )
         for number, factor in enumerate(factors)
     )
-    return Companion(median_curve(several), several)
 
 
 def test_a_curve_that_is_slow_as_a_whole_fails_though_no_size_is_sure_of_it():
@@ -89,7 +89,7 @@ def test_of_one_launch_a_slow_curve_is_inconclusive():
 
 def test_of_one_launch_some_slow_sizes_are_shown():
     spiked = Curve(MANY, tuple((50 + size / 117) * (1 if size < 1 << 15 else 4) for size in MANY))
-    found = agreement(Companion(spiked, (spiked,)), {"NetPIPE": curves(1)}, where="x")
+    found = agreement(spiked, {"NetPIPE": curves(1)}, where="x")
     assert found.level is Level.SHOWN
 
 
@@ -119,6 +119,6 @@ def test_alone_a_benchmark_has_nobody_to_agree_with():
 
 def test_without_a_common_size_it_is_undefined():
     other = Curve((3,), (1.0,))
-    found = agreement(launches(1), {"other": Companion(other, (other,))}, where="x")
+    found = agreement(launches(1), {"other": other}, where="x")
     assert found.level is Level.UNDEFINED
     assert found.value is None

@@ -5,15 +5,16 @@ from __future__ import annotations
 import dataclasses
 from pathlib import Path
 
+import made_cases
 import pytest
 
-from netproof.criteria import Level
+from netproof.criteria import Finding, Level
 from netproof.criteria.counters import Share, sent_again, sent_over
 from netproof.criteria.interface import CaseCurves, CountedLaunch
-from netproof.criteria.registry import BY_FINDING
+from netproof.criteria.registry import CRITERIA
 from netproof.criteria.settings import Settings
-from netproof.measurement.counters import Counters, CounterSource, NodeCounters, counters
-from netproof.measurement.payload import Payload
+from netproof.measurement.counters import Counters, CounterSource, NodeCounters, Payload, counters
+from netproof.measurement.curve import Curve
 
 JOBS = Path(__file__).resolve().parents[2] / "data" / "jobs"
 NAMES = (
@@ -29,7 +30,11 @@ NAMES = (
     ),
 )
 
-COUNTERS = BY_FINDING["drops"]
+COUNTERS = [criterion for criterion in CRITERIA if criterion.of_counters]
+
+
+def judge(case: CaseCurves, settings: Settings) -> list[Finding]:
+    return [found for criterion in COUNTERS for found in criterion.on(case, settings)]
 
 
 def interface(name: str, below: tuple[str, ...] = (), **counted: int) -> CounterSource:
@@ -63,9 +68,10 @@ def launch(
 
 
 def found(*launches: CountedLaunch, rails: tuple[str, ...] = ("eth1",), **changes):
-    case = CaseCurves("here", None, None, (), None, counted=launches, rails=rails)
+    sizes = (4, 1 << 20)
+    case = made_cases.case(Curve(sizes, sizes), "here", counted=launches, rails=rails)
     settings = Settings.of_site(changes, 0)
-    return COUNTERS.judge(case, settings)
+    return judge(case, settings)
 
 
 def one(findings, criterion: str):
@@ -109,9 +115,9 @@ def test_a_carrier_change_in_a_launch_next_to_it_fails_and_is_no_path_of_its_own
     case = CaseCurves("here", None, None, (), None, counted=(quiet,), rails=("eth1",))
     with_it = dataclasses.replace(case, counted_alongside=(alongside,))
     settings = Settings.of_site({}, 0)
-    assert one(COUNTERS.judge(case, settings), "carrier changes").level is Level.PASS
-    assert one(COUNTERS.judge(with_it, settings), "carrier changes").level is Level.FAIL
-    assert "path" not in {finding.criterion for finding in COUNTERS.judge(with_it, settings)}
+    assert one(judge(case, settings), "carrier changes").level is Level.PASS
+    assert one(judge(with_it, settings), "carrier changes").level is Level.FAIL
+    assert "path" not in {finding.criterion for finding in judge(with_it, settings)}
 
 
 def test_segments_that_came_twice_were_not_lost():
@@ -213,6 +219,46 @@ def test_rails_carry_it_together():
     node = (interface("eth1", tx_bytes=5 * 10**7), interface("eth2", tx_bytes=6 * 10**7))
     assert path(launch(node, payload=10**8), rails=("eth1", "eth2")).level is Level.PASS
     assert path(launch(node, payload=10**8), rails=("eth1",)).level is Level.FAIL
+
+
+def rails_of(*nodes: tuple[int, int], sizes=(4, 1 << 20), **known) -> list[Finding]:
+    """Return the findings on nodes that sent so many bytes over two rails."""
+    counted = launch(
+        *([interface(f"eth{n}", tx_bytes=b) for n, b in enumerate(node)] for node in nodes)
+    )
+    known = {"counted": (counted,), "rails": ("eth0", "eth1"), **known}
+    return list(made_cases.along("rail share", Curve(sizes, sizes), **known))
+
+
+def test_a_rail_that_carries_less_than_half_of_its_part_warns_and_is_named():
+    (finding,) = rails_of((9 * 10**7, 2 * 10**7), (6 * 10**7, 5 * 10**7))
+    assert (finding.level, finding.node, finding.interface) == (Level.WARN, "n1", "eth1")
+    assert finding.value == pytest.approx(4 / 11)
+    assert "n1 eth1: it carried 0.36 of its part of what n1 sent over 2 rails" in finding.why
+    (finding,) = rails_of((7 * 10**7, 3 * 10**7))
+    assert (finding.level, finding.value) == (Level.PASS, pytest.approx(0.6))
+    assert {one.interface for one in rails_of((10**8, 0))} == {"eth1"}
+
+
+def test_rails_are_compared_where_a_node_sends_long_messages_over_several():
+    alone = {"tx_bytes": 10**8}
+    assert rails_of((10**8, 0), rails=("eth0",)) == []
+    assert rails_of((10**8, 0), inside=True) == []
+    assert rails_of((10**8, 0), operation="tcp") == []
+    assert rails_of((10**8, 0), sizes=(4, 65536)) == []
+    assert rails_of((0, 0)) == []
+    # A node that acknowledges does it over one.
+    assert rails_of((10**8, 10**8), (10**6, 0))[0].level is Level.PASS
+    noisy = launch([interface("eth0", **alone), interface("eth1")], undisturbed=False)
+    quiet = launch([interface("eth0", **alone), interface("eth1", **alone)])
+    assert rails_of(counted=(noisy, quiet))[0].level is Level.PASS
+    assert rails_of(counted=(noisy,))[0].level is Level.WARN
+
+
+def test_a_rail_that_is_not_counted_leaves_its_share_not_known():
+    (finding,) = rails_of((10**8, 10**8), rails=("eth0", "eth7"))
+    assert (finding.criterion, finding.level) == ("rail share", Level.UNDEFINED)
+    assert "n1 eth7: is no interface of the node" in finding.why
 
 
 def test_half_elsewhere_fails_even_where_the_benchmark_sent_more_than_it_had_to():

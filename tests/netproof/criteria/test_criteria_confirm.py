@@ -1,9 +1,11 @@
 from dataclasses import replace
+from functools import partial
 from itertools import pairwise
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from made_cases import along, only
 
 from netproof.criteria import (
     ConfirmSettings,
@@ -12,12 +14,15 @@ from netproof.criteria import (
     confirm,
     dense_sizes,
 )
-from netproof.criteria.shape import DROPOUT, INVERSION, JUMP, dropout, inversion, jump
+from netproof.criteria.shape import DROPOUT, INVERSION, JUMP
 from netproof.errors import NetproofError
 from netproof.measurement.curve import Curve
 
 WHERE = "gige, open-mpi-4.1, PingPong, 2 ranks"
 POWERS = tuple(2**n for n in range(2, 21))
+
+inversion, jump = partial(only, "inversion"), partial(only, "jump")
+dropout = partial(along, "dropout")
 
 
 def flag(size, criterion="jump", compared=()):

@@ -1,22 +1,25 @@
 """The curves that docs/criteria/ shows are judged as it says."""
 
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import pytest
+from made_cases import along, case, compared, only
 
 from netproof import criteria
 from netproof.benchmarks import netpipe
 from netproof.criteria import Level
-from netproof.criteria.rate import MPI_LOSS, line_rate, mpi_loss
-from netproof.criteria.shape import JUMP, dropout, inversion, jump
-from netproof.measurement.landmarks import landmarks
-from netproof.measurement.launches import median_curve
-from netproof.measurement.units import line_rate_mb_s
+from netproof.criteria.rate import MPI_LOSS
+from netproof.criteria.shape import JUMP
+from netproof.measurement.curve import median_curve
+from netproof.measurement.links import line_rate_mb_s
 
 CURVES = Path(__file__).parents[3] / "docs" / "criteria" / "curves"
 FROM_BURSTS_UP = 65536
 FLAGGED = (Level.WARN, Level.FAIL)
+inversion, jump = partial(only, "inversion"), partial(only, "jump")
+dropout = partial(along, "dropout")
 
 
 def recorded(name):
@@ -59,11 +62,12 @@ def test_the_score_hides_a_collapse_at_one_size_and_the_envelope_shows_it():
         launches("sick-tcp"), launches("gige-tcp"), where="sick", baseline="gige"
     )
     assert score.interval[0] < 1 < score.interval[1]
-    healthy, *sick = criteria.above_envelope(
+    healthy, *sick = compared(
+        "envelope",
         {
             "gige": median_curve(launches("gige-tcp")),
             "sick": median_curve(launches("sick-tcp")),
-        }
+        },
     )
     assert healthy.level is Level.PASS
     assert [(found.size, found.level) for found in sick] == [(49152, Level.FAIL)]
@@ -74,7 +78,8 @@ def test_mpi_keeps_the_bandwidth_of_tcp_until_its_socket_buffers_are_taken_away(
     tcp = median_curve(launches("gige-tcp"))
     for name, level in (("", Level.PASS), ("-least-buffers", Level.FAIL)):
         mpi = recorded(f"gige-open-mpi{name}-1")
-        peak, _ = mpi_loss(mpi, tcp, where=f"open-mpi{name}", settings=settings)
+        known = {"over_tcp": True, "others": {"tcp": case(tcp)}}
+        peak = only("MPI loss at the peak", mpi, settings=settings, **known)
         assert peak.level is level
 
 
@@ -85,5 +90,5 @@ def test_only_what_never_left_the_node_is_above_the_line_rate():
         ("gige-open-mpi-1", Level.PASS),
         ("in-a-node-tcp", Level.FAIL),
     ):
-        found = line_rate(landmarks(recorded(name), most), most, where=name)
+        found = only("line rate", recorded(name), line_rate=most)
         assert found.level is level

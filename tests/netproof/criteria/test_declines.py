@@ -5,9 +5,10 @@ from __future__ import annotations
 import random
 
 import pytest
+from made_cases import along
 
 from netproof.criteria import Level
-from netproof.criteria.shape import DECLINE, DeclineSettings, decline
+from netproof.criteria.shape import DECLINE, DeclineSettings
 from netproof.measurement.curve import Curve
 
 POWERS = tuple(2**exponent for exponent in range(2, 23))
@@ -34,7 +35,7 @@ def launches(falls: float, from_bytes: int = 2**20, count: int = 1, noise: float
 
 def found(*args, settings=OF_FILES, line_rate_mb_s=None, **kwargs):
     curves = launches(*args, **kwargs)
-    return decline(curves, where="x", settings=settings, line_rate_mb_s=line_rate_mb_s)
+    return along("decline", curves, settings=settings, line_rate=line_rate_mb_s)
 
 
 @pytest.mark.parametrize(("falls", "level"), [(1.7, Level.WARN), (6, Level.WARN), (13, Level.FAIL)])
@@ -67,7 +68,7 @@ def test_a_rate_that_recovers_is_none():
         for size, rate in zip(POWERS, curve.bandwidth_mb_s, strict=True)
     )
     times = tuple(size / rate for size, rate in zip(POWERS, rates, strict=True))
-    assert decline([Curve(POWERS, times, rates)], where="x", settings=OF_FILES) == ()
+    assert along("decline", Curve(POWERS, times, rates), settings=OF_FILES) == ()
 
 
 def test_bursts_above_the_line_do_not_count():
@@ -86,4 +87,4 @@ def test_a_curve_of_short_messages_shows_no_decline():
     curve = launches(5, from_bytes=2**13)[0]
     short = Curve(POWERS[:15], curve.time_us[:15], curve.bandwidth_mb_s[:15])
     assert short.sizes[-1] == 65536
-    assert decline([short], where="x", settings=OF_FILES) == ()
+    assert along("decline", short, settings=OF_FILES) == ()

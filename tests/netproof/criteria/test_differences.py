@@ -5,11 +5,11 @@ from __future__ import annotations
 import random
 
 import pytest
+from made_cases import case, compared
 
 from netproof.criteria import Level
 from netproof.criteria.findings import Above
 from netproof.criteria.interface import Layer
-from netproof.criteria.slower import differences
 from netproof.measurement.curve import Curve
 
 POWERS = tuple(2**exponent for exponent in range(2, 18))
@@ -32,7 +32,7 @@ WARNS = Above(0.5)
 
 
 def found(one, other, settings=WARNS):
-    return differences({"a": one, "b": other}, settings=settings)
+    return compared("slower", {"a": one, "b": other}, settings)
 
 
 def test_ranges_of_either_one_are_named_with_their_sizes():
@@ -82,13 +82,12 @@ def test_a_bound_fails_a_range_or_a_part_of_it():
 
 
 def test_a_single_size_counts_only_if_it_differs_much():
-    assert found(side(lambda size: 1.3 if size == 64 else 1), side()) == []
+    assert found(side(lambda size: 1.3 if size == 64 else 1), side()) == ()
     (one,) = found(side(lambda size: 1.6 if size == 64 else 1), side())
     assert one.sizes() == (64,)
 
 
 def test_a_placement_that_differs_is_suspected():
-    layers = {"a": Layer.NETWORK, "b": Layer.INSIDE}
-    sides = {"a": side(lambda size: 9), "b": side()}
-    (one,) = differences(sides, settings=Above(0.5), layers=layers)
+    sides = {"a": side(lambda size: 9), "b": case(side(), "b", layer=Layer.INSIDE)}
+    (one,) = compared("slower", sides, Above(0.5))
     assert "compare the same placement" in one.reason

@@ -8,10 +8,10 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from made_cases import along
 
 from netproof.criteria import Level
 from netproof.criteria.findings import Below
-from netproof.criteria.shape import dips
 from netproof.measurement.curve import Curve
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -40,7 +40,7 @@ def slower(at: Callable[[int], bool], factor: float) -> Callable[[int], float]:
 
 def found(*args, **kwargs):
     settings = kwargs.pop("settings", Below(0.9, 0.8))
-    return dips(launches(*args, **kwargs), where="gige mpich", settings=settings)
+    return along("dip", launches(*args, **kwargs), "gige mpich", settings)
 
 
 @pytest.mark.parametrize("size", POWERS[10:-1])
@@ -88,7 +88,7 @@ def test_what_launches_do_not_confirm_is_not_mentioned():
     assert found(dip, noise=0.4) == ()
     one_of_three = launches(link)
     one_of_three[1] = launches(dip)[1]
-    assert dips(one_of_three, where="x") == ()
+    assert along("dip", one_of_three) == ()
 
 
 def test_without_a_bound_nothing_is_asserted():
@@ -98,7 +98,7 @@ def test_without_a_bound_nothing_is_asserted():
 
 
 def test_a_reading_of_zero_is_undefined():
-    (finding,) = dips([Curve((4, 8), (0.0, 1.0))] * 2, where="x")
+    (finding,) = along("dip", [Curve((4, 8), (0.0, 1.0))] * 2)
     assert finding.level is Level.UNDEFINED
 
 
@@ -107,7 +107,7 @@ def test_no_recorded_case_of_a_healthy_switch_fails_and_a_planted_dip_does(monke
     monkeypatch.syspath_prepend(str(ROOT / "docs" / "criteria"))
     replay = importlib.import_module("dips")
     cases = replay.recorded().values()
-    several = [dips(case, where="x", settings=bounds) for case, bounds in cases]
+    several = [along("dip", case, settings=bounds) for case, bounds in cases]
     assert len(several) == 43
     assert {dip.level for found in several for dip in found} <= {Level.WARN}
     case, bounds = next(one for one in cases if 131072 in one[0][0].sizes[:-1])

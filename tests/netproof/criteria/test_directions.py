@@ -10,8 +10,7 @@ from netproof.criteria import Level
 from netproof.criteria.interface import CaseCurves, CountedLaunch
 from netproof.criteria.registry import BY_FINDING
 from netproof.criteria.settings import Settings
-from netproof.measurement.counters import Counters, CounterSource, NodeCounters, counters
-from netproof.measurement.payload import Payload
+from netproof.measurement.counters import Counters, CounterSource, NodeCounters, Payload, counters
 
 JOBS = Path(__file__).resolve().parents[2] / "data" / "jobs"
 NAMES = (("tx_bytes",), ("Tcp.OutSegs", "Tcp.RetransSegs"), ("counters/port_xmit_data",))
@@ -40,8 +39,7 @@ def launch(*nodes: tuple[CounterSource, ...], undisturbed: bool = True) -> Count
 def found(*launches: CountedLaunch, inside: bool = False, rails=("eth1",), **changes):
     case = CaseCurves("here", None, None, (), None, counted=launches, rails=rails, inside=inside)
     settings = Settings.of_site({"retransmission": changes}, 0)
-    several = BY_FINDING["directions"].judge(case, settings)
-    return tuple(one for one in several if one.criterion == "directions")
+    return BY_FINDING["directions"].on(case, settings)
 
 
 def judged(*launches: CountedLaunch, **more):

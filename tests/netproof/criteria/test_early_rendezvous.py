@@ -9,15 +9,11 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from made_cases import along, only
 
 from netproof.criteria import Level
-from netproof.criteria.interface import CaseCurves
-from netproof.criteria.protocol import EARLY_RENDEZVOUS, early_rendezvous
-from netproof.criteria.registry import BY_FINDING
-from netproof.criteria.settings import Settings
+from netproof.criteria.protocol import EARLY_RENDEZVOUS
 from netproof.measurement.curve import Curve
-from netproof.measurement.landmarks import landmarks
-from netproof.measurement.launches import median_curve
 
 RECORDED = Path(__file__).parents[3] / "docs" / "criteria" / "sessions" / "eager-limit.json"
 POWERS = tuple(2**exponent for exponent in range(20))
@@ -44,12 +40,8 @@ def curve(
 
 
 def judged(*launches: Curve, **settings: float):
-    return early_rendezvous(
-        launches[len(launches) // 2],
-        launches,
-        where="gige openmpi",
-        settings=dataclasses.replace(EARLY_RENDEZVOUS, **settings),
-    )
+    bounds = dataclasses.replace(EARLY_RENDEZVOUS, **settings)
+    return only("early rendezvous", launches, settings=bounds, ping_pong=True)
 
 
 @pytest.mark.parametrize(
@@ -128,8 +120,7 @@ def test_a_launch_without_a_reading_makes_it_undefined():
 @pytest.mark.parametrize("case", [{"ping_pong": False}, {"ping_pong": True, "inside": True}])
 def test_only_single_messages_of_mpi_between_nodes_are_judged(case):
     slow = curve(30, 8.5e-3, limit=64)
-    one = CaseCurves("here", slow, slow, (slow,), landmarks(slow, None), **case)
-    assert BY_FINDING["early rendezvous"].judge(one, Settings()) == ()
+    assert along("early rendezvous", slow, **case) == ()
 
 
 @pytest.mark.parametrize(
@@ -143,7 +134,7 @@ def test_a_recorded_eager_limit_of_64_bytes_is_found_and_that_which_it_comes_wit
     assert {case["direction"] for case in cases} == {"oneway", "bidirectional"}
     for case in cases:
         launches = [Curve(tuple(one["sizes"]), tuple(one["time_us"])) for one in case["launches"]]
-        found = early_rendezvous(median_curve(launches), launches, where="gige openmpi4")
+        found = judged(*launches)
         assert found.level is level
         if level is Level.FAIL:
             assert found.compared_sizes == (8,)

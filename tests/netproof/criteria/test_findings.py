@@ -20,8 +20,8 @@ def test_the_one_furthest_from_its_bound_stands_for_all_and_names_their_sizes():
         ]
     )
     assert [one.reason for one in findings] == [
-        "172.0 at 8; likewise at 2 sizes in all: 4, 8 bytes",
-        "0.13 at 128; likewise at 2 sizes in all: 64, 128 bytes",
+        "172.0 at 8. Likewise at 2 sizes in all: 4, 8 bytes",
+        "0.13 at 128. Likewise at 2 sizes in all: 64, 128 bytes",
         "5.0 at 16",
     ]
 
@@ -39,4 +39,4 @@ def test_a_value_without_a_bound_or_of_nothing_is_reported_where_nothing_is_furt
         finding("loss", Level.WARN, 16, 0.3, 0.1),
     ]
     (one,) = folded(several)
-    assert one.reason == "0.3 at 16; likewise at 3 sizes in all: 4, 8, 16 bytes"
+    assert one.reason == "0.3 at 16. Likewise at 3 sizes in all: 4, 8, 16 bytes"

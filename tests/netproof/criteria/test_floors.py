@@ -7,9 +7,10 @@ from dataclasses import replace
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from made_cases import case, compared
 
 from netproof.criteria import Level
-from netproof.criteria.slower import FLOOR, floor
+from netproof.criteria.slower import FLOOR
 from netproof.measurement.curve import Curve
 
 SIZES = (4, 64, 1024, 16384)
@@ -32,8 +33,14 @@ def launches(*factors: float, slow: dict[int, float] | None = None) -> list[Curv
 
 def judged(own: list[Curve], pairs=None, others=None, **settings):
     alongside = {"fast": launches(0.98, 1, 1.02)} if others is None else others
-    bounds = replace(FLOOR, **settings)
-    return floor(own, alongside, where="Alltoall by mpich", settings=bounds, pairs=pairs)
+    where = "Alltoall by mpich"
+    sides = {
+        label: case(several, label, place=("gige",), configuration=("", "gige", label, ""))
+        for label, several in {where: own, **alongside}.items()
+    }
+    paired = {(where, label): launches for label, launches in (pairs or {}).items()}
+    found = compared("floor", sides, replace(FLOOR, **settings), paired, where)
+    return found[0] if found else None
 
 
 def test_what_is_slow_at_all_sizes_fails_though_no_size_is_far_off():
@@ -67,7 +74,7 @@ def test_an_interval_that_contains_the_bound_is_inconclusive():
     found = judged(launches(2, 5, 9))
     assert found.level is Level.INCONCLUSIVE
     assert found.interval[0] < 0.25 < found.interval[1]
-    assert "the interval contains that bound" in found.why
+    assert "The interval contains that bound" in found.why
 
 
 def test_of_a_single_launch_the_value_decides():

@@ -2,22 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
+from made_cases import case, compared
 
 from netproof.criteria import Level
-from netproof.criteria.consistency import GROWTH, growth, monotony
-from netproof.criteria.interface import Companion
 from netproof.measurement.curve import Curve
-from netproof.measurement.launches import median_curve
 
 SIZES = (4, 64, 1024, 16384)
 TIMES = (10.0, 11.0, 20.0, 150.0)
 
 
-def launches(*factors: float, slow: dict[int, float] | None = None) -> Companion:
-    several = tuple(
+def launches(*factors: float, slow: dict[int, float] | None = None) -> tuple[Curve, ...]:
+    return tuple(
         Curve(
             SIZES,
             tuple(
@@ -27,21 +23,25 @@ def launches(*factors: float, slow: dict[int, float] | None = None) -> Companion
         )
         for factor in factors
     )
-    return Companion(median_curve(several), several)
 
 
 FEW = launches(0.99, 1, 1.01)
 
 
-def grown(own: Companion, fewer: Companion = FEW, **settings):
-    return growth(
-        own,
-        fewer,
-        where="Alltoall 8 ranks",
-        against="Alltoall 4 ranks",
-        explained=2.5,
-        settings=replace(GROWTH, **settings),
-    )
+def on_ranks(name: str, operation: str, few, many, on: int):
+    """Return the finding on 4 or 8 ranks; the work on a link is 2.5 times as much on 8."""
+    sides = {
+        f"{operation} {ranks} ranks": case(
+            several, f"{operation} {ranks} ranks", ranks=ranks, on_link=work
+        )
+        for ranks, several, work in ((4, few, 4), (8, many, 10))
+    }
+    (found,) = compared(name, sides, only=f"{operation} {on} ranks")
+    return found
+
+
+def grown(own):
+    return on_ranks("growth", "Alltoall", FEW, own, 8)
 
 
 def test_what_grows_as_its_work_passes():
@@ -74,22 +74,15 @@ def test_an_interval_that_contains_the_bound_fails_nothing():
 
 def test_other_sizes_and_readings_that_are_none_are_undefined():
     curve = Curve((8,), (5.0,))
-    other = Companion(curve, (curve,))
-    assert grown(other).level is Level.UNDEFINED
-    assert "no size in common with Alltoall 4 ranks" in grown(other).why
+    assert grown(curve).level is Level.UNDEFINED
+    assert "no size in common with Alltoall 4 ranks" in grown(curve).why
     wrong = Curve((4,), (0.0,))
-    assert "is no reading" in grown(Companion(wrong, (wrong,))).why
+    assert "is no reading" in grown(wrong).why
 
 
 class TestMonotony:
-    def shrunk(self, own: Companion, more: Companion = FEW, **settings):
-        return monotony(
-            own,
-            more,
-            where="Bcast 4 ranks",
-            against="Bcast 8 ranks",
-            settings=replace(GROWTH, **settings),
-        )
+    def shrunk(self, own, more=FEW):
+        return on_ranks("monotony", "Bcast", own, more, 4)
 
     def test_what_takes_less_on_fewer_ranks_passes(self):
         found = self.shrunk(launches(0.5, 0.5, 0.5))
@@ -102,7 +95,7 @@ class TestMonotony:
         assert found.value == pytest.approx(12)
         assert "64 bytes took 132 µs, 12 times (95% interval 11" in found.why
         assert "the 11 µs of Bcast 8 ranks, which has more to do" in found.why
-        assert "look at the nodes of that job" in found.why
+        assert "Look at the nodes of that job" in found.why
 
     def test_a_library_that_chooses_better_on_more_ranks_warns(self):
         assert self.shrunk(launches(4.9, 5, 5.1)).level is Level.WARN
@@ -113,6 +106,6 @@ class TestMonotony:
 
     def test_what_cannot_be_judged_is_undefined(self):
         wrong = Curve((4,), (0.0,))
-        found = self.shrunk(FEW, Companion(wrong, (wrong,)))
+        found = self.shrunk(FEW, wrong)
         assert (found.criterion, found.level) == ("monotony", Level.UNDEFINED)
         assert "of Bcast 8 ranks, 0 µs at 4 bytes is no reading" in found.why

@@ -7,10 +7,11 @@ from dataclasses import replace
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from made_cases import case, only
 
 from netproof.criteria import Level
-from netproof.criteria.consistency import GUIDELINE, GUIDELINES, guidelines
-from netproof.criteria.interface import Companion
+from netproof.criteria.consistency import GUIDELINE, GUIDELINES
+from netproof.criteria.interface import CaseCurves
 from netproof.criteria.registry import BY_FINDING
 from netproof.measurement.curve import Curve
 
@@ -26,24 +27,22 @@ def curve(
     )
 
 
-def companion(*launches: Curve) -> Companion:
-    return Companion(launches[0], launches)
+def companion(*launches: Curve) -> CaseCurves:
+    return case(launches)
 
 
 EACH = "a Sendrecv for each message of a rank or a node"
 
 
 def judged(own, alongside, operation="Alltoall", ranks=4, launches=(), a_node=1, **settings):
-    return guidelines(
-        own,
-        launches or (own,),
-        alongside,
+    return only(
+        "guideline of messages" if set(alongside) == {"Sendrecv"} else "guideline",
+        launches or own,
+        settings=replace(GUIDELINE, **{"warn": None, "fail": 4, **settings}),
+        others=alongside,
         operation=operation,
         ranks=ranks,
-        where="gige mpich",
         ranks_per_node=a_node,
-        messages=set(alongside) == {"Sendrecv"},
-        settings=replace(GUIDELINE, **{"warn": None, "fail": 4, **settings}),
     )
 
 
@@ -136,7 +135,7 @@ def test_a_library_that_keeps_all_and_is_slowed_down_as_a_whole_is_never_flagged
     operation, factor, ranks
 ):
     # Every operation as a chain of messages of all that its ranks have.
-    def whole(times: float) -> Companion:
+    def whole(times: float) -> CaseCurves:
         return companion(curve(factor * times, 10 * factor * times))
 
     alongside = {name: whole(1) for name in GUIDELINES}

@@ -18,19 +18,15 @@ DOCS = (ROOT / "docs" / "criteria.md").read_text()
 
 
 def test_names_are_unique():
-    names = [name for criterion in CRITERIA for name in criterion.findings]
-    assert len(names) == len(set(names)) == len(BY_FINDING)
+    assert len(CRITERIA) == len(BY_FINDING)
 
 
 def test_each_key_is_a_setting_of_a_partition_and_named_in_the_docs():
     settings = Settings()
     for criterion in CRITERIA:
-        for key, default in criterion.settings.items():
-            assert getattr(settings, key) == default
-            assert isinstance(default, Bounds)
-            assert f"`{key}`" in DOCS or not set_by_sites(key)
-        for key in criterion.findings.values():
-            assert key is None or isinstance(getattr(settings, key), Bounds)
+        assert getattr(settings, criterion.key) == criterion.bounds
+        assert isinstance(criterion.bounds, Bounds)
+        assert f"`{criterion.key}`" in DOCS or not set_by_sites(criterion.key)
 
 
 @pytest.mark.parametrize("family", registry.FAMILIES, ids=lambda family: family.__name__)
@@ -41,8 +37,7 @@ def test_each_family_has_a_page_whose_first_screen_says_what_it_means_and_what_t
     assert "**What it usually means.**" in screen
     assert "**What to do.**" in screen
     for criterion in family.CRITERIA:
-        for finding in criterion.findings:
-            assert finding.split(" of ")[0].split(" at a ")[0].lower() in page.lower()
+        assert criterion.name.split(" of ")[0].split(" at a ")[0].lower() in page.lower()
 
 
 def test_what_is_measured_again_judges_single_sizes():
@@ -57,6 +52,6 @@ def test_each_family_is_registered_and_its_keys_are_all_settings():
     }
     assert modules == {family.__name__.rpartition(".")[2] for family in registry.FAMILIES}
     known = {field.name for field in dataclasses.fields(Settings)}
-    assert known == {key for one in CRITERIA for key in one.settings} | {
+    assert known == {one.key for one in CRITERIA} | {
         *("confirm", "counters", "curves", "disturbance", "refine"),
     }

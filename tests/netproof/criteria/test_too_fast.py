@@ -5,11 +5,10 @@ from __future__ import annotations
 import random
 
 import pytest
+from made_cases import along
 
 from netproof.criteria import Level
 from netproof.criteria.findings import Bounds, ranges_in_words
-from netproof.criteria.launches import apart
-from netproof.criteria.rate import too_fast
 from netproof.measurement.curve import Curve
 
 POWERS = tuple(2**exponent for exponent in range(2, 23))
@@ -20,7 +19,7 @@ def curve(latency_us: float, rate_mb_s: float, sizes=POWERS) -> Curve:
 
 
 def test_a_message_that_takes_no_longer_than_one_64_times_smaller_was_not_moved():
-    (one,) = too_fast(curve(2.9, 1e9), where="x")
+    (one,) = along("too fast", curve(2.9, 1e9))
     assert (one.level, one.size) == (Level.FAIL, 4194304)
     assert "too fast to be true" in one.reason
 
@@ -35,11 +34,11 @@ def test_a_message_that_takes_no_longer_than_one_64_times_smaller_was_not_moved(
     ],
 )
 def test_fast_memory_and_links_are_sound(latency_us, rate_mb_s):
-    assert too_fast(curve(latency_us, rate_mb_s), where="x") == ()
+    assert along("too fast", curve(latency_us, rate_mb_s)) == ()
 
 
 def test_a_slow_latency_that_covers_the_rest_is_sound():
-    assert too_fast(curve(400, 1e9), where="x") == ()
+    assert along("too fast", curve(400, 1e9)) == ()
 
 
 def of_factor(factor: float, noise: float, seed: int) -> Curve:
@@ -49,7 +48,7 @@ def of_factor(factor: float, noise: float, seed: int) -> Curve:
 
 def test_steady_launches_that_lie_apart_are_named():
     launches = [of_factor(factor, 0.02, seed) for seed, factor in enumerate((1.3, 1.7, 2.2))]
-    (one,) = apart(launches, where="x", settings=Bounds(1.25))
+    (one,) = along("apart", launches, settings=Bounds(1.25))
     assert one.value == pytest.approx(2.2 / 1.3, rel=0.05)
     assert "3 launches lie" in one.reason
 
@@ -59,7 +58,7 @@ def test_steady_launches_that_lie_apart_are_named():
 )
 def test_noise_and_small_distances_are_not(factors, noise):
     launches = [of_factor(factor, noise, seed) for seed, factor in enumerate(factors)]
-    assert apart(launches, where="x", settings=Bounds(1.25)) == ()
+    assert along("apart", launches, settings=Bounds(1.25)) == ()
 
 
 @pytest.mark.parametrize(

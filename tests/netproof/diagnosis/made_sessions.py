@@ -314,13 +314,14 @@ def session_of(
         frozenset(),
         frozenset(not_over_tcp),
     )
-    return JudgedSession(
+    judged = JudgedSession(
         Session(DATA / "sessions" / "passed.json", {}, results or (result(any_case),)),
         matrix,
         verdict,
         (),
-        provenance=made,
     )
+    vars(judged)["provenance"] = made
+    return judged
 
 
 def with_waits(one: Measured, node: str, share: float) -> Measured:

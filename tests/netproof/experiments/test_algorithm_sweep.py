@@ -41,9 +41,9 @@ def job(tmp_path) -> Path:
 
 def planned(partition, several=SEVERAL, library="MPICH 5.0.2", values=VALUES) -> Sweep:
     names = algorithms.choice(library, "Allreduce", values)
-    told = algorithms.library_of(library).setting("Allreduce")
+    assignment = algorithms.library_of(library).setting("Allreduce")
     extras = partition.model_dump()
-    made = Sweep(CASE, "algorithm", "Allreduce algorithm", told, "", 1, extras, several)
+    made = Sweep(CASE, "algorithm", "Allreduce algorithm", assignment, "", 1, extras, several)
     return dataclasses.replace(made, library=library, names=names)
 
 

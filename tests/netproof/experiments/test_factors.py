@@ -33,7 +33,7 @@ def test_across_a_shared_uplink_the_factor_is_far_above_that_within_a_leaf(recor
     assert within.interval[1] < 1.1
     assert across.interval[0] > 2
     assert across.value == pytest.approx(3.31, abs=0.01)
-    assert across.alongside > 2 * across.alone
+    assert across.loaded > 2 * across.alone
 
 
 def made(recorded: Loaded, factor: float, count: int = 100, **load: object) -> Loaded:

@@ -9,9 +9,10 @@ from pathlib import Path
 
 import pytest
 
+from netproof.benchmarks.gpcnet import GpcnetOutput, NetworkTest, read
 from netproof.errors import NetproofError
 from netproof.experiments import gpcnet
-from netproof.experiments.gpcnet import GpcnetOutput, GpcnetRound, GpcnetRuns, NetworkTest, read
+from netproof.experiments.gpcnet import GpcnetRound, GpcnetRuns
 from netproof.experiments.load import Statistic
 from netproof.measurement.disturbance import NodeLoad
 from netproof.measurement.interval import Side
@@ -33,7 +34,7 @@ def output(latency: float, rate: float) -> GpcnetOutput:
             NetworkTest(RATE, other, other / 3, "MiB/s/rank"),
         )
 
-    return dataclasses.replace(RECORDED, alone=tests(10, 1000), alongside=tests(latency, rate))
+    return dataclasses.replace(RECORDED, alone=tests(10, 1000), congested=tests(latency, rate))
 
 
 def runs(*rounds: GpcnetRound, **settings: float) -> GpcnetRuns:
@@ -52,7 +53,7 @@ def test_a_factor_says_how_many_times_worse_whatever_the_unit():
     mean, tail = latency.factors[MEAN], latency.factors[TAIL]
     assert (latency.victim, mean.value, tail.value) == (LATENCY, 2.0, 2.0)
     assert (rate.victim, rate.factors[MEAN].value) == (RATE, 2.0)
-    assert (mean.alone, mean.alongside) == (10, 20)
+    assert (mean.alone, mean.loaded) == (10, 20)
     low, high = mean.interval
     assert low < 1.9 < 2.1 < high
     assert not gpcnet.findings(three()).undecided

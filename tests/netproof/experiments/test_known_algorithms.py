@@ -68,8 +68,8 @@ def test_each_library_is_told_by_its_own_variables(library, variables):
 
 
 def test_mvapich2_is_told_by_its_tables_and_only_of_what_is_public():
-    told = algorithms.library_of("MVAPICH2 2.3.7").setting("Alltoall")
-    assert told.of("3").variables == {"MV2_ALLTOALL_TUNING": "3"}
+    assignment = algorithms.library_of("MVAPICH2 2.3.7").setting("Alltoall")
+    assert assignment.of("3").variables == {"MV2_ALLTOALL_TUNING": "3"}
     assert list(algorithms.choice("MVAPICH2 2.3.7", "Alltoall")) == ["0", "1", "2", "3"]
     with pytest.raises(NetproofError, match="it does of Allreduce, Alltoall, Allgather"):
         algorithms.choice("MVAPICH2 2.3.7", "Barrier")

@@ -10,7 +10,7 @@ from netproof.experiments.parameters import MPI, TCP
 
 
 def test_netpipe_over_tcp_is_told_by_an_argument():
-    setting = parameters.found("socket-buffer", ()).told(TCP, "Open MPI 4.1.4").of("65536")
+    setting = parameters.found("socket-buffer", ()).assignment(TCP, "Open MPI 4.1.4").of("65536")
     assert (setting.arguments, setting.variables) == (("-b", "65536"), {})
 
 
@@ -23,16 +23,16 @@ def test_netpipe_over_tcp_is_told_by_an_argument():
     ],
 )
 def test_each_library_is_told_by_its_own_variable(library, variable):
-    setting = parameters.found("eager-limit", ()).told(MPI, library).of("4096")
+    setting = parameters.found("eager-limit", ()).assignment(MPI, library).of("4096")
     assert (setting.arguments, setting.variables) == ((), {variable: "4096"})
 
 
 def test_any_variable_is_told_as_it_is_to_any_library():
     turned = parameters.found("UCX_RNDV_THRESH", ["8192", "inf"])
     assert turned.values == ("8192", "inf")
-    assert turned.told(MPI, "whatever 1.0").of("inf").variables == {"UCX_RNDV_THRESH": "inf"}
+    assert turned.assignment(MPI, "whatever 1.0").of("inf").variables == {"UCX_RNDV_THRESH": "inf"}
     with pytest.raises(NetproofError, match="TCP has no UCX_RNDV_THRESH"):
-        turned.told(TCP, "whatever 1.0")
+        turned.assignment(TCP, "whatever 1.0")
 
 
 @pytest.mark.parametrize(
@@ -51,20 +51,20 @@ def test_what_nobody_can_be_told_is_refused(name, values, said):
 def test_rails_are_told_each_alone_and_all_together_as_each_library_lists_them():
     turned = parameters.found("rails", ())
     assert turned.values_on(("eth1", "eth2")) == ("eth1", "eth2", "eth1+eth2")
-    setting = turned.told(MPI, "Open MPI 5.0.11")
+    setting = turned.assignment(MPI, "Open MPI 5.0.11")
     assert setting.of("eth1").variables == {"OMPI_MCA_btl_tcp_if_include": "eth1"}
     assert setting.of("eth1+eth2").variables == {"OMPI_MCA_btl_tcp_if_include": "eth1,eth2"}
-    setting = turned.told(MPI, "MVAPICH2 2.3.7")
+    setting = turned.assignment(MPI, "MVAPICH2 2.3.7")
     assert setting.of("mlx5_0+mlx5_1").variables == {"MV2_IBA_HCA": "mlx5_0:mlx5_1"}
     with pytest.raises(NetproofError, match="rails: the partition names no two rails"):
         turned.values_on(("eth1",))
     with pytest.raises(NetproofError, match="setting the rails is not known"):
-        turned.told(MPI, "MPICH 5.0.2")
+        turned.assignment(MPI, "MPICH 5.0.2")
 
 
 def test_values_of_other_parameters_are_theirs_on_any_partition():
     assert parameters.found("mtu", ()).values_on(()) == ("1500", "4500", "9000")
-    plus = parameters.found("UCX_TLS", ["rc+x"]).told(MPI, "whatever")
+    plus = parameters.found("UCX_TLS", ["rc+x"]).assignment(MPI, "whatever")
     assert plus.of("rc+x").variables == {"UCX_TLS": "rc+x"}
 
 
@@ -79,11 +79,11 @@ def test_some_variables_are_eager_limits_and_sizes_and_others_are_not():
 
 def test_a_library_without_it_is_named():
     with pytest.raises(NetproofError, match="setting the eager limit is not known for Other MPI 1"):
-        parameters.found("eager-limit", ()).told(MPI, "Other MPI 1")
+        parameters.found("eager-limit", ()).assignment(MPI, "Other MPI 1")
     with pytest.raises(NetproofError, match="setting the eager limit is not known for Intel MPI"):
-        parameters.found("eager-limit", ()).told(MPI, "Intel MPI 2021")
+        parameters.found("eager-limit", ()).assignment(MPI, "Intel MPI 2021")
     with pytest.raises(NetproofError, match="TCP has no eager limit"):
-        parameters.found("eager-limit", ()).told(TCP, "Open MPI")
+        parameters.found("eager-limit", ()).assignment(TCP, "Open MPI")
 
 
 @pytest.mark.parametrize(
@@ -92,14 +92,16 @@ def test_a_library_without_it_is_named():
 def test_what_only_the_network_has_is_not_swept_inside_a_node(name, protocol):
     turned = parameters.found(name, ())
     with pytest.raises(NetproofError, match="is of the network: inside a node it changes nothing"):
-        turned.told(protocol, "Open MPI 4.1.4", "intra-node")
-    turned.told(protocol, "Open MPI 4.1.4", "inter-node")
+        turned.assignment(protocol, "Open MPI 4.1.4", "intra-node")
+    turned.assignment(protocol, "Open MPI 4.1.4", "inter-node")
 
 
 def test_sockets_and_variables_are_swept_inside_a_node():
-    assert parameters.found("socket-buffer", ()).told(TCP, "MPICH", "intra-node").arguments
+    assert parameters.found("socket-buffer", ()).assignment(TCP, "MPICH", "intra-node").arguments
     assert (
-        parameters.found("I_MPI_SHM_EAGER_THRESHOLD", ["1"]).told(MPI, "x", "intra-node").variables
+        parameters.found("I_MPI_SHM_EAGER_THRESHOLD", ["1"])
+        .assignment(MPI, "x", "intra-node")
+        .variables
     )
 
 

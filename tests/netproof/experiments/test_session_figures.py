@@ -9,7 +9,7 @@ from made_tables import RECORDED, shown
 
 from netproof.criteria import loss
 from netproof.errors import NetproofError
-from netproof.measurement.units import line_rate_mb_s
+from netproof.measurement.links import line_rate_mb_s
 from netproof.session import session
 
 GIGE_MB_S = line_rate_mb_s(1000, 1500)

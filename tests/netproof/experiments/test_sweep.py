@@ -53,7 +53,7 @@ def test_the_seed_alone_decides_the_order():
 
 
 def test_both_ends_of_tcp_are_told_by_arguments(partition):
-    setting = parameters.found("socket-buffer", ()).told("tcp", "MPICH")
+    setting = parameters.found("socket-buffer", ()).assignment("tcp", "MPICH")
     several = turns(("16384", "65536"), 3, 1)
     planned = Sweep(CASE, "socket-buffer", "", setting, "", 1, partition.model_dump(), several)
     for turn, step in zip(several, sweep.steps(planned, SRUN), strict=True):
@@ -65,7 +65,7 @@ def test_both_ends_of_tcp_are_told_by_arguments(partition):
 
 def test_mpi_is_told_by_its_environment(partition):
     case = dataclasses.replace(CASE, function="mpi")
-    setting = parameters.found("eager-limit", ()).told("mpi", "Open MPI 5")
+    setting = parameters.found("eager-limit", ()).assignment("mpi", "Open MPI 5")
     several, extras = turns(("4096",), 1, 1), partition.model_dump()
     planned = Sweep(case, "eager-limit", "", setting, "", 1, extras, several)
     commands = [shlex.join(step.command) for step in sweep.steps(planned, SRUN)]
@@ -86,16 +86,21 @@ def measured(partition, tmp_path) -> Sweep:
     (fields,) = [line.split("\t") for line in lines if line.startswith("tcp-inter-node-oneway.1\t")]
     noted = ["\t".join([turn.step, *fields[1:]]) for turn in several]
     (tmp_path / job_files.LAUNCHES_FILE).write_text("\n".join([head, *noted]) + "\n")
-    setting = parameters.found("socket-buffer", ()).told("tcp", "MPICH")
+    setting = parameters.found("socket-buffer", ()).assignment("tcp", "MPICH")
     extras = partition.model_dump()
     planned = Sweep(CASE, "socket-buffer", "socket buffer", setting, "", 1, extras, several)
     return sweep.of_job(tmp_path, "7", planned)
 
 
 def left_by(folder: Path, partition: Partition, values: tuple[str, ...]) -> Sweep:
-    extras, told = partition.model_dump(), parameters.found("socket-buffer", ()).told("tcp", "")
+    extras, assignment = (
+        partition.model_dump(),
+        parameters.found("socket-buffer", ()).assignment("tcp", ""),
+    )
     several = turns(values, 3, 1)
-    return sweep.of_job(folder, "1", Sweep(CASE, "socket-buffer", "", told, "", 1, extras, several))
+    return sweep.of_job(
+        folder, "1", Sweep(CASE, "socket-buffer", "", assignment, "", 1, extras, several)
+    )
 
 
 def test_what_a_job_left_says_something(measured):

@@ -377,9 +377,9 @@ def test_every_key_of_the_json_is_documented(nights):
     document = json.loads(out)
     assert status == 1
     assert document["verdict"] == "worse"
-    assert document["events"][0]["alongside"][0]["differences"][0]["what"] == "mtu"
+    assert document["events"][0]["around"][0]["differences"][0]["what"] == "mtu"
     for event in document["events"]:
-        for culprits in [event["culprits"], *event["alongside"]]:
+        for culprits in [event["culprits"], *event["around"]]:
             # By the things that are not known, which are the nodes'.
             culprits["unknown"] = {}
     page = (ROOT / "docs" / "reference" / "json.md").read_text()

@@ -24,7 +24,6 @@ def test_a_series_that_never_changes_never_alarms(nights):
     followed = follow([5.0] * nights)
     assert followed.changes == ()
     assert followed.p_value == 1.0
-    assert followed.cold == (nights < 10)
 
 
 def test_of_a_series_without_a_value_nothing_is_said():
@@ -156,7 +155,6 @@ def test_noise_that_grew_is_learned():
 def test_cold_series_are_judged_by_median_and_mad():
     values = [10.0, 10.4, 9.9, 10.1, 10.2, 9.8, 10.0, 10.3]
     followed = follow(values)
-    assert followed.cold
     assert followed.level == pytest.approx(math.exp(np.median(np.log(values))))
     found = follow([*values, *[20.0] * 4])
     assert [change.index for change in steps(found)] == [8]

@@ -5,13 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from netproof.history import level_ends
+from netproof.history import night as level_ends
 from netproof.history.changes import ChangeKind
-from netproof.history.level_ends import OpenStep
-from netproof.history.night import Estimate, unknown
+from netproof.history.night import Estimate, OpenStep, unknown
 
 NOISE = 0.01
-SCALE = (0.0, NOISE)
 
 
 def noisy(count: int, seed: int = 1) -> np.ndarray:
@@ -33,8 +31,8 @@ def opened(begin: int) -> OpenStep:
 def test_a_level_ends_with_the_first_night_of_the_next():
     series = noisy(40)
     series[25:] += 0.1
-    assert level_ends.first_night(series, list(range(40)), SCALE) == 25
-    assert level_ends.first_night(series, list(range(10, 40)), SCALE) == 25
+    assert level_ends.first_night(series, list(range(40)), known(40)[0]) == 25
+    assert level_ends.first_night(series, list(range(10, 40)), known(40)[0]) == 25
 
 
 def test_a_slope_has_a_bend_and_a_step_has_none():
@@ -42,13 +40,13 @@ def test_a_slope_has_a_bend_and_a_step_has_none():
     slope, stepped = noisy(60), noisy(60)
     slope[20:] += 0.001 * np.arange(40)
     stepped[30:] += 0.03
-    assert level_ends.slope_begin(slope, nights, SCALE) == pytest.approx(20, abs=6)
-    assert level_ends.slope_begin(stepped, nights, SCALE) is None
+    assert level_ends.slope_begin(slope, nights, known(40)[0]) == pytest.approx(20, abs=6)
+    assert level_ends.slope_begin(stepped, nights, known(40)[0]) is None
 
 
 def test_few_nights_show_no_slope():
     nights = list(range(level_ends.LEAST_SLOPE + 3))
-    assert level_ends.slope_begin(0.01 * np.arange(len(nights)), nights, SCALE) is None
+    assert level_ends.slope_begin(0.01 * np.arange(len(nights)), nights, known(40)[0]) is None
 
 
 def test_a_step_is_as_large_as_its_nights_show_and_chance_does_not_make_it():

@@ -12,8 +12,7 @@ from netproof import criteria
 from netproof.errors import NetproofError
 from netproof.history import series
 from netproof.history.selection import Quantity, Selection
-from netproof.measurement.curve import Curve
-from netproof.measurement.launches import median_curve
+from netproof.measurement.curve import Curve, median_curve
 from netproof.site.partition import ScoreBaseline
 from netproof.store import questions
 
@@ -166,7 +165,7 @@ def test_what_no_recent_session_measured_is_followed_no_longer(nights):
         nights.add(night, change=without)
     found = read(nights)
     assert {it.case.environment for it in found.series} == {"mpich"}
-    assert found.left > 0
+    assert found.no_longer_followed > 0
 
 
 @pytest.mark.slow
@@ -297,4 +296,4 @@ def test_a_case_that_is_only_inconclusive_tonight_is_still_followed(nights):
         nights.add(night, change=disturbed(function="Sendrecv"))
     found = read(nights)
     assert one(found, Quantity.LATENCY).values[2:] == (None,) * 12
-    assert found.left == 0
+    assert found.no_longer_followed == 0

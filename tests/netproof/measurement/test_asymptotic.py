@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from netproof.measurement.asymptotic import bend, r_interval, theil_sen, top
+from netproof.measurement.landmarks import bend, r_interval, theil_sen, top
 
 SIZES = (65536, 98304, 131072, 196608, 262144, 393216, 524288)
 

@@ -6,6 +6,7 @@ import dataclasses
 
 import pytest
 
+from netproof.measurement.counters import Payload
 from netproof.measurement.cpu_use import (
     FIGURES,
     NO_STARTS,
@@ -17,7 +18,6 @@ from netproof.measurement.cpu_use import (
     node_costs,
 )
 from netproof.measurement.disturbance import NodeLoad
-from netproof.measurement.payload import Payload
 
 START = NodeUse("n1", 1, 0.5, 0.3, 0.2, 0.1, 0.05, 1, 0.4, 10)
 SENT = Payload(10**9, messages=1000)

@@ -7,10 +7,9 @@ from made_curves import POWERS, curve, line, link
 
 from netproof.errors import NetproofError
 from netproof.measurement import twin
-from netproof.measurement.curve import Curve
+from netproof.measurement.curve import Curve, median_curve
 from netproof.measurement.landmarks import LANDMARK_NAMES, landmarks
-from netproof.measurement.launches import median_curve
-from netproof.measurement.units import line_rate_mb_s
+from netproof.measurement.links import line_rate_mb_s
 
 
 def test_gige_at_its_line_rate_has_a_share_of_one():

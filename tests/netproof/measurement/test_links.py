@@ -11,19 +11,20 @@ from hypothesis import strategies as st
 
 from netproof.benchmarks import netpipe
 from netproof.benchmarks.imb import BENCHMARK as IMB
-from netproof.criteria import Level, above_envelope
-from netproof.criteria.slower import ENVELOPE
+from netproof.criteria import Level
+from netproof.criteria.interface import CaseCurves, ComparedCases
+from netproof.criteria.slower import ENVELOPE, above_envelope
 from netproof.measurement.curve import Curve
 from netproof.measurement.links import (
     Crossing,
     Link,
+    Transport,
     explained_us,
+    line_rate_mb_s,
     link_of,
     link_or_tcp,
     messages,
 )
-from netproof.measurement.transports import Transport
-from netproof.measurement.units import line_rate_mb_s
 from netproof.site import site
 from netproof.site.partition import Partition
 
@@ -71,14 +72,19 @@ def like_configurations(draw):
     )
 
 
+def compared(curves, crossings, settings=ENVELOPE):
+    cases = {
+        where: CaseCurves.of_launches(where, [curve] * 3, crossing=crossings[where])
+        for where, curve in curves.items()
+    }
+    several = ComparedCases(cases)
+    return [f for one in cases.values() for f in above_envelope(one, several, settings)]
+
+
 @given(like_configurations())
 def test_an_ideal_slower_link_is_never_red(configurations):
     curves, crossings = configurations
-    found = above_envelope(
-        curves,
-        crossings=crossings,
-        launches={where: [curve] * 3 for where, curve in curves.items()},
-    )
+    found = compared(curves, crossings)
     assert {finding.level for finding in found} == {Level.PASS}
     assert all(1 <= finding.value < 1.001 for finding in found)
 
@@ -91,7 +97,7 @@ def test_ten_times_what_its_own_rate_explains_is_red_at_that_size(configurations
     own = crossings[where].link.wire_us(size)
     assume(any(c.link.wire_us(size) <= own for label, c in crossings.items() if label != where))
     curves = {**curves, where: slowed(curves[where], size, 10.01)}
-    found = above_envelope(curves, replace(ENVELOPE, least_size=1), crossings=crossings)
+    found = compared(curves, crossings, replace(ENVELOPE, least_size=1))
     assert [f.size for f in found if f.where == where and f.level is Level.FAIL] == [size]
 
 
@@ -103,7 +109,7 @@ def test_readings_a_tenth_off_make_no_ideal_link_red(configurations, data):
         where: Curve(curve.sizes, tuple(t * random.uniform(0.9, 1.1) for t in curve.time_us))
         for where, curve in curves.items()
     }
-    assert {f.level for f in above_envelope(off, crossings=crossings)} == {Level.PASS}
+    assert {f.level for f in compared(off, crossings)} == {Level.PASS}
 
 
 @given(st.lists(all_links, min_size=2, max_size=3), st.floats(0.1, 200))
@@ -116,7 +122,7 @@ def test_nor_is_one_whose_switch_cuts_through_at_tcps_line_rate(several, latency
         for n, one in enumerate(several)
     }
     crossings = {str(n): Crossing(one, 1, 1) for n, one in enumerate(several)}
-    assert {f.level for f in above_envelope(curves, crossings=crossings)} == {Level.PASS}
+    assert {f.level for f in compared(curves, crossings)} == {Level.PASS}
 
 
 def test_of_the_example_site_gigabit_alongside_ten_with_jumbo_frames_passes():
@@ -130,10 +136,10 @@ def test_of_the_example_site_gigabit_alongside_ten_with_jumbo_frames_passes():
         for part in parts
     }
     bounds = parts[0].settings().envelope
-    bare = above_envelope(curves, bounds)
+    bare = compared(curves, dict.fromkeys(curves), bounds)
     assert [f.size for f in bare if f.level is Level.FAIL] == [s for s in POWERS if s >= 262144]
     crossings = {part.switch: Crossing(part.link(), 1, 1) for part in parts}
-    slow, _ = above_envelope(curves, bounds, crossings=crossings)
+    slow, _ = compared(curves, crossings, bounds)
     assert (slow.level, slow.where) == (Level.PASS, "Summit X450")
     assert slow.value < 1.1
 
@@ -142,12 +148,13 @@ def test_the_sentence_says_what_the_slower_link_would_take():
     slow, fast = Link(100, 1500), Link(1000, 1500)
     curves = {"slow": slowed(ideal(slow, 20, 1), 65536, 12), "fast": ideal(fast, 20, 1)}
     crossings = {"slow": Crossing(slow, 1, 1), "fast": Crossing(fast, 1, 1)}
-    red, _ = above_envelope(curves, crossings=crossings)
+    red, _ = compared(curves, crossings)
     theirs = curves["fast"].time_us[POWERS.index(65536)]
     assert (red.size, red.against, red.value) == (65536, "fast", pytest.approx(12))
     assert (
-        f"12 times the {20 + slow.wire_us(65536):.4g} µs that fast would take over 100 Mbit/s with"
-        f" MTU 1500, by its {theirs:.4g} µs over 1000 Mbit/s with MTU 1500" in red.why
+        f"12 times (95% interval 12 to 12) the {20 + slow.wire_us(65536):.4g} µs that fast would"
+        f" take over 100 Mbit/s with MTU 1500, by its {theirs:.4g} µs over 1000 Mbit/s"
+        " with MTU 1500" in red.why
     )
 
 

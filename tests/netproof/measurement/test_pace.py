@@ -12,7 +12,7 @@ import pytest
 
 from netproof.errors import ParseError
 from netproof.measurement.case import Case
-from netproof.measurement.pace import Pace, paces, unlike
+from netproof.measurement.disturbance import Pace, paces, unlike
 from netproof.session import job_files
 
 SHELL = Path(__file__).resolve().parents[3] / "netproof" / "run" / "shell"

@@ -5,8 +5,7 @@ from __future__ import annotations
 import pytest
 
 from netproof.errors import NetproofError
-from netproof.measurement import units
-from netproof.measurement.transports import Transport, line_rate_mb_s
+from netproof.measurement.links import ETHERNET_OVERHEAD_BYTES, Transport, line_rate_mb_s
 
 
 @pytest.mark.parametrize(
@@ -39,7 +38,7 @@ def test_a_line_rate_is_what_a_link_leaves_for_payload(link, mtu, transport, rat
     [(352, 256), (1119, 512), (1500, 1024), (2143, 1024), (2144, 2048), (4191, 2048), (9000, 4096)],
 )
 def test_a_packet_of_roce_has_the_largest_path_mtu_that_linux_lets_fit(mtu, payload):
-    wire = payload + 44 + units.ETHERNET_OVERHEAD_BYTES
+    wire = payload + 44 + ETHERNET_OVERHEAD_BYTES
     assert line_rate_mb_s(8, mtu, Transport.ROCE) == pytest.approx(payload / wire)
 
 
@@ -62,8 +61,3 @@ def test_each_transport_has_a_usual_mtu_that_it_carries():
     for transport in Transport:
         share = line_rate_mb_s(8, transport.usual_mtu, transport)
         assert share == 1 if transport is Transport.SHARED_MEMORY else 0.9 < share < 1
-
-
-@pytest.mark.parametrize("mtu", [576, 1500, 9000])
-def test_tcps_is_the_formula_of_units(mtu):
-    assert line_rate_mb_s(1000, mtu, Transport.TCP) == units.line_rate_mb_s(1000, mtu)

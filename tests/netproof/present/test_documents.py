@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import json
 import re
+from importlib.resources import files
 from pathlib import Path
 
+import jsonschema
 import pytest
 from typer.testing import CliRunner
 
 from netproof.commands.cli import app
 from netproof.measurement.landmarks import LANDMARK_NAMES
+from netproof.present import documents
 from netproof.site.keys import PARTITION_KEYS
 from netproof.site.pair_settings import PairSettings
 
@@ -54,3 +57,23 @@ def test_every_key_is_documented(arguments, monkeypatch, tmp_path):
     found -= set(PairSettings.model_fields)
     assert found
     assert found <= described
+
+
+SCHEMA = jsonschema.Draft202012Validator(
+    json.loads((files("netproof.present") / "verdict.schema.json").read_text())
+)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", sorted(path.name for path in RECORDED.glob("*.json")))
+def test_a_verdict_is_as_the_schema_in_the_wheel_says(judge, name):
+    document = json.loads(json.dumps(documents.of_judged(judge(name))))
+    assert [f"{one.json_path}: {one.message}" for one in SCHEMA.iter_errors(document)] == []
+
+
+def test_the_schema_refuses_a_key_that_it_does_not_have_and_one_that_is_missing(judge):
+    document = json.loads(json.dumps(documents.of_judged(judge("sick.json", "testbed:gige"))))
+    document["cases"][0]["told"] = "x"
+    del document["cases"][1]["findings"]
+    wrong = {one.json_path for one in SCHEMA.iter_errors(document)}
+    assert wrong == {"$.cases[0]", "$.cases[1]"}

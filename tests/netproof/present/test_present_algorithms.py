@@ -29,7 +29,7 @@ GAINS = {"4": (0.5, 0.5, 1.5, 1.6), "6": (0.5, 0.5, 1.5, 1.0), None: (1.0,) * 4}
 def swept(function: str = "Allreduce", sizes: tuple[int, ...] = SIZES) -> Sweep:
     """Open MPI with two of its algorithms, which win for long messages, and two not taken."""
     names = algorithms.choice("Open MPI 5.0.11", function, ("4", "6", "17", "1"))
-    told = algorithms.library_of("Open MPI 5.0.11").setting(function)
+    assignment = algorithms.library_of("Open MPI 5.0.11").setting(function)
     several = turns(("4", "6"), 3, 1)
     launches = tuple(
         Launch(
@@ -50,7 +50,17 @@ def swept(function: str = "Allreduce", sizes: tuple[int, ...] = SIZES) -> Sweep:
     )
     case = Case("testbed", "gige", "openmpi5", "imb", function, 4, 1)
     return Sweep(
-        *(case, "algorithm", f"{function} algorithm", told, "7", 1, EXTRAS, several, launches),
+        *(
+            case,
+            "algorithm",
+            f"{function} algorithm",
+            assignment,
+            "7",
+            1,
+            EXTRAS,
+            several,
+            launches,
+        ),
         library="Open MPI 5.0.11",
         names=names,
         refused={"17": "tuning-3.1 ended with status 1"},

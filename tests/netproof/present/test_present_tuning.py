@@ -45,7 +45,7 @@ def sweep() -> Sweep:
         )
         for order, turn in enumerate(several, 1)
     )
-    how = parameters.found("socket-buffer", ()).told("tcp", "MPICH")
+    how = parameters.found("socket-buffer", ()).assignment("tcp", "MPICH")
     return Sweep(CASE, "socket-buffer", "socket buffer", how, "7", 1, EXTRAS, several, launches)
 
 
@@ -158,7 +158,7 @@ def test_where_an_eager_limit_was_taken_the_curve_steps_there(name):
         )
         for order, turn in enumerate(several, 1)
     )
-    how = parameters.found(name, ("4096", "65536")).told("mpi", "Open MPI")
+    how = parameters.found(name, ("4096", "65536")).assignment("mpi", "Open MPI")
     where = (name, "eager limit", how, "7", 1, EXTRAS)
     swept = Sweep(case, *where, several, launches)
     found = swept.table()

@@ -39,7 +39,7 @@ def test_the_state_is_first_then_the_culprit_and_each_failure_with_figure_limit_
 def test_what_is_inconclusive_has_its_interval_and_a_pass_no_more_than_ten_lines(judge):
     judged = judge("healthy.json")
     ran = tuple(one for one in judged.verdict.cases if one.measured)
-    verdict = dataclasses.replace(judged.verdict, cases=ran, faults=(), left=())
+    verdict = dataclasses.replace(judged.verdict, cases=ran, faults=(), skipped=())
     lines = brief(dataclasses.replace(judged, verdict=verdict))
     assert lines[0].startswith("INCONCLUSIVE: 15 of 16 cases passed")
     assert any("limit 10, " in line and " to " in line for line in lines)

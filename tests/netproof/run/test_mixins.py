@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import inspect
 import re
+from types import SimpleNamespace
 
+import pytest
 import reframe as rfm
 from reframe.core.builtins import variable
 from reframe.frontend import printer
 
+from netproof.run import mixins
 from netproof.run.mixins import NOT_LOGGED, OnPartition
 
 
@@ -41,3 +44,40 @@ def test_reframe_finds_in_its_report_what_its_summary_of_failures_prints():
     printed = set(re.findall(r"rec\['(\w+)'\]", source))
     assert {"descr", "maintainers", "fail_reason"} <= printed
     assert not printed & NOT_LOGGED
+
+
+@pytest.mark.parametrize(
+    ("words", "reason"),
+    [
+        (["--restore-session=run-0.json", "--failed"], "leave out --restore-session: netproof's"),
+        (["--rest"], "leave out --restore-session: netproof's"),
+        (["--ci-generate", "ci.yml"], "leave out --ci-generate: it would make a session of each"),
+        (["--repeat=2"], "leave out --repeat: it would run nothing"),
+        (["--distribute=all"], "leave out --distribute: it would run nothing"),
+        (["-P", "launches=1,2"], "leave out --parameterize: it would run nothing"),
+        (["--mode=twice"], "mode twice: leave out --repeat: it would run nothing"),
+        (["--mode", "twice"], "mode twice: leave out --repeat: it would run nothing"),
+    ],
+)
+def test_an_option_with_which_a_run_would_not_be_whole_is_refused(monkeypatch, words, reason):
+    with_modes(monkeypatch)
+    assert mixins.refused([*words, "-r"]).startswith(reason)
+
+
+@pytest.mark.parametrize(
+    "word",
+    [
+        *("--exec-policy=serial", "--max-retries=2", "--reruns=1", "--performance-report"),
+        *("--report-file=run.json", "--failed", "-J--qos=urgent", "--mode=quick", "-p", "mpich"),
+        *("--list-stored-sessions", "--performance-compare=now-1d:now/now-1d:now/mean:/"),
+    ],
+)
+def test_other_options_of_reframe_are_taken(monkeypatch, word):
+    with_modes(monkeypatch)
+    assert mixins.refused(["-c", "checks", word, "-r"]) == ""
+
+
+def with_modes(monkeypatch) -> None:
+    modes = {"twice": ["--repeat 2", "-p mpich"], "quick": ["-S launches=1"]}
+    places = {f"modes/@{name}/options": options for name, options in modes.items()}
+    monkeypatch.setattr(mixins, "runtime", lambda: SimpleNamespace(site_config=places))

@@ -10,7 +10,8 @@ import pytest
 
 from netproof import criteria
 from netproof.benchmarks import registry
-from netproof.criteria.rate import line_rate
+from netproof.criteria.interface import CaseCurves
+from netproof.criteria.rate import LineRateSettings, line_rate
 from netproof.measurement.case import Case
 from netproof.measurement.landmarks import LANDMARK_NAMES
 from netproof.session import job_files, measured, session
@@ -165,7 +166,8 @@ def test_a_healthy_link_whose_short_messages_read_above_its_rate_is_within_it():
         whole = result.measured
         if whole.curve.bandwidth_mb_s is None:
             continue
-        found = line_rate(whole.landmarks, whole.line_rate_mb_s, where="it")
+        case = CaseCurves("it", whole.curve, whole.curve, (), whole.landmarks, whole.line_rate_mb_s)
+        found = line_rate(case, LineRateSettings())
         assert found.level is criteria.Level.PASS, found.why
         judged += max(whole.curve.bandwidth_mb_s) > 1.02 * whole.line_rate_mb_s
     assert judged >= 4

@@ -20,7 +20,7 @@ def test_defaults_judge_both_quantities_with_all_pairs_at_once():
         ({"slow": 0.1}, "slow: unknown here; did you mean 'slower'"),
         ({"slower": 1.5}, "slower: found 1.5, expected share"),
         ({"slower": "0.1"}, "slower: found '0.1', expected share"),
-        ({"rounds": 0}, "rounds: found 0, expected most rounds"),
+        ({"rounds": 1}, "rounds: found 1, expected 2 or more, or 0"),
         ({"quantities": ["speed"]}, "quantities.0: found 'speed', expected"),
         ({"quantities": ["rate both ways"]}, "quantities.0: found 'rate both ways', expected"),
         ({"quantities": []}, "quantities: found"),

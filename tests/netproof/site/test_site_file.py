@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import copy
+import os
 import re
+import subprocess
 
 import pytest
 from made_sites import ROOT, refusal, written
 
 from netproof.site import site
 from netproof.site.keys import ENVIRONMENT_KEYS, PARTITION_KEYS
+from netproof.site.matrix import NO_REASON, matrix
 from netproof.site.partition import Partition, pair_environments
-from netproof.site.site_file import SiteError
+from netproof.site.site_file import OWN_ENVIRONMENT, SiteError
 
 
 def test_defaults_are_filled_in_and_rank_counts_become_features(tmp_path, configuration):
@@ -79,15 +82,19 @@ def test_a_bad_value_is_refused_with_its_remedy(tmp_path, configuration, key, va
     assert remedy in said
 
 
-def test_a_benchmark_neither_there_nor_absent_is_refused(tmp_path, configuration):
-    configuration["environments"][0]["extras"]["absent"] = {}
-    said = refusal(tmp_path, configuration)
-    assert said.startswith("environment mpich: features: name 'imb'")
+def test_a_benchmark_that_is_not_there_needs_no_reason(tmp_path, configuration):
+    configuration["environments"][0]["extras"]["absent"] = {"osu": "not built"}
+    written(tmp_path, configuration)
+    absences = matrix(site.gather(tmp_path), "cluster").absences
+    assert [(one.benchmark, one.reason) for one in absences] == [
+        ("osu", "not built"),
+        ("imb", NO_REASON),
+    ]
 
 
 def test_a_benchmark_both_there_and_absent_is_refused(tmp_path, configuration):
     configuration["environments"][0]["features"].append("imb")
-    assert "not in both" in refusal(tmp_path, configuration)
+    assert "take it out of one of the two" in refusal(tmp_path, configuration)
 
 
 @pytest.mark.parametrize(
@@ -167,7 +174,6 @@ def test_the_documentation_names_every_key():
     ("extras", "reason"),
     [
         ({"baseline": "openmpi"}, "extras['baseline']: 'openmpi' is not among its environs: mpich"),
-        ({"baseline": ""}, "one partition names the environment that scores are relative to"),
         ({"criteria": {"jumps": {}}}, "extras['criteria']: 'jumps' is no criterion; those are"),
         (
             {"criteria": {"jump": {"warn": 3, "least_size": 64}}},
@@ -182,6 +188,14 @@ def test_what_the_verdict_needs_of_a_partition_is_checked(tmp_path, configuratio
     with pytest.raises(SiteError) as caught:
         site.load(written(tmp_path, configuration))
     assert reason in str(caught.value)
+
+
+def test_scores_are_relative_to_the_first_environment_where_the_site_says_nothing(
+    tmp_path, configuration
+):
+    del configuration["systems"][0]["partitions"][0]["extras"]["baseline"]
+    written(tmp_path, configuration)
+    assert str(matrix(site.gather(tmp_path), "cluster").baseline) == "gige mpich"
 
 
 def test_only_one_partition_of_a_system_has_the_baseline(tmp_path, configuration):
@@ -262,6 +276,12 @@ def test_without_imb_no_node_is_measured_in_pairs(tmp_path, configuration):
     assert pairs_in(tmp_path, configuration) == ()
 
 
+def test_a_site_may_measure_no_pairs(tmp_path, configuration):
+    several(configuration, one=(True, {}))
+    configuration["systems"][0]["partitions"][0]["extras"]["pairs"] = {"rounds": 0}
+    assert pairs_in(tmp_path, configuration) == ()
+
+
 def test_a_site_names_the_environments_that_measure_pairs(tmp_path, configuration):
     several(configuration, one=(True, {}), other=(True, {}), third=(True, {}))
     pairs = {"environments": ["third", "other"]}
@@ -282,3 +302,17 @@ def test_an_environment_that_cannot_measure_pairs_is_refused(tmp_path, configura
     configuration["systems"][0]["partitions"][0]["extras"]["pairs"] = pairs
     said = refusal(tmp_path, configuration)
     assert said == f"partition cluster:gige: extras['pairs']: environments: {remedy}"
+
+
+@pytest.mark.parametrize(("loaded", "stays"), [("", ""), ("mpich/5", "UCX_TLS OMPI_MCA_btl")])
+def test_a_job_has_not_what_the_users_shell_sets_for_srun_and_mpi(loaded, stays):
+    theirs = {"SLURM_LABELIO": "1", "PMIX_RANK": "7", "UCX_TLS": "all", "OMPI_MCA_btl": "self"}
+    asked = f'{OWN_ENVIRONMENT}\necho "$SLURM_EXPORT_ENV" "${{!SLURM_L@}} ${{!PMIX_@}}"'
+    ran = subprocess.run(
+        ["bash", "-c", asked + ' "${!UCX_@} ${!OMPI_@}"'],
+        env={**theirs, "LOADEDMODULES": loaded, "PATH": os.environ["PATH"]},
+        capture_output=True,
+        text=True,
+    )
+    assert ran.stdout.split() == ["ALL", *stays.split()]
+    assert ran.stderr == ""

@@ -202,3 +202,19 @@ def test_a_job_is_asked_to_take_fewer_nodes_tasks_and_cpus(tmp_path, monkeypatch
     slurm.take_fewer("7", 3)
     asked = (tmp_path / "asked").read_text()
     assert asked == "update JobId=7 NumNodes=3 NumTasks=3 NumCPUs=3\n"
+
+
+def test_a_hidden_partition_is_one_too(tmp_path, monkeypatch):
+    hides = 'case "$*" in *--all*) echo "{}" ;; esac'
+    shown = "PartitionName=wide AllowGroups=ALL MaxTime=04:00:00 State=UP"
+    command(tmp_path, monkeypatch, "scontrol", hides.format(shown))
+    command(tmp_path, monkeypatch, "sinfo", hides.format("wide|cn003|idle|none"))
+    monkeypatch.delenv("SLURM_CONF", raising=False)
+    assert [node.name for node in slurm.partitions()["wide"].nodes] == ["cn003"]
+    assert slurm.time_limits_s() == {"wide": 4 * 3600}
+
+
+@pytest.mark.parametrize("option", ["--oversubscribe", "-s", "--exclusive=user", "-A net -s"])
+def test_a_site_says_in_its_access_that_jobs_share_nodes(option):
+    access = ["--partition=shared", option, "--exclude=n1", "--share-of=1", "-sx"]
+    assert slurm.sharing_in(access) == [option]

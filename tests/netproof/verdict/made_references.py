@@ -7,9 +7,10 @@ import types
 from collections.abc import Callable
 from pathlib import Path
 
-from reframe.core.pipeline import RegressionTestDict, RegressionTestPlugin
+from reframe.core.pipeline import RegressionTestDict
 
 from netproof.measurement.case import Case
+from netproof.run.mixins import Referenced
 
 ROOT = Path(__file__).resolve().parents[3]
 
@@ -29,8 +30,10 @@ def lookup(references: dict) -> Callable[[str, Case], dict]:
 
     ReFrame makes classes for each table, so that many tables slow it down: one for each check.
     """
-    tables = functools.cache(lambda check: RegressionTestDict(dict(references[check])))
-    kinds = functools.cache(lambda check: types.new_class(check, (RegressionTestPlugin,)))
+    tables = functools.cache(
+        lambda check: RegressionTestDict(dict(references[check]), protocol="ref")
+    )
+    kinds = functools.cache(lambda check: types.new_class(check, (Referenced,)))
 
     def found(check: str, case: Case) -> dict:
         plugin = object.__new__(kinds(check))

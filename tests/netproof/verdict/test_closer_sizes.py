@@ -25,7 +25,14 @@ from netproof.verdict.engine import Subject
 from netproof.verdict.judge import findings_along
 
 SESSIONS = Path(__file__).resolve().parents[2] / "data" / "sessions"
-ON = {"slopes": 0.5, "most": 6}
+ON = {"slopes": 0.5}
+
+
+@pytest.fixture(autouse=True)
+def many_places(monkeypatch):
+    monkeypatch.setattr(confirmations, "MOST_PLACES", 6)
+
+
 BUSY = NodeLoad("gige-1", "m", 2, 1.0, 0.8, 0.4, 0.0, 0.0, 0.5, 0.0)
 SPIKE = 5200
 
@@ -114,7 +121,7 @@ def test_a_spike_between_two_sizes_is_red_and_named(spiked, result):
         f"{spiked}: at 5161 bytes, between the 4096 and 8192 bytes of its curve, "
     )
     assert "3 of 3 launches at closer sizes show it on gige-1, gige-2, job 7" in finding.why
-    assert "looked for since the slopes next to" in finding.why
+    assert "Looked for since the slopes next to" in finding.why
     assert finding in confirmations.rule_all(spiked, engine.along(spiked), again)
     assert confirmations.failed(spiked, (), again, 9)
 
@@ -206,14 +213,14 @@ def test_what_was_not_measured_at_closer_sizes_is_shown(spiked, result):
         findings = confirmations.closer_findings(spiked, again)
         assert findings
         assert {one.level for one in findings} == {Level.SHOWN}
-        assert all("it was not measured at closer sizes; looked" in one.why for one in findings)
+        assert all("it was not measured at closer sizes. Looked" in one.why for one in findings)
     assert not confirmations.closer_settled(spiked, None, 9)
 
 
 def test_launches_that_are_not_complete_leave_it_open(spiked, result):
     few = again_of(spiked, result, spike, count=2, faults=("step x.3 hung",))
     none = again_of(spiked, result, spike, count=0, faults=("a", "b", "c"))
-    for again, said in ((few, "step x.3 hung"), (none, "a; b; c")):
+    for again, said in ((few, "Step x.3 hung"), (none, "A. B. C")):
         findings = confirmations.closer_findings(spiked, again)
         assert findings
         assert {one.level for one in findings} == {Level.INCONCLUSIVE}
@@ -234,7 +241,7 @@ def test_what_only_disturbed_launches_show_is_inconclusive(spiked, result):
     for again in (all_busy, some):
         (finding,) = confirmations.closer_findings(spiked, again)
         assert finding.level is Level.INCONCLUSIVE
-        assert "the machine was disturbed: gige-1: others used 40 % of the CPUs" in finding.why
+        assert "The machine was disturbed: gige-1: others used 40 % of the CPUs" in finding.why
     assert confirmations.closer_settled(spiked, all_busy, 9)
     assert not confirmations.closer_settled(spiked, some, 9)
     quiet = again_of(spiked, result, spike, count=4, loads=((BUSY,), (), (), ()))
@@ -248,11 +255,11 @@ def test_the_launch_that_was_disturbed_is_the_one_that_is_named(spiked, result):
     short = dataclasses.replace(BUSY, wall_s=0.01, others_cpu_s=0.01, others_share=0.5)
     again = again_of(spiked, result, spike, loads=((short,), (BUSY,), ()))
     (finding,) = confirmations.closer_findings(spiked, again)
-    assert "the machine was disturbed: gige-1: others used 40 % of the CPUs" in finding.why
+    assert "The machine was disturbed: gige-1: others used 40 % of the CPUs" in finding.why
 
 
 def test_a_flaw_that_the_site_knows_of_is_shown(result):
     subject = subject_of(result, spike, known={"IMB PingPong.*": "ticket 812"})
     (finding,) = confirmations.closer_findings(subject, again_of(subject, result, spike))
     assert finding.level is Level.SHOWN
-    assert finding.why.endswith("known: ticket 812")
+    assert finding.why.endswith("Known: ticket 812")

@@ -8,8 +8,9 @@ from pathlib import Path
 import pytest
 
 from netproof.intake import json_reading
+from netproof.present.wording import outcome
 from netproof.session import pair_rounds, session
-from netproof.session.left import Left
+from netproof.session.left import SkipReason
 from netproof.session.pair_rounds import PairRounds
 from netproof.session.provenance import OfSession
 from netproof.session.session import Session
@@ -19,7 +20,6 @@ from netproof.site.matrix import matrix
 from netproof.site.slurm import SlurmNode
 from netproof.verdict import coverage
 from netproof.verdict.exit_status import INCONCLUSIVE
-from netproof.verdict.explain import counts
 from netproof.verdict.verdict import Verdict
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -152,7 +152,7 @@ def test_a_session_that_left_cases_of_a_partition_does_not_fail_by_its_nodes(pas
     assert str(deferred).endswith("; cases were deferred")
 
 
-def in_pairs(session: Session, left: Left | None = None, **values: object) -> Session:
+def in_pairs(session: Session, left: SkipReason | None = None, **values: object) -> Session:
     """With rounds of pairs of the recorded job on this partition, or the reason for none."""
     rounds = None
     if left is None:
@@ -195,7 +195,7 @@ def test_a_node_that_is_missing_for_another_reason_still_fails(passed):
 
 
 def test_a_run_that_got_no_two_nodes_says_why_and_cannot_be_judged(passed):
-    left = Left("Slurm gave it no 4 nodes in 600 s (wait_for_nodes_s)", planned=False)
+    left = SkipReason("Slurm gave it no 4 nodes in 600 s (wait_for_nodes_s)", planned=False)
     found = covered(in_pairs(passed, left), STATES, coverage_percent=100)
     assert (found.failed, found.short) == (False, True)
     assert "; no rounds of pairs: Slurm gave it no 4 nodes in 600 s" in str(found)
@@ -212,7 +212,7 @@ def test_a_verdict_that_lacks_deferred_nodes_is_inconclusive_and_counts_them(pas
     verdict = Verdict((), (), (), (), coverage=(found,))
     assert verdict.undecided == (f"coverage: {found}",)
     assert verdict.status == INCONCLUSIVE
-    assert counts(verdict).waited_for == 2
+    assert outcome(verdict).endswith("2 nodes deferred")
     enough = dataclasses.replace(found, needed_percent=50)
     assert Verdict((), (), (), (), coverage=(enough,)).undecided == ()
 

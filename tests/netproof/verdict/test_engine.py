@@ -15,8 +15,7 @@ from netproof.criteria.rate import MPI_LOSS
 from netproof.criteria.settings import Settings
 from netproof.criteria.shape import JUMP
 from netproof.measurement.disturbance import NodeLoad
-from netproof.measurement.links import Crossing, Link
-from netproof.measurement.transports import Transport
+from netproof.measurement.links import Crossing, Link, Transport
 from netproof.session import again, session
 from netproof.session.again import MeasuredAgain
 from netproof.site.partition import ScoreBaseline
@@ -164,7 +163,7 @@ class TestRule:
         jump = found(engine.along(sick["mpich tcp"]), "jump")
         finding = engine.rule(sick["mpich tcp"], jump, None)
         assert finding.level is Level.FAIL
-        assert finding.why.endswith("; it was not measured again")
+        assert finding.why.endswith(". It was not measured again")
 
     def test_an_unconfirmed_flag_is_shown_and_is_not_red(self, sick, measured_again):
         subject = sick["mpich tcp"]
@@ -192,7 +191,7 @@ class TestRule:
         finding = engine.rule(subject, jump, confirmations.confirmation(subject, jump, lost))
         assert finding.level is Level.FAIL
         assert "not judged, which takes 3" in finding.why
-        assert finding.why.endswith("launch 2 hung; launch 3 hung")
+        assert finding.why.endswith(". Launch 2 hung. Launch 3 hung")
 
     def test_a_warning_stays_one_whatever_closer_sizes_show(self, sick, measured_again):
         subject = with_settings(sick["mpich tcp"], jump=replace(JUMP, warn=4, fail=100))
@@ -210,7 +209,7 @@ class TestRule:
         )
         finding = engine.rule(known, found(engine.along(known), "jump"), None)
         assert finding.level is Level.SHOWN
-        assert finding.why.endswith("; known: ticket 812: the buffer is small")
+        assert finding.why.endswith(". Known: ticket 812: the buffer is small")
         assert finding.known == "ticket 812: the buffer is small"
         assert finding.forgiven
 
@@ -275,7 +274,7 @@ class TestAcross:
         assert quiet.disturbed == ()
         assert noisy.disturbed == (noise,)
         assert noisy.value == quiet.value
-        assert noisy.why == f"{quiet.why}; the machine was disturbed: {noise}"
+        assert noisy.why == f"{quiet.why}. The machine was disturbed: {noise}"
         assert noisy.level is quiet.level
 
     def test_a_configuration_far_above_the_envelope_is_red_with_every_size(self, sick):
@@ -287,7 +286,7 @@ class TestAcross:
         (open_,) = (r for r in findings[bad.case.key()] if r.level is Level.INCONCLUSIVE)
         sizes = tuple(s for s in bad.measured.curve.sizes if s >= 4096)
         assert tuple(sorted((*red.sizes(), *open_.sizes()))) == sizes
-        assert f"; likewise at {len(red.sizes())} sizes in all: 4096, 6144, 12288, " in red.why
+        assert f". Likewise at {len(red.sizes())} sizes in all: 4096, 6144, 12288, " in red.why
         # Where the launches of the sick switch are far apart, more of them have to tell.
         assert open_.sizes() == (8192, 24576, 65536, 524288)
 
@@ -319,7 +318,7 @@ class TestAcross:
         known = dataclasses.replace(sick["mpich tcp"], known={".*": "ticket 812"})
         envelope, *_ = engine.across([known, sick["intelmpi tcp"]], MPICH)[known.case.key()]
         assert envelope.level is Level.SHOWN
-        assert "known: ticket 812" in envelope.why
+        assert "Known: ticket 812" in envelope.why
 
     def test_a_slower_link_is_compared_with_what_it_explains(self, sick):
         fast = dataclasses.replace(sick["intelmpi mpi"], link=Link(10_000, 1500))
@@ -433,7 +432,7 @@ class TestFloors:
         noisy = dataclasses.replace(fast, measured=fast.measured.with_launches(launches))
         finding = floors([noisy, bad])[bad]
         assert finding.level is Level.INCONCLUSIVE
-        assert "the machine was disturbed: gige-1: others used 40 %" in finding.why
+        assert "The machine was disturbed: gige-1: others used 40 %" in finding.why
 
     def test_another_whose_launches_show_nothing_hides_no_failure(self, sick):
         busy = NodeLoad("gige-1", "m", 2, 1.0, 0.8, 0.4, 0.0, 0.0, 0.5, 0.0)

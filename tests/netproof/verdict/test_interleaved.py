@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from netproof.measurement.curve import Curve
-from netproof.measurement.pace import Pace
+from netproof.measurement.disturbance import Pace
 from netproof.verdict.interleaved import NOT_TOGETHER, InterleavedLaunch, paired
 
 MOST = 1.5

@@ -12,7 +12,7 @@ from made_few import among
 
 from netproof.intake import json_reading
 from netproof.measurement.disturbance import DisturbanceSettings
-from netproof.measurement.units import line_rate_mb_s
+from netproof.measurement.links import line_rate_mb_s
 from netproof.pairs import verdict as pairs
 from netproof.pairs.accusation import State
 from netproof.session import pair_rounds

@@ -14,13 +14,13 @@ from typer.testing import CliRunner
 from netproof import codec
 from netproof.commands.cli import app
 from netproof.comparison.comparison import against, differing
-from netproof.measurement import units
+from netproof.measurement import links
 from netproof.measurement.case import Case
 from netproof.session import node_facts, provenance, session
 from netproof.session.measured import Launch, Measured
 from netproof.store import Store
 from netproof.verdict import session_verdict
-from netproof.verdict.options import AlongsideOptions
+from netproof.verdict.options import StoredOptions
 from netproof.verdict.session_verdict import JudgedSession, ingest
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -66,7 +66,7 @@ def store_of(tmp_path: Path, *reports: Path) -> Path:
 
 def judged(new: Path, store: Path, **asked: object) -> JudgedSession:
     return session_verdict.judge_session(
-        session.load(new), system="testbed:fast-ethernet", asked=AlongsideOptions(store, **asked)
+        session.load(new), system="testbed:fast-ethernet", asked=StoredOptions(store, **asked)
     )
 
 
@@ -92,7 +92,7 @@ def figures(values: dict) -> dict:
     launches = codec.decode(tuple[Launch, ...], values["launches"], "launches")
     case, extras = Case(**values["case"]), values["partition_extras"]
     functions = 2 if case.function == "Sendrecv" else 1
-    rate = functions * units.line_rate_mb_s(extras["link_mbit_s"], extras["mtu"])
+    rate = functions * links.line_rate_mb_s(extras["link_mbit_s"], extras["mtu"])
     rate = rate if values["line_rate_mb_s"] else None
     peak_from = extras["line_rate_from_bytes"] if rate else 0
     return Measured(case, launches, rate, peak_from).as_json()
@@ -129,7 +129,7 @@ def made_with(
 def borrowed_from(result: JudgedSession) -> dict[tuple[str, str], set[str]]:
     """The sessions' dates by configuration."""
     found: dict[tuple[str, str], set[str]] = {}
-    for one in result.verdict.alongside.cases:
+    for one in result.verdict.compared_with.cases:
         found.setdefault((one.case.partition, one.case.environment), set()).add(one.date)
     return found
 
@@ -139,7 +139,7 @@ def test_alone_a_switch_has_neither_envelope_nor_scores(tmp_path):
     new = report(tmp_path, "new", "fast-ethernet")
     judged = session_verdict.judge_session(session.load(new), system="testbed:fast-ethernet")
     verdict = judged.verdict
-    assert verdict.alongside is None
+    assert verdict.compared_with is None
     assert "no scores: the baseline's partition is no part of what was asked for" in verdict.notes
     assert all(one.score() is None for one in verdict.cases)
 
@@ -150,7 +150,7 @@ def test_alongside_the_store_scores_are_those_of_measuring_both(tmp_path):
     found = judged(report(tmp_path, "new", "fast-ethernet"), store).verdict
     both = session_verdict.judge_session(session.load(BOTH), system="testbed").verdict
     expected = {one.case.key(): one.score() for one in both.cases}
-    scored = [one for one in (*found.cases, *found.alongside.cases) if one.score() is not None]
+    scored = [one for one in (*found.cases, *found.compared_with.cases) if one.score() is not None]
     assert {one.case.partition for one in scored} == {"gige", "fast-ethernet"}
     for one in scored:
         assert one.score().value == expected[one.case.key()].value
@@ -161,7 +161,7 @@ def test_alongside_the_store_scores_are_those_of_measuring_both(tmp_path):
 def test_sentences_say_of_which_day_the_other_side_is(tmp_path):
     store = store_of(tmp_path, report(tmp_path, "old", "gige", -3))
     verdict = judged(report(tmp_path, "new", "fast-ethernet"), store).verdict
-    (day,) = {one.date for one in verdict.alongside.cases}
+    (day,) = {one.date for one in verdict.compared_with.cases}
     scores = [one.score().why for one in verdict.cases if one.score()]
     assert scores
     assert all(
@@ -218,7 +218,7 @@ def test_what_fails_along_its_curve_is_no_good_result(tmp_path):
 
     older = report(tmp_path, "older", "gige", -9)
     store = store_of(tmp_path, older, report(tmp_path, "newer", "gige", -2, collapses))
-    found = judged(report(tmp_path, "new", "fast-ethernet"), store).verdict.alongside.cases
+    found = judged(report(tmp_path, "new", "fast-ethernet"), store).verdict.compared_with.cases
     dates = {one.case.function: one.date for one in found}
     assert dates["Sendrecv"] < dates["Barrier"]
 
@@ -227,14 +227,14 @@ def test_what_fails_along_its_curve_is_no_good_result(tmp_path):
 def test_an_old_session_is_marked_and_can_be_left_out(tmp_path):
     store = store_of(tmp_path, report(tmp_path, "old", "gige", -41))
     new = report(tmp_path, "new", "fast-ethernet")
-    marked = judged(new, store).verdict.alongside
+    marked = judged(new, store).verdict.compared_with
     assert {one.marks for one in marked.cases} == {("41 days older, and 30 are allowed",)}
     assert not {
-        one.marks for one in judged(new, store, max_age_days=60).verdict.alongside.cases
+        one.marks for one in judged(new, store, max_age_days=60).verdict.compared_with.cases
     } - {()}
     without = judged(new, store, leave_out_marked=True).verdict
-    assert without.alongside.cases == ()
-    assert {one.case.key() for one in without.alongside.left_out} == {
+    assert without.compared_with.cases == ()
+    assert {one.case.key() for one in without.compared_with.left_out} == {
         one.case.key() for one in marked.cases
     }
     assert any(
@@ -252,9 +252,9 @@ def test_another_configuration_is_marked_and_an_unmarked_older_one_takes_its_pla
         report(tmp_path, "jumbo", "gige", -2, with_extras("mtu", 9000)),
     )
     new = report(tmp_path, "new", "fast-ethernet")
-    newest = judged(new, store).verdict.alongside.cases
+    newest = judged(new, store).verdict.compared_with.cases
     assert {one.marks for one in newest} == {("mtu was 9000 and is 1500 in the site's file",)}
-    unmarked = judged(new, store, leave_out_marked=True).verdict.alongside.cases
+    unmarked = judged(new, store, leave_out_marked=True).verdict.compared_with.cases
     assert {one.marks for one in unmarked} == {()}
     assert {one.session for one in unmarked}.isdisjoint({one.session for one in newest})
 
@@ -270,11 +270,13 @@ def test_other_versions_are_marked_in_words(tmp_path):
         "other files of IMB-MPI1",
     )
     new = report(tmp_path, "new", "fast-ethernet", 0, made_with(*now))
-    marks = {one.case.benchmark: one.marks for one in judged(new, store).verdict.alongside.cases}
+    marks = {
+        one.case.benchmark: one.marks for one in judged(new, store).verdict.compared_with.cases
+    }
     assert marks == {"imb": of_imb, "netpipe": of_imb[:-1]}
-    assert judged(new, store, leave_out_marked=True).verdict.alongside.cases == ()
+    assert judged(new, store, leave_out_marked=True).verdict.compared_with.cases == ()
     same = report(tmp_path, "same", "fast-ethernet", 0, made_with(*then))
-    assert {one.marks for one in judged(same, store).verdict.alongside.cases} == {()}
+    assert {one.marks for one in judged(same, store).verdict.compared_with.cases} == {()}
 
 
 @pytest.mark.slow
@@ -291,7 +293,7 @@ def test_versions_that_one_session_does_not_know_mark_nothing(tmp_path):
     known = made_with("0.0.9", "6.1.0-25", "1.0", "aaa")
     store = store_of(tmp_path, report(tmp_path, "old", "gige", -3, known))
     unknown = report(tmp_path, "new", "fast-ethernet")
-    assert {one.marks for one in judged(unknown, store).verdict.alongside.cases} == {()}
+    assert {one.marks for one in judged(unknown, store).verdict.compared_with.cases} == {()}
 
 
 @pytest.mark.slow
@@ -302,7 +304,7 @@ def test_what_no_session_has_is_said(tmp_path):
         "cases of other configurations are in no session of" in note
         for note in result.verdict.notes
     )
-    assert {case.environment for case in result.verdict.alongside.not_found} >= {"openmpi4"}
+    assert {case.environment for case in result.verdict.compared_with.not_found} >= {"openmpi4"}
 
 
 @pytest.mark.slow
@@ -317,7 +319,7 @@ def test_functions_of_a_baseline_that_is_nowhere_are_counted_once(tmp_path):
     store = store_of(tmp_path, report(tmp_path, "old", "gige", -1, only("intelmpi")))
     new = session.load(report(tmp_path, "new", "gige", 0, left))
     verdict = session_verdict.judge_session(
-        new, system="testbed:gige", asked=AlongsideOptions(store)
+        new, system="testbed:gige", asked=StoredOptions(store)
     ).verdict
     without = [note for note in verdict.notes if note.startswith("no scores for ")]
     # Those that another environment measured tonight, and those that none did: 23 in all.
@@ -337,10 +339,10 @@ def test_what_a_run_left_for_another_night_is_taken_from_the_store(tmp_path):
     store = store_of(tmp_path, report(tmp_path, "old", "gige", -1))
     new = session.load(report(tmp_path, "new", "gige", 0, left))
     verdict = session_verdict.judge_session(
-        new, system="testbed:gige", asked=AlongsideOptions(store)
+        new, system="testbed:gige", asked=StoredOptions(store)
     ).verdict
-    assert {one.case.environment for one in verdict.left} == {"mpich"}
-    of_gige = {one.case for one in verdict.alongside.cases if one.case.partition == "gige"}
+    assert {one.case.environment for one in verdict.skipped} == {"mpich"}
+    of_gige = {one.case for one in verdict.compared_with.cases if one.case.partition == "gige"}
     assert {case.environment for case in of_gige} == {"mpich"}
     assert any(one.score() is not None for one in verdict.cases)
 
@@ -355,14 +357,14 @@ def test_a_damaged_session_is_said_and_the_next_one_taken(tmp_path):
     result = judged(report(tmp_path, "new", "fast-ethernet"), store)
     assert len(result.unread) == 1
     assert newest.name in result.unread[0]
-    assert newest.name not in {one.session for one in result.verdict.alongside.cases}
+    assert newest.name not in {one.session for one in result.verdict.compared_with.cases}
 
 
 @pytest.mark.slow
 def test_a_session_is_never_alongside_itself(tmp_path):
     new = report(tmp_path, "new", "fast-ethernet")
     store = store_of(tmp_path, new)
-    assert judged(new, store).verdict.alongside.cases == ()
+    assert judged(new, store).verdict.compared_with.cases == ()
 
 
 @pytest.mark.slow
@@ -385,7 +387,7 @@ def test_the_commands_say_what_is_compared_with(tmp_path):
     document = json.loads(
         CliRunner().invoke(app, ["verdict", new, *arguments, "--format=json"]).stdout
     )
-    of_gige = {one["environment"]: one for one in document["alongside"]["sessions"]}
+    of_gige = {one["environment"]: one for one in document["compared_with"]["sessions"]}
     assert of_gige["mpich"]["session"] == stored.name
     assert of_gige["mpich"]["marks"] == ["41 days older, and 30 are allowed"]
     assert all(case["measured"]["curve"]["sizes_bytes"] for case in of_gige["mpich"]["cases"])
@@ -431,6 +433,6 @@ def test_what_was_disturbed_or_inconclusive_is_no_good_result(tmp_path):
 
     older = report(tmp_path, "older", "gige", -9)
     store = store_of(tmp_path, older, report(tmp_path, "newer", "gige", -2, unsettled))
-    found = judged(report(tmp_path, "new", "fast-ethernet"), store).verdict.alongside.cases
+    found = judged(report(tmp_path, "new", "fast-ethernet"), store).verdict.compared_with.cases
     dates = {one.case.function: one.date for one in found}
     assert dates["Sendrecv"] == dates["Barrier"] < dates["mpi"]

@@ -17,7 +17,7 @@ from netproof.criteria.slower import ENVELOPE
 from netproof.errors import NetproofError
 from netproof.measurement.case import Case
 from netproof.session import session
-from netproof.session.left import Left
+from netproof.session.left import SkipReason
 from netproof.session.measured import Crash, Measured
 from netproof.session.session import Session
 from netproof.site.matrix import Absence, Matrix
@@ -99,10 +99,16 @@ def test_a_case_that_passed_without_a_measurement_fails(expected, passed):
     ]
 
 
-def test_a_job_that_failed_fails_the_session_even_if_its_checks_passed(expected, passed):
-    failed = altered(passed, job=True, result="fail", phase="run", reason="job died\njob died\n")
-    (fault,) = failures(expected, failed)
+def test_a_job_that_died_is_no_network_that_failed_and_no_pass_either(expected, passed):
+    died = altered(passed, job=True, result="fail", phase="run", reason="job died\njob died\n")
+    verdict = judge(expected, died)
+    (fault,) = verdict.faults
     assert fault.endswith(": fail in run: job died")
+    assert verdict.status == INCONCLUSIVE
+    waited = altered(died, job=False, result="fail_deps", phase="", reason="", measured=None)
+    assert judge(expected, waited).status == INCONCLUSIVE
+    failed = altered(died, job=False, result="fail", phase="performance", reason="too slow")
+    assert judge(expected, failed).status == FAILED
 
 
 @pytest.mark.parametrize(
@@ -189,14 +195,14 @@ class TestCriteria:
         assert len(verdict.faults) == 2
         assert all("Smoothness: fail in run: sbatch: error" in fault for fault in verdict.faults)
         failing = [reason for judged in verdict.cases for reason in judged.said(Level.FAIL)]
-        assert any(reason.endswith("; it was not measured again") for reason in failing)
+        assert any(reason.endswith(". It was not measured again") for reason in failing)
 
     def test_what_is_beyond_its_references_says_on_which_nodes(self, sick, expected_of_sick):
         beyond = [
             fault for judged in judge(expected_of_sick, sick).cases for fault in judged.faults
         ]
         assert beyond
-        assert all(fault.endswith("; on gige-1, gige-2") for fault in beyond)
+        assert all(fault.endswith(". On gige-1, gige-2") for fault in beyond)
 
     def test_that_mpi_has_no_tcp_to_compare_with_is_said(self, sick):
         over_mpi = [r.case for r in sick.results if r.case is not None and r.case.function == "mpi"]
@@ -249,14 +255,14 @@ class TestVanished:
         assert judge(matrix, passed, [passed]).faults == ()
 
 
-TURN = Left("last measured 2026-11-18", planned=True)
-DOWN = Left("partition gige is DOWN", planned=False)
+TURN = SkipReason("last measured 2026-11-18", planned=True)
+DOWN = SkipReason("partition gige is DOWN", planned=False)
 
 
 class TestLeft:
     """Cases that the session skipped, by its budget or because they could not be measured."""
 
-    def leaving(self, stored: Session, left: Left | None, *functions: str) -> Session:
+    def leaving(self, stored: Session, left: SkipReason | None, *functions: str) -> Session:
         results = [
             dataclasses.replace(r, result="skip", measured=None, skipped=left)
             if r.case is not None and r.case.function in functions
@@ -269,20 +275,21 @@ class TestLeft:
         verdict = judge(expected, self.leaving(passed, TURN, "PingPong"))
         assert verdict.status == PASSED
         assert len(verdict.cases) == len(expected.cases) - 1
-        assert sentences_of_skipped(verdict.left) == [
+        assert sentences_of_skipped(verdict.skipped) == [
             "1 case of gige intelmpi deferred: last measured 2026-11-18"
         ]
 
     def test_what_could_not_be_measured_never_passes(self, expected, passed):
         verdict = judge(expected, self.leaving(passed, DOWN, "PingPong"))
         assert verdict.status == INCONCLUSIVE
-        assert sentences_of_skipped(verdict.left) == [
+        assert sentences_of_skipped(verdict.skipped) == [
             "1 case of gige intelmpi NOT MEASURED: partition gige is DOWN"
         ]
 
     def test_a_failure_alongside_it_is_a_failure(self, expected, passed):
         left = self.leaving(passed, DOWN, "PingPong")
-        assert judge(expected, altered(left, job=True, result="fail")).status == FAILED
+        failed = altered(left, job=False, result="fail", phase="performance", reason="too slow")
+        assert judge(expected, failed).status == FAILED
 
     def test_a_session_that_left_all_of_it_cannot_be_judged(self, expected, passed):
         functions = [case.function for case in expected.cases]
@@ -292,7 +299,7 @@ class TestLeft:
         assert judge(expected, self.leaving(passed, None, "PingPong")).status == FAILED
 
     def test_a_case_that_was_to_be_left_and_ran_is_judged(self, expected, passed):
-        assert judge(expected, altered(passed, job=False, skipped=TURN)).left == ()
+        assert judge(expected, altered(passed, job=False, skipped=TURN)).skipped == ()
 
 
 @pytest.mark.slow

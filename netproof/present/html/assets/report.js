@@ -4,6 +4,16 @@
 (() => {
   const drawn = new Map();
 
+  const parts = JSON.parse(document.getElementById("chart-parts").textContent);
+
+  // A part of a specification, with those within that all charts of the page share.
+  function whole(value) {
+    if (Array.isArray(value)) return value.map(whole);
+    if (value === null || typeof value !== "object") return value;
+    if ("part" in value) return whole(parts[value.part]);
+    return Object.fromEntries(Object.entries(value).map(([key, one]) => [key, whole(one)]));
+  }
+
   // A row for each point of a curve: its words, and its figures from their columns.
   function rows(curve) {
     const fields = Object.entries(curve);
@@ -21,7 +31,8 @@
       ? JSON.parse(document.getElementById(made.dataOf).textContent).datasets
       : made.datasets;
     const named = Object.entries(datasets).map(([name, curves]) => [name, curves.flatMap(rows)]);
-    return { ...made, datasets: Object.fromEntries(named) };
+    const { datasets: _, ...chart } = made;
+    return { ...whole(chart), datasets: Object.fromEntries(named) };
   }
 
   function draw(place) {

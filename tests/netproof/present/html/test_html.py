@@ -12,7 +12,7 @@ from jinja2 import UndefinedError
 
 from netproof.present import html
 from netproof.present.html.charts import ChartFigure
-from netproof.present.html.html import environment, file_name, script_json
+from netproof.present.html.html import chart_json, environment, file_name
 from netproof.present.tables import EVERY, DataTable
 
 HOSTILE = """</script><script>alert('x')</script>" onclick="y" & \u2028"""
@@ -112,10 +112,30 @@ def test_a_name_that_a_page_is_not_given_stops_it():
 
 
 def test_no_text_ends_the_script_that_its_data_are_in():
-    inside = script_json({HOSTILE: [HOSTILE]})
+    inside = chart_json({"datasets": {HOSTILE: [HOSTILE]}})
     assert "<" not in inside
-    assert json.loads(inside) == {HOSTILE: [HOSTILE]}
+    assert json.loads(inside)["datasets"] == {HOSTILE: [HOSTILE]}
     assert made("<script>{{ x }}</script>", x=inside) == f"<script>{inside}</script>"
+
+
+def test_charts_of_a_page_share_what_they_have_in_common():
+    colour = {"field": "environment", "scale": {"range": ["var(--series-0)", "var(--series-1)"]}}
+    charts = [{"layer": [{"encoding": {"color": colour}}], "datasets": {}} for _ in range(2)]
+    html.html._parts.set({})
+    page = made("{% for one in c %}{{ one|chart_json }} {% endfor %}/{{ chart_parts() }}", c=charts)
+    several, parts = page.split("/")
+
+    def whole(value):
+        if isinstance(value, list):
+            return list(map(whole, value))
+        if not isinstance(value, dict):
+            return value
+        if "part" in value:
+            return whole(json.loads(parts)[value["part"]])
+        return {key: whole(one) for key, one in value.items()}
+
+    assert [whole(json.loads(one)) for one in several.split()] == charts
+    assert page.count("var(--series-0)") == 1
 
 
 def test_the_first_cell_heads_its_row_and_numbers_are_marked():

@@ -118,6 +118,7 @@ def recorded_provenance(revision: str) -> dict:
 def test_the_main_page_tells_in_the_order_that_a_reader_asks(report):
     main = report("two-switches.json")["index.html"]
     assert main.headings == [
+        "Verdict",
         "Matrix",
         "Curves",
         "NetPIPE",
@@ -519,7 +520,7 @@ def test_a_session_with_something_inconclusive_neither_passed_nor_failed(judge):
     where, why = "there", "12.2 µs at 1024 bytes is 2.01 times (95% interval 0.456 to 14.3)"
     finding = Finding("envelope", Level.INCONCLUSIVE, where, why, size=1024)
     unsure = dataclasses.replace(first, findings=(*first.findings, finding))
-    verdict = dataclasses.replace(judged.verdict, cases=(unsure, *others), faults=(), left=())
+    verdict = dataclasses.replace(judged.verdict, cases=(unsure, *others), faults=(), skipped=())
     assert verdict.inconclusive
     made = dict(pages_of(Report(dataclasses.replace(judged, verdict=verdict))))
     assert "<title>testbed: inconclusive</title>" in made["index.html"]

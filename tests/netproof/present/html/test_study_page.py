@@ -35,7 +35,7 @@ def swept() -> tuple[Sweep, object]:
         Launch(turn.launch, order, 0.0, 1.0, (), Curve((1, 1024, 131072), (25.0, 40.0, 1200.0)))
         for order, turn in enumerate(several, 1)
     )
-    how = parameters.found("socket-buffer", ()).told("tcp", "MPICH")
+    how = parameters.found("socket-buffer", ()).assignment("tcp", "MPICH")
     made = Sweep(CASE, "socket-buffer", "socket buffer", how, "7", 1, EXTRAS, several, launches)
     return made, made.table()
 

@@ -73,7 +73,7 @@ def test_a_switch_measured_alone_has_a_page_against_those_of_the_store(tmp_path,
     page = pages["switch-fast-ethernet.html"]
     assert 'href="switch-fast-ethernet.html"' in pages["index.html"]
     assert re.search(r"▼ Slower</strong><span>fast-ethernet against gige, of \d{4}-\d\d-\d\d", page)
-    assert 'href="index.html#alongside"' in page
+    assert 'href="index.html#compared_with"' in page
     assert "not red up to 4 ranks" in page
     assert "did not run at 2 and 4 ranks" in page
 

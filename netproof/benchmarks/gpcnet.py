@@ -1,0 +1,234 @@
+"""GPCNeT's ``network_test`` and ``network_load_test`` (not compiled as verbose) of version 1.3.
+
+The first has one table, of tests alone; the second also the same tests while congestors run, and
+the factors between both. Any other text between the first line and the last is refused.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from typing import ClassVar
+
+from netproof.benchmarks.fixed import Lines, Row, TableError, printed_lines
+from netproof.benchmarks.interface import BOTH_WAYS, Benchmark, Function, Output, Table
+from netproof.measurement.units import MEBI
+
+ALONE, CONGESTED, FACTORS = (
+    "Isolated Network Tests",
+    "Network Tests running with Congestion Tests",
+    "Network Tests running with Congestion Tests - Key Results",
+)
+
+_FIRST = re.compile(r"Network(Load)? Tests v(\d+\.\d+) *")
+_RANKS = re.compile(r" *Test with (\d{1,9}) MPI ranks \((\d{1,9}) nodes\) *")
+_TESTS = re.compile(r" *(\d{1,9}) nodes running Network Tests *")
+_CONGESTORS = re.compile(r" *\d+ nodes running Congestion Tests \(min \d+ nodes per congestor\) *")
+_LEGEND = re.compile(r" *(Legend|[\w+]+ = .*)")
+_RULE = re.compile(r" *\+[+-]{70,}\+ *")
+_ROW = re.compile(r" *\|(.+)\| *")
+_NUMBER = re.compile(r"\d{1,15}\.\d")
+_SIZE = re.compile(r"(.+) \((\d{1,12}) B\)")
+_LAST = "Multiple Alltoall"
+"""Last test of ``network_test``."""
+_BESIDE = "beside congestors"
+
+TIME, RATE = "usec", "MiB/s/rank"
+
+_FUNCTIONS = ("RR Two-sided Lat", "RR Get Lat", "RR Put Lat", "Multiple Allreduce")
+_RATES = ("RR Two-sided BW", "RR Put BW", "RR Get BW", "RR Two-sided BW+Sync")
+_RATES += ("Nat Two-sided BW", "Multiple Alltoall")
+
+
+@dataclass(frozen=True)
+class NetworkTest:
+    """One line of a table: the mean and the 99th percentile of a test, in its unit.
+
+    A percentile of a rate is a low one: 99 in 100 are above it.
+    """
+
+    name: str
+    mean: float
+    tail: float
+    unit: str
+    line: int = field(default=0, compare=False)
+
+
+@dataclass(frozen=True)
+class GpcnetOutput:
+    """One run: its ranks and nodes, and each test ``alone`` and ``congested``.
+
+    Of ``network_test``, none are congested, and all nodes run tests.
+    """
+
+    version: str
+    ranks: int
+    nodes: int
+    nodes_of_tests: int
+    alone: tuple[NetworkTest, ...]
+    congested: tuple[NetworkTest, ...]
+
+
+def read(text: str, path: str) -> GpcnetOutput:
+    """Return one run of ``network_load_test``; ParseError with the line for other text.
+
+    Others may print before it and after it.
+    """
+    lines = Lines(text, path)
+    every = lines.between(1, len(lines))
+    starts = (number for number, line in enumerate(every, 1) if _FIRST.fullmatch(line))
+    lines.go_to(next(starts, 1))
+    run = _read_run(lines)
+    if not run.congested:
+        lines.refuse("is of network_test, and not of network_load_test")
+    return run
+
+
+def _match(lines: Lines, pattern: re.Pattern[str]) -> re.Match[str] | None:
+    lines.skip_blank()
+    return lines.match(pattern)
+
+
+def _expect(lines: Lines, pattern: re.Pattern[str], what: str) -> re.Match[str]:
+    lines.skip_blank()
+    return lines.expect(pattern, what)
+
+
+def _read_run(lines: Lines) -> GpcnetOutput:
+    first = _expect(lines, _FIRST, "'NetworkLoad Tests v…'")
+    ranks, nodes = map(int, _expect(lines, _RANKS, "ranks and nodes").groups())
+    tests = nodes
+    if first[1]:
+        tests = int(_expect(lines, _TESTS, "the nodes of the network tests")[1])
+        _expect(lines, _CONGESTORS, "the nodes of the congestion tests")
+    while _match(lines, _LEGEND):
+        pass
+    alone = tuple(_tests(lines, ALONE))
+    congested: tuple[NetworkTest, ...] = ()
+    if first[1]:
+        congested = tuple(_tests(lines, CONGESTED))
+        if [(one.name, one.unit) for one in alone] != [(one.name, one.unit) for one in congested]:
+            lines.refuse("the tests alone and those with congestors are not the same")
+        _insist_on_factors(lines, [one.name for one in alone])
+    elif not alone[-1].name.startswith(_LAST):
+        lines.refuse(f"the table ends before {_LAST}", TableError)
+    return GpcnetOutput(first[2], ranks, nodes, tests, alone, congested)
+
+
+def _cells(lines: Lines, what: str) -> list[str]:
+    """Return the cells of a table's row, after the rule above it."""
+    _expect(lines, _RULE, f"the line above {what}")
+    return [cell.strip() for cell in _expect(lines, _ROW, what)[1].split("|")]
+
+
+def _at_row(lines: Lines) -> bool:
+    """Check whether a rule with a row below it comes next, which ends with the table."""
+    here = lines.number
+    at_row = _match(lines, _RULE) is not None and _match(lines, _ROW) is not None
+    lines.go_to(here + 1)
+    return at_row
+
+
+def _tests(lines: Lines, title: str) -> Iterator[NetworkTest]:
+    _heads(lines, [[title], ["Name", "Avg", "99%", "Units"]])
+    if not _at_row(lines):
+        lines.refuse(f"the table {title!r} has no row")
+    while _at_row(lines):
+        cells = _cells(lines, "a test")
+        numbers = cells[1:3]
+        whole = len(cells) == 4 and cells[0] and cells[3] in (TIME, RATE)
+        if not whole or not all(map(_NUMBER.fullmatch, numbers)):
+            lines.refuse("is no test, two numbers and a unit")
+        mean, tail = map(float, numbers)
+        if not (mean > 0 and tail > 0):
+            lines.refuse("is of no time or rate above 0")
+        yield NetworkTest(cells[0], mean, tail, cells[3], lines.number)
+    _expect(lines, _RULE, "the last line of the table")
+
+
+def _insist_on_factors(lines: Lines, tests: list[str]) -> None:
+    """Check the last table, which follows from the others but must be there, and complete."""
+    _heads(lines, [[FACTORS], ["Name", "Congestion Impact Factor"], ["", "Avg", "99%"]])
+    seen = []
+    while _at_row(lines):
+        cells = _cells(lines, "a factor")
+        if len(cells) != 3 or not all(re.fullmatch(r"\d+\.\dX|infX", one) for one in cells[1:]):
+            lines.refuse("has no test with two factors")
+        seen.append(cells[0])
+    _expect(lines, _RULE, "the last line of the table")
+    if seen != tests:
+        lines.refuse(f"factors are of {seen}, and tests were {tests}")
+
+
+def _heads(lines: Lines, rows: list[list[str]]) -> None:
+    for row in rows:
+        if _cells(lines, f"the title {row}") != row:
+            lines.refuse(f"is not the title {row}")
+
+
+class Gpcnet(Benchmark):
+    """GPCNeT, which ``netproof measure gpcnet`` runs, and no check."""
+
+    number = 7
+    name = "gpcnet"
+    label = "GPCNeT"
+    output_of = "GPCNeT"
+    only_read = (
+        *(Function("gpcnet", name) for name in _FUNCTIONS),
+        *(Function("gpcnet", name, rated=True) for name in _RATES),
+    )
+    heads: ClassVar[re.Pattern[str]] = re.compile(r"(?P<program>Network(?:Load)? Tests v\d)")
+
+    def read_next(
+        self,
+        lines: Lines,
+        before: Sequence[str],
+        *,
+        bidirectional: bool = False,
+        function: str | None = None,
+    ) -> Output:
+        """Return a table of one size for each test, alone and beside congestors."""
+        first = lines.number + 1
+        run = _read_run(lines)
+        tables = [
+            _table(lines, first, run, test, remark)
+            for tests, remark in ((run.alone, ""), (run.congested, _BESIDE))
+            for test in tests
+        ]
+        facts = {"ranks": run.ranks, "nodes": run.nodes, "nodes_of_tests": run.nodes_of_tests}
+        output = Output(
+            "gpcnet",
+            "GPCNeT",
+            lines.path,
+            run.version,
+            tuple(tables),
+            facts,
+            several=True,
+            ended=True,
+        )
+        return replace(output, preamble=printed_lines(before))
+
+
+def _table(lines: Lines, first: int, run: GpcnetOutput, test: NetworkTest, remark: str) -> Table:
+    found = _SIZE.fullmatch(test.name)
+    known = _FUNCTIONS if test.unit == TIME else _RATES
+    if found is None or not int(found[2]) or found[1] not in known:
+        reason = f"is no test of GPCNeT in {test.unit} with its size, such as (8 B)"
+        raise TableError(lines.path, test.line, test.name, reason)
+    size = int(found[2])
+    time = test.mean if test.unit == TIME else size / (test.mean * MEBI) * 1e6
+    return Table(
+        lines.path,
+        found[1],
+        run.ranks * run.nodes_of_tests // run.nodes,
+        (Row(test.line, size, {"mean": test.mean}, time),),
+        first,
+        0 if test.unit == TIME else 1,
+        direction=BOTH_WAYS,
+        remark=", ".join(filter(None, ("mean of the ranks", remark))),
+        facts={"unit": test.unit, "mean": test.mean, "percentile_99": test.tail},
+    )
+
+
+BENCHMARK = Gpcnet()

@@ -1,0 +1,60 @@
+"""Cases of launches, and what one criterion finds on them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from netproof.criteria.findings import Bounds, Finding
+from netproof.criteria.interface import CaseCurves, ComparedCases
+from netproof.criteria.registry import BY_FINDING
+from netproof.criteria.settings import Settings
+from netproof.measurement.curve import Curve
+
+Launches = Curve | Sequence[Curve]
+
+
+def case(launches: Launches, where: str = "it", **known: Any) -> CaseCurves:
+    several = [launches] if isinstance(launches, Curve) else launches
+    return CaseCurves.of_launches(where, several, **{"name": where, **known})
+
+
+def along(
+    name: str,
+    launches: Launches,
+    where: str = "it",
+    settings: Bounds | None = None,
+    **known: Any,
+) -> tuple[Finding, ...]:
+    """Return the findings of a criterion on a case, by these bounds or its own."""
+    return BY_FINDING[name].on(case(launches, where, **known), _settings(name, settings))
+
+
+def only(name: str, launches: Launches, *args: Any, **known: Any) -> Finding | None:
+    """Return the one finding of a criterion on a case, None without any."""
+    found = along(name, launches, *args, **known)
+    assert len(found) < 2
+    return found[0] if found else None
+
+
+def compared(
+    name: str,
+    sides: Mapping[str, CaseCurves | Launches],
+    settings: Bounds | None = None,
+    pairs: Mapping[tuple[str, str], Sequence[tuple[Curve, Curve]]] | None = None,
+    only: str | None = None,
+) -> tuple[Finding, ...]:
+    """Return the findings of a criterion that compares cases, by their labels."""
+    cases = {
+        label: one if isinstance(one, CaseCurves) else case(one, label)
+        for label, one in sides.items()
+    }
+    paired = {labels: (launches, "") for labels, launches in (pairs or {}).items()}
+    several, own = ComparedCases(cases, only, paired), _settings(name, settings)
+    judged = (BY_FINDING[name].on(one, own, several) for one in several.judged())
+    return tuple(finding for found in judged for finding in found)
+
+
+def _settings(name: str, bounds: Bounds | None) -> Settings:
+    return replace(Settings(), **({BY_FINDING[name].key: bounds} if bounds is not None else {}))
