@@ -211,7 +211,7 @@ class Perftest(Benchmark):
         if len(rows) > 1 and rows[0].size != _LEAST:
             reason = f"begins at {rows[0].size} bytes, and several sizes begin at {_LEAST}"
             raise TableError(lines.path, rows[0].line, "", reason)
-        if ended and len(rows) > 1 and rows[-1].size < _LARGEST and "UD" not in remark:
+        if len(rows) > 1 and rows[-1].size < _LARGEST and "UD" not in remark:
             lines.refuse(f"the table ends before {_LARGEST} bytes", TableError)
         output = _output(
             lines.path,

@@ -243,7 +243,7 @@ def with_path(node: Node, folder: Path, count: int) -> Node:
 def _values_of(path: Path, header: str, plain: Sequence[str]) -> dict[str, Any]:
     """Return what a file of a job says: ``plain`` keys, and those of groups as mappings.
 
-    What a prolog or a wrapper printed before the header is skipped. Raises ProvenanceError, with
+    What a prolog or a wrapper printed before or after that is skipped. Raises ProvenanceError, with
     the line, where it is cut short or has another line.
     """
     try:
@@ -253,10 +253,11 @@ def _values_of(path: Path, header: str, plain: Sequence[str]) -> dict[str, Any]:
     if header not in lines:
         raise ProvenanceError(f"{path}:1: the header {header!r} is missing{_instead(path, lines)}")
     began = lines.index(header)
-    if lines[-1] != NODE_END:
+    if NODE_END not in lines[began:]:
         raise ProvenanceError(f"{path}:{len(lines)}: is cut short, {NODE_END!r} is missing")
+    ended = lines.index(NODE_END, began)
     values: dict[str, Any] = {name: {} for name in MAPS}
-    for number, line in enumerate(lines[began + 1 : -1], began + 2):
+    for number, line in enumerate(lines[began + 1 : ended], began + 2):
         key, tab, value = line.partition("\t")
         group, dot, name = key.partition(".")
         if not tab or not value:

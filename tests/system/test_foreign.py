@@ -37,12 +37,14 @@ def site(cluster, tmp_path) -> Iterator[Shell]:
         command = [CLUSTER, "login", "bash", "-c", script]
         return subprocess.run(command, capture_output=True, text=True)
 
+    # The example's own partitions have bounds that are not kestrel's.
+    others = "/^ ? ?[^ ]/ {skip = /kestrel:(summit|nexus):/} !skip"
     made = as_user(
         f"umask; rm -rf ~/site; export PYTHONPATH={ROOT};"
-        f" {PROGRAMS}/netproof site init kestrel ~/site"
-        f" && cat {ROOT}/ci/foreign/site.py >~/site/site-config/kestrel.py &&"
-        " sed -i -E '/^  kestrel:(summit|nexus):/,/^  kestrel:\\.\\*/{/^  kestrel:\\.\\*/!d}'"
-        " ~/site/reference-values/kestrel.yaml"
+        f" {PROGRAMS}/netproof site init kestrel ~/site && cd ~/site &&"
+        f" cat {ROOT}/ci/foreign/site.py >site-config/kestrel.py &&"
+        f" awk '{others}' reference-values/kestrel.yaml >~/references &&"
+        " cat ~/references >reference-values/kestrel.yaml"
     )
     assert made.returncode == 0, made.stdout + made.stderr
     assert made.stdout.startswith("0002")

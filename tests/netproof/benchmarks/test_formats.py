@@ -147,7 +147,7 @@ def test_what_contradicts_itself_is_refused(text, said):
     assert said in refused(text)
 
 
-ENDED = [name for name in FILES if not name.startswith(("perftest-sweep", "imb-rma"))]
+ENDED = [name for name in FILES if name not in ("imb-rma.out", "perftest-sweep.out")]
 
 
 @pytest.mark.parametrize("name", ENDED)
@@ -243,6 +243,30 @@ def test_rows_without_a_header_are_read_as_what_they_are_said_to_be(form, text, 
         text = " #bytes #iterations BW peak[MB/sec] BW average[MB/sec] MsgRate[Mpps]\n" + text
     ((_, table),) = outputs.read(text, "x", form=outputs.form(form)).printed()
     assert (table.function, table.remark.endswith("guessed")) == (function, False)
+
+
+@pytest.mark.parametrize("prefix", ["[0] ", "node1: ", "> ", "[10:10:10] "])
+@pytest.mark.parametrize(
+    "name", ["nccl-two-nodes.out", "perftest-sweep.out", "gpcnet-network-test.out", "mpigraph.out"]
+)
+def test_a_prefix_before_each_line_is_left_out(name, prefix):
+    text = outputs.text_of(DATA / name)
+    marked = "".join(f"{prefix}{line}\n" for line in text.splitlines())
+    log = outputs.read(marked, "x")
+    curves = [table.curve() for _, table in log.printed()]
+    assert curves == [table.curve() for _, table in outputs.read(text, "x").printed()]
+    assert "lines was left out" in log.notes[0]
+
+
+def test_programs_in_one_log_are_each_read_and_one_that_broke_off_is_refused():
+    parts = [outputs.text_of(DATA / name) for name in ENDED if name.endswith(".out")]
+    log = outputs.read("".join(parts), "x")
+    assert {name for name, _ in log.printed()} >= {"nccl", "perftest", "gpcnet", "mpigraph", "imb"}
+    sweep = outputs.text_of(DATA / "perftest-sweep.out").splitlines(keepends=True)
+    killed = "".join([*sweep[:30], "Killed\n", parts[0]])
+    log = outputs.read(killed, "x")
+    assert {name for name, _ in log.printed()} == {"gpcnet"}
+    assert "the table ends before 8388608 bytes" in log.faults[0]
 
 
 @pytest.mark.parametrize(

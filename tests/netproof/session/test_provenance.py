@@ -714,10 +714,10 @@ def test_jobs_that_ran_with_other_files_say_so(tmp_path):
     )
 
 
-def test_what_a_prolog_prints_before_the_header_is_skipped(tmp_path):
+def test_what_a_prolog_or_a_wrapper_prints_before_and_after_is_skipped(tmp_path):
     recorded = NODES / "same" / "node.gige-1.txt"
     path = tmp_path / recorded.name
-    path.write_bytes(b"Welcome to caf\xe9\nload: 0.3\n" + recorded.read_bytes())
+    path.write_bytes(b"Welcome to caf\xe9\nload: 0.3\n" + recorded.read_bytes() + b"Good bye\n")
     assert node_facts.read_node(path) == node_facts.read_node(recorded)
 
 
