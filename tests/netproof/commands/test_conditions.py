@@ -10,13 +10,12 @@ from types import SimpleNamespace
 import pytest
 from typer.testing import CliRunner
 
-from netproof import site
 from netproof.commands import night
 from netproof.commands.cli import app
 from netproof.commands.night import enough_room
 from netproof.errors import NetproofError
 from netproof.session import session
-from netproof.site import folders, slurm
+from netproof.site import folders, site, slurm
 from netproof.site.matrix import jobs, matrix
 from netproof.site.slurm import SlurmNode, SlurmPartition
 

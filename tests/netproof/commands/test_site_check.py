@@ -100,7 +100,7 @@ def test_the_systems_that_come_with_the_project_lack_nothing(folders, with_refra
 def test_what_cannot_be_seen_from_here_is_said(folders):
     _, said, _ = checked("example")
     assert "not checked: partitions, nodes and time limits: no Slurm here" in said
-    assert "not checked: what only a job sees, that nodes have: openmpi-gcc gcc/13, openmpi" in said
+    assert "not checked: what only a job sees (--job), that nodes have: openmpi-gcc gcc/13," in said
     assert f", {', '.join(registry.PROGRAMS)}; mpich-gcc " in " ".join(said.split())
 
 
