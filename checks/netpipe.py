@@ -2,13 +2,7 @@
 
 import reframe as rfm
 
-from netproof.run.rfm import (
-    NetpipeCheck,
-    NetpipeConfigurations,
-    NetpipeCurves,
-    NetpipeLaunches,
-    NetpipeReading,
-)
+from netproof.run.rfm import Configurations, Curves, NetpipeCheck, NetpipeLaunches, Results
 
 
 @rfm.simple_test
@@ -17,7 +11,7 @@ class NetpipeJob(NetpipeLaunches):
 
 
 @rfm.simple_test
-class NetpipeResults(NetpipeReading):
+class NetpipeResults(Results):
     """Reading of the job's measurements in each environment."""
 
     launched_by = NetpipeJob
@@ -44,14 +38,14 @@ class NetpipeMpi(VariantCheck):
 
 
 @rfm.simple_test
-class NetpipeSmoothness(NetpipeCurves):
+class NetpipeSmoothness(Curves):
     """Inversions, jumps, dropouts, the line rate, and the loss by MPI."""
 
     read_by = NetpipeResults
 
 
 @rfm.simple_test
-class NetpipeComparison(NetpipeConfigurations):
+class NetpipeComparison(Configurations):
     """Envelope and score."""
 
     read_by = NetpipeResults

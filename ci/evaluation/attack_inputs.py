@@ -197,10 +197,19 @@ def _believed(text: str, origin: str) -> list[tuple[bool, tuple, Table]]:
     """Return each table read: whether its program's last line is there, its kind, and itself."""
     log = outputs.read(text.expandtabs(), origin, bidirectional=_ways_round(origin))
     return [
-        (output.ended, (output.benchmark, one.function, one.ranks, one.groups, one.group), one)
+        (
+            output.ended and not _is_bare(output),
+            (output.benchmark, one.function, one.ranks, one.groups, one.group),
+            one,
+        )
         for output in log.outputs
         for one in output.tables
     ]
+
+
+def _is_bare(output: Output) -> bool:
+    """Check for tables of IMB without its banner."""
+    return output.benchmark == "imb" and output.version is None
 
 
 def _points(table: Table) -> tuple:
@@ -217,7 +226,8 @@ def of_reader(given: Input, origins: Sequence[str]) -> str:
     for ended, kind, table in found:
         points, guessed = _points(table), GUESS in table.remark
         same = [one for other, one in known if guessed or other == kind]
-        if points in same:
+        # A failed size makes no curve.
+        if points in same or any(failure for *_, failure in points):
             continue
         # Only programs without a last line have beginnings that nothing tells from a whole.
         if not ended and any(points == one[: len(points)] for one in same):
@@ -229,7 +239,12 @@ def of_reader(given: Input, origins: Sequence[str]) -> str:
                 continue
             there = [point[0] for point in one]
             within = [size for size in there if sizes[0] <= size <= sizes[-1]]
-            if set(sizes) < set(there) and (ended or sizes != within):
+            # Of sizes from a file of lengths only that file knows how many there are, and without
+            # its banner nothing says at which size IMB began, or what followed 0.
+            listed = "lengths were user defined" in given.text
+            if not ended and len(sizes) > 1:
+                within = [size for size in within if size in sizes or size > sizes[1]]
+            if set(sizes) < set(there) and (ended or sizes != within) and not listed:
                 return f"{kind} lacks sizes: {sorted({*there} - {*sizes})}"
         for row in table.rows:
             # JSON has no lines.
@@ -313,10 +328,15 @@ READERS = {
 """Recorded outputs, by the name of the attack on their reader."""
 
 
-def _of_program(name: str) -> Attack:
-    """Return the attack on recorded outputs that are read whole."""
+@cache
+def origins_of(name: str) -> list[str]:
+    """Return the recorded outputs of a program that are read whole."""
     found = [path for one in READERS[name] for path in sorted(DATA.glob(one))]
     # Many small inputs try more than few large ones.
     small = [path for path in found if path.stat().st_size < SMALL]
-    paths = [path for path in small if _reads(_believed, path)]
-    return Attack(name, of_files(paths), partial(of_reader, origins=[*map(str, paths)]))
+    return [str(path) for path in small if _reads(_believed, path)]
+
+
+def _of_program(name: str) -> Attack:
+    origins = origins_of(name)
+    return Attack(name, of_files([*map(Path, origins)]), partial(of_reader, origins=origins))

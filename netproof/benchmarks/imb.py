@@ -12,9 +12,9 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from netproof.benchmarks.collectives import LEAST_CROSSING, between
 from netproof.benchmarks.fixed import (
@@ -92,7 +92,8 @@ _OF_ALL = frozenset({"All_put_all", "All_get_all", "Exchange_put", "Exchange_get
 
 _PASSIVE = "Truly_passive_put"
 
-LARGEST_ELEMENT_BYTES = 16
+_ELEMENT_BYTES = (4, 1)
+"""Of MPI_FLOAT, and of MPI_BYTE and MPI_CHAR."""
 
 FUNCTIONS = (
     frozenset({*POINT_TO_POINT, "Barrier", _PASSIVE})
@@ -247,7 +248,7 @@ def _output(
         several=True,
         ended=ended,
         next_word="" if "arrier" in last.function else str(max(2 * last.rows[-1].size, 1)),
-        guess=guess,
+        note=guess,
     )
 
 
@@ -351,22 +352,8 @@ def _time_us(function: str, values: Mapping[str, float]) -> float:
     return next(values[name] for name in (TIME, MOST, PURE) if name in values)
 
 
-@dataclass(frozen=True)
-class _Place:
-    """Ranks of each group, None where they are not printed; groups at once; ranks that wait."""
-
-    ranks: int | None
-    groups: int = 1
-    waiting: int = 0
-
-
-@dataclass(frozen=True)
-class _Header:
-    """Functions that have this header; ``exact``: the blanks of it are as IMB prints them."""
-
-    functions: tuple[str, ...]
-    layout: Layout
-    exact: bool
+Place = dict[str, Any]
+"""Of a ``Table``: ranks of each group, None where not printed; groups; waiting ranks."""
 
 
 def _read_table(
@@ -391,9 +378,14 @@ def _read_table(
     remark = "" if part in ("MPI1", "EXT", "RMA", "NBC") else f"IMB-{part}"
     while (mode := lines.match(_MODE)) or lines.match(_HASH):
         remark = mode[1].lower() if mode else remark
-    header = _read_header(lines, (function,))
+    _, *header = _read_header(lines, (function,))
     tables = _read_rows(
-        lines, number, header, place, megabytes, doubling=lengths is not None, repeated=repeated
+        lines,
+        Table(lines.path, function, rows=(), first_line=number, **place),
+        *header,
+        megabytes,
+        doubling=lengths is not None,
+        repeated=repeated,
     )
     for table in tables:
         if lengths is not None:
@@ -416,17 +408,17 @@ def _read_bare(lines: Lines, named: str | None) -> tuple[list[Table], int, bool]
     if title is not None or _PROCESSES.fullmatch(lines.peek() or ""):
         place = _read_place(lines, named or "", "MPI1", multi=bool(title and title[1]))
     lines.match(_RULE)
-    header = _read_header(lines, functions)
+    functions, *header = _read_header(lines, functions)
     rows, fault = lines.number + 1, None
-    for function in header.functions:
+    for function in functions:
         lines.go_to(rows)
         megabytes = Megabytes("")
         try:
+            where = place or {"ranks": 2 if function in SINGLE_TRANSFER else None}
             tables = _read_rows(
                 lines,
-                number,
-                replace(header, functions=(function,)),
-                place or _Place(2 if function in SINGLE_TRANSFER else None),
+                Table(lines.path, function, rows=(), first_line=number, **where),
+                *header,
                 megabytes,
                 doubling=True,
                 repeated=False,
@@ -446,22 +438,22 @@ def _known(lines: Lines, title: re.Match[str]) -> str:
 
 def _read_rows(
     lines: Lines,
-    first_line: int,
-    header: _Header,
-    place: _Place,
+    empty: Table,
+    layout: Layout,
+    exact: bool,
     megabytes: Megabytes,
     *,
     doubling: bool,
     repeated: bool,
 ) -> list[Table]:
-    (function,) = header.functions
-    columns = dict(header.layout)
-    by_group = header.layout[0][0] == _GROUP
-    members: list[int | None] = list(range(place.groups)) if by_group else [None]
+    """Return the rows of a table of which all but them is known, one per group if that leads."""
+    function, columns = empty.function, dict(layout)
+    by_group = layout[0][0] == _GROUP
+    members: list[int | None] = list(range(empty.groups)) if by_group else [None]
     entries: dict[int | None, list[Row]] = {group: [] for group in members}
     while _size_follows(lines, by_group):
         for group in members:
-            entry = _read_entry(lines, header, group)
+            entry = _read_entry(lines, function, layout, group, exact=exact)
             if entries[group]:
                 before = entries[group][-1].size
                 if SIZE_COLUMN not in columns:
@@ -477,22 +469,17 @@ def _read_rows(
     messages = {**POINT_TO_POINT, **dict.fromkeys(ONE_SIDED | MESSAGE_RATE | RANDOM, 1)}
     rated = RATE_COLUMN in columns or MESSAGES in columns
     return [
-        Table(
-            lines.path,
-            function,
-            place.ranks,
-            tuple(mine),
-            first_line,
-            messages[function] if rated else 0,
-            (LEAST, MEAN) if MEAN in columns else None,
-            groups=place.groups,
+        replace(
+            empty,
+            rows=tuple(mine),
+            messages=messages[function] if rated else 0,
+            extremes=(LEAST, MEAN) if MEAN in columns else None,
             group=group,
-            waiting=place.waiting,
             facts={
-                "waiting": place.waiting,
-                "groups": place.groups,
+                "waiting": empty.waiting,
+                "groups": empty.groups,
                 "group": group,
-                "mode": "multi" if place.groups > 1 else "single",
+                "mode": "multi" if empty.groups > 1 else "single",
                 "repetitions": [int(row.values[COUNT_COLUMN]) for row in mine if row.values],
                 **{
                     key: [row.values[name] for row in mine if row.values]
@@ -514,12 +501,12 @@ def _read_rows(
 _IN_JSON = {"messages_s": MESSAGES, "defects": DEFECTS, "overlap_percent": OVERLAP}
 
 
-def _read_place(lines: Lines, function: str, part: str, *, multi: bool) -> _Place:
+def _read_place(lines: Lines, function: str, part: str, *, multi: bool) -> Place:
     groups, ranks = _read_ranks(lines, multi=multi)
     if function in SINGLE_TRANSFER and ranks != 2 and part == "MPI1":
         lines.refuse(f"{function} runs between 2 ranks")
     waiting = lines.match(_WAITING)
-    return _Place(ranks, groups, int(waiting[1]) if waiting else 0)
+    return {"ranks": ranks, "groups": groups, "waiting": int(waiting[1]) if waiting else 0}
 
 
 def _read_ranks(lines: Lines, *, multi: bool) -> tuple[int, int]:
@@ -614,8 +601,8 @@ class Megabytes:
         self.candidates = fitting
 
 
-def _read_header(lines: Lines, functions: tuple[str, ...]) -> _Header:
-    """Return the header of a table, which one or more of ``functions`` have to print.
+def _read_header(lines: Lines, functions: tuple[str, ...]) -> tuple[tuple[str, ...], Layout, bool]:
+    """Return those of ``functions`` that have the header, its layout, and if blanks are exact.
 
     It may be missing where a row of the one function comes next.
     """
@@ -623,7 +610,7 @@ def _read_header(lines: Lines, functions: tuple[str, ...]) -> _Header:
         (function,) = functions
         found = by_count(lines.peek() or "", _layouts(function, by_group=False))
         if found is not None:
-            return _Header(functions, *found)
+            return functions, *found
     line = lines.take("the header of a table")
     for by_group in (False, True):
         matching: dict[tuple[Layout, bool], list[str]] = {}
@@ -632,7 +619,7 @@ def _read_header(lines: Lines, functions: tuple[str, ...]) -> _Header:
             if found is not None:
                 matching.setdefault(found, []).append(function)
         for (layout, exact), there in matching.items():
-            return _Header(tuple(there), layout, exact)
+            return tuple(there), layout, exact
     if len(functions) == 1:
         lines.refuse(f"is no header that IMB prints for {functions[0]}")
     lines.refuse(
@@ -652,7 +639,9 @@ def _size_follows(lines: Lines, by_group: bool) -> bool:
     return line is not None and bool(line.strip())
 
 
-def _read_entry(lines: Lines, header: _Header, group: int | None) -> Row:
+def _read_entry(
+    lines: Lines, function: str, layout: Layout, group: int | None, *, exact: bool
+) -> Row:
     """Return one row, or IMB's message in place of a size that failed."""
     line = lines.take("a row of the table")
     if _TRUNCATED.fullmatch(line):
@@ -662,11 +651,10 @@ def _read_entry(lines: Lines, header: _Header, group: int | None) -> Row:
         if groups != [one for one in (group,) if one is not None]:
             lines.refuse("a failure of no size or group that was expected here")
         return Row(lines.number, size, {}, failure=found[2])
-    values = row_in(lines, header.layout, exact=header.exact, program="IMB")
+    values = row_in(lines, layout, exact=exact, program="IMB")
     if values.pop(_GROUP, group) != group:
         lines.refuse(f"expected the row of group {group}")
     size = int(values.pop(SIZE_COLUMN, 0))
-    (function,) = header.functions[:1]
     _check_times(lines, function, size, values)
     wrong = values.get(DEFECTS)
     failure = f"defects {wrong}" if wrong else ""
@@ -721,8 +709,8 @@ def _check_ends(
         lines.refuse(f"the table of {function} begins at {first} bytes, and not at {least}")
     second = rows[1].size if first == 0 and len(rows) > 1 else doubling_from
     # A reduction begins at one element.
-    of_element = reduces and doubling_from < second <= LARGEST_ELEMENT_BYTES
-    if second != doubling_from and not of_element:
+    elements = _ELEMENT_BYTES if reduces else (1,)
+    if second not in [max(doubling_from, one) for one in elements]:
         reason = f"{second} bytes follow 0, and not {doubling_from}: a row is missing"
         raise ParseError(lines.path, rows[1].line, "", reason)
     if any(not row.values for row in rows):
@@ -730,7 +718,7 @@ def _check_ends(
     if last > longest:
         lines.refuse(f"{function} goes past the longest message of {longest} bytes")
     # IMB leaves out a message that is too short for an element of the reduction.
-    if last < longest and not (reduces and longest < LARGEST_ELEMENT_BYTES):
+    if last < longest and not (reduces and longest < max(_ELEMENT_BYTES)):
         lines.refuse(f"the table of {function} ends before {longest} bytes, the longest message")
 
 

@@ -206,8 +206,8 @@ class Output:
     plain values for JSON. ``several``: the program can print more than one table. ``ended``: its
     own last line is there; ``whole``: all sizes are there that it measures by itself.
     ``next_word``: first of a row that would have followed the last, empty where none would.
-    ``guess``: a sentence on what was not printed and is guessed, empty without. ``preamble``,
-    ``epilogue``: lines of others before and after.
+    ``note``: a sentence on what is guessed, or which pair is the slowest, empty without.
+    ``preamble``, ``epilogue``: lines of others before and after.
     """
 
     benchmark: str
@@ -220,7 +220,7 @@ class Output:
     ended: bool = False
     whole: bool = False
     next_word: str = ""
-    guess: str = ""
+    note: str = ""
     preamble: tuple[str, ...] = ()
     epilogue: tuple[str, ...] = ()
 

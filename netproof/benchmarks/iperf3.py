@@ -42,7 +42,7 @@ class Iperf3(Benchmark):
             asked = content["start"]["test_start"]
             endings = ("", _FROM_OTHER) if asked.get("bidir") else ("",)
             tables = tuple(_table(path, content, asked, ending) for ending in endings)
-        except (AttributeError, KeyError, TypeError, ValueError) as error:
+        except (AttributeError, ArithmeticError, KeyError, TypeError, ValueError) as error:
             reason = f"is no result of iperf3 that is read: {type(error).__name__} {error}"
             raise ParseError(path, 0, "", reason) from error
         version = str(content["start"].get("version", "")).removeprefix("iperf ") or None
@@ -54,6 +54,8 @@ def _table(path: str, content: Mapping[str, Any], asked: Mapping[str, Any], endi
     summary = end.get(f"sum_received{ending}") or end[f"sum{ending}"]
     seconds, moved = float(summary["seconds"]), float(summary["bytes"])
     rate, size = float(summary["bits_per_second"]) / BITS_PER_BYTE, int(asked["blksize"])
+    if not seconds > 0:
+        raise ParseError(path, 0, "", "took no time")
     if protocol == "udp" and summary.get("lost_percent") and "sum_received" not in end:
         rate *= 1 - float(summary["lost_percent"]) / 100
     elif not math.isclose(rate * seconds, moved, rel_tol=1e-3):

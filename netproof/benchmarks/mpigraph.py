@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import ClassVar
 
 from netproof.benchmarks.fixed import Lines, Row, TableError, numbers, printed_lines
@@ -61,10 +60,25 @@ class MpiGraph(Benchmark):
         if tables[0].facts["nodes"] != tables[1].facts["nodes"]:
             lines.refuse("both matrices have the same ranks", TableError)
         lines.expect(_END, "`END mpiGraph`")
-        output = Output(
-            "mpigraph", "mpiGraph", lines.path, start[1], tables, asked, several=True, ended=True
+        sent = tables[0]
+        one, other = sent.facts["slowest"]
+        rate, time = sent.curve().bandwidth_mb_s[0], sent.facts["mean_us"]
+        note = (
+            f"{lines.path}:{sent.first_line}: the slowest pair is {one} to {other}, {rate:.0f} MB/s"
+            f" where the mean is {asked['MsgSize'] / time:.0f}"
         )
-        return replace(output, preamble=printed_lines(before))
+        return Output(
+            "mpigraph",
+            "mpiGraph",
+            lines.path,
+            start[1],
+            tables,
+            asked,
+            several=True,
+            ended=True,
+            note=note,
+            preamble=printed_lines(before),
+        )
 
 
 def _table(lines: Lines, kind: str, size: int, ranks: int) -> Table:
@@ -114,6 +128,7 @@ def _table(lines: Lines, kind: str, size: int, ranks: int) -> Table:
         facts={
             "nodes": names,
             "slowest": slowest,
+            "mean_us": us(made),
             "pairs_mb_s": [rate * MEBI / 1e6 for rate in rates.values()],
         },
     )

@@ -239,7 +239,7 @@ def _output(
         (table,),
         whole=one or last >= largest,
         next_word="" if one else str(max(2 * last, 1)),
-        guess=guess,
+        note=guess,
     )
 
 

@@ -254,7 +254,7 @@ class _Reading:
             for of, number in self._torn.items()
             if number
         ]
-        notes += [output.guess for output in self._outputs if output.guess]
+        notes += [output.note for output in self._outputs if output.note]
         return Log(tuple(self._outputs), tuple(map(str, self._faults)), tuple(notes))
 
     def _text(self, number: int) -> str:
@@ -269,8 +269,9 @@ class _Reading:
         start = max(fault.line, 1)
         end = min(self._next_head(start) - 1, start + _NEAR)
         following = self._lines.between(start, end)
+        goes_on = any(map(logs.ROW.fullmatch, following[1:]))
         for number, line in enumerate(following, start):
-            if logs.failed(line):
+            if logs.failed(line) and not goes_on:
                 reason = "the run broke off here, so that the table above it may not be whole"
                 return TableError(fault.path, number, line, reason)
             if logs.ROW.fullmatch(line):

@@ -52,7 +52,8 @@ _OF_JSON |= {"percentile_99": "99%", "percentile_99.9": "99.9%", "t_99": "99%"}
 _QUEUES = re.compile(r"Number of qps +: ([0-9]{1,6})$")
 _MOST_LINES = 100
 """Lines from a title to its table."""
-_LARGEST = 8 * MEBI
+_LEAST, _LARGEST = 2, 8 * MEBI
+"""Sizes in bytes from which to which ``-a`` goes; datagrams end with the MTU."""
 
 
 def _name(verb: str, bidirectional: bool, what: str) -> str:
@@ -114,7 +115,7 @@ def _output(
     *,
     remark: str,
     ended: bool,
-    guess: str = "",
+    note: str = "",
 ) -> Output:
     table = Table(path, function, 2, tuple(rows), first, 1, remark=remark)
     last = rows[-1].size
@@ -127,7 +128,7 @@ def _output(
         ended=ended,
         whole=last >= _LARGEST,
         next_word=str(2 * last),
-        guess=guess,
+        note=note,
     )
 
 
@@ -207,6 +208,11 @@ class Perftest(Benchmark):
             lines.take("a row of the table")
             lines.refuse("is no row of perftest: the table has none", TableError)
         ended = lines.match(_RULE) is not None
+        if len(rows) > 1 and rows[0].size != _LEAST:
+            reason = f"begins at {rows[0].size} bytes, and several sizes begin at {_LEAST}"
+            raise TableError(lines.path, rows[0].line, "", reason)
+        if len(rows) > 1 and rows[-1].size < _LARGEST and "UD" not in remark:
+            lines.refuse(f"the table ends before {_LARGEST} bytes", TableError)
         output = _output(
             lines.path,
             function,
@@ -214,7 +220,7 @@ class Perftest(Benchmark):
             first,
             remark=", ".join(remark),
             ended=ended,
-            guess=guess,
+            note=guess,
         )
         foreign = (line for line in before if not _RULE.fullmatch(line))
         return replace(output, preamble=printed_lines(foreign))
@@ -233,6 +239,8 @@ class Perftest(Benchmark):
             queues = [int(found[1]) for found in pairs if found]
             if queues and queues[0] > 1:
                 remark.append(f"{queues[0]} QPs")
+            if "Connection type : UD" in line:
+                remark.append("UD")
             if _CUDA.fullmatch(line) and "device memory" not in remark:
                 remark.append("device memory")
         return remark
@@ -256,7 +264,7 @@ class Perftest(Benchmark):
                     reason = str(fault)
             if not times or size < 1:
                 raise ParseError(path, 0, "", reason if not times else "a message of 0 bytes")
-        except (AttributeError, KeyError, TypeError, ValueError) as error:
+        except (AttributeError, ArithmeticError, KeyError, TypeError, ValueError) as error:
             reason = f"is no result of perftest that is read: {type(error).__name__} {error}"
             raise ParseError(path, 0, "", reason) from error
         queues = facts.get("Number_of_qps", 1)

@@ -77,7 +77,7 @@ GROUPS = {
 VERBS = {
     "site": (
         "Write, check and show a site's configuration.",
-        {"init": sites.init, "check": sites.check, "show": sites.show},
+        {"discover": sites.discover, "init": sites.init, "check": sites.check, "show": sites.show},
     ),
     "references": (
         "Derive references from sessions, and show what each bound risks.",

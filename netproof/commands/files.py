@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import sys
 from pathlib import Path
 from typing import Annotated, Any
@@ -17,11 +16,18 @@ from netproof.measurement.links import Transport
 @verb(
     "cannot judge",
     "judge osu_*.txt --link 100G",
+    "judge new --against old --fail-above 10%",
     "judge --as '{system}-{mpi}/{benchmark}' results/*/*.txt --to page",
     "judge --parse imb.txt",
 )
 def judge(
-    files: Annotated[list[Path], typer.Argument(help="Output of a benchmark, IMB for instance.")],
+    files: Annotated[
+        list[Path], typer.Argument(help="Output of a benchmark, IMB for instance, or a folder.")
+    ],
+    against: Annotated[
+        list[Path] | None,
+        typer.Option("--against", help="Compare with this file or folder; several times for more."),
+    ] = None,
     parse: Annotated[
         bool, typer.Option("--parse", help="Judge nothing, and print the contents as JSON.")
     ] = False,
@@ -67,7 +73,7 @@ def judge(
         typer.Option(
             "--fail-above",
             metavar="SHARE",
-            help="With --as: fail where one of two configurations is slower by more, 10%.",
+            help="With --against: fail where it is slower by more, 10%.",
         ),
     ] = None,
     bidirectional: Annotated[
@@ -85,39 +91,45 @@ def judge(
     form: FormatOption = Form.TEXT,
 ) -> int:
     """Judge output files from any harness."""
+    from netproof.verdict import file_names
+
     if parse:
-        judges = pattern, names, baseline, link, least, fail_above, folder
+        judges = against, pattern, names, baseline, link, least, fail_above, folder
         if any(judges) or form is Form.JSON:
             raise typer.BadParameter(
                 "--parse judges nothing: only --bidirectional and --from go with it"
             )
-        return _parse(files, bidirectional, printed_by)
-    if not any(map(os.path.exists, files)):
-        raise NetproofError(f"{files[0]}: is not there")
+        return _parse(file_names.files_in(files), bidirectional, printed_by)
+    there = [*files, *(against or [])]
+    missing = [path for path in there if not path.exists()]
+    if missing and (against or missing == there):
+        raise NetproofError(f"{missing[0]}: is not there")
     from netproof.benchmarks.outputs import form as form_of
     from netproof.present import documents, judged_files, terminal
     from netproof.verdict import files as outputs
 
     if pattern is not None and names is not None:
         raise NetproofError("--as and --names both say what is a configuration: give one")
+    if against and (names is not None or baseline is not None):
+        raise NetproofError("--against names two sets: --names and --baseline are for other ones")
     named = None
     if pattern is not None:
-        named = outputs.Pattern(pattern)
+        named = file_names.Pattern(pattern, of_sets=bool(against))
     elif names is not None:
-        named = outputs.NameList(names)
+        named = file_names.NameList(names)
     elif baseline is not None:
         raise NetproofError("--baseline names a configuration: --as or --names says what is one")
+    if against:
+        named = file_names.Sets(files, against, named)
     if link is None and (mtu is not None or transport is not Transport.TCP):
         raise NetproofError("--mtu and --transport are of a link: give its rate with --link")
     if least is not None and link is None:
         raise NetproofError("--least is a share of the line rate: give the link's with --link")
     if fail_above is not None and named is None:
-        raise NetproofError(
-            "--fail-above compares configurations: --as or --names says what is one"
-        )
+        raise NetproofError("--fail-above compares: --against, --as or --names says what with what")
     with terminal.working(f"reading {len(files)} files"):
         judged = outputs.judge(
-            files,
+            named.paths if against else file_names.files_in(files),
             named=named,
             bidirectional=bidirectional,
             form=None if printed_by is None else form_of(printed_by),
@@ -132,13 +144,13 @@ def judge(
         from netproof.present.html import folder as report
 
         try:
-            page = report.write_page(folder, lambda: pages.page(judged, compared=named is not None))
+            page = report.write_page(folder, lambda: pages.page(judged))
         except NetproofError as error:
             return refused("no report", error)
     if form is Form.JSON:
         documents.write(judged_files.document(judged), sys.stdout)
     else:
-        judged_files.print_files(judged, terminal.console(), compared=named is not None)
+        judged_files.print_files(judged, terminal.console())
         if page is not None:
             terminal.say(terminal.console(), f"report {page}")
     return judged.status

@@ -23,7 +23,7 @@ from netproof.verdict.options import EARLIER_SESSIONS, MAX_AGE_DAYS, StoredOptio
 
 Form = StrEnum("Form", ["TEXT", "JSON"])
 VerdictForm = StrEnum("VerdictForm", ["TEXT", "JSON", "JUNIT"])
-"""What is printed."""
+"""Forms of what a verb prints."""
 
 
 FormatOption = Annotated[Form, typer.Option("--format", help="What is printed.")]

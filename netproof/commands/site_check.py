@@ -12,7 +12,7 @@ import shutil
 import subprocess
 import tempfile
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -29,6 +29,9 @@ from netproof.present.terminal import say
 from netproof.session import plan
 from netproof.session.measured import line_rate_of_case
 from netproof.site import folders, module_path, site, slurm
+from netproof.site.discover import MOST_NODES, associations, module_says, plugins_of
+from netproof.site.hostlist import fold
+from netproof.site.look import differing, lacking, look, setup_of
 from netproof.site.matrix import Matrix, environments_in, jobs, matrix, nodes_of, partitions_in
 from netproof.site.partition import Partition, time_limit_s
 from netproof.site.site_file import SiteError
@@ -37,6 +40,9 @@ from netproof.verdict.references import NotThere, ReferenceFile
 _ALIKE = ("access", "env_vars", "modules", "prepare_cmds", "resources", "sched_options")
 _ALIKE_EXTRAS = ("interface", "mtu", "link_mbit_s")
 """Keys that must not all be the same for partitions of different switches."""
+
+_UNABLE = re.compile(r"(?i)unable to locate|unknown module|unknown: |cannot be loaded|not found")
+"""What modules print for one that they do not have, in Tcl and in Lua."""
 
 _CHOOSES_NODES = re.compile(r"(--constraint|-C|--nodelist|-w|--reservation|--clusters|-M)\b")
 
@@ -88,8 +94,12 @@ def document(checked: CheckedSite) -> dict[str, Any]:
     }
 
 
-def check(asked: str | None, *, full: bool = False) -> CheckedSite:
+def check(
+    asked: str | None, *, full: bool = False, job: bool = False, wait_s: float = 600
+) -> CheckedSite:
     """Return all that is missing or wrong for a system, or for one partition of it.
+
+    ``job``: whether a short job in each partition looks too, which may wait ``wait_s`` for nodes.
 
     Raises NetproofError where the system, the folder of configuration or that of references is not
     known.
@@ -131,7 +141,7 @@ def check(asked: str | None, *, full: bool = False) -> CheckedSite:
             f" {_count(len(environments), 'environment')}, {_count(len(expected.cases), 'case')}"
         )
     _twins(checked, path, name, entries.values())
-    _environments(checked, path, environments)
+    _environments(checked, path, environments, job=job)
     no_modules = module_path.missing(found.configuration, name, expected)
     if no_modules and shutil.which("sinfo"):
         checked.wrong("this shell", f"system {name}", "MODULEPATH", no_modules)
@@ -140,7 +150,21 @@ def check(asked: str | None, *, full: bool = False) -> CheckedSite:
     if not found.faults:
         _reframe(checked, path, name)
     _references(checked, expected, environments)
-    _slurm(checked, path, expected, partitions)
+    if _slurm(checked, path, expected, partitions):
+        (system,) = (one for one in found.configuration["systems"] if one["name"] == name)
+        setups = {
+            (entry["name"], one): setup_of(system, entry, environments[one])
+            for entry in partitions
+            for one in entry["environs"]
+            if one in environments
+        }
+        _accounting(checked, environments, path)
+        _modules(checked, path, setups)
+        if job and not checked.faults:
+            for entry in partitions:
+                _by_job(checked, path, entry, environments, setups, wait_s)
+        elif job:
+            checked.unchecked.append("what a job sees: put right what is wrong first")
     return checked
 
 
@@ -167,7 +191,7 @@ def _twins(checked: CheckedSite, path: Path, system: str, partitions: Iterable[A
 
 
 def _environments(
-    checked: CheckedSite, path: Path, environments: Mapping[str, Mapping[str, Any]]
+    checked: CheckedSite, path: Path, environments: Mapping[str, Mapping[str, Any]], *, job: bool
 ) -> None:
     needed = []
     for name, entry in environments.items():
@@ -185,7 +209,10 @@ def _environments(
             for module in entry.get("modules", [])
         ]
         needed.append(f"{name} {', '.join([*modules, *programs])}")
-    checked.unchecked.append(f"what only a job sees, that nodes have: {'; '.join(needed)}")
+    if not job:
+        checked.unchecked.append(
+            f"what only a job sees (--job), that nodes have: {'; '.join(needed)}"
+        )
 
 
 def _reframe(checked: CheckedSite, path: Path, system: str) -> None:
@@ -309,17 +336,20 @@ def _variables(case: Case, partition: Partition, mpi_over_tcp: bool) -> list[str
 
 def _slurm(
     checked: CheckedSite, path: Path, expected: Matrix, partitions: Collection[Mapping[str, Any]]
-) -> None:
-    """Check that Slurm has the partitions, and can run the largest job of each."""
+) -> bool:
+    """Check that Slurm has the partitions, and can run the largest job of each.
+
+    Return whether it answers.
+    """
     if shutil.which("sinfo") is None:
         checked.unchecked.append("partitions, nodes and time limits: no Slurm here")
-        return
+        return False
     try:
         slurm.answers()
         known, limits = slurm.partitions(), slurm.time_limits_s()
     except NetproofError as error:
         checked.wrong("Slurm", f"system {checked.system}", "scontrol", str(error))
-        return
+        return False
     before = len(checked.faults)
     needed: dict[str, int] = defaultdict(int)
     for job in jobs(expected):
@@ -364,6 +394,7 @@ def _slurm(
     if len(checked.faults) == before:
         names = ", ".join(entry["name"] for entry in partitions)
         checked.right.append(f"Slurm answers and can run the largest job on {names}")
+    return True
 
 
 def _fits(
@@ -387,7 +418,10 @@ def _fits(
         checked.wrong("Slurm", place, known.name, reason)
         return
     usable = sum(node.usable for node in known.nodes)
-    most, refusal = slurm.most_nodes(entry.get("access", []), usable)
+    most, refusal = slurm.most_nodes([*entry.get("access", []), "--exclusive"], usable)
+    if not most:
+        checked.wrong(path, place, "access", _refused(entry, refusal))
+        return
     if most < min(usable, max(stated, needed)):
         checked.wrong(
             path,
@@ -400,3 +434,115 @@ def _fits(
             f"{place}: {usable - most} of {usable} usable nodes, which are never measured: Slurm"
             f" lets a job have {most}: {refusal}"
         )
+
+
+_REMEDIES = {
+    "exclusive": "netproof takes whole nodes: ask for a partition or a reservation that allows it",
+    "Invalid account": "name an account of yours, '--account=NAME', of {accounts}",
+    "Invalid qos": "name a QOS of yours, '--qos=NAME', of {qos}",
+    "Invalid feature": "'sinfo -o %f' lists the features for --constraint",
+    "reservation is invalid": "'scontrol show reservation' lists those that there are",
+    "node configuration is not available": "no node has what it asks for: memory, CPUs or GPUs",
+}
+"""What to do about refusals of ``sbatch --test-only``, by words in them."""
+
+
+def _refused(entry: Mapping[str, Any], refusal: str) -> str:
+    """Return Slurm's refusal of any job of a partition, with the remedy."""
+    said = refusal.rpartition("--wrap=true: ")[2]
+    accounts = associations()
+    known = {
+        "accounts": ", ".join(dict.fromkeys(one for one, _, _ in accounts)) or "those of sacctmgr",
+        "qos": ", ".join(dict.fromkeys(qos for *_, several in accounts for qos in several))
+        or "those of sacctmgr",
+    }
+    remedies = [remedy for words, remedy in _REMEDIES.items() if words in said]
+    remedy = remedies[0].format(**known) if remedies else "ask whoever runs this Slurm"
+    return f"is {entry.get('access', [])}, and Slurm refuses such a job: {said}; {remedy}"
+
+
+def _accounting(
+    checked: CheckedSite, environments: Mapping[str, Mapping[str, Any]], path: Path
+) -> None:
+    """Check that Slurm's accounting answers, by which ReFrame follows jobs, and its PMI plugins."""
+    try:
+        slurm.ask("sacct", "--noheader", "--allocations", "--starttime=now")
+    except NetproofError as error:
+        checked.wrong(
+            "Slurm",
+            f"system {checked.system}",
+            "sacct",
+            f"{error}; ReFrame follows jobs by it: slurmdbd has to run",
+        )
+    try:
+        plugins = plugins_of(slurm.ask("srun", "--mpi=list", merged=True))
+    except NetproofError as error:
+        checked.unchecked.append(f"PMI plugins: {error}")
+        return
+    for name, entry in environments.items():
+        pmi = entry["extras"]["pmi"]
+        if pmi not in plugins:
+            checked.wrong(
+                path,
+                f"environment {name}",
+                "extras['pmi']",
+                f"is {pmi!r}, and srun has {', '.join(plugins)} (srun --mpi=list)",
+            )
+
+
+def _modules(
+    checked: CheckedSite, path: Path, setups: Mapping[tuple[str, str], Sequence[str]]
+) -> None:
+    """Check that a shell here can load each environment's modules, as jobs will."""
+    for (_, name), setup in {each[1]: (each, setup) for each, setup in setups.items()}.values():
+        loading = [line for line in setup if line.startswith("module load ")]
+        if not loading:
+            continue
+        said = module_says(*(f"{line} || echo netproof: failed" for line in setup))
+        unable = [line for line in said.splitlines() if _UNABLE.search(line)]
+        if unable:
+            modules = ", ".join(line.removeprefix("module load ") for line in loading)
+            checked.wrong(
+                path,
+                f"environment {name}",
+                "modules",
+                f"{modules}: {unable[0].strip()}; 'module -t avail' lists those that there are",
+            )
+
+
+def _by_job(
+    checked: CheckedSite,
+    path: Path,
+    entry: Mapping[str, Any],
+    environments: Mapping[str, Mapping[str, Any]],
+    setups: Mapping[tuple[str, str], Sequence[str]],
+    wait_s: float,
+) -> None:
+    """Compare what a short job finds of a partition and its environments with the site."""
+    own, place = entry["name"], f"partition {checked.system}:{entry['name']}"
+    trying = {name: one for name, one in environments.items() if (own, name) in setups}
+    extras = entry["extras"]
+    access = [*entry.get("access", []), "--exclusive"]
+    named = slurm.names_in(access)
+    free, _ = slurm.free_and_busy(named, slurm.partitions())
+    count = min(extras["nodes"], MOST_NODES, max(2, len(free)))
+    try:
+        looked = look(
+            folders.of_site().absolute().parent,
+            access,
+            count,
+            {name: (setups[own, name], [one["extras"]["pmi"]]) for name, one in trying.items()},
+            wait_s,
+        )
+    except NetproofError as error:
+        checked.wrong(path, place, "a job", str(error))
+        return
+    before = len(checked.faults)
+    for key, reason in differing(extras, looked):
+        checked.wrong(path, place, key, reason)
+    for name, one in looked.environments.items():
+        for key, reason in lacking(trying[name], one):
+            checked.wrong(path, f"environment {name}", key, f"on {own} {reason}")
+    if len(checked.faults) == before:
+        nodes = fold(node.name for node in looked.nodes)
+        checked.right.append(f"a job on {nodes} of {own}: {', '.join(trying)} run there")

@@ -6,6 +6,7 @@ import os
 import re
 import shlex
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated
 
@@ -28,6 +29,10 @@ SiteArgument = Annotated[
         metavar="SYSTEM[:PARTITION]",
         help="As for reframe --system; left out, the one this is a login node of.",
     ),
+]
+
+WaitOption = Annotated[
+    float, typer.Option(min=0, metavar="MINUTES", help="How long a job may wait for its nodes.")
 ]
 
 EXAMPLE = "example"
@@ -71,17 +76,23 @@ def init(
     """Write the first files of a new site."""
     from netproof.present import terminal
 
-    if not _SYSTEM.fullmatch(system) or system == "settings":
-        raise NetproofError(
-            f"{system}: give the name that ReFrame will have: letters, digits, _ and -"
-        )
-    files = first_files(system)
-    there = [name for name in files if (folder / name).exists()]
-    if there:
-        raise NetproofError(
-            f"{folder / there[0]}: is there already, and nothing was written: choose another"
-            " folder, or move it away"
-        )
+    _insist_on_new(system, folder)
+    _write(folder, first_files(system))
+    out = terminal.console()
+    terminal.say(out, "next:", "bold")
+    for step in (
+        f"put your cluster into {folder / 'site-config' / system}.py",
+        f"cd {shlex.quote(str(folder))} && . ./activate && netproof site check {system}",
+        f"reframe --system {system} -c checks -r && netproof verdict",
+    ):
+        terminal.say(out, f"  {step}")
+    return 0
+
+
+def _write(folder: Path, files: Mapping[str, str]) -> None:
+    """Write a site's first files. Raises NetproofError where they cannot be written."""
+    from netproof.present import terminal
+
     # A site's folder that its owner's group can write is refused; Python's own one is in it too.
     mask = os.umask(0o077)
     os.umask(mask | 0o022)
@@ -97,15 +108,75 @@ def init(
         os.umask(mask)
     out = terminal.console()
     for name in files:
-        terminal.say(out, f"wrote {folder / name}")
+        if not name.startswith("checks/"):
+            terminal.say(out, f"wrote {folder / name}")
+
+
+def _insist_on_new(system: str, folder: Path) -> None:
+    """Raise NetproofError for a name that ReFrame refuses, and a folder that has a site."""
+    if not _SYSTEM.fullmatch(system) or system == "settings":
+        raise NetproofError(
+            f"{system}: give the name that ReFrame will have: letters, digits, _ and -"
+        )
+    for name in ("activate", "site-config", "reference-values", "checks"):
+        if (folder / name).exists():
+            raise NetproofError(
+                f"{folder / name}: is there already, and nothing was written: choose another"
+                " folder, or move it away"
+            )
+
+
+@verb("nothing was written", "site discover mycluster mycluster")
+def discover(
+    system: Annotated[str, typer.Argument(help="Name of your system.")],
+    folder: Annotated[
+        Path,
+        typer.Argument(
+            help="Folder to write to, which the nodes see; made if need be.", readable=False
+        ),
+    ] = Path("."),
+    partition: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="A partition of Slurm's; may be repeated. By default those that have all nodes."
+        ),
+    ] = None,
+    interface: Annotated[
+        str, typer.Option(help="Interface of the nodes that leads over the switch.")
+    ] = "",
+    wait: WaitOption = 10,
+) -> int:
+    """Ask Slurm, modules and a short job in each partition, and write the files of a site."""
+    from netproof.intake import trust
+    from netproof.present import terminal
+    from netproof.site import discover
+
+    _insist_on_new(system, folder)
+    try:
+        folder.mkdir(0o755, parents=True, exist_ok=True)
+    except OSError as error:
+        raise NetproofError(str(error)) from error
+    trust.insist(folder, "the folder of the site")
+    with terminal.working("asking Slurm, modules and a job in each partition"):
+        found = discover.discover(folder.absolute(), partition or (), interface, 60 * wait)
+    text = discover.site_text(system, found)
+    references = discover.references_text(system)
+    _write(folder, {**first_files(system), **_own_files(system, text, references)})
+    out = terminal.console()
+    for one in found.left_out:
+        terminal.say(out, f"not measured: {one}", "yellow")
+    for one in found.questions:
+        terminal.say(out, f"? {one}", "yellow")
     terminal.say(out, "next:", "bold")
-    for step in (
-        f"put your cluster into {folder / 'site-config' / system}.py",
-        f"cd {shlex.quote(str(folder))} && . ./activate && netproof site check {system}",
-        f"reframe --system {system} -c checks -r && netproof verdict",
-    ):
-        terminal.say(out, f"  {step}")
+    if found.questions:
+        terminal.say(out, f"  answer the questions, # ?, in {folder / 'site-config' / system}.py")
+    terminal.say(out, f"  cd {shlex.quote(str(folder))} && . ./activate")
+    terminal.say(out, f"  netproof site check --job {system} && netproof run {system}")
     return 0
+
+
+def _own_files(system: str, text: str, references: str) -> dict[str, str]:
+    return {f"site-config/{system}.py": text, f"reference-values/{system}.yaml": references}
 
 
 def first_files(system: str) -> dict[str, str]:
@@ -138,7 +209,14 @@ def first_files(system: str) -> dict[str, str]:
     "site check mycluster",
 )
 def check(
-    system: SiteArgument = None, full: FullOption = False, form: FormatOption = Form.TEXT
+    system: SiteArgument = None,
+    job: Annotated[
+        bool,
+        typer.Option("--job", help="Look at the nodes too, by a short job in each partition."),
+    ] = False,
+    wait: WaitOption = 10,
+    full: FullOption = False,
+    form: FormatOption = Form.TEXT,
 ) -> int:
     """Check the site configuration."""
     insist_on_site()
@@ -146,7 +224,7 @@ def check(
     from netproof.present import terminal
 
     with terminal.working("checking"):
-        checked = site_check.check(system, full=full)
+        checked = site_check.check(system, full=full, job=job, wait_s=60 * wait)
     if form is Form.JSON:
         from netproof.present import documents
 

@@ -25,7 +25,7 @@ from netproof.criteria import (
 from netproof.criteria.findings import CannotJudgeError, undefined
 from netproof.criteria.score import SEED
 from netproof.criteria.settings import Settings
-from netproof.criteria.slower import ENVELOPE
+from netproof.criteria.slower import ENVELOPE, factor, spans
 from netproof.errors import NetproofError
 from netproof.measurement import twin
 from netproof.measurement.cpu_use import costliest
@@ -84,33 +84,22 @@ def ranges_of(
     """
     if min(len(first), len(second)) < RANGE_LAUNCHES:
         return ()
-    runs: list[list[int]] = []
-    since = 0
-    for size, ratio in ratios.items():
-        one, other = (
-            [curve.time_us[curve.sizes.index(size)] for curve in launches]
-            for launches in (first, second)
-        )
-        if not (max(one) < min(other) or max(other) < min(one)):
-            since += 1
-            continue
-        if runs and since < 2 and (ratios[runs[-1][-1]] > 1) == (ratio > 1):
-            runs[-1].append(size)
-        else:
-            runs.append([size])
-        since = 0
     found = []
-    for run in runs:
+    for run in spans(ratios, lambda size: _apart(first, second, size), others=1):
         parts = [run] if len(run) >= RANGE_SIZES else [[size] for size in run]
         for sizes in parts:
-            size = max(sizes, key=lambda one: _factor(ratios[one]))
-            if len(sizes) > 1 or _factor(ratios[size]) >= LONE_SIZE_RATIO:
+            size = max(sizes, key=lambda one: factor(ratios[one]))
+            if len(sizes) > 1 or factor(ratios[size]) >= LONE_SIZE_RATIO:
                 found.append(Range(sizes[0], sizes[-1], ratios[size] > 1, size, ratios[size]))
     return tuple(found)
 
 
-def _factor(ratio: float) -> float:
-    return max(ratio, 1 / ratio)
+def _apart(first: Sequence[Curve], second: Sequence[Curve], size: int) -> bool:
+    one, other = (
+        [curve.time_us[curve.sizes.index(size)] for curve in launches]
+        for launches in (first, second)
+    )
+    return max(one) < min(other) or max(other) < min(one)
 
 
 _OWN = [one for one in LANDMARKS.values() if one.name not in twin.NAMES]

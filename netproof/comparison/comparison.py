@@ -10,7 +10,7 @@ import dataclasses
 import json
 import math
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 from operator import itemgetter
@@ -234,19 +234,23 @@ def compare(
     return Comparison(first, second, tuple(compared), tuple(uncompared), differences)
 
 
-def _differences(first: CheckResult, second: CheckResult) -> list[tuple]:
-    found = []
-    for extras in ("partition_extras", "environment_extras"):
+def of_extras(
+    first: Mapping[str, Any], second: Mapping[str, Any]
+) -> Iterator[tuple[str, Any, Any]]:
+    """Yield the keys of a site's file that measure otherwise, with the values of both, or None."""
+    for key in dict.fromkeys((*first, *second)):
         # An empty value counts as unset: a key may be younger than a session.
         one, other = (
-            {key: value for key, value in side.extras[extras].items() if value not in ("", [], {})}
-            for side in (first, second)
+            None if (it := side.get(key)) in ("", [], {}) else it for side in (first, second)
         )
-        found += [
-            (key, one.get(key), other.get(key))
-            for key in dict.fromkeys((*one, *other))
-            if key not in NOT_MEASURED_BY and one.get(key) != other.get(key)
-        ]
+        if key not in NOT_MEASURED_BY and one != other:
+            yield key, one, other
+
+
+def _differences(first: CheckResult, second: CheckResult) -> list[tuple]:
+    found: list[tuple] = []
+    for extras in ("partition_extras", "environment_extras"):
+        found += of_extras(first.extras[extras], second.extras[extras])
     per_node = [side.measured.case.ranks_per_node for side in (first, second)]
     if per_node[0] != per_node[1]:
         found.append(("ranks a node", *per_node))

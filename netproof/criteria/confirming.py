@@ -171,29 +171,28 @@ def _insist(curve: Curve, window: range, needed: frozenset[int], settings: Confi
         )
 
 
+MOST_PLACES = 3
+"""Places of a case that are measured closer, the strongest ones."""
+
+IN_A_GAP = 2
+"""Sizes in the gap on either side of a place."""
+
+STEP = 1.2
+"""Sizes within this factor count as one, since a slope over a short step is mostly noise."""
+
+
 @dataclass(frozen=True)
 class RefineSettings:
     """Where a curve is measured at closer sizes.
 
-    ``slopes``: from this disagreement of neighbouring slopes d(ln t)/d(ln n) on, None for nowhere;
-    ``most``: places of a case at most; ``sizes``: so many in the gap on either side; ``step``:
-    sizes within this factor count as one, since a slope over a short step is mostly noise.
+    ``slopes``: from this disagreement of neighbouring slopes d(ln t)/d(ln n) on; None: nowhere.
     """
 
     slopes: float | None = None
-    most: int = 3
-    sizes: int = 2
-    step: float = 1.2
-    least_size: int = 4
 
     def __post_init__(self) -> None:
-        """Check the values as the class describes."""
         if self.slopes is not None and not 0 < self.slopes < math.inf:
             raise NetproofError(f"{self}: slopes is above 0, or None to refine nothing")
-        if self.most < 1 or self.sizes < 1 or self.least_size < 1:
-            raise NetproofError(f"{self}: refining takes a place, a size and messages of 1 byte")
-        if not 1 < self.step <= 2:
-            raise NetproofError(f"{self}: step is a factor above 1, and 2 at most")
 
 
 @dataclass(frozen=True)
@@ -219,30 +218,30 @@ Region = tuple[Bend, ...]
 """Places whose gaps overlap, in increasing order."""
 
 
-def kinks(launches: Sequence[Curve], settings: RefineSettings) -> tuple[Bend, ...]:
+def kinks(launches: Sequence[Curve], slopes: float | None, least_size: int = 4) -> tuple[Bend, ...]:
     """Return the sizes where the slopes on both sides disagree, the strongest first.
 
-    By more than half of the launches, with the same sign; none if one cannot be judged. On
-    t = t₀ + n/r it is 0.17 at most where sizes double, at n = t₀·r. After SKaMPI's refinement
-    (Reussner and others, EuroPVM/MPI 1998).
+    ``slopes``: as in ``RefineSettings``. By more than half of the launches, with the same sign;
+    none if one cannot be judged. On t = t₀ + n/r it is 0.17 at most where sizes double, at
+    n = t₀·r. After SKaMPI's refinement (Reussner and others, EuroPVM/MPI 1998).
     """
-    if settings.slopes is None or not launches:
+    if slopes is None or not launches:
         return ()
-    bounds = Bounds(least_size=settings.least_size)
     try:
+        bounds = Bounds(least_size=least_size)
         several = [times_of(curve, bounds, at_least=3) for curve in launches]
     except CannotJudgeError:
         return ()
-    sizes = _apart(list(several[0]), settings.step)
+    sizes = _apart(list(several[0]))
     changes = [_changes(one, sizes) for one in several]
     found = []
     for at, (below, size, above) in enumerate(zip(sizes, sizes[1:], sizes[2:], strict=False)):
         rising = sorted(change[at] for change in changes)
         most = len(rising) // 2
         disagreement = max(rising[::-1][most], -rising[most])
-        if disagreement >= settings.slopes:
+        if disagreement >= slopes:
             found.append(Bend(below, size, above, disagreement))
-    return tuple(sorted(found, key=lambda place: -place.disagreement)[: settings.most])
+    return tuple(sorted(found, key=lambda place: -place.disagreement))
 
 
 def _changes(times: Mapping[int, float], sizes: Sequence[int]) -> list[float]:
@@ -254,18 +253,18 @@ def _changes(times: Mapping[int, float], sizes: Sequence[int]) -> list[float]:
     return [after - before for before, after in pairwise(slopes)]
 
 
-def _apart(sizes: Sequence[int], step: float) -> list[int]:
-    """Return increasing sizes, one in the middle for all within a factor."""
+def _apart(sizes: Sequence[int]) -> list[int]:
+    """Return increasing sizes, one in the middle for all within a ``STEP``."""
     groups: list[list[int]] = []
     for size in sizes:
-        if groups and size < step * groups[-1][0]:
+        if groups and size < STEP * groups[-1][0]:
             groups[-1].append(size)
         else:
             groups.append([size])
     return [group[len(group) // 2] for group in groups]
 
 
-def closer_sizes(place: Bend, settings: RefineSettings, element_bytes: int = 1) -> tuple[int, ...]:
+def closer_sizes(place: Bend, element_bytes: int = 1) -> tuple[int, ...]:
     """Return the sizes in bytes to measure for a place: its own, and those in the gaps beside it.
 
     Multiples of ``element_bytes``, evenly spaced in their logarithms, increasing.
@@ -273,8 +272,8 @@ def closer_sizes(place: Bend, settings: RefineSettings, element_bytes: int = 1) 
     ends = {place.below, place.size, place.above}
     between = set()
     for low, high in ((place.below, place.size), (place.size, place.above)):
-        for part in range(1, settings.sizes + 1):
-            size = low * (high / low) ** (part / (settings.sizes + 1))
+        for part in range(1, IN_A_GAP + 1):
+            size = low * (high / low) ** (part / (IN_A_GAP + 1))
             between.add(round(size / element_bytes) * element_bytes)
     return tuple(sorted(ends | {size for size in between if place.spans(size)}))
 

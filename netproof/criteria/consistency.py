@@ -234,10 +234,11 @@ def _over_sizes(
 def growth(case: CaseCurves, compared: ComparedCases, settings: Above) -> Finding | None:
     """Return how much a collective's time grows from the next fewer ranks, over what these explain.
 
-    A size fails where the whole interval is above the bound. None on the fewest ranks.
+    A size fails where the whole interval is above the bound. None on the fewest ranks, and where it
+    is not known where ranks ran: out of a node, times grow by any factor.
     """
     fewer = _next_to(case, compared, -1)
-    if fewer is None:
+    if fewer is None or not case.ranks_per_node:
         return None
     # Of its work on a link, or of a rank to all others.
     work = case.on_link / fewer.on_link, (case.ranks - 1) / (fewer.ranks - 1)

@@ -7,15 +7,18 @@ counts (``judge`` with ``of_counters``). What other rooms need to know of one is
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Any
 
 from netproof.criteria.findings import (
+    FLAGGED,
     AtSize,
     Bounds,
     CannotJudgeError,
     Finding,
+    Level,
+    then,
     times_of,
     undefined,
 )
@@ -166,7 +169,18 @@ class ComparedCases:
         return tuple(dict.fromkeys(text for case in known for text in case.disturbances))
 
     def weighed(self, finding: Finding) -> Finding:
-        """Return a finding as far as its launches allow: disturbed ones show no failure."""
+        """Return a finding as far as its cases allow: no failure if disturbed, or placed unlike."""
+        own, other = (self.cases.get(label) for label in (finding.where, finding.against))
+        unlike = own and other and other.layer is Layer.INSIDE and own.layer is not Layer.INSIDE
+        # A rank that leaves a collective early shows no placement.
+        if unlike and other.ranks == 2 and finding.level in (*FLAGGED, Level.INCONCLUSIVE):
+            why = (
+                f"{other.name} is as fast as shared memory: its ranks may have run on one node, and"
+                " these on two; compare the same placement"
+            )
+            if finding.level is Level.WARN:
+                return replace(finding, reason=finding.reason + then(why))
+            return finding.without_noise((why,), "")
         paired = self.pairs.get((finding.where, finding.against or ""))
         if paired is None:
             return finding.without_noise(self.noise(finding.where, finding.against))

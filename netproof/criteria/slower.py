@@ -7,10 +7,10 @@ that neither its rate nor any machine's number is needed.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from itertools import groupby
+from itertools import pairwise
 from statistics import median
 from typing import NamedTuple
 
@@ -216,7 +216,17 @@ def above_envelope(
         one for one in decided.values() if settings.level(one.value, one.interval)[0] in against
     ]
     nearest = max(decided.values(), key=lambda one: max(one.value, 1))
-    return [compared.weighed(_of_envelope(one, common, settings)) for one in flagged or [nearest]]
+    steps = [abs(math.log(two.value / one.value)) for one, two in pairwise(decided.values())]
+    apart = math.exp(median(steps)) if len(steps) > 2 else 1.0
+    findings = []
+    for one in flagged or [nearest]:
+        finding = _of_envelope(one, common, settings)
+        one_each = len(case.launches) == len(one.other.launches) == 1
+        if one_each and finding.level is Level.FAIL and finding.value / apart <= settings.fail:
+            chance = "one launch was made of each, and sizes next to each other scatter by a factor"
+            finding = finding.without_noise((f"{chance} of {apart:.2g}: repeat them",), "")
+        findings.append(compared.weighed(finding))
+    return findings
 
 
 def _decisive(
@@ -273,10 +283,7 @@ def _of_envelope(compared: _Compared, common: CommonSizes, settings: Above) -> F
     spoken = in_brackets(interval_in_words(compared.interval))
     advice = f"avoid or mend this configuration for messages of about {size} bytes"
     if other.layer is Layer.INSIDE and case.layer is not Layer.INSIDE:
-        advice = (
-            f"{other.where} is as fast as shared memory: its ranks may have run on one node, and"
-            " these on two; compare the same placement"
-        )
+        advice = ""
     return settings.finding(
         "envelope",
         case.where,
@@ -356,104 +363,149 @@ def _against(
 
 
 def differences(case: CaseCurves, compared: ComparedCases, settings: Above) -> list[Finding]:
-    """Return from which size to which one of two configurations is slower, and by how much.
+    """Return from which size to which a configuration is slower than the only other one.
 
     A range has sizes that differ the same way by ``ALIKE`` or more, two at least, or one by
     ``ALONE``; a single size that differs less does not end it. The value is the geometric mean of
     the ratios of its times, less 1; its interval is that over the launches. A range that all
-    launches do not show, nor the interval, is chance, and left out. A finding is of the slower one,
-    ``against`` the other, ``size`` where they differ most. Of more than two configurations the
-    envelope and the score say it.
+    launches do not show, nor the interval, is chance, and left out. ``size``: where they differ
+    most. Where nothing differs, a finding of the first says so. Sizes below 4 bytes count where
+    there are no others. Of more than two configurations the envelope and the score say it.
     """
-    if len(compared.cases) != 2 or (settings.warn, settings.fail) == (None, None):
+    several = compared.cases.values()
+    if len(several) != 2 or not any(_is_asserted(one.settings.slower) for one in several):
         return []
-    first, second = compared.cases.values()
+    first, second = several
+    other = second if case is first else first
     try:
-        each = {one.where: times_of_each(one.launches, settings) for one in compared.cases.values()}
+        own, theirs = (_times_of_launches(one, settings) for one in (case, other))
     except CannotJudgeError as error:
         if case is not first:
             return []
         return [undefined("slower", case.where, str(error)).ruled(Level.SHOWN)]
-    sizes = in_common([one for several in each.values() for one in several])
+    sizes = in_common([*own, *theirs])
     ratios = {
-        size: median(one[size] for one in each[first.where])
-        / median(one[size] for one in each[second.where])
+        size: median(one[size] for one in own) / median(one[size] for one in theirs)
         for size in sizes
     }
+    found = [
+        finding
+        for span in _spans(ratios, ALIKE)
+        for finding in _of_range(span, ratios, (case, other), (own, theirs), settings)
+    ]
+    if sizes and case is first and not any(_spans(ratios, ALIKE)):
+        reason = f"no slower or faster than {other.name} {common_sizes(sizes)}"
+        alike = Finding("slower", Level.PASS, case.where, reason, value=0.0, against=other.where)
+        found.append(replace(alike, common=common_sizes(sizes)))
+    return [compared.weighed(one) for one in found]
 
-    def finding(span: Sequence[int]) -> Finding | None:
-        slower, faster = (first, second) if ratios[span[0]] > 1 else (second, first)
-        if slower is not case:
-            return None
-        shares = {size: max(ratios[size], 1 / ratios[size]) - 1 for size in span}
-        own, theirs = (
-            [
-                math.exp(math.fsum(math.log(launch[size]) for size in span) / len(span))
-                for launch in each[one.where]
-            ]
-            for one in (slower, faster)
-        )
-        interval = intervals.of_ratio(own, theirs)
-        how = _certainty(own, theirs, interval)
-        if not how:
-            return None
+
+def _is_asserted(settings: Above) -> bool:
+    return (settings.warn, settings.fail) != (None, None)
+
+
+def _times_of_launches(case: CaseCurves, settings: Above) -> list[dict[int, float]]:
+    if case.curve.sizes[-1] < settings.least_size:
+        settings = replace(settings, least_size=1)
+        if case.curve.sizes[-1] == 0:
+            return [dict(zip(one.sizes, one.time_us, strict=True)) for one in case.launches]
+    return times_of_each(case.launches, settings)
+
+
+def _of_range(
+    span: Sequence[int],
+    ratios: Mapping[int, float],
+    cases: tuple[CaseCurves, CaseCurves],
+    times: tuple[Sequence[Mapping[int, float]], Sequence[Mapping[int, float]]],
+    settings: Above,
+) -> Iterator[Finding]:
+    """Yield the finding on a range in which the first case is slower, and those on parts of it."""
+    if ratios[span[0]] < 1:
+        return
+    case, other = cases
+    own, theirs = (
+        [math.exp(math.fsum(math.log(one[size]) for size in span) / len(span)) for one in launches]
+        for launches in times
+    )
+    interval = intervals.of_ratio(own, theirs)
+    how = _certainty(own, theirs, interval)
+    level = None
+    if how:
         value = median(own) / median(theirs) - 1
-        worst = max(shares, key=shares.__getitem__)
-        where, by = f"at {span[0]} bytes", f"{_percent(value)} %"
+        worst = max(span, key=ratios.__getitem__)
+        # A time without messages, or of an empty one, has no size to name.
+        where, by = f" at {span[0]} bytes" if worst else "", f"{_percent(value)} %"
         if len(span) > 1:
-            where = f"from {span[0]} to {span[-1]} bytes"
-            by = f"{_percent(min(shares.values()))} to {_percent(max(shares.values()))} %, {by} on"
-            by += f" average, most at {worst} bytes"
+            shares = [ratios[size] - 1 for size in span]
+            where = f" from {span[0]} to {span[-1]} bytes"
+            by = f"{_percent(min(shares))} to {_percent(max(shares))} %, {by} on average, most at"
+            by += f" {worst} bytes"
         if interval is not None:
             interval = (interval[0] - 1, interval[1] - 1)
             by += f" (95% interval {_percent(interval[0])} to {_percent(interval[1])} %)"
         level, bound = settings.level(value, interval)
-        reason = f"slower than {faster.name} {where}, by {by}; {how}"
+        reason = f"slower than {other.name}{where}, by {by}; {how}"
         if level in (*FLAGGED, Level.INCONCLUSIVE):
             reason += f" ({level.value}: above {_percent(bound)} % is flagged)"
-        if faster.layer is Layer.INSIDE and slower.layer is not Layer.INSIDE:
-            reason += "; the other is as fast as shared memory: compare the same placement"
-        return Finding(
+        yield Finding(
             "slower",
             level,
-            slower.where,
+            case.where,
             reason,
             size=worst,
             value=value,
             bound=bound,
             interval=interval,
             others=tuple(size for size in span if size != worst),
-            common=common_sizes(sizes),
-            against=faster.where,
+            common=common_sizes(ratios),
+            against=other.where,
         )
+    if settings.fail is not None and level is not Level.FAIL:
+        # A part may be beyond the bound where all of it together is not.
+        within = {size: ratios[size] for size in span}
+        for part in _spans(within, max(ALIKE, settings.fail)):
+            if list(part) != list(span):
+                parts = _of_range(part, ratios, cases, times, settings)
+                yield from (one for one in parts if one.level is Level.FAIL)
 
-    found = []
-    for span in _spans(ratios, ALIKE):
-        whole = finding(span)
-        found.append(whole)
-        if settings.fail is not None and (whole is None or whole.level is not Level.FAIL):
-            # A part may be beyond the bound where all of it together is not.
-            within = {size: ratios[size] for size in span}
-            parts = map(finding, _spans(within, max(ALIKE, settings.fail)))
-            found += [part for part in parts if part is not None and part.level is Level.FAIL]
-    return [one for one in found if one is not None]
+
+def spans(
+    ratios: Mapping[int, float], differs: Callable[[int], bool], others: int = 0
+) -> list[list[int]]:
+    """Return ranges of neighbouring sizes that differ, with ratios on the same side of 1.
+
+    At most so many ``others`` lie between two, and are none of the range.
+    """
+    found: list[list[int]] = []
+    since = 0
+    for size, ratio in ratios.items():
+        if not differs(size):
+            since += 1
+            continue
+        if found and since <= others and (ratios[found[-1][-1]] > 1) == (ratio > 1):
+            found[-1].append(size)
+        else:
+            found.append([size])
+        since = 0
+    return found
+
+
+def factor(ratio: float) -> float:
+    """Return how far a ratio is from 1, to either side."""
+    return max(ratio, 1 / ratio)
 
 
 def _spans(ratios: Mapping[int, float], least: float) -> Iterator[list[int]]:
     """Yield ranges of sizes that differ the same way by a share of ``least`` or more."""
-    sizes = [*ratios]
-    signs = [
-        0 if 1 / (1 + least) < ratio < 1 + least else math.copysign(1, math.log(ratio))
-        for ratio in ratios.values()
-    ]
-    for place in range(1, len(sizes) - 1):
-        before, after = signs[place - 1], signs[place + 1]
-        if signs[place] == 0 and before == after and before * math.log(ratios[sizes[place]]) > 0:
-            signs[place] = before
-    for sign, group in groupby(zip(sizes, signs, strict=True), key=lambda one: one[1]):
-        span = [size for size, _ in group]
-        apart = max(max(ratios[size], 1 / ratios[size]) for size in span)
-        if sign and (len(span) > 1 or len(sizes) == 1 or apart >= 1 + ALONE):
+    sizes, differ = [*ratios], {size for size in ratios if factor(ratios[size]) >= 1 + least}
+    for before, size, after in zip(sizes, sizes[1:], sizes[2:], strict=False):
+        if before in differ and after in differ:
+            # One that differs less, in the same way, ends no range.
+            same = {ratios[one] > 1 for one in (before, size, after)}
+            differ |= {size} if len(same) == 1 else set()
+    for span in spans(ratios, differ.__contains__):
+        apart = max(factor(ratios[size]) for size in span)
+        if len(span) > 1 or len(sizes) == 1 or apart >= 1 + ALONE:
             yield span
 
 
@@ -483,5 +535,13 @@ CRITERIA = (
         note="{count} {have} no envelope, since no other configuration measured the same: {cases}",
     ),
     Criterion("floor", "floor", FLOOR, compare=floor, asserts_inside=False),
-    Criterion("slower", "slower", SLOWER, compare=differences, sets=(), noted=Above(0.0)),
+    Criterion(
+        "slower",
+        "slower",
+        SLOWER,
+        compare=differences,
+        sets=(),
+        group=lambda case: case.function or None,
+        noted=Above(0.0),
+    ),
 )

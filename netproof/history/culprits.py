@@ -15,7 +15,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from netproof.comparison.comparison import NOT_MEASURED_BY
+from netproof.comparison.comparison import of_extras
 from netproof.intake import json_reading
 from netproof.measurement.case import Case
 from netproof.session.node_differences import OF_ITS_OWN, memory_alike
@@ -226,15 +226,10 @@ def _differing(
 
 def _of_extras(one: Mapping[str, Any], other: Mapping[str, Any]) -> Iterator[ProvenanceDifference]:
     for column in ("partition_extras", "environment_extras"):
-        was, now = (
-            {
-                key: value
-                for key, value in json_reading.json_value(row[column], column).items()
-                if key not in NOT_MEASURED_BY
-            }
-            for row in (one, other)
-        )
-        yield from _differing(was, now, "{} in the site's file", own=True)
+        sides = (json_reading.json_value(row[column], column) for row in (one, other))
+        for key, was, now in of_extras(*sides):
+            what = f"{key} in the site's file"
+            yield ProvenanceDifference(what, _text(was), _text(now), (), own=True)
     was, now = ({"ranks a node": row["ranks_per_node"]} for row in (one, other))
     yield from _differing(was, now, "{}", own=True)
 

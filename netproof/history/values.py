@@ -82,13 +82,11 @@ def mark(store: Store, stored: StoredSession) -> str:
     """
     folder = store.path(stored)
     try:
-        sums = folder / store_folder.CHECKSUMS
-        names = [f"{name}{store_folder.PARQUET}" for name in READ]
-        found = [(folder / name).stat() for name in names]
-        content = loading.read_bytes(sums).hex() if sums.exists() else ""
+        found = [(folder / f"{name}{store_folder.PARQUET}").stat() for name in READ]
+        parts = [f"{one.st_size}:{one.st_mtime_ns}" for one in found]
+        parts.append(loading.read_bytes(folder / store_folder.CHECKSUMS).hex())
     except (OSError, NetproofError):
         return ""
-    parts = [*(f"{one.st_size}:{one.st_mtime_ns}" for one in found), content]
     return hashlib.sha256(" ".join(parts).encode()).hexdigest()[:16]
 
 
@@ -221,8 +219,8 @@ _TABLES = ("values", "crashes", "counted")
 
 
 def _packed(table: pa.Table) -> np.ndarray:
-    sink = pa.BufferOutputStream()
-    with pa.ipc.new_stream(sink, table.schema) as stream:
+    sink, options = pa.BufferOutputStream(), pa.ipc.IpcWriteOptions(compression="zstd")
+    with pa.ipc.new_stream(sink, table.schema, options=options) as stream:
         stream.write_table(table.combine_chunks())
     return np.frombuffer(sink.getvalue(), dtype=np.uint8)
 

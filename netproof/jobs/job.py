@@ -47,6 +47,13 @@ _FIGURES = {kind: re.compile(registry.figures(kind).encode(), re.M) for kind in 
 
 _NO_ANSWER = re.compile(r"^nptcp\.sh: .* had no answer from", re.M)
 
+_REFUSED = re.compile(
+    r"^srun: error: (?:Unable to create step for job.*(?:completing or completed|Invalid job id).*"
+    r"|.*Job/step already completing or completed.*)$",
+    re.M,
+)
+"""srun's words where Slurm is ending the job, which the job itself hears some seconds later."""
+
 _LISTENING = re.compile(r"^listening ([0-9.]+)((?: [0-9]+)+)$", re.M)
 
 _INPUTS, _NODE_LIST, _STATES = "inputs.txt", "nodelist.txt", "nodes.txt"
@@ -59,6 +66,9 @@ class JobError(NetproofError):
 
 class JobEnded(BaseException):
     """Slurm or a person ends the job."""
+
+    def __init__(self, why: str = "the job was ended from outside") -> None:
+        super().__init__(why)
 
 
 class RunningJob:
@@ -117,8 +127,8 @@ class RunningJob:
             (self.folder / job_files.LAUNCHES_FILE).write_text(f"{job_files.LAUNCHES_HEADER}\n")
             self._note_nodes()
             yield
-        except JobEnded:
-            why = "the job was ended from outside"
+        except JobEnded as error:
+            why = str(error)
             raise
         except BaseException as error:
             why = str(error) or repr(error)
@@ -364,7 +374,10 @@ class RunningJob:
         raise AssertionError("the count has no end")
 
     def _attempt(self, step: Step, limit_s: int, began: float) -> int:
-        """Make one attempt at a launch and return its status; note one that waits in vain."""
+        """Make one attempt at a launch and return its status; note one that waits in vain.
+
+        Raise JobEnded if Slurm refuses it since the job has ended.
+        """
         errors = self.folder / f"{step.name}.err"
         try:
             process = self._start(self._words(step), step.name, step)
@@ -388,7 +401,10 @@ class RunningJob:
         else:
             status = self._wait(process, limit_s - (time.time() - began))
         self._running.remove(running)
-        if _NO_ANSWER.search(errors.read_text(errors="replace")):
+        said = errors.read_text(errors="replace")
+        if status and (refused := _REFUSED.search(said)):
+            raise JobEnded(f"Slurm had ended the job before {step.name}: {refused[0]}")
+        if _NO_ANSWER.search(said):
             self.hung[step.subject] = step.name
         return status
 

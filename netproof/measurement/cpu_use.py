@@ -199,27 +199,24 @@ def _for_messages(
         if reason:
             absent |= dict.fromkeys(("s_per_gb", "us_per_message", "slept_per_message"), reason)
             return {}
-    # Each message leaves one node and arrives at one.
-    handled = [(use, sent, 2 / nodes) for use, sent, nodes in made]
-    start_s = median(use.cpu_s for use in started)
+
+    def each(name: str, amount: str, unit: float = 1.0) -> float:
+        """Return the median of a figure, less starting and ending, over what a node handled."""
+        start = median(getattr(use, name) for use in started)
+        # Each message leaves one node and arrives at one.
+        return median(
+            (getattr(use, name) - start) / (2 / nodes * getattr(sent, amount) / unit)
+            for use, sent, nodes in made
+        )
+
     found = {
-        "s_per_gb": median(
-            (use.cpu_s - start_s) / (share * sent.bytes / BYTES_PER_GB)
-            for use, sent, share in handled
-        ),
-        "us_per_message": median(
-            _US_PER_S * (use.cpu_s - start_s) / (share * sent.messages)
-            for use, sent, share in handled
-        ),
+        "s_per_gb": each("cpu_s", "bytes", BYTES_PER_GB),
+        "us_per_message": each("cpu_s", "messages", _US_PER_S),
     }
     if None in [use.slept for use in (*started, *(use for use, _, _ in made))]:
         absent["slept_per_message"] = "the kernel does not tell how often its ranks slept"
         return found
-    slept = median(use.slept for use in started)
-    per_message = median(
-        (use.slept - slept) / (share * sent.messages) for use, sent, share in handled
-    )
-    return found | {"slept_per_message": max(0.0, per_message)}
+    return found | {"slept_per_message": max(0.0, each("slept", "messages"))}
 
 
 def _net(own: Sequence[NodeUse], started: Sequence[NodeUse], name: str) -> float | None:

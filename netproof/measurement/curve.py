@@ -79,6 +79,8 @@ def median_curve(launches: Sequence[Curve]) -> Curve:
     or the launch that differ.
     """
     sizes = insist_alike(launches)
+    if len(launches) == 1:
+        return launches[0]
     rows = ([getattr(curve, name) for curve in launches] for name in ("time_us", *_OPTIONAL))
     return Curve(
         sizes,

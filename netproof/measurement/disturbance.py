@@ -110,9 +110,10 @@ def disturbed(
         load = together[0]
         parts = []
         if _beyond(load, load.others_share, settings.others, columns=3):
-            parts.append(f"others used {_percent(load.others_share)} of the CPUs")
+            parts.append(f"others used {100 * load.others_share:.0f} % of the CPUs")
         if _beyond(load, load.steal_share, settings.steal, columns=1):
-            parts.append(f"the hypervisor gave {_percent(load.steal_share)} of the CPUs to others")
+            share = f"{100 * load.steal_share:.0f} %"
+            parts.append(f"the hypervisor gave {share} of the CPUs to others")
         if parts:
             nodes = ", ".join(one.node for one in together)
             sentences.append(f"{nodes}: {' and '.join(parts)}")
@@ -311,9 +312,9 @@ def _meanwhile(
 
 def _machines(loads: Sequence[NodeLoad]) -> list[list[NodeLoad]]:
     """Return the loads by machine; a node without a known machine is its own."""
-    machines: dict[tuple[str, str], list[NodeLoad]] = {}
+    machines: dict[tuple[str | None, str], list[NodeLoad]] = {}
     for load in loads:
-        key = ("node", load.node) if load.machine is None else ("machine", load.machine)
+        key = (load.machine, load.node if load.machine is None else "")
         machines.setdefault(key, []).append(load)
     return list(machines.values())
 
@@ -322,10 +323,6 @@ def _beyond(load: NodeLoad, share: float | None, bound: float, *, columns: int) 
     if share is None or load.cpus is None or load.wall_s is None:
         return False
     return share - columns * TICK_S / (load.cpus * load.wall_s) > bound
-
-
-def _percent(share: float | None) -> str:
-    return f"{0 if share is None else 100 * share:.0f} %"
 
 
 _PACE = re.compile(r"netproof pace on .*")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 from dataclasses import dataclass
+from functools import cache
 from itertools import pairwise
 from statistics import median
 
@@ -106,15 +107,15 @@ def _step(curve: Curve, below: int) -> EagerLimit | None:
     above = below + 1
     if not EAGER_FROM <= sizes[below] <= EAGER_TO:
         return None
-    before = _far_sizes(curve, below, larger=False)
-    after = _far_sizes(curve, above, larger=True)
+    before = _far_sizes(sizes, below, larger=False)
+    after = _far_sizes(sizes, above, larger=True)
     if not before or not after:
         return None
     slope_below = _slope(curve, below, before)
     slope_above = _slope(curve, above, after)
     foot, head = before[-1], after[0]
-    before_foot = _far_sizes(curve, foot, larger=False)
-    after_head = _far_sizes(curve, head, larger=True)
+    before_foot = _far_sizes(sizes, foot, larger=False)
+    after_head = _far_sizes(sizes, head, larger=True)
     if not before_foot or not after_head:
         return None
     added = sizes[above] - sizes[below]
@@ -141,15 +142,16 @@ def _limit(curve: Curve, below: int, above: int, step_us: float) -> EagerLimit:
     return EagerLimit(*itertools.chain(*sides), step_us)
 
 
-def _far_sizes(curve: Curve, index: int, *, larger: bool) -> list[int]:
+@cache
+def _far_sizes(sizes: tuple[int, ...], index: int, *, larger: bool) -> list[int]:
     """Return the indices of the sizes far enough from one for a slope, and near enough."""
-    size = curve.sizes[index]
-    span = range(index + 1, len(curve.sizes)) if larger else range(index)
+    size = sizes[index]
+    span = range(index + 1, len(sizes)) if larger else range(index)
     return [
         other
         for other in span
-        if curve.sizes[other] > 0
-        and SLOPE_FROM <= max(curve.sizes[other] / size, size / curve.sizes[other]) <= SLOPE_TO
+        if sizes[other] > 0
+        and SLOPE_FROM <= max(sizes[other] / size, size / sizes[other]) <= SLOPE_TO
     ]
 
 

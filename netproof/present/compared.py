@@ -371,16 +371,13 @@ def _case(case: ComparedCase) -> dict[str, Any]:
             {
                 "least_bytes": one.least,
                 "largest_bytes": one.largest,
-                "faster": one.faster,
                 "size_bytes": one.size,
-                "ratio": one.ratio,
+                **documents.some(one, "faster", "ratio"),
             }
             for one in case.ranges
         ],
         "landmarks": {name: dataclasses.asdict(one) for name, one in case.landmarks.items()},
-        "cpu_s_per_gb": {
-            name: getattr(case.cpu_s_per_gb, name) for name in ("first", "second", "ratio")
-        },
+        "cpu_s_per_gb": documents.some(case.cpu_s_per_gb, "first", "second", "ratio"),
         "disturbed": case.disturbed,
         "sentence": case.sentence(),
     }

@@ -4,17 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from rich.console import Console
-
-from netproof.present.tables import (
-    DataTable,
-    TableColumn,
-    benchmark_name,
-    case_columns,
-    fitting,
-    print_table,
-)
-from netproof.present.terminal import say
+from netproof.present.tables import DataTable, benchmark_name
 from netproof.present.wording import counted
 from netproof.verdict.explain import CpuRow, CpuRows
 
@@ -30,7 +20,7 @@ LEGEND = (
 LEAST_SECONDS = 0.2
 """Seconds of a case's launches below which figures a second are not shown."""
 
-_RANKS = {"user": 2, "irq": 2, "µs/msg": 1}
+_RANKS = {"node": 3, "user": 2, "irq": 2, "µs/msg": 1}
 """Columns that are dropped first where not all fit, the highest rank first."""
 
 
@@ -58,40 +48,29 @@ def figures(row: CpuRow) -> dict[str, str]:
     }
 
 
-def _unknown(rows: CpuRows) -> list[str]:
-    """Return why costs are not known, a sentence each."""
-    return [f"not known of {counted(count, 'case')}: {why}" for why, count in rows.unknown.items()]
+def answer(costs: CpuRows) -> dict[str, Any] | None:
+    """Return what terminal and page show: a row for each case whose cost is known, and why not.
 
-
-def view(costs: CpuRows) -> dict[str, Any]:
-    """Return what a page shows: a row for each case whose cost is known, and why others have none.
-
-    At least one is known.
+    None where no cost is known.
     """
-    head = ("case", "partition", "environment", "ranks", "node", *figures(costs.rows[0]))
+    if not costs.rows:
+        return None
+    head = ("partition", "environment", "benchmark", "ranks", "node", *figures(costs.rows[0]))
     rows = [
         (
-            *(benchmark_name(row.case), row.case.partition, row.case.environment),
+            *(row.case.partition, row.case.environment, benchmark_name(row.case)),
             *(str(row.case.ranks), row.cost.node, *figures(row).values()),
         )
         for row in costs.rows
     ]
-    legend = f"{LEGEND[0].upper()}{LEGEND[1:]}."
-    return {"legend": legend, "table": DataTable(head, rows), "unknown": _unknown(costs)}
-
-
-def print_cpu(rows: CpuRows, out: Console) -> None:
-    """Print a row for each case whose cost is known, if any."""
-    if not rows.rows:
-        return
-    out.print()
-    say(out, "what it costs the CPU", "bold")
-    values = list(map(figures, rows.rows))
-    columns = case_columns(row.case for row in rows.rows)
-    columns += [
-        TableColumn(name, [one[name] for one in values], _RANKS.get(name, 0)) for name in values[0]
+    unknown = [
+        f"not known of {counted(count, 'case')}: {why}" for why, count in costs.unknown.items()
     ]
-    print_table(fitting(columns, out.width), out)
-    for sentence in _unknown(rows):
-        say(out, sentence)
-    say(out, LEGEND, "dim")
+    return {
+        "title": "what it costs the CPU",
+        "conclusion": [],
+        "settings": {},
+        "table": DataTable(head, rows, (3, *range(5, len(head))), ranks=_RANKS),
+        "remarks": [*unknown, f"{LEGEND[0].upper()}{LEGEND[1:]}."],
+        "figures": [],
+    }

@@ -10,7 +10,7 @@ from rich.console import Console
 
 from netproof.diagnosis.diagnosis import Diagnosis, DiagnosisOutcome
 from netproof.diagnosis.evidence import Culprit, Sure
-from netproof.present.documents import FORMAT
+from netproof.present.documents import FORMAT, some
 from netproof.present.terminal import say
 from netproof.present.wording import counted
 from netproof.verdict.session_verdict import JudgedSession
@@ -136,15 +136,11 @@ def of_diagnosis(diagnosis: Diagnosis) -> dict[str, Any]:
     return {
         "partition": diagnosis.partition,
         "outcome": diagnosis.outcome.value,
-        "cases": diagnosis.cases,
-        "passed": diagnosis.passed,
+        **some(diagnosis, "cases", "passed"),
         "failed": diagnosis.red,
         "asked": sorted(one.value for one in diagnosis.asked),
         "culprits": [_culprit(one) for one in diagnosis.culprits],
-        "ruled_out": diagnosis.ruled_out,
-        "not_known": diagnosis.not_known,
-        "incomplete": diagnosis.incomplete,
-        "next_steps": diagnosis.next_steps,
+        **some(diagnosis, "ruled_out", "not_known", "incomplete", "next_steps"),
     }
 
 
@@ -170,12 +166,7 @@ def _culprit(culprit: Culprit) -> dict[str, Any]:
                 "environment": one.environment or None,
                 "nodes": one.place.nodes,
                 "effects": [
-                    {
-                        "quantity": effect.quantity.value,
-                        "ratio": effect.ratio,
-                        "interval": effect.interval,
-                        "rounds": effect.rounds,
-                    }
+                    some(effect, "quantity", "ratio", "interval", "rounds")
                     for effect in one.effects
                 ],
                 "alone": one.recovery and one.recovery.value,
@@ -189,8 +180,7 @@ def _culprit(culprit: Culprit) -> dict[str, Any]:
             "began": since.began.value,
             "session": since.session or None,
             "started": since.started and since.started.isoformat(),
-            "sessions": since.sessions,
-            "why": since.why,
+            **some(since, "sessions", "why"),
         },
         "do": culprit.advice,
         "rules_out": culprit.rules_out or None,

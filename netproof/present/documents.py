@@ -51,12 +51,8 @@ def of_judged(judged: JudgedSession) -> dict[str, Any]:
     from netproof.verdict.explain import crossovers
     from netproof.verdict.verdict import by_reason
 
-    session, matrix, verdict, recurring = (
-        judged.session,
-        judged.matrix,
-        judged.verdict,
-        judged.recurring,
-    )
+    session, matrix, verdict = judged.session, judged.matrix, judged.verdict
+    recurring = judged.recurring
     levels = Counter(one.level for one in verdict.cases)
     changed = judged.changed
     return {
@@ -73,11 +69,7 @@ def of_judged(judged: JudgedSession) -> dict[str, Any]:
         "recurring": {
             "sessions": recurring.sessions,
             "warnings": [
-                {
-                    **of_case(case),
-                    "criterion": finding.criterion,
-                    "size_bytes": finding.size,
-                }
+                {**of_case(case), "criterion": finding.criterion, "size_bytes": finding.size}
                 for case, finding in recurring.warnings
             ],
         },
@@ -85,18 +77,13 @@ def of_judged(judged: JudgedSession) -> dict[str, Any]:
         "crashed": sum(one.crashed for one in verdict.launched),
         "launched": [
             {
-                "partition": one.partition,
-                "environment": one.environment,
-                "launches": one.launches,
-                "crashed": one.crashed,
+                **some(one, "partition", "environment", "launches", "crashed"),
                 "level": one.finding.level,
             }
             for one in verdict.launched
         ],
         "baseline": matrix.baseline and dataclasses.asdict(matrix.baseline),
-        "faults": verdict.faults,
-        "undecided": verdict.undecided,
-        "notes": verdict.notes,
+        **some(verdict, "faults", "undecided", "notes"),
         "not_compared": judged.unread,
         "nodes_differ": judged.differences,
         "nodes": [
@@ -106,9 +93,7 @@ def of_judged(judged: JudgedSession) -> dict[str, Any]:
         "coverage": [
             {
                 **dataclasses.asdict(one),
-                "failed": one.failed,
-                "short": one.short,
-                "known": one.known,
+                **some(one, "failed", "short", "known"),
                 "sentence": str(one),
             }
             for one in verdict.coverage
@@ -126,9 +111,7 @@ def of_judged(judged: JudgedSession) -> dict[str, Any]:
         "counters": [
             # Null where a count is not known.
             {
-                "partition": one.partition,
-                "node": one.node,
-                "interface": one.interface,
+                **some(one, "partition", "node", "interface"),
                 "under_test": one.rail,
                 **one.counted,
                 "segments_sent": one.again.of,
@@ -146,19 +129,17 @@ def of_judged(judged: JudgedSession) -> dict[str, Any]:
         else {
             "stored": dataclasses.asdict(changed.stored),
             "cases": [
-                {
-                    **of_case(one.case),
-                    "was": one.was,
-                    "now": one.now,
-                    "gone": one.gone,
-                    "new": one.new,
-                }
+                {**of_case(one.case), **some(one, "was", "now", "gone", "new")}
                 for one in changed.cases
             ],
-            "gone": changed.gone,
-            "new": changed.new,
+            **some(changed, "gone", "new"),
         },
     }
+
+
+def some(record: object, *names: str) -> dict[str, Any]:
+    """Return these attributes of a record by their names."""
+    return {name: getattr(record, name) for name in names}
 
 
 def of_case(case: Case) -> dict[str, Any]:
@@ -193,8 +174,8 @@ def of_landmarks(landmarks: Landmarks) -> dict[str, Any]:
 
 def of_curve(curve: Curve) -> dict[str, Any]:
     """Return a curve by its columns."""
-    columns = ("time_us", "bandwidth_mb_s", "time_min_us", "time_avg_us")
-    return {"sizes_bytes": curve.sizes, **{name: getattr(curve, name) for name in columns}}
+    times = some(curve, "time_us", "bandwidth_mb_s", "time_min_us", "time_avg_us")
+    return {"sizes_bytes": curve.sizes, **times}
 
 
 def of_interval(interval: Interval | None) -> list[float | None] | None:
@@ -236,28 +217,25 @@ def _crossover(crossover: Crossover) -> dict[str, Any]:
 
 
 def _compared_with(found: StoredResults) -> dict[str, Any]:
-    sessions = []
-    for _, cases, left_out in found.together():
-        first = cases[0]
-        sessions.append(
-            {
-                "partition": first.case.partition,
-                "environment": first.case.environment,
-                "session": first.session,
-                "started": first.started.isoformat(),
-                "days_before": first.days,
-                "marks": first.marks,
-                "left_out": left_out,
-                "cases": [
-                    {
-                        **of_case(case.case),
-                        "score": _score(case.score()),
-                        "measured": of_measured(case.measured),
-                    }
-                    for case in cases
-                ],
-            }
-        )
+    sessions = [
+        {
+            **some(cases[0].case, "partition", "environment"),
+            "session": cases[0].session,
+            "started": cases[0].started.isoformat(),
+            "days_before": cases[0].days,
+            "marks": cases[0].marks,
+            "left_out": left_out,
+            "cases": [
+                {
+                    **of_case(case.case),
+                    "score": _score(case.score()),
+                    "measured": of_measured(case.measured),
+                }
+                for case in cases
+            ],
+        }
+        for _, cases, left_out in found.together()
+    ]
     return {
         "store": str(found.store),
         "max_age_days": found.max_age_days,
@@ -288,9 +266,7 @@ def _case(judged: CaseVerdict) -> dict[str, Any]:
         "findings": list(map(_finding, judged.findings)),
         "again": again
         and {
-            "nodes": again.nodes,
-            "jobid": again.jobid,
-            "faults": again.faults,
+            **some(again, "nodes", "jobid", "faults"),
             "crashes": [dataclasses.asdict(crash) for crash in again.crashes],
             "launches": list(map(of_curve, again.launches)),
         },
@@ -299,17 +275,12 @@ def _case(judged: CaseVerdict) -> dict[str, Any]:
 
 def _finding(finding: Finding) -> dict[str, Any]:
     return {
-        "criterion": finding.criterion,
-        "level": finding.level,
-        "why": finding.why,
+        **some(finding, "criterion", "level", "why"),
         "size_bytes": finding.size,
         "sizes_bytes": finding.sizes(),
         "compared_bytes": finding.compared_sizes,
-        "value": finding.value,
-        "bound": finding.bound,
+        **some(finding, "value", "bound"),
         "interval": of_interval(finding.interval),
-        "against": finding.against,
-        "node": finding.node,
-        "interface": finding.interface,
+        **some(finding, "against", "node", "interface"),
         "confirmed": finding.confirmation and finding.confirmation.confirmed,
     }

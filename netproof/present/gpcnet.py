@@ -8,6 +8,7 @@ from typing import Any
 from netproof.benchmarks.gpcnet import TIME
 from netproof.experiments.gpcnet import GpcnetRuns
 from netproof.experiments.load import LoadFindings, Statistic
+from netproof.present.documents import some
 from netproof.present.load import factor_document, factor_in_words, worst
 from netproof.present.tables import DataTable
 from netproof.present.wording import counted
@@ -64,14 +65,9 @@ def document(several: Sequence[tuple[GpcnetRuns, LoadFindings]]) -> dict[str, An
     return {
         "gpcnet": [
             {
-                "system": runs.system,
-                "partition": runs.partition,
-                "environment": runs.environment,
-                "nodes": runs.nodes,
+                **some(runs, "system", "partition", "environment", "nodes"),
                 "rounds": _usable(found),
-                "refused": found.refused,
-                "beyond": found.beyond,
-                "undecided": found.undecided,
+                **some(found, "refused", "beyond", "undecided"),
                 "tests": [
                     {
                         "name": one.victim,

@@ -368,25 +368,18 @@ def document(verdict: HistoryVerdict, *, series: bool) -> dict[str, Any]:
             for stored in nights.sessions
         ],
         "verdict": "worse" if verdict.status == history_verdict.WORSE else judged,
-        "too_few": verdict.too_few,
-        "tested": verdict.tested,
+        **documents.some(verdict, "too_few", "tested"),
         "followed": len(verdict.followed),
         "false_alarms_a_month": verdict.false_alarms_a_month,
-        "baseline": nights.baseline
-        and {"partition": nights.baseline.partition, "environment": nights.baseline.environment},
-        "no_longer_followed": nights.no_longer_followed,
-        "other_sizes": nights.other_sizes,
-        "crashes": nights.crashes,
-        "counted": nights.counted,
+        "baseline": nights.baseline and documents.some(nights.baseline, "partition", "environment"),
+        **documents.some(nights, "no_longer_followed", "other_sizes", "crashes", "counted"),
         "inconclusive": [
             {"session": one.session.name, "case": documents.of_case(one.case), "why": one.why}
             for one in nights.inconclusive
         ],
         "events": [
             {
-                "partition": event.partition,
-                "environment": event.environment,
-                "worse": event.worse,
+                **documents.some(event, "partition", "environment", "worse"),
                 "session": event.session.name,
                 "before_session": event.before.name,
                 "sentence": event.sentence(),
@@ -398,8 +391,7 @@ def document(verdict: HistoryVerdict, *, series: bool) -> dict[str, Any]:
         ],
         "bad_nights": [
             {
-                "partition": odd.partition,
-                "environment": odd.environment,
+                **documents.some(odd, "partition", "environment"),
                 "session": odd.session.name,
                 "sentence": odd.sentence(),
                 "changes": [_shift(verdict, shift) for shift in odd.shifts],
@@ -409,15 +401,10 @@ def document(verdict: HistoryVerdict, *, series: bool) -> dict[str, Any]:
         "changes": [_shift(verdict, shift) for shift in verdict.shifts],
         "accepted": [
             {
-                "session": one.session,
-                "reason": one.reason,
-                "name": one.name,
-                "at": one.at,
+                **documents.some(one, "session", "reason", "name", "at"),
                 "covers": {
                     "expressions": one.covers.cases,
-                    "partition": one.covers.partition,
-                    "environment": one.covers.environment,
-                    "quantity": one.covers.quantity,
+                    **documents.some(one.covers, "partition", "environment", "quantity"),
                 },
             }
             for one in verdict.acceptances
@@ -432,10 +419,7 @@ def _culprits(culprits: Culprits) -> dict[str, Any]:
         "to_session": culprits.after.name,
         "differences": [
             {
-                "what": one.what,
-                "before": one.before,
-                "after": one.after,
-                "nodes": one.nodes,
+                **documents.some(one, "what", "before", "after", "nodes"),
                 "of_configuration": one.own,
             }
             for one in culprits.differences
@@ -459,10 +443,7 @@ def _shift(verdict: HistoryVerdict, shift: Shift) -> dict[str, Any]:
         "session": sessions[change.index].name,
         "found": sessions[change.found].name,
         "ended": None if change.ended is None else sessions[change.ended].name,
-        "before": change.before,
-        "after": change.after,
-        "size": change.size,
-        "p_value": change.p_value,
+        **documents.some(change, "before", "after", "size", "p_value"),
     }
 
 
@@ -470,9 +451,6 @@ def _series(verdict: HistoryVerdict, one: Series) -> dict[str, Any]:
     found = verdict.followed[one]
     return {
         "case": documents.of_case(one.case),
-        "quantity": one.quantity,
-        "values": one.values,
-        "inconclusive": one.inconclusive,
-        "level": found.level,
-        "noise": found.noise,
+        **documents.some(one, "quantity", "values", "inconclusive"),
+        **documents.some(found, "level", "noise"),
     }

@@ -13,7 +13,7 @@ from netproof.criteria import Finding, Level
 from netproof.criteria.findings import folded
 from netproof.criteria.registry import RELATIVE
 from netproof.present import documents
-from netproof.present.tables import TableColumn, fitting, print_table
+from netproof.present.tables import TableColumn, fitting, print_table, width_of
 from netproof.present.terminal import say
 from netproof.verdict.files import CurveVerdict, FilesVerdict
 
@@ -26,26 +26,45 @@ _STYLES = {
 }
 _LISTED = (Level.WARN, Level.UNDEFINED, Level.INCONCLUSIVE, Level.FAIL)
 """Levels that get a sentence, the worst last."""
+_LEAST = 4
+"""Rank of columns that a narrow terminal leaves out before it gives names lines of their own."""
 
 
-def print_files(judged: FilesVerdict, out: Console, *, compared: bool) -> None:
+def print_files(judged: FilesVerdict, out: Console) -> None:
     """Print a line for each curve, then notes and findings, the worst last, and how many passed."""
     if judged.curves:
-        print_table(fitting(columns(judged.curves), out.width), out)
+        _print_table(columns(judged.curves), out)
     for one in judged.curves:
-        for finding in folded(one.noted, one.curve.sizes):
+        for finding in folded(one.noted, one.case.curve.sizes):
             say(out, f"note {finding.why}")
     for level in _LISTED:
         word, style = _STYLES[level]
         for one in judged.curves:
             found = [finding for finding in one.findings if finding.level is level]
-            for finding in _once(folded(found, one.curve.sizes)):
+            for finding in _once(folded(found, one.case.curve.sizes)):
                 say(out, f"{word} {finding.why}", style)
     for note in judged.notes:
         say(out, note)
     for fault in judged.faults:
         say(out, f"NOT READ {fault}", "bold yellow")
-    say(out, summary(judged, compared=compared), "bold")
+    say(out, summary(judged), "bold")
+
+
+def _print_table(several: Sequence[TableColumn], out: Console) -> None:
+    """Print the table; where its figures do not fit, each name on a line above its figures."""
+    if width_of([column for column in several if column.rank < _LEAST]) <= out.width:
+        print_table(fitting(several, out.width), out)
+        return
+    shown = fitting(several[2:], out.width)
+    print_table(shown, out, range(0))
+    for place, names in enumerate(zip(*(column.cells for column in several[:2]), strict=True)):
+        say(out, "  ".join(map(str, names)))
+        line = Text()
+        for column in shown:
+            cell = column.cells[place]
+            before = " " * (column.width - len(str(cell))) if column.right else ""
+            line.append(before).append(cell).append("  ")
+        out.print(line, soft_wrap=True)
 
 
 def _once(findings: Sequence[Finding]) -> list[Finding]:
@@ -66,7 +85,7 @@ def _once(findings: Sequence[Finding]) -> list[Finding]:
     ]
 
 
-def summary(judged: FilesVerdict, *, compared: bool) -> str:
+def summary(judged: FilesVerdict) -> str:
     """Return how many curves passed, and the result of the others, in a sentence."""
     counts = {level: sum(one.level is level for one in judged.curves) for level in _STYLES}
     passed = counts[Level.PASS] + counts[Level.WARN]
@@ -83,8 +102,8 @@ def summary(judged: FilesVerdict, *, compared: bool) -> str:
     ]
     if judged.faults:
         said.append(f"{len(judged.faults)} could not be read")
-    if not compared:
-        said.append("configurations were not compared: --as or --names says what is one")
+    if not judged.compared:
+        said.append("nothing was compared: --against names other files, --as configurations")
     return "; ".join(said)
 
 
@@ -104,14 +123,14 @@ def _curve(one: CurveVerdict) -> dict[str, Any]:
     if not one.kind.remark:
         del kind["remark"]
     return {
-        "configuration": one.configuration,
+        "configuration": one.case.name,
         **kind,
         "files": one.files,
-        "launches": len(one.launches),
+        "launches": len(one.case.launches),
         "level": one.level,
-        "curve": documents.of_curve(one.curve),
-        "landmarks": documents.of_landmarks(one.landmarks),
-        "rank_spread": one.rank_spread,
+        "curve": documents.of_curve(one.case.curve),
+        "landmarks": documents.of_landmarks(one.case.landmarks),
+        "rank_spread": one.rank_spread and one.rank_spread[0],
         "findings": [_finding(finding) for finding in one.findings],
     }
 
@@ -141,30 +160,28 @@ def columns(curves: Sequence[CurveVerdict]) -> list[TableColumn]:
         return TableColumn(heading, cells, rank)
 
     def landmark(name: str) -> list[float | None]:
-        return [getattr(one.landmarks, name) for one in curves]
+        return [getattr(one.case.landmarks, name) for one in curves]
 
     latencies = [
         None if one.times_are_shares else latency
         for one, latency in zip(curves, landmark("latency_us"), strict=True)
     ]
     shares = [None if one.share is None else 100 * one.share for one in curves]
-    spreads = [one.rank_spread for one in curves]
+    spreads = [one.rank_spread and one.rank_spread[0] for one in curves]
     scores = [
         next((f.value for f in one.findings if f.criterion in RELATIVE), None) for one in curves
     ]
     score = ["-" if value is None else f"{value:.2f}" for value in scores]
     scored = any(value is not None for value in scores)
-    # With a link, its share is what was asked for: it stays on a narrow terminal.
-    linked = any(share is not None for share in shares)
     return [
-        TableColumn("configuration", [one.configuration for one in curves], right=False),
+        TableColumn("configuration", [one.case.name for one in curves], right=False),
         TableColumn("measured", [str(one.kind) for one in curves], right=False),
-        TableColumn("launches", [str(len(one.launches)) for one in curves], 4),
+        TableColumn("launches", [str(len(one.case.launches)) for one in curves], _LEAST),
         figures("latency µs", latencies, 1, digits=2),
         figures("peak MB/s", landmark("peak_mb_s"), 2),
         figures("r∞ MB/s", landmark("asymptotic_mb_s"), 3),
-        figures("of line", shares, 0 if linked else 3),
-        *([figures("slowest/fastest rank", spreads, 2)] if any(spreads) else []),
+        *([figures("of line", shares, 0)] if any(shares) else []),
+        *([figures("rank spread", spreads, 2)] if any(spreads) else []),
         *([TableColumn("score", score, 1)] if scored else []),
         TableColumn("", [Text(*_STYLES[one.level]) for one in curves], right=False),
     ]

@@ -1,4 +1,4 @@
-"""All that there is of a judged session: its matrix, landmarks and costs, then the verdict."""
+"""A judged session in full: its matrix, landmarks and costs, then the verdict."""
 
 from __future__ import annotations
 
@@ -10,9 +10,8 @@ from rich.text import Text
 
 from netproof.comparison.comparison import alone
 from netproof.criteria import Level
-from netproof.present import tables
+from netproof.present import cpu, tables
 from netproof.present.compared import summary
-from netproof.present.cpu import print_cpu
 from netproof.present.sparkline import columns, readable, sparkline
 from netproof.present.tables import TableColumn, benchmark_name, say
 from netproof.present.traffic import print_traffic, print_transports
@@ -65,7 +64,9 @@ def print_whole(judged: JudgedSession, out: Console) -> None:
     _print_against(judged, out)
     print_traffic(verdict.traffic, out)
     print_transports(judged.session.results, out)
-    print_cpu(cpu_rows(verdict), out)
+    if (costs := cpu.answer(cpu_rows(verdict))) is not None:
+        out.print()
+        tables.print_answer(costs, out)
     _print_landmarks(groups, _legend(judged), out)
     out.print()
     print_verdict(

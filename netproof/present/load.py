@@ -16,6 +16,7 @@ from netproof.experiments.load import (
     Statistic,
 )
 from netproof.measurement.interval import Side
+from netproof.present.documents import some
 from netproof.present.tables import DataTable
 from netproof.present.wording import counted, with_time_unit
 
@@ -47,7 +48,7 @@ def time_in_words(factor: Factor) -> str:
 
 def factor_document(factor: Factor) -> dict[str, Any]:
     """Return plain values of a factor, without its figures."""
-    return {name: getattr(factor, name) for name in ("value", "interval", "most", "side", "why")}
+    return some(factor, "value", "interval", "most", "side", "why")
 
 
 def cause_in_words(cause: LoadCause) -> str:
@@ -149,12 +150,8 @@ def document(several: Sequence[tuple[Loaded, LoadFindings]]) -> dict[str, Any]:
     return {
         "load": [
             {
-                "system": loaded.system,
-                "partition": loaded.partition,
-                "environment": loaded.environment,
-                "nodes": loaded.nodes,
-                "beyond": findings.beyond,
-                "undecided": findings.undecided,
+                **some(loaded, "system", "partition", "environment", "nodes"),
+                **some(findings, "beyond", "undecided"),
                 "causes": [dataclasses.asdict(one) for one in findings.causes],
                 "not_examined": findings.not_examined,
                 "factors": [
@@ -162,8 +159,7 @@ def document(several: Sequence[tuple[Loaded, LoadFindings]]) -> dict[str, Any]:
                         "measured": one.victim,
                         "load": one.aggressor,
                         "where": one.place,
-                        "rounds": one.rounds,
-                        "refused": one.refused,
+                        **some(one, "rounds", "refused"),
                         "waiting_for_cpu": one.waited,
                         **{
                             name: {

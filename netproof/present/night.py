@@ -12,7 +12,7 @@ from netproof.present.characters import visible
 from netproof.present.wording import duration, outcome
 from netproof.session.slurm_nodes import labelled
 from netproof.verdict.exit_status import CANNOT, FAILED, INCONCLUSIVE, PASSED
-from netproof.verdict.explain import counts, failures
+from netproof.verdict.explain import failures
 from netproof.verdict.session_verdict import JudgedSession
 from netproof.verdict.verdict import sentences_of_skipped
 
@@ -98,7 +98,7 @@ def headline(night: Night) -> str:
     took = duration((night.ended - night.started).total_seconds())
     word = "INCONCLUSIVE" if night.inconclusive else WORDS[night.status]
     if night.judged is not None:
-        word += f", {outcome(counts(night.judged.verdict), len(night.worse))}"
+        word += f", {outcome(night.judged.verdict, len(night.worse))}"
     return f"netproof {night.system}: {word} ({night.started:%Y-%m-%d %H:%M}, {took})"
 
 

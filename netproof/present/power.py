@@ -7,6 +7,7 @@ from typing import Any
 
 from rich.console import Console
 
+from netproof.present.documents import some
 from netproof.present.tables import TableColumn, case_columns, print_table
 from netproof.present.terminal import say
 from netproof.present.wording import counted
@@ -68,10 +69,7 @@ def of_case(one: CasePower) -> dict[str, Any]:
         "launches": one.launches,
         "changes": [
             {
-                "change": each.change.value,
-                "factor": each.factor,
-                "sure": each.sure,
-                "size": each.size,
+                **some(each, "change", "factor", "sure", "size"),
                 "criterion": each.by or None,
             }
             for each in one.smallest

@@ -9,6 +9,7 @@ from rich.console import Console
 
 from netproof.measurement.case import Case
 from netproof.measurement.interval import Side
+from netproof.present.documents import some
 from netproof.present.tables import TableColumn, case_columns, print_table
 from netproof.present.terminal import say
 from netproof.present.wording import counted
@@ -79,18 +80,10 @@ def of_risk(one: ReferenceRisk) -> dict[str, Any]:
         ]
     return {
         "landmark": one.variable,
-        "unit": one.unit,
-        "agreed": one.agreed,
+        **some(one, "unit", "agreed"),
         "scatter": {"launches": one.scatter.within, "sessions": one.scatter.between},
         "bound": curve and curve.bound,
         "curve": points,
-        "plan": plan
-        and {
-            "sessions": plan.sessions,
-            "launches": plan.launches,
-            "bound": plan.bound,
-            "seller": plan.seller,
-            "buyer": plan.buyer,
-        },
+        "plan": plan and some(plan, "sessions", "launches", "bound", "seller", "buyer"),
         "why": one.why or None,
     }

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Container, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
 from rich.console import Console
@@ -48,13 +48,15 @@ EVERY = range(sys.maxsize)
 class DataTable:
     """A table of text, by rows; the first cell heads its row.
 
-    ``numbers``: the columns that hold numbers, from 0; ``caption``: below it, or empty.
+    ``numbers``: the columns that hold numbers, from 0; ``caption``: below it, or empty; ``ranks``:
+    of columns that a narrow terminal may lack, as ``TableColumn`` has them, by their headings.
     """
 
     head: Sequence[str]
     rows: Sequence[Sequence[str]]
     numbers: Container[int] = ()
     caption: str = ""
+    ranks: Mapping[str, int] = field(default_factory=dict)
 
     @property
     def figures(self) -> bool:
@@ -65,7 +67,7 @@ class DataTable:
         """Return the same by columns."""
         cells = zip(*self.rows, strict=True)
         return [
-            TableColumn(title, column, right=place in self.numbers)
+            TableColumn(title, column, self.ranks.get(title, 0), right=place in self.numbers)
             for place, (title, column) in enumerate(zip(self.head, cells, strict=True))
         ]
 
@@ -158,7 +160,7 @@ def print_answer(answer: Mapping[str, Any], out: Console) -> None:
     for name, how in answer["settings"].items():
         say(out, f"{name}: {how}")
     if answer["table"] is not None:
-        print_table(answer["table"].columns(), out)
+        print_table(fitting(answer["table"].columns(), out.width), out)
     for sentence in answer["remarks"]:
         say(out, sentence)
 

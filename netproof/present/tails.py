@@ -10,7 +10,7 @@ from typing import Any
 
 from netproof.experiments.tails import BOUNDED, Tail, TailFigures
 from netproof.measurement.interval import Interval, Side
-from netproof.present.documents import of_interval
+from netproof.present.documents import of_interval, some
 from netproof.present.tables import EVERY, DataTable
 from netproof.present.wording import counted, with_time_unit
 
@@ -110,16 +110,11 @@ def document(several: Sequence[tuple[Tail, TailFigures]]) -> dict[str, Any]:
     return {
         "tails": [
             {
-                "system": tail.system,
-                "partition": tail.partition,
-                "environment": tail.environment,
-                "nodes": tail.nodes,
-                "bytes": tail.bytes,
+                **some(tail, "system", "partition", "environment", "nodes", "bytes"),
                 "calls": found.calls,
                 "started": tail.launch.start,
                 "seconds": tail.took_s,
-                "mean_us": found.mean_us,
-                "longest_us": found.longest_us,
+                **some(found, "mean_us", "longest_us"),
                 "percentiles": [
                     {"level": at, "value_us": value_us, "interval_us": of_interval(interval)}
                     for at, (value_us, interval) in found.percentiles.items()
@@ -131,10 +126,7 @@ def document(several: Sequence[tuple[Tail, TailFigures]]) -> dict[str, Any]:
                     for node, interface, changes in found.carriers
                 ],
                 "segments_sent_again": dict(found.sent_again),
-                "disturbed": found.disturbed,
-                "most": found.most,
-                "beyond": found.beyond,
-                "undecided": found.undecided,
+                **some(found, "disturbed", "most", "beyond", "undecided"),
             }
             for tail, found in several
         ]

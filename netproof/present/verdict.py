@@ -21,7 +21,7 @@ from netproof.present.wording import (
 )
 from netproof.session.slurm_nodes import labelled
 from netproof.verdict.exit_status import FAILED, INCONCLUSIVE, PASSED
-from netproof.verdict.explain import Failure, counts, failures, listed
+from netproof.verdict.explain import Failure, failures, listed
 from netproof.verdict.session_verdict import JudgedSession
 from netproof.verdict.stored import NOTHING, Recurring
 from netproof.verdict.verdict import CaseVerdict, Verdict, sentences_of_skipped
@@ -46,7 +46,7 @@ _FOLDERS = re.compile(r"(?<!\S)/(?:[^\s/]+/)+")
 """Folders of an absolute path, which leave no room for the reason."""
 
 _MOST = {"FAIL": 5, "INCONCLUSIVE": 4, "WARN": 3}
-"""Lines of the worst kind that there is; all others are counted."""
+"""Lines of the worst kind that was found; all others are counted."""
 _STYLES = {"FAIL": "red", "INCONCLUSIVE": "yellow", "WARN": "yellow"}
 
 
@@ -54,7 +54,7 @@ def print_state(verdict: Verdict, out: Console) -> None:
     """Print the state, and what became of the cases."""
     word, style = STATES[verdict.status]
     word = "INCONCLUSIVE" if verdict.inconclusive else word
-    say(out, f"{word}: {outcome(counts(verdict))}", style)
+    say(out, f"{word}: {outcome(verdict)}", style)
 
 
 def print_brief(judged: JudgedSession, diagnoses: Sequence[Diagnosis], out: Console) -> None:
@@ -192,7 +192,10 @@ def print_verdict(
     between jobs; ``unread``: why earlier sessions could not be read.
     """
     for judged in verdict.cases:
-        _print_both_curves(judged, out)
+        table = repeated_table(judged)
+        if table is not None and judged.flags():
+            say(out, f"{judged.case}, measured again", "bold")
+            print_table(table.columns(), out)
     print_alongside(verdict, out)
 
     def print_all(mark: str, sentences: Iterable[object], style: str = "") -> None:
@@ -217,7 +220,7 @@ def print_verdict(
     print_all("FAIL ", failures(verdict), "red")
     if verdict.crashes:
         say(out, verdict.crashes)
-    say(out, outcome(counts(verdict)), "bold")
+    say(out, outcome(verdict), "bold")
 
 
 def print_changed(judged: JudgedSession, out: Console) -> None:
@@ -247,23 +250,21 @@ def print_recurring(recurring: Recurring, out: Console) -> None:
         say(out, recurring_sentence(recurring), "yellow")
 
 
-def _print_both_curves(judged: CaseVerdict, out: Console) -> None:
-    """Print the flagged sizes and those around them: as first measured, and as repeated, if so."""
-    repeated = judged.repeated()
-    if repeated is None:
-        return
-    first, repeats = repeated
-    curves = [dict(zip(one.sizes, one.time_us, strict=True)) for one in (first, *repeats)]
-    flagged = [finding.size for finding in judged.flags()]
-    heads = ("bytes", "first µs", *(f"again {number} µs" for number in range(1, len(curves))))
+def repeated_table(judged: CaseVerdict) -> DataTable | None:
+    """Return the curve of a case and those of its repeats, at their sizes; None without any."""
+    if judged.measured is None or judged.again is None or not judged.again.launches:
+        return None
+    first, *repeats = (
+        dict(zip(curve.sizes, curve.time_us, strict=True))
+        for curve in (judged.measured.curve, *judged.again.launches)
+    )
+    flagged = {finding.size for finding in judged.flags()}
     rows = [
         (
-            f"{'*' if size in flagged else ' '} {size}",
-            *(f"{curve[size]:.1f}" if size in curve else "-" for curve in curves),
+            f"{'flagged: ' if size in flagged else ''}{size:,}",
+            *(f"{curve[size]:.1f}" if size in curve else "–" for curve in (first, *repeats)),
         )
-        for size in sorted(set().union(*curves))
-        if any(flag / 2 <= size <= 2 * flag for flag in flagged)
+        for size in sorted(set().union(*repeats))
     ]
-    if rows:
-        say(out, f"{judged.case}, measured again", "bold")
-        print_table(DataTable(heads, rows, EVERY).columns(), out)
+    numbered = (f"again {number}, µs" for number in range(1, len(repeats) + 1))
+    return DataTable(("bytes", "first, µs", *numbered), rows, EVERY)

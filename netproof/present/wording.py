@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from netproof.benchmarks.registry import FEATURES
-from netproof.criteria import Finding
+from netproof.criteria import Finding, Level
 from netproof.measurement.case import Case
 from netproof.site.matrix import Absence
 
 if TYPE_CHECKING:
-    from netproof.verdict.explain import Counts
     from netproof.verdict.stored import Recurring
+    from netproof.verdict.verdict import Verdict
 
 
 def with_time_unit(time_us: float) -> str:
@@ -57,35 +58,41 @@ def not_available(absences: Sequence[Absence]) -> list[str]:
     ]
 
 
-def outcome(found: Counts, worse: int = 0) -> str:
+def outcome(verdict: Verdict, worse: int = 0) -> str:
     """Return the result of a session, as one sentence without a full stop.
 
     ``worse``: how many configurations changed for the worse since earlier sessions.
     """
+    cases, planned = verdict.cases, [one.reason.planned for one in verdict.skipped]
+    levels = Counter(one.level for one in cases)
+    failed = [one for one in cases if one.failed and one.ran]
     parts = [
-        (found.warned, "of them with a warning"),
-        (found.expected, "of them failed as expected"),
-        (found.inconclusive, "inconclusive"),
-        (found.failed, "failed"),
-        (found.not_whole, "of these not measured whole"),
-        (found.not_run, "did not run"),
+        (levels[Level.WARN], "of them with a warning"),
+        (
+            sum(one.level is Level.PASS and bool(one.expected) for one in cases),
+            "of them failed as expected",
+        ),
+        (levels[Level.INCONCLUSIVE], "inconclusive"),
+        (len(failed), "failed"),
+        (sum(not one.complete for one in failed), "of these not measured whole"),
+        (levels[Level.FAIL] - len(failed), "did not run"),
         (worse, "changed for the worse"),
-        (found.deferred, "more deferred"),
-        (found.not_measured, "more could not be measured"),
+        (planned.count(True), "more deferred"),
+        (planned.count(False), "more could not be measured"),
     ]
-    said = [f"{found.passed} of {found.cases} cases passed"]
+    said = [f"{levels[Level.PASS] + levels[Level.WARN]} of {len(cases)} cases passed"]
     said += [f"{count} {what}" for count, what in parts if count]
-    if found.faults:
-        said.append(f"{counted(found.faults, 'fault')} beyond single cases")
-    if found.undecided:
-        said.append(f"{counted(found.undecided, 'node')} undecided")
-    if found.waited_for:
-        said.append(f"{counted(found.waited_for, 'node')} deferred")
+    undecided = sum(len(one.undecided_nodes()) for one in verdict.pairs)
+    waited_for = sum(len(one.waited_for) for one in verdict.coverage if one.short)
+    if verdict.faults:
+        said.append(f"{counted(len(verdict.faults), 'fault')} beyond single cases")
+    said += [f"{counted(undecided, 'node')} undecided"] if undecided else []
+    said += [f"{counted(waited_for, 'node')} deferred"] if waited_for else []
     return ", ".join(said)
 
 
 def recurring_sentence(found: Recurring) -> str:
-    """Return one line: how many warnings, of which criteria, where, and their values."""
+    """Return a line: how many warnings, by which criteria, where, and their values."""
     together: dict[tuple[str, str], list[tuple[Case, Finding]]] = {}
     for case, finding in found.warnings:
         together.setdefault((finding.criterion, case.what()), []).append((case, finding))

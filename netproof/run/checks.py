@@ -9,7 +9,7 @@ from __future__ import annotations
 import dataclasses
 import itertools
 import shlex
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 
 import reframe as rfm
 import reframe.utility.udeps as udeps
@@ -252,6 +252,13 @@ class Curves(JudgeOfJob):
     """Criteria along each curve of one job, repeat launches included."""
 
     netproof_kind = variable(str, value="curves", loggable=True)
+    valid_systems = ["*"]
+
+    @run_after("init")
+    def find_environments(self) -> None:
+        """Run in all environments that have the benchmark."""
+        self.tags = {self.benchmark}
+        self.valid_prog_environs = environments_of(self.benchmark)
 
     @sanity_function
     def curves_hold(self) -> bool:
@@ -275,22 +282,12 @@ def hold(findings: Sequence[Finding]) -> bool:
     return True
 
 
-class NetpipeCurves(Curves):
-    """The curves of one NetPIPE job."""
-
-    valid_systems = ["*"]
-    valid_prog_environs = environments_of("netpipe")
-    tags = {"netpipe"}
-
-
 class MpiCurves(OfRanks, Curves):
     """The curves of one job of a benchmark's functions."""
 
     @run_after("init")
     def find_partitions(self) -> None:
-        """Run where the partition measures this rank count, and the environment has it."""
-        self.tags = {self.benchmark}
-        self.valid_prog_environs = environments_of(self.benchmark)
+        """Run where the partition measures this rank count."""
         self.valid_systems = [f"+{ranks_feature(self.job_ranks)}"]
 
 
@@ -298,8 +295,7 @@ class Configurations(Judge):
     """Criteria that compare configurations, over every job of one kind in the run.
 
     It runs once, in ReFrame's own environment and on the first partition, when all jobs are done.
-    A run narrowed to some environments or checks does not have it. A subclass has ``features()``,
-    those of the environments that have such jobs.
+    A run narrowed to some environments or checks does not have it.
     """
 
     valid_prog_environs = [JUDGE_ENVIRONMENT]
@@ -311,7 +307,8 @@ class Configurations(Judge):
 
         If no environment has the benchmark, there is nothing to compare.
         """
-        features = set(self.features())
+        self.tags = {self.benchmark}
+        features = set(registry.named(self.benchmark).features)
         partitions = runtime().system.partitions
         if not any(features & set(one.features) for each in partitions for one in each.environs):
             self.valid_systems = []
@@ -330,24 +327,5 @@ class Configurations(Judge):
         return hold([*itertools.chain(*findings.values())])
 
 
-class NetpipeConfigurations(Configurations):
-    """NetPIPE on all configurations."""
-
-    tags = {"netpipe"}
-
-    def features(self) -> Iterable[str]:
-        """Return NetPIPE's features."""
-        return netpipe.BENCHMARK.features
-
-
 class MpiConfigurations(OfRanks, Configurations):
     """A benchmark's functions on all configurations of one rank count."""
-
-    @run_after("init")
-    def tag(self) -> None:
-        """Tag the test with the benchmark of its jobs."""
-        self.tags = {self.benchmark}
-
-    def features(self) -> Iterable[str]:
-        """Return the features of the jobs' benchmark."""
-        return registry.mpi(self.benchmark).features

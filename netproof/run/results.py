@@ -52,6 +52,7 @@ class Results(rfm.RunOnlyRegressionTest, Launched, RecordedTest):
     local = True
     sourcesdir = None
     executable = "true"
+    valid_systems = ["*"]
     netproof_kind = variable(str, value="launches", loggable=True)
     netproof_left = variable(dict, value={}, loggable=True)
     launched_by: type[PartitionJob]
@@ -161,12 +162,6 @@ class Results(rfm.RunOnlyRegressionTest, Launched, RecordedTest):
             raise SanityError(str(error)) from None
         self.write_record(netproof_provenance=described)
         return True
-
-
-class NetpipeReading(Results):
-    """What a job of NetPIPE measured in one environment."""
-
-    valid_systems = ["*"]
 
 
 class MpiReading(Results):

@@ -5,13 +5,13 @@ A run has jobs and what reads them, and the leaves in ``checks/`` derive from th
 - *jobs* (``NetpipeLaunches``, ``MpiLaunches``): one Slurm job for each partition and rank count,
   in which every launch of every function in every environment is a job step, environments next to
   each other; it launches again what is undecided;
-- *launches* (``NetpipeReading``, ``MpiReading``): one for each job and environment, with the
+- *launches* (``Results``, ``MpiReading``): one for each job and environment, with the
   records of what was measured there;
 - *checks* (``NetpipeCheck``, ``MpiCheck``): one for each function: is it complete, and do its
   landmarks hold against the references;
-- *curves* (``NetpipeCurves``, ``MpiCurves``): one for each job and environment, with the criteria
+- *curves* (``Curves``, ``MpiCurves``): one for each job and environment, with the criteria
   along each curve;
-- *configurations* (``NetpipeConfigurations``, ``MpiConfigurations``): one for each rank count,
+- *configurations* (``Configurations``, ``MpiConfigurations``): one for each rank count,
   over the jobs of all partitions and environments, with the criteria that compare them.
 
 A job whose cases are all in the file that NETPROOF_LEFT names is skipped, see
@@ -33,8 +33,6 @@ from netproof.run.checks import (
     MpiConfigurations,
     MpiCurves,
     NetpipeCheck,
-    NetpipeConfigurations,
-    NetpipeCurves,
 )
 from netproof.run.experiments import (
     AlgorithmCheck,
@@ -55,4 +53,4 @@ from netproof.run.jobs import (
 )
 from netproof.run.mixins import Launched, Referenced
 from netproof.run.pairs import PairCheck, PairLaunches
-from netproof.run.results import MpiReading, NetpipeReading, Results
+from netproof.run.results import MpiReading, Results

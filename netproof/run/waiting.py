@@ -97,11 +97,12 @@ class WaitsForNodes(rfm.RegressionTestPlugin):
         return done
 
     def has_ended(self) -> bool:
-        """Check whether a job that ReFrame takes for ended is not requeued.
+        """Check whether a job that ReFrame takes for ended neither goes on ending nor begins anew.
 
-        While Slurm requeues a job after a node died, sacct reports NODE_FAIL for some seconds.
+        A job that is cancelled or out of time may take seconds to end its steps and to note them,
+        and one whose node died may be requeued.
         """
-        if self.job.state != "NODE_FAIL":
+        if self.job.state in (None, "COMPLETED"):
             return True
         try:
             queued = slurm.is_queued(str(self.job.jobid))

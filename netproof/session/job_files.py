@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import itertools
 import json
@@ -301,8 +302,8 @@ def failure(
     """
     entry, errors = recorded.get(step), folder / f"{step}.err"
     if entry is None:
-        words = last_words(folder / JOB_ERRORS)
-        return f"{folder / LAUNCHES_FILE}: {step}{what} did not run; the job ended before it{words}"
+        why = _ended(folder)
+        return f"{folder / LAUNCHES_FILE}: {step}{what} did not run; the job ended before it{why}"
     if entry.status == 0:
         return ""
     words = f"{last_words(errors)}{last_line(folder / f'{step}.out')}"
@@ -310,6 +311,14 @@ def failure(
         limit = f"its limit of {entry.limit_s} s (the partition's step_limit_s)"
         return f"{errors}: {step}{what} was ended at {limit}{words}"
     return f"{errors}: {step}{what} ended with status {entry.status}{tried}{words}"
+
+
+def _ended(folder: Path) -> str:
+    """Return why a job ended early, by its program's report, or else by its last words."""
+    with contextlib.suppress(NetproofError, OSError):
+        if reason := JobReport.read(folder).ended:
+            return f": {reason}"
+    return last_words(folder / JOB_ERRORS) or last_words(folder.parent / JOB_ERRORS)
 
 
 def _faults(step: str, curve: Curve, asked: tuple[int, ...]) -> list[str]:

@@ -115,7 +115,7 @@ class SlurmPartition:
 
 def answers() -> None:
     """Check that slurmctld answers. Raises NetproofError with what was printed instead."""
-    said = _ask("scontrol", "ping")
+    said = ask("scontrol", "ping")
     if " is UP" not in said:
         raise NetproofError(f"slurmctld does not answer: {_in_a_line(said)}")
 
@@ -142,9 +142,9 @@ def sharing_in(access: Sequence[str]) -> list[str]:
 
 def partitions() -> dict[str, SlurmPartition]:
     """Return every partition by its name."""
-    shown = _ask("scontrol", "--all", "--oneliner", "show", "partition")
+    shown = ask("scontrol", "--all", "--oneliner", "show", "partition")
     states = dict(re.findall(r"(?m)^PartitionName=(\S+) .*\bState=(\S+)", shown))
-    listed = _ask("sinfo", "--all", "--noheader", "--Node", "--format=%R|%N|%T|%E")
+    listed = ask("sinfo", "--all", "--noheader", "--Node", "--format=%R|%N|%T|%E")
     return partitions_of(states, listed)
 
 
@@ -182,7 +182,7 @@ def is_queued(jobid: str) -> bool:
 
 def _queued(jobid: str) -> tuple[str, str]:
     """Return a job's state, and why it is pending if it is."""
-    answer = _ask("squeue", "--noheader", "--states=all", f"--jobs={jobid}", "--format=%T|%r")
+    answer = ask("squeue", "--noheader", "--states=all", f"--jobs={jobid}", "--format=%T|%r")
     state, _, reason = answer.strip().partition("|")
     return state, reason
 
@@ -207,7 +207,7 @@ def most_nodes(access: Sequence[str], count: int) -> tuple[int, str]:
     asked = count
     while least < most:
         try:
-            _ask("sbatch", "--test-only", *options, f"--nodes={asked}", "--wrap=true")
+            ask("sbatch", "--test-only", *options, f"--nodes={asked}", "--wrap=true")
             least = asked
         except NetproofError as error:
             most, refusal = asked - 1, str(error)
@@ -218,7 +218,7 @@ def most_nodes(access: Sequence[str], count: int) -> tuple[int, str]:
 def take_fewer(jobid: str, nodes: int) -> None:
     """Let a waiting job have fewer nodes, a task on each. Raises NetproofError once it runs."""
     changes = (f"{key}={nodes}" for key in ("NumNodes", "NumTasks", "NumCPUs"))
-    _ask("scontrol", "update", f"JobId={jobid}", *changes)
+    ask("scontrol", "update", f"JobId={jobid}", *changes)
 
 
 Tree = tuple[dict[str, tuple[str, ...]], dict[str, str]]
@@ -230,13 +230,13 @@ A block of topology/block is a leaf, and blocks that Slurm aggregates are below 
 
 def topology() -> Tree:
     """Return Slurm's switches; none where its plugin has none, such as topology/flat."""
-    config = _ask("scontrol", "show", "config")
+    config = ask("scontrol", "show", "config")
     found = re.search(r"(?m)^TopologyPlugin\s*=\s*(\S+)\s*$", config)
     if not found:
         raise NetproofError("scontrol show config names no TopologyPlugin")
     if found[1] in _FLAT:
         return {}, {}
-    listed = _ask("scontrol", "show", "topology")
+    listed = ask("scontrol", "show", "topology")
     if not listed.strip():
         raise NetproofError(f"scontrol show topology says nothing, and the plugin is {found[1]}")
     return topology_of(listed)
@@ -280,7 +280,7 @@ def topology_of(listed: str) -> Tree:
 
 def time_limits_s() -> dict[str, int | None]:
     """Return the longest time of a job in seconds, by partition; None without limit."""
-    shown = _ask("scontrol", "--all", "--oneliner", "show", "partition")
+    shown = ask("scontrol", "--all", "--oneliner", "show", "partition")
     found = re.findall(r"(?m)^PartitionName=(\S+) .*\bMaxTime=(\S+)", shown)
     return {name: seconds_of(limit) for name, limit in found}
 
@@ -296,7 +296,8 @@ def seconds_of(limit: str) -> int | None:
     return ((24 * days + hours) * 60 + minutes) * 60 + seconds
 
 
-def _ask(*command: str) -> str:
+def ask(*command: str, merged: bool = False) -> str:
+    """Return what a command of Slurm prints, with its standard error if ``merged``."""
     trust.insist_on_slurm()
     try:
         ran = subprocess.run(
@@ -313,7 +314,7 @@ def _ask(*command: str) -> str:
     if ran.returncode != 0:
         what = "slurmctld does not answer" if command[1] == "ping" else " ".join(command)
         raise NetproofError(f"{what}: {_in_a_line(ran.stderr + ran.stdout)}")
-    return ran.stdout
+    return ran.stdout + ran.stderr if merged else ran.stdout
 
 
 def _in_a_line(said: str) -> str:

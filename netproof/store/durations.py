@@ -31,9 +31,9 @@ class Past:
     and left out, a sentence each.
     """
 
-    launches_s: Mapping[PlannedJob, list[float]] = field(default_factory=dict)
-    tried: Mapping[PlannedJob, datetime] = field(default_factory=dict)
-    measured: Mapping[PlannedJob, datetime] = field(default_factory=dict)
+    launches_s: dict[PlannedJob, list[float]] = field(default_factory=dict)
+    tried: dict[PlannedJob, datetime] = field(default_factory=dict)
+    measured: dict[PlannedJob, datetime] = field(default_factory=dict)
     overhead_s: list[float] = field(default_factory=list)
     sessions: int = 0
     unread: tuple[str, ...] = ()
@@ -64,47 +64,36 @@ def past(store: Store, matrix: Matrix) -> Past:
     if not sessions:
         return Past()
     wanted = {job: [case.key() for case in cases] for job, cases in jobs(matrix).items()}
-    whole_s: dict[str, float] = {}
-    ran: dict[str, dict[PlannedJob, dict[Any, float | None]]] = defaultdict(
-        lambda: defaultdict(dict)
-    )
     table, faults = questions.each(store, lambda these: questions.seconds(store, these), sessions)
-    sessions = [stored for stored in sessions if stored not in faults]
+    rows: dict[str, list[dict[str, Any]]] = defaultdict(list)
     for row in table.to_pylist():
-        whole_s[row["session"]] = row["session_s"]
-        if row["result"] == "skip" or row["partition"] not in matrix.partitions:
-            continue
-        # Ranks a node do not tell cases apart.
-        case = Case(system, ranks_per_node=0, **{name: row[name] for name in KEY})
-        job = job_of(case, min(matrix.partitions[case.partition].rank_counts))
-        ran[row["session"]][job][case.key()] = row["wall_s"]
-    launches_s: dict[PlannedJob, list[float]] = defaultdict(list)
-    tried: dict[PlannedJob, datetime] = {}
-    measured: dict[PlannedJob, datetime] = {}
-    overheads: list[float] = []
+        rows[row["session"]].append(row)
+    sessions = [stored for stored in sessions if stored not in faults]
+    unread = tuple(f"{stored.name} is left out: {why}" for stored, why in faults.items())
+    found = Past(sessions=len(sessions), unread=unread)
     for stored in reversed(sessions):
-        here = ran.get(stored.name, {})
+        here: dict[PlannedJob, dict[Any, float | None]] = defaultdict(dict)
+        for row in rows[stored.name]:
+            if row["result"] != "skip" and row["partition"] in matrix.partitions:
+                # Ranks a node do not tell cases apart.
+                case = Case(system, ranks_per_node=0, **{name: row[name] for name in KEY})
+                job = job_of(case, min(matrix.partitions[case.partition].rank_counts))
+                here[job][case.key()] = row["wall_s"]
         for job, cases in here.items():
-            tried.setdefault(job, stored.start)
+            found.tried.setdefault(job, stored.start)
             if any(wall_s is not None for wall_s in cases.values()):
-                measured.setdefault(job, stored.start)
+                found.measured.setdefault(job, stored.start)
         took = {
             job: sum(cases[key] for key in wanted[job])
             for job, cases in here.items()
             if job in wanted and all(cases.get(key) is not None for key in wanted[job])
         }
         for job, seconds in took.items():
-            launches_s[job].append(seconds)
+            found.launches_s.setdefault(job, []).append(seconds)
         if took and set(took) == set(here):
-            overheads.append(_overhead(took, whole_s[stored.name], matrix))
-    return Past(
-        dict(launches_s),
-        tried,
-        measured,
-        overheads,
-        len(sessions),
-        tuple(f"{stored.name} is left out: {why}" for stored, why in faults.items()),
-    )
+            session_s = rows[stored.name][0]["session_s"]
+            found.overhead_s.append(_overhead(took, session_s, matrix))
+    return found
 
 
 def _overhead(took: Mapping[PlannedJob, float], session_s: float, matrix: Matrix) -> float:

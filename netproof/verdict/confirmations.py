@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 from netproof import criteria
 from netproof.criteria import Bend, Bounds, Confirmation, Finding, Level, Region
+from netproof.criteria.confirming import MOST_PLACES
 from netproof.criteria.findings import FLAGGED, then
 from netproof.criteria.launches import crashed
 from netproof.criteria.registry import CONFIRMED_BY_MEASURING
@@ -91,27 +92,26 @@ def places(subject: Subject) -> tuple[Bend, ...]:
     None where the site refines nothing, below the sizes that criteria judge, and from half to twice
     a flagged size, where it is measured closer anyway.
     """
-    settings = subject.settings.refine
-    if settings.slopes is None or subject.measured.curve.sizes == (0,):
+    slopes = subject.settings.refine.slopes
+    if slopes is None or subject.measured.curve.sizes == (0,):
         return ()
     held = _held(subject)
     if not held:
         return ()
     judged_from = min(bounds.least_size for bounds in held.values())
-    settings = dataclasses.replace(settings, least_size=max(settings.least_size, judged_from))
     first = [launch.curve for launch in subject.measured.first().launches]
-    found = criteria.kinks(first, dataclasses.replace(settings, most=len(first[0].sizes)))
+    found = criteria.kinks(first, slopes, max(4, judged_from))
     flags = flagged(smoothness(subject))
     free = [one for one in found if not any(_near_flag(one, flag) for flag in flags)]
-    return tuple(free[: settings.most])
+    return tuple(free[:MOST_PLACES])
 
 
 def closer_sizes(subject: Subject) -> tuple[tuple[int, ...], ...]:
     """Return the sizes in bytes of a launch at closer sizes, increasing, by region."""
-    element, settings = subject.confirm_settings().element_bytes, subject.settings.refine
+    element = subject.confirm_settings().element_bytes
     found = []
     for region in criteria.regions(places(subject)):
-        several = [criteria.closer_sizes(place, settings, element) for place in region]
+        several = [criteria.closer_sizes(place, element) for place in region]
         found.append(tuple(sorted({size for sizes in several for size in sizes})))
     return tuple(found)
 

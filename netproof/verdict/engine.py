@@ -12,7 +12,7 @@ import dataclasses
 from collections import defaultdict
 from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cache, cached_property
 from itertools import chain
 from typing import Any
 
@@ -20,7 +20,14 @@ from netproof.benchmarks import registry
 from netproof.benchmarks.interface import Function
 from netproof.criteria import Bounds, Confirmation, ConfirmSettings, Finding, Level
 from netproof.criteria.findings import FLAGGED, at_sizes, then
-from netproof.criteria.interface import CaseCurves, ComparedCases, CountedLaunch, Layer, Pairs
+from netproof.criteria.interface import (
+    CaseCurves,
+    ComparedCases,
+    CountedLaunch,
+    Criterion,
+    Layer,
+    Pairs,
+)
 from netproof.criteria.registry import BY_FINDING, CONFIRMED_BY_MEASURING, CRITERIA
 from netproof.criteria.settings import Settings
 from netproof.intake.patterns import expression
@@ -259,11 +266,18 @@ def findings_of(case: CaseCurves, settings: Settings, **kind: bool) -> Iterator[
 
     ``kind``: the attributes of criteria that are wanted, all without any.
     """
-    for criterion in CRITERIA:
-        if criterion.judge is not None and all(
-            getattr(criterion, name) is wanted for name, wanted in kind.items()
-        ):
-            yield from criterion.on(case, settings)
+    for criterion in _of_kind(**kind):
+        yield from criterion.on(case, settings)
+
+
+@cache
+def _of_kind(**kind: bool) -> tuple[Criterion, ...]:
+    return tuple(
+        criterion
+        for criterion in CRITERIA
+        if criterion.judge is not None
+        and all(getattr(criterion, name) is wanted for name, wanted in kind.items())
+    )
 
 
 def along(subject: Subject, job: Job | None = None) -> tuple[Finding, ...]:
@@ -298,8 +312,10 @@ def rates(subject: Subject, job: Job | None = None) -> tuple[Finding, ...]:
         case = dataclasses.replace(case, others=data)
     weighed = []
     for finding in findings_of(case, subject.settings, of_launches=True):
-        sides = (subject, *rests_on(subject, finding, job))
-        noise = dict.fromkeys(text for side in sides for text in side.disturbances)
+        noise: dict[str, None] = {}
+        if finding.level in (Level.FAIL, Level.INCONCLUSIVE):
+            sides = (subject, *rests_on(subject, finding, job))
+            noise = dict.fromkeys(text for side in sides for text in side.disturbances)
         weighed.append(finding.without_noise(tuple(noise)))
     return tuple(weighed)
 
@@ -327,8 +343,8 @@ def rests_on(subject: Subject, finding: Finding, job: Job) -> tuple[Subject, ...
     criterion = BY_FINDING.get(finding.criterion)
     if criterion is None:
         return ()
-    names = criterion.rests_on(registry.function_of(subject.case).operation, finding)
-    compared = companions(subject, job)
+    names = [*criterion.rests_on(registry.function_of(subject.case).operation, finding)]
+    compared = companions(subject, job) if names else {}
     return tuple(compared[name] for name in names if name in compared)
 
 

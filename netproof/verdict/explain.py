@@ -153,52 +153,6 @@ def _alike(several: Iterable[Failure]) -> list[Failure]:
 
 
 @dataclass(frozen=True)
-class Counts:
-    """Numbers of cases of a verdict; each is passed, inconclusive, failed or did not run.
-
-    ``warned``, ``expected``: passed cases with a warning, or that fail as the references expect;
-    ``not_whole``: failed without a complete measurement; ``deferred``, ``not_measured``: further
-    cases, skipped by plan or not; ``faults``: beyond single cases; ``undecided``: nodes that rounds
-    of pairs neither cleared nor accused; ``waited_for``: nodes that others held for too long.
-    """
-
-    cases: int
-    passed: int
-    warned: int
-    expected: int
-    inconclusive: int
-    failed: int
-    not_whole: int
-    not_run: int
-    deferred: int
-    not_measured: int
-    faults: int
-    undecided: int
-    waited_for: int
-
-
-def counts(verdict: Verdict) -> Counts:
-    """Return the counts of a verdict."""
-    cases = verdict.cases
-    failed = [one for one in cases if one.failed and one.ran]
-    return Counts(
-        cases=len(cases),
-        passed=sum(one.passed for one in cases),
-        warned=sum(one.level is Level.WARN for one in cases),
-        expected=sum(one.level is Level.PASS and bool(one.expected) for one in cases),
-        inconclusive=sum(one.level is Level.INCONCLUSIVE for one in cases),
-        failed=len(failed),
-        not_whole=sum(not one.complete for one in failed),
-        not_run=sum(one.failed and not one.ran for one in cases),
-        deferred=sum(one.reason.planned for one in verdict.skipped),
-        not_measured=sum(not one.reason.planned for one in verdict.skipped),
-        faults=len(verdict.faults),
-        undecided=sum(len(one.undecided_nodes()) for one in verdict.pairs),
-        waited_for=sum(len(one.waited_for) for one in verdict.coverage if one.short),
-    )
-
-
-@dataclass(frozen=True)
 class Crossover:
     """A function in one configuration over its rank counts, which increase.
 

@@ -2,40 +2,42 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import math
 import re
+from collections import Counter, defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from netproof.benchmarks import outputs, registry
+from netproof.benchmarks.collectives import OF_ONE_RANK
 from netproof.benchmarks.interface import ONE_WAY, Function
 from netproof.criteria import Finding, Level
-from netproof.criteria.findings import FLAGGED, Above, Bounds, figure, rate_in_words
+from netproof.criteria.consistency import LAUNCHES
+from netproof.criteria.findings import (
+    FLAGGED,
+    Above,
+    Bounds,
+    figure,
+    rate_in_words,
+    then,
+    undefined,
+)
 from netproof.criteria.interface import CaseCurves, Layer
-from netproof.criteria.rate import LARGEST_FROM, OF_LINE
+from netproof.criteria.rate import LARGEST_FROM, OF_LINE, LineRateSettings
 from netproof.criteria.registry import BY_FINDING, CONFIRMED_BY_MEASURING, RELATIVE
 from netproof.criteria.settings import Settings
 from netproof.criteria.shape import DeclineSettings
-from netproof.errors import NetproofError, shortened
-from netproof.intake import loading
+from netproof.errors import NetproofError
 from netproof.measurement.curve import Curve, median_curve
-from netproof.measurement.landmarks import Landmarks
 from netproof.measurement.links import INSIDE, Link, Transport
 from netproof.verdict import engine
 from netproof.verdict.exit_status import CANNOT, FAILED, INCONCLUSIVE, PASSED
+from netproof.verdict.file_names import NameList, Pattern, Sets
 
-BENCHMARK, LAUNCH = "benchmark", "launch"
-NO_CONFIGURATION = (BENCHMARK, LAUNCH)
-"""Names in a pattern that do not distinguish configurations: benchmark and launch."""
-
-FILE_COLUMN = "file"
-"""Column of a list that names files."""
-
-LEAST_OF_LINE = (0.8, 0.5)
-"""Shares of the line rate below which large messages one way between nodes warn, and fail.
+ONLY_TOO_FAST = LineRateSettings(of_files=True)
+OF_FILES = replace(ONLY_TOO_FAST, warn_below=0.8, fail_below=0.5)
+"""Shares of the line rate, the lower ones of large messages one way between nodes.
 
 Half is what a card in a slot with half of its lanes gives, or a path through one of two rails.
 """
@@ -52,8 +54,10 @@ LIE_APART = Bounds(1.25)
 OF_MEMORY_US = 1.0
 """The fastest networks take 0.8 µs or more for a message; less is shared memory, or nearly."""
 
+Named = Pattern | NameList | Sets
+"""What says which configuration a file is of."""
+
 _DEVICE = re.compile(r"\b(?:CUDA|ROCM|OPENACC|ZE|SYCL|DEVICE)\b", re.IGNORECASE)
-_NAME = re.compile(r"\{([^{}]*)\}|(\*)")
 _RATE = re.compile(r"([0-9]+(?:\.[0-9]+)?) ?([MG])(?:bit/s|bps)?", re.IGNORECASE)
 
 
@@ -82,46 +86,32 @@ class CurveKind:
 
 @dataclass(frozen=True)
 class CurveVerdict:
-    """Launches of one kind in one configuration, and their findings.
+    """Launches of one kind in one configuration, a curve of each of ``files``, and findings."""
 
-    ``curve``: the median of ``launches``, a curve of each of ``files``.
-    """
-
-    configuration: str
+    case: CaseCurves
     kind: CurveKind
     files: tuple[str, ...]
-    launches: tuple[Curve, ...]
-    curve: Curve
-    landmarks: Landmarks
     findings: tuple[Finding, ...] = ()
 
     @property
     def noted(self) -> tuple[Finding, ...]:
         """Findings that are worth a sentence, although nothing is flagged."""
-        return (
-            tuple(
-                finding
-                for finding in self.findings
-                if finding.level in (Level.PASS, Level.SHOWN) and _worth_a_note(finding)
+        noted = [
+            finding
+            for finding in self.findings
+            if finding.level in (Level.PASS, Level.SHOWN) and _worth_a_note(finding)
+        ]
+        spread, size = self.rank_spread or (0.0, 0)
+        if spread >= RANKS_APART:
+            curve, place = self.case.curve, self.case.curve.sizes.index(size)
+            reason = (
+                f"at {size} bytes the slowest rank took {figure(curve.time_us[place])} µs,"
+                f" {spread:.3g} times the {figure(curve.time_min_us[place])} µs of the fastest; the"
+                " root of a collective may leave early"
             )
-            + self._ranks_apart()
-        )
-
-    def _ranks_apart(self) -> tuple[Finding, ...]:
-        """Return a sentence on ranks that lie far apart, which one that leaves early explains."""
-        spread = self.rank_spread
-        if spread is None or spread < RANKS_APART:
-            return ()
-        columns = zip(self.curve.sizes, self.curve.time_us, self.curve.time_min_us, strict=True)
-        size, slowest, fastest = max(
-            (one for one in columns if one[2] > 0), key=lambda one: one[1] / one[2]
-        )
-        reason = (
-            f"at {size} bytes the slowest rank took {figure(slowest)} µs, {spread:.3g} times the"
-            f" {figure(fastest)} µs of the fastest; the root of a collective may leave early"
-        )
-        where = f"{self.configuration} {self.kind}"
-        return (Finding("rank spread", Level.SHOWN, where, reason, size=size, value=spread),)
+            where = self.case.where
+            noted.append(Finding("rank spread", Level.SHOWN, where, reason, size, spread))
+        return tuple(noted)
 
     @property
     def times_are_shares(self) -> bool:
@@ -138,15 +128,18 @@ class CurveVerdict:
             for finding in self.findings
             if finding.criterion == OF_LINE and finding.value is not None
         )
-        return next(of_line, self.landmarks.line_rate_share)
+        return next(of_line, self.case.landmarks.line_rate_share)
 
     @property
-    def rank_spread(self) -> float | None:
-        """The most that the slowest rank's time is of the fastest one's; None without these."""
-        if self.curve.time_min_us is None:
+    def rank_spread(self) -> tuple[float, int] | None:
+        """The most that the slowest rank's time is of the fastest one's, and at how many bytes."""
+        curve = self.case.curve
+        if curve.time_min_us is None:
             return None
-        columns = zip(self.curve.time_us, self.curve.time_min_us, strict=True)
-        return max((slowest / least for slowest, least in columns if least > 0), default=None)
+        columns = zip(curve.time_us, curve.time_min_us, curve.sizes, strict=True)
+        spreads = [(slowest / least, -size) for slowest, least, size in columns if least > 0]
+        spread, size = max(spreads, default=(None, 0))
+        return spread and (spread, -size)
 
     @property
     def level(self) -> Level:
@@ -160,12 +153,14 @@ class CurveVerdict:
 class FilesVerdict:
     """All curves of the files.
 
-    ``faults``: what could not be read or used, ``notes``: what was left out, a sentence each.
+    ``faults``: what could not be read or used, ``notes``: what was left out, a sentence each;
+    ``compared``: whether configurations were named.
     """
 
     curves: tuple[CurveVerdict, ...]
     faults: tuple[str, ...]
     notes: tuple[str, ...] = ()
+    compared: bool = False
 
     @property
     def status(self) -> int:
@@ -217,102 +212,17 @@ def share(text: str, option: str = "--least") -> float:
     return value
 
 
-class Pattern:
-    """Pattern of names in paths: ``{system}-{mpi}/{benchmark}``, compared with paths' ends.
-
-    A name stands for one or more characters but ``/``, ``*`` for any of them; an extension of the
-    file may follow. Raises NetproofError for a pattern without a name or with one twice.
-    """
-
-    def __init__(self, text: str) -> None:
-        self.text = text
-        self.names: list[str] = []
-        parts, at = [], 0
-        for found in _NAME.finditer(text):
-            parts.append(re.escape(text[at : found.start()]))
-            at = found.end()
-            if found[2]:
-                parts.append(r"[^/]*")
-                continue
-            if not found[1].isidentifier():
-                raise NetproofError(f"--as {text}: {found[0]} is no name: letters, digits, _")
-            if found[1] in self.names:
-                raise NetproofError(f"--as {text}: {found[0]} stands there twice")
-            self.names.append(found[1])
-            parts.append(rf"(?P<{found[1]}>[^/]+?)")
-        if not set(self.names) - set(NO_CONFIGURATION):
-            raise NetproofError(
-                f"--as {text}: names no part of a configuration, as {{system}}-{{mpi}} does"
-            )
-        parts.append(re.escape(text[at:]))
-        self._pattern = re.compile(rf"(?:.*/)?{''.join(parts)}(?:\.[A-Za-z][A-Za-z0-9]*)*")
-
-    def of(self, path: Path) -> tuple[str, str]:
-        """Return a file's configuration and benchmark; NetproofError where it does not fit."""
-        found = self._pattern.fullmatch(str(path))
-        if not found:
-            raise NetproofError(f"{path}: does not fit --as {self.text}")
-        parts = [found[name] for name in self.names if name not in NO_CONFIGURATION]
-        return " ".join(parts), found[BENCHMARK] if BENCHMARK in self.names else ""
+_FromFile = tuple[str, Curve, tuple[int, ...]]
+"""The file of a launch, its curve, and the sizes in bytes whose rate it prints as 0."""
+_Launches = dict[tuple[str, CurveKind], list[_FromFile]]
+"""Launches by configuration and kind."""
 
 
-class NameList:
-    """A list of files as CSV: a column ``file``, the others being parts of the configuration.
-
-    Paths are relative to the list's folder. Raises NetproofError for any other content.
-    """
-
-    def __init__(self, path: Path) -> None:
-        self.path = path
-        try:
-            rows = list(csv.DictReader(io.StringIO(loading.read_text(path)), strict=True))
-        except (OSError, UnicodeDecodeError, csv.Error) as error:
-            raise NetproofError(f"{path}: cannot be read: {shortened(str(error))}") from error
-        self._names: dict[Path, tuple[str, str]] = {}
-        for number, row in enumerate(rows, 2):
-            name = row.pop(FILE_COLUMN, None)
-            if not name or None in row or None in row.values():
-                raise NetproofError(
-                    f"{path}:{number}: a list has a column {FILE_COLUMN!r}, others that name the"
-                    " configuration, and a value for each"
-                )
-            parts = [str(value) for key, value in row.items() if key not in NO_CONFIGURATION]
-            if not any(parts):
-                raise NetproofError(f"{path}:{number}: {name} has no configuration")
-            place = (path.parent / name).resolve()
-            self._names[place] = " ".join(filter(None, parts)), str(row.get(BENCHMARK, ""))
-        if not self._names:
-            raise NetproofError(f"{path}: names no file")
-
-    def of(self, path: Path) -> tuple[str, str]:
-        """Return a file's configuration and benchmark; NetproofError where it is not listed."""
-        try:
-            return self._names[path.resolve()]
-        except KeyError as error:
-            raise NetproofError(f"{path}: is not in {self.path}") from error
-
-
-def judge(
-    paths: Sequence[Path],
-    *,
-    named: Pattern | NameList | None = None,
-    bidirectional: bool = False,
-    form: outputs.Form | None = None,
-    link: Link | None = None,
-    least_share: float | None = None,
-    baseline: str | None = None,
-    fail_above: float | None = None,
-) -> FilesVerdict:
-    """Judge the curves of output files by the criteria that need no reference.
-
-    ``named``: names the configurations; None takes each file as one, and compares none.
-    Several files of one configuration and kind are its launches. ``bidirectional``: how NetPIPE
-    was run; ``form``: of tables that do not name their test. ``link``: of each node; with it two
-    ranks are compared with its line rate, and ``least_share`` is that of it below which they fail,
-    in place of ``LEAST_OF_LINE``. ``baseline``: the configuration that scores are relative to.
-    ``fail_above``: the share by which one of two configurations is slower that fails.
-    """
-    found: dict[tuple[str, CurveKind], list[tuple[str, Curve, tuple[int, ...]]]] = {}
+def _read(
+    paths: Sequence[Path], named: Named | None, bidirectional: bool, form: outputs.Form | None
+) -> tuple[_Launches, list[str], dict[str, None]]:
+    """Return the launches by configuration and kind, what could not be read, and what to note."""
+    found: _Launches = {}
     faults: list[str] = []
     notes: dict[str, None] = {}
     for path in paths:
@@ -349,52 +259,117 @@ def judge(
                     " part of them"
                 ] = None
             found.setdefault((configuration, kind), []).append((str(path), curve, one.at_least))
+    return found, faults, notes
+
+
+def _named_where_needed(found: _Launches, notes: dict[str, None]) -> _Launches:
+    """Return launches by kinds without the names of files, unless a set has several of a kind."""
+    bare = {kind: replace(kind, named="") for _, kind in found}
+    count = Counter((configuration, bare[kind]) for configuration, kind in found)
+    several = {kind for (_, kind), number in count.items() if number > 1}
+    for kind in several:
+        notes[
+            f"{kind}: several files of a set are compared by their names; if they are launches, say"
+            " so: --as 'run{launch}.out', for run1.out"
+        ] = None
+    return {
+        (configuration, kind if bare[kind] in several else bare[kind]): launches
+        for (configuration, kind), launches in found.items()
+    }
+
+
+def judge(
+    paths: Sequence[Path],
+    *,
+    named: Named | None = None,
+    bidirectional: bool = False,
+    form: outputs.Form | None = None,
+    link: Link | None = None,
+    least_share: float | None = None,
+    baseline: str | None = None,
+    fail_above: float | None = None,
+) -> FilesVerdict:
+    """Judge the curves of output files by the criteria that need no reference.
+
+    ``named``: names the configurations; None takes each file as one, and compares none.
+    Several files of one configuration and kind are its launches. ``bidirectional``: how NetPIPE
+    was run; ``form``: of tables that do not name their test. ``link``: of each node; with it two
+    ranks are compared with its line rate, and ``least_share`` is that of it below which they fail,
+    in place of those of ``OF_FILES``.
+    ``baseline``: the configuration that scores are relative to; of ``Sets`` it is the second, of
+    which nothing else is judged. ``fail_above``: the share by which one of two configurations is
+    slower that fails.
+    """
+    found, faults, notes = _read(paths, named, bidirectional, form)
+    yardstick = None
+    if isinstance(named, Sets):
+        yardstick = baseline = named.against
+        if named.by_name:
+            found = _named_where_needed(found, notes)
+    compared = 0 if named is None else len({configuration for configuration, _ in found})
+    differ = DIFFER if fail_above is None else Above(min(DIFFER.warn, fail_above), fail_above)
+    of_line = None
+    if least_share is not None:
+        of_line = replace(ONLY_TOO_FAST, fail_below=least_share)
     curves: dict[str, CurveVerdict] = {}
-    cases: list[CaseCurves] = []
     for (configuration, kind), several in found.items():
+        files = tuple(file for file, *_ in several)
+        slower = Above() if configuration == yardstick else differ
         try:
-            case = _case(configuration, kind, several, link, _settings(kind, link, least_share))
+            case = _case(configuration, kind, several, link, of_line, slower, compared)
         except NetproofError as error:
-            files = ", ".join(file for file, *_ in several)
-            faults.append(f"{configuration} {kind} ({files}): {error}")
+            faults.append(f"{configuration} {kind} ({', '.join(files)}): {error}")
             continue
-        if fail_above is not None:
-            slower = Above(min(DIFFER.warn, fail_above), fail_above)
-            case = replace(case, settings=replace(case.settings, slower=slower))
-        cases.append(case)
-        findings = _short(case, [*engine.findings_of(case, case.settings)])
-        findings = [_with_others(one, case, findings) for one in findings]
-        curves[case.where] = CurveVerdict(
-            configuration,
-            kind,
-            tuple(file for file, *_ in several),
-            case.launches,
-            case.curve,
-            case.landmarks,
-            tuple(_advised(one, case, link) for one in findings),
-        )
-    if named is not None:
-        # What is too fast to be true is no yardstick.
-        sound = {
-            case.where: case
-            for case in cases
-            if not any(map(_impossible, curves[case.where].findings))
-        }
-        base = {case.where for case in sound.values() if case.name == baseline}
-        for finding in engine.compare(sound.values(), base, scored=baseline is not None):
-            one = curves[finding.where]
-            # One alone is compared with none.
-            if finding.before is None:
-                against = baseline if finding.criterion in RELATIVE else finding.against
-                more = _advised(finding, sound[finding.where], link, sound.get(finding.against))
-                more = replace(more, against=against)
-                curves[finding.where] = replace(one, findings=(*one.findings, more))
-    known = {one.configuration for one in curves.values()}
-    if baseline is not None and baseline not in known:
+        along = _with_others(case, [*engine.findings_of(case, case.settings)])
+        kept = [one for one in along if configuration != yardstick or _impossible(one)]
+        findings = tuple(_advised(one, case, link) for one in kept)
+        curves[case.where] = CurveVerdict(case, kind, files, findings)
+    # What is too fast to be true is no yardstick.
+    sound = {
+        where: one.case for where, one in curves.items() if not any(map(_impossible, one.findings))
+    }
+    base = {where for where, case in sound.items() if case.name == baseline}
+    more: dict[str, list[Finding]] = defaultdict(list)
+    for finding in engine.compare(sound.values(), base, scored=baseline is not None):
+        case, criterion = sound[finding.where], BY_FINDING[finding.criterion]
+        # One alone is compared with none.
+        if finding.before is None and (case.name != yardstick or criterion.noted is not None):
+            against = baseline if finding.criterion in RELATIVE else finding.against
+            advised = _advised(finding, case, link, sound.get(finding.against))
+            more[case.where].append(replace(advised, against=against))
+    if yardstick is not None:
+        _compare_sizes(curves, more, notes)
+    known = {one.case.name for one in curves.values()}
+    if baseline not in (None, yardstick, *known):
         there = ", ".join(sorted(known)) or "none"
         faults.append(f"--baseline {baseline}: no configuration has that name; there are: {there}")
-    judged = tuple(map(_judged_otherwise, curves.values()))
-    return FilesVerdict(judged, tuple(faults), tuple(notes))
+    judged = [replace(one, findings=(*one.findings, *more[where])) for where, one in curves.items()]
+    return FilesVerdict(
+        tuple(map(_in_short, judged)), tuple(faults), tuple(notes), compared=named is not None
+    )
+
+
+def _compare_sizes(
+    curves: dict[str, CurveVerdict], more: dict[str, list[Finding]], notes: dict[str, None]
+) -> None:
+    """Add to ``more`` what only one of two sets has, and to ``notes`` which sizes are left out."""
+    by_kind: dict[CurveKind, list[CurveVerdict]] = defaultdict(list)
+    for one in curves.values():
+        by_kind[one.kind].append(one)
+    for kind, sides in by_kind.items():
+        names = [one.case.name for one in sides]
+        sizes = [set(one.case.curve.sizes) for one in sides]
+        if len(sides) == 1:
+            where = sides[0].case.where
+            only = f"only {names[0]} has it, so it is not compared"
+            more[where].append(undefined(RELATIVE[0], where, only))
+        elif sizes[0] != sizes[1]:
+            counts = " and ".join(
+                f"{len(own)} of {name}, {min(own)} to {max(own)} bytes"
+                for own, name in zip(sizes, names, strict=True)
+            )
+            common = len(sizes[0] & sizes[1])
+            notes[f"{kind}: compared at {common} sizes of {counts}"] = None
 
 
 def _function(kind: CurveKind) -> Function | None:
@@ -404,55 +379,62 @@ def _function(kind: CurveKind) -> Function | None:
     return next((one for one in functions if one.name == kind.function), None)
 
 
-def _settings(kind: CurveKind, link: Link | None, least: float | None) -> Settings:
-    """Return the settings for curves of a kind: a run's, and what files alone are judged by."""
-    function, own = _function(kind), Settings()
-    direction = kind.direction if function is None else function.direction
-    inside = link is not None and link.transport in INSIDE
-    warn_below = fail_below = None
-    if least is not None:
-        fail_below = least or None
-    elif direction == ONE_WAY and not inside:
-        warn_below, fail_below = LEAST_OF_LINE
-    of_line = replace(own.line_rate, warn_below=warn_below, fail_below=fail_below, of_files=True)
-    return replace(own, line_rate=of_line, decline=DECLINE, slower=DIFFER, apart=LIE_APART)
-
-
 def _case(
     configuration: str,
     kind: CurveKind,
-    several: Sequence[tuple[str, Curve, tuple[int, ...]]],
+    several: Sequence[_FromFile],
     link: Link | None,
-    settings: Settings,
+    of_line: LineRateSettings | None,
+    slower: Above,
+    compared: int,
 ) -> CaseCurves:
     """Return what criteria may use of curves in files: no counters, nodes or references.
 
-    ``several``: the file of each launch, its curve, and the sizes whose rate it prints as 0.
+    ``of_line``: bounds of the share of the line rate that the user set; ``compared``: how many
+    configurations there are to compare, 0 for none. Where the ranks ran is not known.
     """
-    launches = tuple(curve for _, curve, _ in several)
+    launches, function = tuple(curve for _, curve, _ in several), _function(kind)
     curve, line_rate = median_curve(launches), None
     # With more ranks it is not known which messages crossed the link.
     if link is not None and kind.ranks == 2 and kind.groups == 1:
         line_rate = registry.link_factor(kind.benchmark, kind.function) * link.line_rate_mb_s()
-    if curve.sizes[-1] < LARGE:
-        only_too_fast = replace(settings.line_rate, warn_below=None, fail_below=None)
-        settings = replace(settings, line_rate=only_too_fast)
+    between = link is not None and link.transport not in INSIDE
+    direction = kind.direction if function is None else function.direction
+    if of_line is None:
+        of_line = OF_FILES if between and direction == ONE_WAY else ONLY_TOO_FAST
+    # On other numbers of ranks, those that leave early may take any time.
+    stays = function is not None and function.collective not in ("", *OF_ONE_RANK)
+    grows = stays and bool(kind.ranks) and kind.groups == 1 and len(launches) >= LAUNCHES
     return CaseCurves.of_launches(
         f"{configuration} {kind}",
         launches,
         line_rate,
-        layer=_layer(kind, curve, link),
         ranks=kind.ranks or 0,
+        ranks_per_node=0,
+        ping_pong=between and function is not None and function.ping_pong,
         at_least=tuple((launch, size) for _, launch, sizes in several for size in sizes),
-        settings=settings,
+        layer=_layer(kind, function, curve, link),
+        settings=replace(
+            Settings(),
+            line_rate=of_line if curve.sizes[-1] >= LARGE else ONLY_TOO_FAST,
+            decline=DECLINE,
+            slower=slower,
+            apart=LIE_APART,
+        ),
         name=configuration,
-        function=(kind,),
+        function=(
+            *(kind.benchmark, kind.function, (kind, "" if compared else configuration)),
+            *("inter-node", kind.direction),
+        ),
+        configuration=(kind.named, kind.remark, configuration),
+        # Of two, the ranges in which one is slower say more.
+        place=("files",) if compared > 2 and len(launches) > 1 else (),
+        on_link=int(grows),
     )
 
 
-def _layer(kind: CurveKind, curve: Curve, link: Link | None) -> Layer:
+def _layer(kind: CurveKind, function: Function | None, curve: Curve, link: Link | None) -> Layer:
     """Return what the times of a curve are likely of, for advice."""
-    function = _function(kind)
     if _DEVICE.search(kind.remark):
         return Layer.DEVICE
     if link is not None and kind.ranks == 2:
@@ -464,68 +446,64 @@ def _layer(kind: CurveKind, curve: Curve, link: Link | None) -> Layer:
     return Layer.NETWORK if rated or function.pair or function.pairs else Layer.COLLECTIVE
 
 
-def _short(case: CaseCurves, findings: Sequence[Finding]) -> list[Finding]:
-    """Return findings with one on what takes more sizes than there are, in place of several."""
+def _in_short(judged: CurveVerdict) -> CurveVerdict:
+    """Return one finding on what takes more sizes than there are, in place of several.
+
+    It does not count where the link or another configuration judges the curve.
+    """
+    case, findings = judged.case, judged.findings
     sizes = [size for size in case.curve.sizes if size >= case.settings.curves.least_size]
-    short = [finding for finding in findings if _takes_more(finding, len(sizes))]
+    short = [
+        finding
+        for finding in findings
+        if finding.level is Level.UNDEFINED
+        and finding.size is None
+        and not (criterion := BY_FINDING[finding.criterion]).compare
+        and len(sizes) < criterion.fewest_sizes
+    ]
     if not short:
-        return [*findings]
-    if not sizes:
-        reason = "messages of 4 bytes or more are judged, and it has none"
-    elif len(sizes) == 1:
+        return judged
+    reason = "messages of 4 bytes or more are judged, and it has none"
+    if len(sizes) > 1:
+        names = ", ".join(finding.criterion for finding in short)
+        reason = f"{len(sizes)} sizes of 4 bytes or more are too few for: {names}"
+    elif sizes:
         place = case.curve.sizes.index(sizes[0])
         smaller = " of 4 bytes or more" if place else ""
         reason = f"one size{smaller}, {sizes[0]} bytes in {figure(case.curve.time_us[place])} µs"
         if case.curve.bandwidth_mb_s is not None:
             reason += f", {rate_in_words(case.curve.bandwidth_mb_s[place])}"
-    else:
-        names = ", ".join(finding.criterion for finding in short)
-        reason = f"{len(sizes)} sizes of 4 bytes or more are too few for: {names}"
-    first = replace(short[0], reason=reason)
-    return [first if one is short[0] else one for one in findings if one not in short[1:]]
-
-
-def _takes_more(finding: Finding, sizes: int) -> bool:
-    """Check whether a finding is undefined since there are so few sizes."""
-    along = finding.level is Level.UNDEFINED and finding.size is None
-    criterion = BY_FINDING[finding.criterion]
-    return along and criterion.compare is None and sizes < max(criterion.fewest_sizes, 1)
-
-
-def _judged_otherwise(judged: CurveVerdict) -> CurveVerdict:
-    """Return a short curve as far as its link or another configuration judges it."""
-    asserted = (Level.PASS, Level.WARN, Level.FAIL)
-    sizes = sum(size >= Bounds().least_size for size in judged.curve.sizes)
     elsewhere = any(
-        finding.level in asserted
+        finding.level in (Level.PASS, Level.INCONCLUSIVE, *FLAGGED)
         and (BY_FINDING[finding.criterion].compare or BY_FINDING[finding.criterion].of_measurement)
-        for finding in judged.findings
+        for finding in findings
     )
-
-    def weighed(finding: Finding) -> Finding:
-        if not _takes_more(finding, sizes):
-            return finding
-        if elsewhere:
-            return finding.ruled(Level.SHOWN)
-        advice = ": compare it with --as" if sizes == 1 else ""
-        large = judged.curve.sizes[-1] >= LARGEST_FROM and judged.curve.bandwidth_mb_s is not None
-        if advice and large and judged.kind.ranks == 2:
-            advice += ", or give its --link"
-        return replace(finding, reason=finding.reason + advice)
-
-    return replace(judged, findings=tuple(map(weighed, judged.findings)))
+    if not elsewhere and len(sizes) == 1:
+        reason += ": compare it with --against"
+        large = case.curve.sizes[-1] >= LARGEST_FROM and case.curve.bandwidth_mb_s is not None
+        if large and case.ranks == 2:
+            reason += ", or give its --link"
+    first = replace(short[0], reason=reason)
+    if elsewhere:
+        first = first.ruled(Level.SHOWN)
+    kept = (first if one is short[0] else one for one in findings if one not in short[1:])
+    return replace(judged, findings=tuple(kept))
 
 
-def _with_others(finding: Finding, case: CaseCurves, findings: Sequence[Finding]) -> Finding:
-    """Return a finding with all flagged sizes, where it is the only one of several sizes."""
-    criterion = BY_FINDING[finding.criterion]
-    alone = sum(one.criterion == finding.criterion for one in findings) == 1
-    if criterion.at_sizes is None or not alone or finding.level not in FLAGGED:
-        return finding
-    bounds = engine.bounds_of(finding.criterion, case.settings)
-    at_each = criterion.at_sizes(criterion.read(case.first, bounds))
-    flagged = [one.size for one in at_each if bounds.level(one.value)[0] in FLAGGED]
-    return replace(finding, others=tuple(size for size in flagged if size != finding.size))
+def _with_others(case: CaseCurves, findings: Sequence[Finding]) -> list[Finding]:
+    """Return findings with all flagged sizes, where one is the only one of several sizes."""
+    found = []
+    for finding in findings:
+        criterion = BY_FINDING[finding.criterion]
+        alone = sum(one.criterion == finding.criterion for one in findings) == 1
+        if criterion.at_sizes is not None and alone and finding.level in FLAGGED:
+            bounds = engine.bounds_of(finding.criterion, case.settings)
+            at_each = criterion.at_sizes(criterion.read(case.first, bounds))
+            flagged = [one.size for one in at_each if bounds.level(one.value)[0] in FLAGGED]
+            others = tuple(size for size in flagged if size != finding.size)
+            finding = replace(finding, others=others)
+        found.append(finding)
+    return found
 
 
 def _impossible(finding: Finding) -> bool:
@@ -565,8 +543,10 @@ def _advised(
         too_high = finding.value is not None and finding.value > 1 and link is not None
         if too_high and (flagged or finding.level is Level.INCONCLUSIVE):
             others = " or ".join(one for one in Transport if one is not link.transport)
-            said.append(f"if the MTU is not {link.mtu}, say --mtu")
-            said.append(f"if it is not {link.transport}, say --transport {others}")
+            said.append(
+                f"if the MTU is not {link.mtu}, say --mtu; if it is not {link.transport}, say"
+                f" --transport {others}"
+            )
     elif alone and criterion.compare is None and finding.value and (flagged or noted):
         said.append("one launch was made: repeat it")
     elif noted and criterion.noted is not None and criterion.at_sizes is not None:
@@ -574,4 +554,4 @@ def _advised(
         said.append(f"so it is in {again} of {len(case.launches)} launches")
     elif alone and flagged and criterion.noted is None:
         said.append("one launch was made of each: repeat them")
-    return replace(finding, reason="; ".join([finding.reason, *said]))
+    return replace(finding, reason=finding.reason + "".join(map(then, said)))

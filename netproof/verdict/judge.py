@@ -23,7 +23,6 @@ from netproof.site.partition import Partition, ScoreBaseline
 from netproof.verdict import confirmations, coverage, engine, rejudge, traffic
 from netproof.verdict import nodes as of_nodes
 from netproof.verdict.engine import Subject
-from netproof.verdict.rejudge import Rejudged
 from netproof.verdict.verdict import (
     NOT_IN_SESSION,
     CaseVerdict,
@@ -138,7 +137,7 @@ def _judged(
     case: Case,
     result: CheckResult | None,
     measured: Measured | None,
-    today: Rejudged | None,
+    today: CaseVerdict | None,
     by_criteria: tuple[Finding, ...],
     repeats: MeasuredAgain | None,
 ) -> CaseVerdict:

@@ -12,10 +12,10 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from netproof.benchmarks.registry import check_name
-from netproof.criteria import Finding, Level
+from netproof.criteria import Level
 from netproof.errors import NetproofError
 from netproof.intake import loading
 from netproof.measurement.case import Case
@@ -25,9 +25,7 @@ from netproof.verdict import engine, limits
 from netproof.verdict.engine import Subject
 from netproof.verdict.limits import TIME_AT, Limits
 from netproof.verdict.references import XFAIL, NotThere, ReferenceFile
-
-if TYPE_CHECKING:
-    from netproof.verdict.verdict import CaseVerdict, Verdict
+from netproof.verdict.verdict import CaseVerdict, Verdict
 
 Entries = Callable[[Case], Mapping[str, Any]]
 """A case's entries in a file of references by variable; raises NotThere, and NetproofError."""
@@ -58,25 +56,6 @@ ANSWERS = ("passed", "failed", "failed as expected", "inconclusive")
 PASSED, FAILED, FAILED_AS_EXPECTED, INCONCLUSIVE = ANSWERS
 
 
-@dataclass(frozen=True)
-class Rejudged:
-    """Result of today's references: findings, other faults, and an expected failure."""
-
-    findings: tuple[Finding, ...] = ()
-    faults: tuple[str, ...] = ()
-    expected: str = ""
-
-    @property
-    def answer(self) -> str:
-        """One of ``ANSWERS``."""
-        levels = {finding.level for finding in self.findings}
-        if self.faults or Level.FAIL in levels:
-            return FAILED
-        if Level.INCONCLUSIVE in levels:
-            return INCONCLUSIVE
-        return FAILED_AS_EXPECTED if self.expected else PASSED
-
-
 def of_file(folder: Path, system: str) -> Entries:
     """Read the entries of a system's file in ``folder``; NetproofError where that fails."""
     file = ReferenceFile(folder / f"{system}.yaml")
@@ -99,7 +78,7 @@ def concerns(result: CheckResult) -> bool:
 
 
 def answer_of_run(result: CheckResult) -> str:
-    """Return the answer of the run's own references, as ``Rejudged.answer``."""
+    """Return the answer of the run's own references, one of ``ANSWERS``."""
     if result.result == "pass":
         return PASSED
     if result.result == "xfail":
@@ -109,7 +88,7 @@ def answer_of_run(result: CheckResult) -> str:
     return INCONCLUSIVE if Level.INCONCLUSIVE.value in levels and not decided else FAILED
 
 
-def judge(subject: Subject, entries: Entries) -> Rejudged:
+def judge(subject: Subject, entries: Entries) -> CaseVerdict:
     """Compare a case with its references of today, as the run does.
 
     A variable with bounds is judged by its interval. A known fault is judged by its value, as in
@@ -119,7 +98,7 @@ def judge(subject: Subject, entries: Entries) -> Rejudged:
     try:
         found = entries(subject.case)
     except NotThere as error:
-        return Rejudged(faults=(f"has no reference: {error}",))
+        return CaseVerdict(subject.case, None, (f"has no reference: {error}",))
     known = limits.variables(subject.measured)
     faults = [
         f"{name} has no reference, and is defined: an entry is needed, judged or not"
@@ -144,14 +123,20 @@ def judge(subject: Subject, entries: Entries) -> Rejudged:
         else:
             expected.append(entry[1])
     why = f"{EXPECTED}: {'; '.join(dict.fromkeys(expected))}" if expected else ""
-    return Rejudged(tuple(findings), tuple(faults), "" if faults else why)
+    why = "" if faults else why
+    return CaseVerdict(subject.case, None, tuple(faults), why, tuple(findings))
 
 
-def differences(several: Sequence[tuple[CheckResult, Rejudged]]) -> list[str]:
+def _answer(now: CaseVerdict) -> str:
+    passed = FAILED_AS_EXPECTED if now.expected else PASSED
+    return {Level.FAIL: FAILED, Level.INCONCLUSIVE: INCONCLUSIVE}.get(now.level, passed)
+
+
+def differences(several: Sequence[tuple[CheckResult, CaseVerdict]]) -> list[str]:
     """Return where today's answer is not the run's, a sentence for each pair of answers."""
     together: dict[tuple[str, str], list[str]] = {}
     for result, now in several:
-        answers = (now.answer, answer_of_run(result))
+        answers = (_answer(now), answer_of_run(result))
         if answers[0] != answers[1]:
             together.setdefault(answers, []).append(str(result.case))
     return [

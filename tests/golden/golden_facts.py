@@ -46,7 +46,7 @@ from netproof.session import job_files, pair_rounds
 from netproof.site import site
 from netproof.site.partition import Partition
 from netproof.store import Store
-from netproof.verdict import derive, files, judge, session_verdict
+from netproof.verdict import derive, file_names, files, judge, session_verdict
 from netproof.verdict.engine import Subject
 from netproof.verdict.options import StoredOptions
 from netproof.verdict.references import ReferenceFile
@@ -235,19 +235,19 @@ def judged_files() -> Iterator[Fact]:
         if name.split("/")[0] in outputs and path.is_file() and path.suffix not in (".md", ".json"):
             several[name] = files.judge([path], bidirectional="both-ways" in name)
     for glob, pattern, rate in COMPARED:
-        named, paths = files.Pattern(pattern), sorted(DATA.glob(glob))
+        named, paths = file_names.Pattern(pattern), sorted(DATA.glob(glob))
         link = rate and files.link(rate, None, files.Transport.TCP)
         first = named.of(paths[0])[0]
         several[glob] = files.judge(paths, named=named, link=link, baseline=first)
     for name, found in several.items():
         yield from facts(name, found, "status faults notes")
         for one in found.curves:
-            kind, where = one.kind, "" if "/" in one.configuration else f"{one.configuration}, "
+            kind, where = one.kind, "" if "/" in one.case.name else f"{one.case.name}, "
             what = f"{kind.benchmark} {kind.function}, {kind.ranks} ranks, {word(kind.direction)}"
             group = f", group {kind.group} of {kind.groups}" if kind.groups > 1 else ""
             section = f"{name}, {where}{what}{group}{', with a remark' if kind.remark else ''}"
             yield section, "level", one.level
-            yield from figures(section, one, one.launches)
+            yield from figures(section, one.case, one.case.launches)
             yield from (finding(section, its, its.level) for its in one.findings)
 
 

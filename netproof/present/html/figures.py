@@ -211,7 +211,7 @@ def over_size(
 
 
 def _data(rows: Rows, flagged: Rows, others: Mapping[str, Rows]) -> dict[str, Rows]:
-    """Return the data of a chart by the names of its layers, those that there are."""
+    """Return the data of a chart by the names of its layers, those with rows."""
     flags = {mark: [row for row in flagged if row["mark"] == mark] for mark in MARKS}
     return {name: found for name, found in {"points": rows, **others, **flags}.items() if found}
 

@@ -24,20 +24,20 @@ _WORDS = {
 _ORDER = (*LOOKS, Level.PASS)
 
 
-def page(judged: FilesVerdict, *, compared: bool) -> str:
-    """Return the page; ``compared``: whether configurations were named."""
+def page(judged: FilesVerdict) -> str:
+    """Return the page."""
     by_kind: dict[CurveKind, list[CurveVerdict]] = {}
     for one in judged.curves:
         by_kind.setdefault(one.kind, []).append(one)
     look, sign, word = _WORDS[judged.status]
-    everyone = list(dict.fromkeys(one.configuration for one in judged.curves))
+    everyone = list(dict.fromkeys(one.case.name for one in judged.curves))
     return render(
         "files.html",
         title=f"Output files: {word}",
         look=look,
         sign=sign,
         word=word,
-        sentence=summary(judged, compared=compared),
+        sentence=summary(judged),
         table=_table(judged.curves) if judged.curves else None,
         faults=judged.faults,
         notes=judged.notes,
@@ -52,7 +52,9 @@ def page(judged: FilesVerdict, *, compared: bool) -> str:
 
 
 def _table(curves: Sequence[CurveVerdict]) -> DataTable:
-    several = columns(curves)
+    # The level is seen where figures are cut off.
+    *several, level = columns(curves)
+    several.insert(2, level)
     rows = list(zip(*(map(str, column.cells) for column in several), strict=True))
     numbers = [place for place, column in enumerate(several) if column.right]
     return DataTable([column.heading for column in several], rows, numbers)
@@ -63,23 +65,28 @@ def _kind(
 ) -> dict[str, Any]:
     flags, findings = [], []
     for one in members:
-        rows = figures.points(one.curve, spread(one.launches), len(one.launches), one.configuration)
+        rows = figures.points(
+            one.case.curve, spread(one.case.launches), len(one.case.launches), one.case.name
+        )
         at = {row["size_bytes"]: row for row in rows}
         flags += [
             {
-                **at[finding.size],
+                **at[size],
                 "mark": figures.LEVEL_MARKS[finding.level],
                 "criterion": finding.criterion,
                 "why": finding.reason,
             }
             for finding in one.findings
-            if finding.level in figures.LEVEL_MARKS and finding.size in at
+            if finding.level in figures.LEVEL_MARKS
+            for size in finding.sizes()
+            if size in at
         ]
         flagged = [finding for finding in one.findings if finding.level in LOOKS]
-        if flagged:
-            reasons = [finding.reason for finding in folded(flagged, one.curve.sizes)]
-            findings.append((LOOKS[one.level], one.configuration, reasons))
-    several = {one.configuration: (one.curve, one.launches) for one in members}
+        for look, several in ((LOOKS.get(one.level), flagged), ("passed", one.noted)):
+            if several:
+                reasons = [finding.reason for finding in folded(several, one.case.curve.sizes)]
+                findings.append((look, one.case.name, reasons))
+    several = {one.case.name: (one.case.curve, one.case.launches) for one in members}
     drawn = figures.of_curves(str(kind), several, flags, names=everyone, legend="configuration")
     return {
         "name": file_name(str(kind)),

@@ -30,12 +30,11 @@ from netproof.present.html.html import render
 from netproof.present.html.provenance import stated
 from netproof.present.html.report import MAIN, STUDIES, Report
 from netproof.present.power import said
-from netproof.present.tables import EVERY, DataTable
-from netproof.present.verdict import MOST_DIFFERENCES
+from netproof.present.verdict import MOST_DIFFERENCES, repeated_table
 from netproof.present.wording import counted, not_available, outcome
 from netproof.verdict import session_verdict
 from netproof.verdict.exit_status import FAILED, INCONCLUSIVE, PASSED
-from netproof.verdict.explain import CpuRows, Crossover, counts, cpu_rows, crossovers
+from netproof.verdict.explain import CpuRows, Crossover, cpu_rows, crossovers
 from netproof.verdict.power import Degradation
 from netproof.verdict.verdict import CaseVerdict, Verdict
 
@@ -115,7 +114,8 @@ def _results(
         # A partition's own page of NetPIPE has these.
         pairs = [report.pair(key) for key in report.netpipe if key[:2] == MAIN_NETPIPE]
         parts.append(("netpipe", "NetPIPE", pairs))
-    return [*parts, *([("cpu", "What it costs the CPU", cpu.view(costs))] if costs.rows else [])]
+    cost = cpu.answer(costs)
+    return [*parts, *([("cpu", "What it costs the CPU", cost)] if cost else [])]
 
 
 def _page(
@@ -176,7 +176,7 @@ def _verdict(report: Report) -> dict[str, Any]:
     return {
         "state": state,
         "word": word,
-        "sentence": outcome(counts(verdict)),
+        "sentence": outcome(verdict),
         "chips": _chips(verdict, states),
         "tested": provenance.tested(report),
         "figures": None if report.partition_pages else key_figures.table(report),
@@ -283,7 +283,7 @@ def _function(report: Report, groups: Sequence[Group]) -> str:
                 "figure": report.figure(group),
                 "findings": [one for judged in group.members for one in _findings(judged)],
                 "again": [
-                    (judged, _again(judged))
+                    (judged, repeated_table(judged))
                     for judged in group.members
                     if judged.again is not None and judged.measured is not None
                 ],
@@ -304,26 +304,6 @@ def _findings(judged: CaseVerdict) -> list[tuple[str, str, list[str]]]:
     reasons += content.reasons(judged, Level.WARN)
     look = content.LOOKS.get(judged.level, "warned")
     return [(look, content.configuration(judged.case), reasons)] if reasons else []
-
-
-def _again(judged: CaseVerdict) -> DataTable | None:
-    """Return both curves of a repeated measurement, at its sizes; None where none is complete."""
-    first, *launches = (
-        dict(zip(curve.sizes, curve.time_us, strict=True))
-        for curve in (judged.measured.curve, *judged.again.launches)
-    )
-    if not launches:
-        return None
-    flagged = {finding.size for finding in judged.flags()}
-    cells = [
-        (
-            f"{'flagged: ' if size in flagged else ''}{size:,}",
-            *(f"{one[size]:.1f}" if size in one else "–" for one in [first, *launches]),
-        )
-        for size in sorted(set().union(*launches))
-    ]
-    numbered = (f"again {number}, µs" for number in range(1, len(launches) + 1))
-    return DataTable(("bytes", "first, µs", *numbered), cells, EVERY)
 
 
 def _switch(report: Report) -> str:

@@ -13,7 +13,7 @@ from netproof.benchmarks import osu, outputs, registry
 from netproof.benchmarks.interface import Table
 from netproof.errors import ParseError
 from netproof.measurement.case import Case
-from netproof.verdict import files
+from netproof.verdict import file_names, files
 
 DATA = Path(__file__).parents[2] / "data" / "osu"
 REFUSED = ("latency-z.out", "foreign.out", "bibw-cuda-crashed.out")
@@ -370,7 +370,9 @@ def test_judge_takes_them_and_compares_like_with_like(tmp_path: Path):
     for mpi, name in (("one", "allreduce-f-2"), ("two", "allreduce-2")):
         (tmp_path / mpi).mkdir()
         (tmp_path / mpi / "allreduce.out").write_text((DATA / f"7.4/{name}.out").read_text())
-    judged = files.judge(sorted(tmp_path.glob("*/*.out")), named=files.Pattern("{mpi}/{benchmark}"))
+    judged = files.judge(
+        sorted(tmp_path.glob("*/*.out")), named=file_names.Pattern("{mpi}/{benchmark}")
+    )
     assert judged.faults == ()
     assert [str(one.kind) for one in judged.curves] == [
         "OSU allreduce (allreduce)",

@@ -99,7 +99,7 @@ def test_nothing_that_is_there_is_touched(tmp_path):
     (tmp_path / "checks" / "imb.py").write_text("mine\n")
     status, said = init(tmp_path)
     assert status == 2
-    assert "checks/imb.py: is there already, and nothing was written" in said
+    assert "checks: is there already, and nothing was written" in said
     assert [path.name for path in tmp_path.iterdir()] == ["checks"]
 
 

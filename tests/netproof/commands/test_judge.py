@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import io
 import json
 import re
 import shutil
 from pathlib import Path
 
 import pytest
+from rich.console import Console
 from typer.testing import CliRunner
 
 from netproof.commands.cli import app
 from netproof.measurement.links import Transport, line_rate_mb_s
-from netproof.present import judged_files, tables
+from netproof.present import judged_files
 from netproof.verdict import files
 
 DATA = Path(__file__).parents[2] / "data"
@@ -49,7 +51,7 @@ def test_a_healthy_file_passes_and_says_that_nothing_was_compared():
     status, said = judge(TCP)
     assert status == 0, said
     assert "1 of 1 curves passed" in said
-    assert "configurations were not compared: --as or --names says what is one" in said
+    assert "nothing was compared: --against names other files, --as configurations" in said
 
 
 def test_every_table_of_imb_is_a_curve():
@@ -89,7 +91,7 @@ def test_a_jump_fails_with_its_size_and_that_nobody_measured_it_again(tmp_path):
     assert status == 1, said
     assert "FAIL" in said
     assert "65536 bytes" in said
-    assert "it was not measured again" in said
+    assert "It was not measured again" in said
 
 
 @pytest.mark.parametrize(
@@ -250,7 +252,7 @@ def test_a_list_names_configurations_as_a_pattern_does(tree):
         (["--link", "1G", "--least", "9"], "--least 9: give a share of the line rate"),
         (["--link", "1G", "--least", "190%"], "--least 190%: give a share of the line rate, 90%"),
         (["--as", "{a}/*", "--fail-above", "10"], "--fail-above 10: give a share of the other's"),
-        (["--fail-above", "10%"], "--as or --names says what is one"),
+        (["--fail-above", "10%"], "--against, --as or --names says what with what"),
         (["--link", "1G", "--transport", "shared-memory", "--mtu", "4096"], "shared memory has"),
         (
             ["--link", "100G", "--transport", "infiniband", "--mtu", "1500"],
@@ -290,16 +292,22 @@ def test_sizes_of_one_configuration_have_to_be_alike(tmp_path):
     assert "was measured at other sizes than launch 1" in said
 
 
-def test_with_a_link_its_share_stays_on_a_narrow_terminal():
-    judged = files.judge(
-        [TCP],
-        named=None,
-        bidirectional=False,
-        link=files.link("100G", None, Transport.TCP),
-        baseline=None,
-    )
-    kept = tables.fitting(judged_files.columns(judged.curves), 40)
-    assert "of line" in [column.heading for column in kept]
+@pytest.mark.parametrize("link", [None, "100G"])
+@pytest.mark.parametrize("path", [TCP, IMB, DATA / "public" / "slingshot.out"])
+def test_a_narrow_terminal_has_all_figures_and_cuts_none(path, link):
+    given = link and files.link(link, None, Transport.TCP)
+    judged = files.judge([path], link=given)
+    printed = {}
+    for width in (80, 300):
+        out = Console(file=io.StringIO(), width=width)
+        judged_files.print_files(judged, out)
+        text = out.file.getvalue().split("\nnote ")[0].split("\nWARN ")[0].split("\nFAIL ")[0]
+        printed[width] = re.findall(r"(?<= )[0-9]+\.[0-9]+(?= )", text)
+        if width == 80:
+            table = [line for line in text.splitlines() if line.startswith(("  ", "launches"))]
+            assert max(map(len, table)) <= 80
+            assert "peak MB/s" in table[0]
+    assert printed[80] == printed[300]
 
 
 def test_a_rate_above_the_line_says_that_the_link_given_is_wrong():
@@ -308,7 +316,7 @@ def test_a_rate_above_the_line_says_that_the_link_given_is_wrong():
     status, said = judge(TCP, "--link", "10M")
     assert status in (1, 3)
     assert "of the line rate of" in said
-    assert "if the MTU is not 1500, say --mtu; if it is not tcp, say --transport roce or" in said
+    assert "If the MTU is not 1500, say --mtu; if it is not tcp, say --transport roce or" in said
 
 
 def test_the_transport_says_what_a_link_carries():
@@ -326,6 +334,137 @@ def test_the_transport_says_what_a_link_carries():
 )
 def test_rates_are_read_as_people_write_them(rate, mbit_s):
     assert files.link(rate, None, Transport.TCP).line_rate_mb_s() == line_rate_mb_s(mbit_s, 1500)
+
+
+class TestAgainst:
+    """Two sets: files that measured the same are compared, and the first is judged."""
+
+    def write(self, path, factor=1.0, name="Latency"):
+        head = f"# OSU MPI {name} Test v5.8\n{'# Size':<10}{'Latency (us)':>18}\n"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        rows = "".join(f"{size:<10}{3.17 * factor:>18.2f}\n" for size in (4, 8, 16, 32))
+        path.write_text(head + rows)
+        return path
+
+    def test_folders_and_files_are_compared_whatever_their_names(self, tmp_path):
+        new = self.write(tmp_path / "new" / "a.txt", 2)
+        old = self.write(tmp_path / "old" / "b.txt")
+        for arguments in ((new.parent, "--against", old.parent), (new, "--against", old)):
+            status, said = judge(*arguments, "--fail-above", "10%")
+            assert status == 1
+            assert (
+                f"FAIL {arguments[0]} OSU latency 2 ranks: slower than {arguments[2]} from" in said
+            )
+            assert "from 4 to 32 bytes, by 100 to 100 %" in said
+            assert "one launch each: repeat (fail: above 10 % is flagged)" in said
+            assert judge(*arguments)[0] == 0
+
+    def test_a_second_set_that_is_slower_or_sick_fails_nothing(self, tmp_path):
+        new, old = (self.write(tmp_path / name / "x.txt") for name in ("new", "old"))
+        old.write_text(old.read_text().replace("  3.17", "317.00", 1))
+        status, said = judge(new.parent, "--against", old.parent, "--fail-above", "10%")
+        assert status == 0, said
+        assert f"note {old.parent} OSU latency 2 ranks: slower than {new.parent} at 4 bytes" in said
+        assert "longer than larger ones" not in said
+
+    def test_files_that_measured_the_same_are_compared_by_their_names(self, tmp_path):
+        for name in ("inside", "between"):
+            self.write(tmp_path / "new" / f"{name}.txt", 2 if name == "inside" else 1)
+            self.write(tmp_path / "old" / f"{name}.txt")
+        status, said = judge(tmp_path / "new", "--against", tmp_path / "old", "--fail-above", "10%")
+        assert status == 1
+        assert "(inside.txt): slower than" in said
+        assert "(between.txt): slower" not in said
+        assert (
+            "several files of a set are compared by their names; if they are launches, say" in said
+        )
+
+    def test_launches_give_an_interval_where_the_pattern_names_them(self, tmp_path):
+        for number in (1, 2, 3):
+            self.write(tmp_path / "new" / f"run{number}.txt", 1.4 + number / 100)
+            self.write(tmp_path / "old" / f"run{number}.txt", 1 + number / 100)
+        sets = (tmp_path / "new", "--against", tmp_path / "old")
+        status, said = judge(*sets, "--as", "run{launch}", "--fail-above", "10%")
+        assert status == 1
+        assert "(95% interval" in said
+        assert "; certain" in said
+
+    def test_what_only_one_set_has_is_undecided(self, tmp_path):
+        self.write(tmp_path / "new" / "x.txt")
+        self.write(tmp_path / "old" / "x.txt")
+        self.write(tmp_path / "old" / "y.txt", name="Multi Latency")
+        status, said = judge(tmp_path / "new", "--against", tmp_path / "old")
+        assert status == 3
+        assert f"only {tmp_path / 'old'} has it, so it is not compared" in said
+
+    @pytest.mark.parametrize(
+        ("more", "said"),
+        [
+            (["--baseline", "x"], "--names and --baseline are for other ones"),
+            (["--as", "{mpi}/*"], "with --against it names {benchmark} and {launch} alone"),
+        ],
+    )
+    def test_options_that_contradict_are_refused(self, tmp_path, more, said):
+        new, old = (self.write(tmp_path / name / "x.txt") for name in ("new", "old"))
+        status, text = judge(new, "--against", old, *more)
+        assert status == 2
+        assert said in text
+
+    def test_sizes_of_one_set_alone_are_noted(self, tmp_path):
+        new, old = (self.write(tmp_path / name / "x.txt") for name in ("new", "old"))
+        new.write_text("".join(new.read_text().splitlines(True)[:-1]))
+        status, said = judge(new, "--against", old)
+        assert status == 0
+        assert f"compared at 3 sizes of 3 of {new}, 4 to 16 bytes and 4 of {old}, 4 to 32" in said
+
+    def test_a_folder_is_all_files_below_it_but_hidden_ones(self, tmp_path):
+        for name in ("a/x.txt", "b.txt", ".git/config", "a/.swp"):
+            self.write(tmp_path / name)
+        _, found = document(tmp_path)
+        files = [one["files"] for one in found["curves"]]
+        assert files == [[str(tmp_path / "a" / "x.txt")], [str(tmp_path / "b.txt")]]
+
+    def test_nothing_to_compare_is_refused(self, tmp_path):
+        new = self.write(tmp_path / "new" / "x.txt")
+        (tmp_path / "empty").mkdir()
+        assert "is on both sides" in judge(new, "--against", new.parent)[1]
+        assert "empty: holds no file" in judge(new, "--against", tmp_path / "empty")[1]
+        assert "gone: is not there" in judge(new, "--against", tmp_path / "gone")[1]
+
+
+class TestWithinAConfiguration:
+    """As in a run, a benchmark is compared with others, and a collective with fewer ranks."""
+
+    def test_benchmarks_that_send_the_same_agree_where_a_link_says_that_nodes_do(self, tmp_path):
+        times = {2**power: 3 + 2**power / 1e4 for power in range(23)}
+        rule = f"#{'-' * 51}"
+        for launch in (1, 2, 3):
+            omb = f"# OSU MPI Latency Test v5.8\n{'# Size':<10}{'Latency (us)':>18}\n"
+            imb = f"{rule}\n# Benchmarking PingPong \n# #processes = 2 \n{rule}\n"
+            imb += "       #bytes #repetitions      t[usec]   Mbytes/sec\n"
+            for size, time in times.items():
+                omb += f"{size:<10}{time * (1 + launch / 99):>18.2f}\n"
+                slow = 3 * time * (1 + launch / 99)
+                imb += f"{size:>13}{1000:>13}{slow:>13.2f}{size / slow:>13.2f}\n"
+            for name, text in (("omb", omb), ("imb", imb)):
+                path = tmp_path / "site" / f"{name}{launch}.out"
+                path.parent.mkdir(exist_ok=True)
+                path.write_text(text)
+        given = [*sorted(tmp_path.rglob("*.out")), "--as", "{site}/*"]
+        assert "which sends the same" not in judge(*given)[1]
+        status, said = judge(*given, "--link", "100G", "--transport", "infiniband")
+        assert status == 1
+        assert "what it took by site OSU latency 2 ranks, which sends the same (fail" in said
+
+    def test_three_launches_judge_whether_fewer_ranks_take_longer(self, tmp_path):
+        for launch in (1, 2, 3):
+            shutil.copyfile(IMB, tmp_path / f"all.{launch}.txt")
+        files = sorted(tmp_path.glob("*.txt"))
+        for used, judged in ((files, True), (files[:2], False)):
+            _, found = document(*used, "--as", "{suite}.{launch}")
+            names = {each["criterion"] for one in found["curves"] for each in one["findings"]}
+            assert ("monotony" in names) is judged
+            assert "growth" not in names
 
 
 def test_what_a_library_and_a_launcher_print_around_imb_is_no_fault(tmp_path):

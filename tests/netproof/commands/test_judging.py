@@ -158,8 +158,8 @@ def test_an_environment_that_is_not_activated_is_named(verdict, monkeypatch):
 def test_both_curves_of_what_was_measured_again_are_shown(verdict):
     status, said = verdict(str(RECORDED / "sick.json"), "testbed:gige")
     assert status == 1
-    assert "bytes first µs again 1 µs again 2 µs again 3 µs" in said
-    assert re.search(r"\* 49152 [\d.]+ [\d.]+ [\d.]+ [\d.]+ 49153 - ", said)
+    assert "bytes first, µs again 1, µs again 2, µs again 3, µs" in said
+    assert re.search(r"flagged: 49,152 [\d.]+ [\d.]+ [\d.]+ [\d.]+ 49,153 – ", said)
 
 
 @pytest.mark.slow

@@ -144,7 +144,7 @@ def test_a_small_share_of_the_link_fails_and_passes_only_where_that_is_asked_for
 def test_more_than_the_link_names_the_mtu():
     status, out = judged("slingshot", "--link", "200G", "--transport", "roce")
     assert status == 1
-    assert "if the MTU is not 1500, say --mtu" in " ".join(out.split())
+    assert "If the MTU is not 1500, say --mtu" in " ".join(out.split())
     assert judged("slingshot", "--link", "200G", "--transport", "roce", "--mtu", "9000")[0] == 0
 
 

@@ -20,6 +20,7 @@ HEAVY = {
 """What takes a tenth of a second or more to load, and leads to it."""
 
 STARTED = {
+    "site discover": ("mine place", 2),
     "site init": ("mine place", 0),
     "site check": ("", 2),
     "site show": ("mine", 2),

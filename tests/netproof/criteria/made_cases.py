@@ -46,13 +46,15 @@ def compared(
     only: str | None = None,
 ) -> tuple[Finding, ...]:
     """Return the findings of a criterion that compares cases, by their labels."""
+    own = _settings(name, settings)
     cases = {
         label: one if isinstance(one, CaseCurves) else case(one, label)
         for label, one in sides.items()
     }
+    cases = {label: replace(one, settings=one.settings or own) for label, one in cases.items()}
     paired = {labels: (launches, "") for labels, launches in (pairs or {}).items()}
-    several, own = ComparedCases(cases, only, paired), _settings(name, settings)
-    judged = (BY_FINDING[name].on(one, own, several) for one in several.judged())
+    several = ComparedCases(cases, only, paired)
+    judged = (BY_FINDING[name].on(one, one.settings, several) for one in several.judged())
     return tuple(finding for found in judged for finding in found)
 
 

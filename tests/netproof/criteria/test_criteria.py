@@ -78,16 +78,21 @@ class TestEnvelope:
         assert list(envelope(curves)) == [4, 8]
 
     def test_ten_times_is_passed_and_more_is_red_at_that_size(self):
-        curves = {"fast": times(1, 1, 1, 1), "slow": times(2, 10, 10.5, 30)}
+        curves = {"fast": times(1, 1, 1, 1), "slow": times(10, 10, 10.5, 10.6)}
         fast, *slow = above_envelope(curves)
         assert fast.level is Level.PASS
         assert [(found.size, found.value, found.level) for found in slow] == [
             (16, 10.5, Level.FAIL),
-            (32, 30, Level.FAIL),
+            (32, 10.6, Level.FAIL),
         ]
         assert all(part in slow[0].why for part in ("slow: ", "16 bytes", "10.5 times", "fast"))
         assert slow[0].bound == 10
         assert slow[0].common == CommonSizes(4, 4, 32)
+
+    def test_a_size_of_one_launch_among_scattered_ones_is_inconclusive(self):
+        _, slow = compared("envelope", {"fast": times(1, 1, 1, 1), "slow": times(2, 11, 3, 7)})
+        assert (slow.size, slow.level) == (8, Level.INCONCLUSIVE)
+        assert "sizes next to each other scatter by a factor of 3.7: repeat them" in slow.reason
 
     def test_one_configuration_has_no_envelope_and_is_not_passed(self):
         (found,) = above_envelope({WHERE: times(1, 2, 3)})

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from dataclasses import replace
 
 import pytest
 from made_cases import case, compared
@@ -10,6 +11,7 @@ from made_cases import case, compared
 from netproof.criteria import Level
 from netproof.criteria.findings import Above
 from netproof.criteria.interface import Layer
+from netproof.criteria.settings import Settings
 from netproof.measurement.curve import Curve
 
 POWERS = tuple(2**exponent for exponent in range(2, 18))
@@ -32,7 +34,8 @@ WARNS = Above(0.5)
 
 
 def found(one, other, settings=WARNS):
-    return compared("slower", {"a": one, "b": other}, settings)
+    several = compared("slower", {"a": one, "b": other}, settings)
+    return [finding for finding in several if finding.value]
 
 
 def test_ranges_of_either_one_are_named_with_their_sizes():
@@ -82,12 +85,36 @@ def test_a_bound_fails_a_range_or_a_part_of_it():
 
 
 def test_a_single_size_counts_only_if_it_differs_much():
-    assert found(side(lambda size: 1.3 if size == 64 else 1), side()) == ()
+    assert found(side(lambda size: 1.3 if size == 64 else 1), side()) == []
     (one,) = found(side(lambda size: 1.6 if size == 64 else 1), side())
     assert one.sizes() == (64,)
 
 
-def test_a_placement_that_differs_is_suspected():
-    sides = {"a": side(lambda size: 9), "b": case(side(), "b", layer=Layer.INSIDE)}
-    (one,) = compared("slower", sides, Above(0.5))
+def test_of_two_that_are_alike_a_finding_says_so():
+    (only,) = compared("slower", {"a": side(), "b": side()}, WARNS)
+    assert (only.level, only.where, only.against, only.value) == (Level.PASS, "a", "b", 0)
+    assert "no slower or faster than b over 16 common sizes" in only.reason
+
+
+def test_the_slower_one_is_judged_by_its_own_bounds():
+    """Of a baseline it is only shown where it is slower."""
+    nothing = replace(Settings(), slower=Above())
+    sides = {"a": side(), "b": case(side(lambda size: 9), "b", settings=nothing)}
+    (only,) = compared("slower", sides, WARNS)
+    assert (only.level, only.where) == (Level.SHOWN, "b")
+    assert "flagged" not in only.reason
+
+
+def test_sizes_below_4_bytes_count_where_there_are_no_others():
+    one, other = ([Curve((0,), (time,))] for time in (2.79, 0.35))
+    (only,) = found(one, other)
+    assert only.sizes() == (0,)
+    assert only.value == pytest.approx(2.79 / 0.35 - 1)
+    assert "slower than b, by 697 %" in only.reason
+
+
+def test_a_placement_that_differs_is_suspected_and_is_no_failure():
+    sides = {"a": side(lambda size: 9), "b": case(side(), "b", layer=Layer.INSIDE, ranks=2)}
+    (one,) = compared("slower", sides, Above(0.5, 0.5))
+    assert one.level is Level.INCONCLUSIVE
     assert "compare the same placement" in one.reason

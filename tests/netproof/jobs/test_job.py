@@ -412,3 +412,16 @@ def test_the_next_launch_waits_until_slurm_has_ended_the_steps_of_a_failed_one(
     assert len(running.faults) == faults
     assert int(count.read_text()) >= 3
     assert all("steps had not ended after 0.5 s: 1.0" in fault for fault in running.faults)
+
+
+def test_a_launch_that_slurm_refuses_since_the_job_has_ended_is_none(tmp_path):
+    """Slurm ends a job that is out of time some seconds before it tells its batch script."""
+    words = "srun: error: Unable to create step for job 2: Job/step already completing or completed"
+    refused = f"echo '{words}' >&2; exit 1"
+    planned(step("Bcast.1", "true"), step("Bcast.2", refused), step("Bcast.3", "true")).write(
+        tmp_path
+    )
+    assert program.main([str(tmp_path / plan.PLAN_FILE)]) == 143
+    assert [*job_files.records(tmp_path)] == ["Bcast.1"]
+    ended = JobReport.read(tmp_path).ended
+    assert ended == f"Slurm had ended the job before Bcast.2: {words}"

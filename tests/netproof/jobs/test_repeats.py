@@ -19,7 +19,7 @@ from netproof.session.again import MeasuredAgain, netpipe_sweeps
 from netproof.session.measured import Measured, Peer
 from netproof.site import site
 from netproof.site.partition import ScoreBaseline
-from netproof.verdict import engine
+from netproof.verdict import confirmations, engine
 from netproof.verdict.confirmations import rule_all, settled
 from netproof.verdict.engine import Subject
 from netproof.verdict.limits import Limits
@@ -378,23 +378,27 @@ class TestCloser:
         assert undecided([launched_on(one, 2)]).around
         assert not undecided([launched_on(one, 3)])
 
-    def test_imb_lists_the_sizes_and_omb_has_calls_in_which_they_double(self, pingpong):
-        one = asked(pingpong, refine={"slopes": 1, "most": 1})
+    def test_imb_lists_the_sizes_and_omb_has_calls_in_which_they_double(
+        self, pingpong, monkeypatch
+    ):
+        monkeypatch.setattr(confirmations, "MOST_PLACES", 1)
+        one = asked(pingpong, refine={"slopes": 1})
         sizes = (2048, 2580, 3251, 4096, 5161, 6502, 8192)
         assert one.dense() == (("PingPong-dense", sizes),)
         case = dataclasses.replace(one.case, benchmark="osu", function="latency")
-        omb = asked(dataclasses.replace(pingpong, case=case), refine={"slopes": 1, "most": 1})
+        omb = asked(dataclasses.replace(pingpong, case=case), refine={"slopes": 1})
         parts = [part for _, part in omb.dense()]
         assert parts[0] == (2048, 4096, 8192)
         assert sorted(size for part in parts for size in part) == list(sizes)
 
-    def test_netpipe_has_calls_of_their_own_for_sizes_that_it_would_not_visit(self):
+    def test_netpipe_has_calls_of_their_own_for_sizes_that_it_would_not_visit(self, monkeypatch):
+        monkeypatch.setattr(confirmations, "MOST_PLACES", 1)
         (measured, *_) = (
             one
             for one in cases("two-switches.json")
             if one.case.function == "tcp" and one.case.partition == "gige"
         )
-        one = asked(measured, refine={"slopes": 1, "most": 1})
+        one = asked(measured, refine={"slopes": 1})
         assert not one.flags()
         (first, *alone) = one.sweeps()
         (place,) = one.places()

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 import typer
@@ -12,38 +14,55 @@ from netproof.commands.cli import app
 from netproof.criteria import Level
 from netproof.present import html
 from netproof.present.wording import counted, outcome, size_in_words
-from netproof.verdict.explain import Counts
 
-NONE = Counts(**dict.fromkeys(Counts.__dataclass_fields__, 0))
+
+def case(level: Level, *, ran=True, complete=True, expected=""):
+    failed = level is Level.FAIL
+    return SimpleNamespace(
+        level=level, failed=failed, ran=ran, complete=complete, expected=expected
+    )
+
+
+def found(*cases, planned: Sequence[bool] = (), faults: Sequence[str] = ()) -> SimpleNamespace:
+    skipped = [SimpleNamespace(reason=SimpleNamespace(planned=one)) for one in planned]
+    return SimpleNamespace(cases=cases, skipped=skipped, faults=faults, pairs=(), coverage=())
+
+
+PASS, WARN = case(Level.PASS), case(Level.WARN)
 
 
 @pytest.mark.parametrize(
-    ("found", "said"),
+    ("verdict", "said"),
     [
-        ({"cases": 3, "passed": 3}, "3 of 3 cases passed"),
+        (found(PASS, PASS, PASS), "3 of 3 cases passed"),
         (
-            {"cases": 3, "passed": 3, "warned": 1, "expected": 1},
+            found(PASS, WARN, case(Level.PASS, expected="ticket 4711")),
             "3 of 3 cases passed, 1 of them with a warning, 1 of them failed as expected",
         ),
         (
-            {"cases": 9, "passed": 1, "inconclusive": 1, "failed": 3, "not_whole": 2, "not_run": 4},
+            found(
+                PASS,
+                case(Level.INCONCLUSIVE),
+                case(Level.FAIL),
+                *[case(Level.FAIL, complete=False)] * 2,
+                *[case(Level.FAIL, ran=False, complete=False)] * 4,
+            ),
             "1 of 9 cases passed, 1 inconclusive, 3 failed, 2 of these not measured whole,"
             " 4 did not run",
         ),
         (
-            {"cases": 1, "passed": 1, "deferred": 2, "not_measured": 1, "faults": 2},
+            found(PASS, planned=(True, True, False), faults=("one", "two")),
             "1 of 1 cases passed, 2 more deferred, 1 more could not be measured,"
             " 2 faults beyond single cases",
         ),
     ],
 )
-def test_each_count_that_is_not_zero_is_said(found, said):
-    assert outcome(Counts(**{**vars(NONE), **found})) == said
+def test_each_count_that_is_not_zero_is_said(verdict, said):
+    assert outcome(verdict) == said
 
 
 def test_what_changed_for_the_worse_is_counted_too():
-    found = Counts(**{**vars(NONE), "cases": 1, "passed": 1})
-    assert outcome(found, worse=2) == "1 of 1 cases passed, 2 changed for the worse"
+    assert outcome(found(PASS), worse=2) == "1 of 1 cases passed, 2 changed for the worse"
 
 
 def test_one_is_not_plural():

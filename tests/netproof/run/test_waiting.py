@@ -214,9 +214,15 @@ def test_another_reason_is_shown_once_after_a_minute(said, monkeypatch):
 
 @pytest.mark.parametrize(
     ("state", "queued", "ended"),
-    [("NODE_FAIL", True, False), ("NODE_FAIL", False, True), ("COMPLETED", True, True)],
+    [
+        ("NODE_FAIL", True, False),
+        ("NODE_FAIL", False, True),
+        ("CANCELLED", True, False),
+        ("COMPLETED", True, True),
+        (None, True, True),
+    ],
 )
-def test_a_job_whose_node_died_has_not_ended_while_slurm_queues_it(
+def test_a_job_that_slurm_is_ending_or_queues_again_has_not_ended(
     monkeypatch, state, queued, ended
 ):
     monkeypatch.setattr(slurm, "is_queued", lambda jobid: queued)

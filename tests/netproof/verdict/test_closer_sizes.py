@@ -25,7 +25,14 @@ from netproof.verdict.engine import Subject
 from netproof.verdict.judge import findings_along
 
 SESSIONS = Path(__file__).resolve().parents[2] / "data" / "sessions"
-ON = {"slopes": 0.5, "most": 6}
+ON = {"slopes": 0.5}
+
+
+@pytest.fixture(autouse=True)
+def many_places(monkeypatch):
+    monkeypatch.setattr(confirmations, "MOST_PLACES", 6)
+
+
 BUSY = NodeLoad("gige-1", "m", 2, 1.0, 0.8, 0.4, 0.0, 0.0, 0.5, 0.0)
 SPIKE = 5200
 

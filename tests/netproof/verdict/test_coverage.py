@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from netproof.intake import json_reading
+from netproof.present.wording import outcome
 from netproof.session import pair_rounds, session
 from netproof.session.left import SkipReason
 from netproof.session.pair_rounds import PairRounds
@@ -19,7 +20,6 @@ from netproof.site.matrix import matrix
 from netproof.site.slurm import SlurmNode
 from netproof.verdict import coverage
 from netproof.verdict.exit_status import INCONCLUSIVE
-from netproof.verdict.explain import counts
 from netproof.verdict.verdict import Verdict
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -212,7 +212,7 @@ def test_a_verdict_that_lacks_deferred_nodes_is_inconclusive_and_counts_them(pas
     verdict = Verdict((), (), (), (), coverage=(found,))
     assert verdict.undecided == (f"coverage: {found}",)
     assert verdict.status == INCONCLUSIVE
-    assert counts(verdict).waited_for == 2
+    assert outcome(verdict).endswith("2 nodes deferred")
     enough = dataclasses.replace(found, needed_percent=50)
     assert Verdict((), (), (), (), coverage=(enough,)).undecided == ()
 

@@ -28,7 +28,6 @@ from netproof.verdict.explain import (
     Crossover,
     Failure,
     FailureKind,
-    counts,
     cpu_rows,
     crossovers,
     failures,
@@ -244,15 +243,6 @@ def test_both_curves_of_a_flagged_case_are_printed_once_below_its_name():
 def test_a_run_that_was_killed_has_no_partition_and_no_environment_to_name():
     assert FailedTest("ReFrame", "testbed", "", "", "was killed").where == "testbed ReFrame"
     assert FailedTest("Job", "testbed", "gige", "mpich", "").where == "testbed:gige mpich Job"
-
-
-@pytest.mark.parametrize(
-    ("session", "system"), [("sick.json", "testbed:gige"), ("two-switches.json", None)]
-)
-def test_each_case_is_counted_once(judge, session, system):
-    found = counts(judge(session, system).verdict)
-    assert found.cases == found.passed + found.inconclusive + found.failed + found.not_run
-    assert found.cases == len(judge(session, system).verdict.cases)
 
 
 pytestmark = pytest.mark.slow

@@ -23,6 +23,7 @@ from netproof.measurement.counters import CARRIER, INTERFACE, Counters, CounterS
 from netproof.present import documents
 from netproof.present.traffic import print_traffic
 from netproof.present.verdict import print_verdict
+from netproof.present.wording import outcome
 from netproof.session import packed, pair_rounds, session
 from netproof.session.pair_rounds import PairCurve, PairLaunch, PairRounds
 from netproof.site import folders
@@ -33,7 +34,6 @@ from netproof.store.folder import VERDICT
 from netproof.verdict import judge as judging_anew
 from netproof.verdict import rejudge, session_verdict
 from netproof.verdict import stored as stored_verdicts
-from netproof.verdict.explain import counts
 from netproof.verdict.session_verdict import ingest
 from netproof.verdict.verdict import CaseVerdict, Verdict
 
@@ -270,7 +270,7 @@ def test_what_too_few_nodes_tell_is_kept_and_nothing_of_it_is_inconclusive(
     (judged,) = found.pairs
     assert [one.nodes for one in judged.lone] == [NODES[:2]]
     assert found.undecided == ()
-    assert counts(found).undecided == 0
+    assert "undecided" not in outcome(found)
 
 
 def test_rounds_alongside_other_work_stay_undecided(store, site):

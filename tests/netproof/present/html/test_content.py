@@ -17,7 +17,6 @@ from netproof.present.html.content import CaseState
 from netproof.present.html.report import Report
 from netproof.present.wording import outcome
 from netproof.session.measured import Launch, Measured
-from netproof.verdict.explain import counts as count_of
 
 TWO_SWITCHES = Path(__file__).resolve().parents[3] / "data" / "sessions" / "two-switches.json"
 
@@ -51,9 +50,9 @@ def test_the_sentence_counts_every_case_once(two_switches):
         state = content.state_of(one)
         counts[state] = counts.get(state, 0) + 1
     assert counts == {CaseState.PASSED: 22, CaseState.INCONCLUSIVE: 2, CaseState.ABSENT: 100}
-    found = count_of(two_switches.verdict)
-    assert (found.passed, found.inconclusive, found.not_run) == (22, 2, 100)
-    assert outcome(found) == "22 of 124 cases passed, 2 inconclusive, 100 did not run"
+    assert (
+        outcome(two_switches.verdict) == "22 of 124 cases passed, 2 inconclusive, 100 did not run"
+    )
 
 
 def test_a_case_is_as_bad_as_the_worst_that_was_ruled(sick):

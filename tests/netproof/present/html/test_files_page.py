@@ -17,8 +17,8 @@ IMB = DATA / "imb" / "2021.11" / "all.txt"
 TCP = DATA / "netpipe" / "3.7.2" / "testbed-fast-ethernet.out"
 
 
-def page(*paths: Path, compared: bool = False) -> str:
-    return html.unescape(pages.page(files.judge(paths), compared=compared))
+def page(*paths: Path) -> str:
+    return html.unescape(pages.page(files.judge(paths)))
 
 
 @pytest.mark.slow
@@ -67,7 +67,7 @@ def test_what_failed_is_said_below_its_chart(tmp_path):
 def test_what_cannot_be_read_is_named_and_text_of_files_is_no_markup(tmp_path):
     name = tmp_path / "<b>no&output.txt"
     name.write_text("nothing\n")
-    raw = pages.page(files.judge([name, TCP]), compared=False)
+    raw = pages.page(files.judge([name, TCP]))
     assert "<b>no&output" not in raw
     assert "&lt;b&gt;no&amp;output.txt" in raw
     assert "Not read" in raw

@@ -1,0 +1,602 @@
+"""A site's files from what Slurm, a short job in each partition, and modules say of a cluster.
+
+What is not certain becomes a question, in the file and on the terminal.
+"""
+
+from __future__ import annotations
+
+import getpass
+import re
+import shutil
+import socket
+import subprocess
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from itertools import islice
+from pathlib import Path
+
+from netproof.benchmarks import registry
+from netproof.errors import NetproofError, shortened
+from netproof.measurement import twin
+from netproof.measurement.landmark_table import LANDMARKS
+from netproof.site import slurm
+from netproof.site.look import (
+    FEATURES,
+    Interface,
+    Looked,
+    LookedEnvironment,
+    look,
+    without_python,
+)
+
+MOST_ENVIRONMENTS, MOST_NODES = 8, 16
+LONGEST = "1h"
+RATES_GBIT_S = (0.01, 0.1, 1, 2.5, 5, 10, 20, 25, 40, 50, 56, 100, 200, 400, 800)
+_MPI = re.compile(
+    r"(?i)^(?:.*/)?(open-?mpi|ompi|mpich|mvapich2?|hpcx|intel-?(?:oneapi-)?mpi|impi|cray-mpich)\b"
+)
+_COMPILER = re.compile(
+    r"(?i)^(?:.*/)?(gcc|gnu\d*|intel|oneapi|aocc|nvhpc|llvm|clang|PrgEnv-\w+|foss|gompi|intel-compilers)\b"
+)
+_BENCHMARK = re.compile(
+    r"(?i)^(?:.*/)?(imb|osu|omb|netpipe|osu-micro-benchmarks|intel-mpi-benchmarks)\b"
+)
+_OF_INTERFACES = ("OMPI_MCA_btl_tcp_if_include", "UCX_NET_DEVICES", "FI_TCP_IFACE")
+_VIRTUAL = ("veth", "virtio_net", "tun", "bridge")
+_NOT_OF_A_SWITCH = re.compile(r"(docker|virbr|br-|cni|flannel|tun|tap)")
+
+
+@dataclass
+class Candidate:
+    """Modules, or folders of PATH, that make an environment."""
+
+    name: str
+    modules: tuple[str, ...] = ()
+    variables: tuple[tuple[str, str], ...] = ()
+
+    def setup(self) -> list[str]:
+        """Return the commands of a job that set it up."""
+        lines = [f'export {name}="{value}"' for name, value in self.variables]
+        if self.modules:
+            lines.append("type -t module >/dev/null || . /etc/profile")
+            lines += [f"module load {name}" for name in self.modules]
+        return lines
+
+
+@dataclass
+class Partition:
+    """A partition that can be measured: what the site's file will say, and what is not certain.
+
+    ``interface``: the one that the user names.
+    """
+
+    name: str
+    access: list[str]
+    nodes: int
+    usable: int
+    time_limit: str
+    looked: Looked | None = None
+    interface: str = ""
+    questions: list[str] = field(default_factory=list)
+
+
+@dataclass
+class Discovered:
+    """A site: partitions, environments with their candidates, what was left out, questions."""
+
+    partitions: list[Partition]
+    environments: dict[str, tuple[Candidate, LookedEnvironment]]
+    modules_system: str
+    left_out: list[str]
+    questions: list[str]
+
+
+def partitions_of(shown: str) -> dict[str, dict[str, str]]:
+    """Return what ``scontrol --oneliner show partition`` says of each partition, by its name."""
+    several = (
+        dict(word.split("=", 1) for word in line.split() if "=" in word)
+        for line in shown.splitlines()
+    )
+    return {one["PartitionName"]: one for one in several if "PartitionName" in one}
+
+
+def associations_of(shown: str) -> list[tuple[str, str, tuple[str, ...]]]:
+    """Return account, partition (empty for any) and QOS, the default first, of each association.
+
+    ``shown``: by ``sacctmgr -nP show assoc format=account,partition,qos,defaultqos``.
+    """
+    found = []
+    for line in filter(None, shown.splitlines()):
+        account, partition, several, default, *_ = (*line.split("|"), "", "", "")
+        names = [name for name in several.split(",") if name]
+        found.append((account, partition, tuple(sorted(names, key=lambda one: one != default))))
+    return found
+
+
+def plugins_of(said: str) -> list[str]:
+    """Return the PMI plugins in the output of ``srun --mpi=list``, those to try first before."""
+    words = re.findall(
+        r"\b(pmix(?:_v\d+)?|pmi2|cray_shasta|openmpi|none)\b", said.partition("\n")[2]
+    )
+    order = ("pmix", "pmi2", "cray_shasta")
+    return sorted(set(words), key=lambda one: (order.index(one) if one in order else 9, one))
+
+
+def modules_of(said: str) -> list[str]:
+    """Return the modules in the output of ``module -t avail``."""
+    names = []
+    for line in said.splitlines():
+        name = re.sub(r"(\s*[(<].*|/?\s*)$", "", line.strip())
+        if name and not line.rstrip().endswith((":", "/")) and re.fullmatch(r"[\w.+/@=-]+", name):
+            names.append(name)
+    return list(dict.fromkeys(names))
+
+
+def module_says(*commands: str) -> str:
+    """Return what a login shell prints for commands of ``module``; empty where it hangs."""
+    script = "; ".join(commands)
+    try:
+        ran = subprocess.run(
+            ["bash", "-lc", f"{{ {script}; }} 2>&1"],
+            capture_output=True,
+            text=True,
+            timeout=slurm.ANSWER_S,
+            stdin=subprocess.DEVNULL,
+        )
+    except subprocess.TimeoutExpired:
+        return ""
+    return ran.stdout
+
+
+def _available(loaded: Sequence[str]) -> list[str]:
+    return modules_of(
+        module_says(*(f"module load {one} >/dev/null" for one in loaded), "module -t avail")
+    )
+
+
+def candidates() -> Iterator[Candidate]:
+    """Yield the environments that modules and PATH may make, the newest version of each.
+
+    Below each compiler the MPI libraries of a hierarchy are looked for too.
+    """
+    first = _available(())
+    chains: dict[tuple[str, str], tuple[str, ...]] = {}
+    for compiler in ("", *_newest(first, _COMPILER).values()):
+        there = _available((compiler,)) if compiler else first
+        for base, name in _newest(there, _MPI).items():
+            if compiler and name in first:
+                continue
+            kind = _COMPILER.match(compiler)
+            chains[base, kind[1] if kind else ""] = tuple(filter(None, (compiler, name)))
+    for (base, compiler), chain in list(chains.items())[:MOST_ENVIRONMENTS]:
+        below = _available(chain)
+        benchmarks = [
+            name
+            for name in _newest(below, _BENCHMARK).values()
+            if name not in first or base.lower().replace("-", "") in name.lower().replace("-", "")
+        ]
+        yield Candidate(
+            "-".join(filter(None, (base.lower(), compiler.lower()))), (*chain, *benchmarks)
+        )
+    folders = dict.fromkeys(
+        str(Path(found).parent) for found in map(shutil.which, FEATURES) if found is not None
+    )
+    if folders:
+        own = [one for one in folders if one not in ("/usr/bin", "/bin", "/usr/local/bin")]
+        variables = [("PATH", ":".join([*own, "$PATH"]))] if own else []
+        libraries = [str(Path(one).parent / "lib") for one in own]
+        if libraries:
+            variables.append(("LD_LIBRARY_PATH", ":".join([*libraries, "$LD_LIBRARY_PATH"])))
+        yield Candidate("path", (), tuple(variables))
+
+
+def _newest(names: Iterable[str], pattern: re.Pattern[str]) -> dict[str, str]:
+    """Return the newest module of each kind that the pattern names."""
+    found: dict[str, str] = {}
+    for name in names:
+        if (kind := pattern.match(name)) and _version(name) >= _version(found.get(kind[1], "")):
+            found[kind[1]] = name
+    return found
+
+
+def _version(name: str) -> list[int]:
+    return [int(number) for number in re.findall(r"\d+", name.rpartition("/")[2])]
+
+
+def modules_system() -> str:
+    """Return ReFrame's name of the modules that a login shell has."""
+    said = module_says("echo LMOD=$LMOD_CMD", "module --version")
+    if re.search(r"LMOD=\S", said):
+        return "lmod"
+    return "tmod4" if "Modules Release" in said else "nomod"
+
+
+def admitted(
+    name: str, nodes: int, accounts: Sequence[tuple[str, str, tuple[str, ...]]]
+) -> tuple[list[str], str]:
+    """Return the options by which Slurm takes an exclusive job there, or none and its refusal.
+
+    Without account and QOS first, then each account, then its QOS.
+    """
+    options = [[f"--partition={name}"]]
+    options += [[options[0][0], f"--account={one}"] for one, on, _ in accounts if on in ("", name)]
+    options += [
+        [options[0][0], f"--account={one}", f"--qos={qos}"]
+        for one, on, several in accounts
+        if on in ("", name)
+        for qos in several
+    ]
+    refusal = ""
+    for access in options:
+        try:
+            slurm.ask(
+                *("sbatch", "--test-only", *access, "--exclusive", f"--nodes={nodes}"),
+                "--wrap=true",
+            )
+        except NetproofError as error:
+            refusal = str(error).rpartition("--wrap=true: ")[2]
+        else:
+            return access, ""
+    return [], refusal
+
+
+def associations() -> list[tuple[str, str, tuple[str, ...]]]:
+    """Return the user's associations as ``associations_of``; none without accounting."""
+    try:
+        return associations_of(
+            slurm.ask(
+                *("sacctmgr", "-nP", "show", "assoc", f"user={getpass.getuser()}"),
+                "format=account,partition,qos,defaultqos",
+            )
+        )
+    except NetproofError:
+        return []
+
+
+def usable_partitions(asked: Sequence[str]) -> tuple[list[Partition], list[str]]:
+    """Return the partitions to measure, and a sentence for each that is left out.
+
+    ``asked``: their names; without any, the least number of partitions that have all nodes.
+    """
+    shown = partitions_of(slurm.ask("scontrol", "--all", "--oneliner", "show", "partition"))
+    accounts = associations()
+    known = slurm.partitions()
+    for name in asked:
+        if name not in known:
+            raise NetproofError(f"Slurm has no partition {name}; it has {', '.join(known)}")
+    left_out, usable = [], []
+    for name, values in shown.items():
+        if (name not in asked) if asked else (values.get("Hidden") == "YES"):
+            continue
+        nodes = {node.name for node in known[name].nodes if node.usable}
+        if reason := known[name].cannot_run(2):
+            left_out.append(f"{name}: {reason}")
+            continue
+        access, refusal = admitted(name, 2, accounts)
+        if not access:
+            left_out.append(f"{name}: Slurm takes no exclusive job of 2 nodes: {refusal}")
+            continue
+        most, _ = slurm.most_nodes([*access, "--exclusive"], len(nodes))
+        limit = slurm.seconds_of(values["MaxTime"])
+        minutes = 60 if limit is None else min(60, limit // 60)
+        time_limit = LONGEST if minutes == 60 else f"{minutes}m"
+        partition = Partition(name, access, most, len(nodes), time_limit)
+        others = [account for account, on, _ in accounts if on in ("", name)]
+        if len(access) > 1 and len(others) > 1:
+            partition.questions.append(f"access: which account pays? {', '.join(others)}")
+        usable.append((nodes, partition))
+    # Those with most nodes first.
+    chosen, covered = [], set()
+    for nodes, partition in sorted(usable, key=lambda one: -len(one[0])):
+        if nodes <= covered and not asked:
+            left_out.append(f"{partition.name}: its nodes are those of partitions above")
+            continue
+        covered |= nodes
+        chosen.append(partition)
+    return chosen, left_out
+
+
+def discover(
+    folder: Path, asked: Sequence[str] = (), interface: str = "", wait_s: float = 600
+) -> Discovered:
+    """Ask Slurm, modules and a job in each partition. ``folder``: seen by the nodes.
+
+    ``interface``: on the switch under test; without it the fastest network is taken.
+    Raises NetproofError where Slurm does not answer, or no partition can be measured.
+    """
+    slurm.answers()
+    partitions, left_out = usable_partitions(asked)
+    if not partitions:
+        raise NetproofError(f"no partition can be measured: {'; '.join(left_out)}")
+    plugins = plugins_of(slurm.ask("srun", "--mpi=list", merged=True))
+    trying_pmi = [one for one in plugins if one in ("pmix", "pmi2", "cray_shasta")] or ["none"]
+    possible = list(candidates())
+    found = Discovered([], {}, modules_system(), left_out, [])
+    for partition in partitions:
+        partition.interface = interface
+        # The first tries all environments, the others one that measures their networks.
+        trying = {one.name: one for one in possible}
+        if found.environments:
+            tcp = (one for one, looked in found.environments.values() if "NPtcp" in looked.programs)
+            trying = {one.name: one for one in islice(tcp, 1)}
+        count = min(partition.nodes, MOST_NODES, max(2, _free(partition.name)))
+        try:
+            partition.looked = look(
+                folder,
+                [*partition.access, "--exclusive"],
+                count,
+                {name: (one.setup(), trying_pmi) for name, one in trying.items()},
+                wait_s,
+            )
+        except NetproofError as error:
+            left_out.append(f"{partition.name}: {error}")
+            continue
+        found.partitions.append(partition)
+        for name, one in partition.looked.environments.items():
+            if one.mbit_s or "NPtcp" in one.programs:
+                found.environments.setdefault(name, (trying[name], one))
+        found.questions += [
+            f"environment {name}: no benchmark of it ran:"
+            f" {'; '.join(one.said.values()) or 'none is there'}"
+            for name, one in partition.looked.environments.items()
+            if not one.mbit_s and name != "path"
+        ]
+    if not found.partitions:
+        raise NetproofError(f"no partition can be measured: {'; '.join(left_out)}")
+    # NetPIPE over TCP alone is the same in any environment.
+    tcp_alone = [name for name, (_, one) in found.environments.items() if not one.mbit_s]
+    if "path" in tcp_alone and len(found.environments) > 1:
+        del found.environments["path"]
+    if not found.environments:
+        found.questions.append(
+            "no benchmark was found, neither by modules nor in PATH: build NetPIPE, IMB or OMB with"
+            " your MPI library (docs/spack-sites.md), put its folder into PATH and discover again"
+        )
+    return found
+
+
+def _free(name: str) -> int:
+    return sum(node.free for node in slurm.partitions()[name].nodes)
+
+
+def interface_of(partition: Partition) -> tuple[Interface | None, int]:
+    """Return the interface that leads over the switch, and its rate in Mbit/s; asks what is unsure.
+
+    The fastest by TCP between two nodes, then by ethtool, then the one with the larger MTU.
+    """
+    looked, questions = partition.looked, partition.questions
+    everywhere = set.intersection(*({one.name for one in node.interfaces} for node in looked.nodes))
+    there = [
+        one
+        for one in looked.nodes[0].interfaces
+        if one.name in everywhere and one.address and not _NOT_OF_A_SWITCH.match(one.name)
+    ]
+    if not there:
+        questions.append("interface: no interface with an IPv4 address is on all nodes")
+        return None, 1000
+
+    def order(one: Interface) -> tuple[float, int, int]:
+        return looked.tcp_mbit_s.get(one.name, 0.0), one.link_mbit_s or 0, one.mtu
+
+    best, *others = sorted(there, key=order, reverse=True)
+    if partition.interface:
+        named = [one for one in there if one.name == partition.interface]
+        if not named:
+            questions.append(f"interface: {partition.interface} is not on all nodes")
+        best, others = (named or [best])[0], []
+    if others:
+        spoken = ", ".join(f"{one.name} (MTU {one.mtu}, {_rates(one, looked)})" for one in others)
+        questions.append(
+            f"interface: is {best.name} on the switch under test? there is also {spoken};"
+            " --interface NAME chooses"
+        )
+    measured, stated = looked.tcp_mbit_s.get(best.name), best.link_mbit_s
+    virtual = best.driver.startswith(_VIRTUAL)
+    if measured and (stated is None or (virtual and measured < stated / 2)):
+        several = (round(1000 * one) for one in RATES_GBIT_S)
+        rate = next((one for one in several if one >= 0.97 * measured), 800000)
+        questions.append(f"link_mbit_s: a guess, from {_rates(best, looked)}")
+        return best, rate
+    if measured and stated and measured < stated / 2:
+        questions.append(f"link_mbit_s: {_rates(best, looked)}: is that the link's rate?")
+    if not stated:
+        questions.append(
+            f"link_mbit_s: {best.name} does not say, and no NPtcp was there to measure it"
+        )
+    return best, stated or 1000
+
+
+def _rates(one: Interface, looked: Looked) -> str:
+    stated = f"{one.link_mbit_s} Mbit/s by ethtool" if one.link_mbit_s else "no rate by ethtool"
+    measured = looked.tcp_mbit_s.get(one.name)
+    return f"{stated}, {measured:.0f} Mbit/s by TCP" if measured else stated
+
+
+def extras_of(partition: Partition) -> dict[str, object]:
+    """Return the partition's extras that deviate from defaults."""
+    looked, questions = partition.looked, partition.questions
+    chosen, rate = interface_of(partition)
+    devices = [one for one in looked.nodes[0].devices if one.active]
+    extras: dict[str, object] = {
+        "switch": partition.name,
+        "nic": (chosen.card if chosen else "") or "unknown",
+        "driver": (chosen.driver if chosen else "") or "unknown",
+        "link_mbit_s": rate,
+        "mtu": chosen.mtu if chosen else 1500,
+        "interface": chosen.name if chosen else "eth0",
+        "nodes": partition.nodes,
+        "ranks_per_node": 1,
+        "rank_counts": [2**power for power in range(1, 7) if 2**power <= partition.nodes],
+    }
+    layers = {"InfiniBand": "infiniband", "Ethernet": "roce"}
+    # That of the interface first: other cards may have RDMA too.
+    several = sorted(
+        (one for one in devices if one.link_layer in layers),
+        key=lambda one: (extras["interface"] not in one.interfaces, one.link_layer == "Ethernet"),
+    )
+    if several:
+        layer, mbit_s = several[0].link_layer, several[0].mbit_s
+        extras["rdma"], extras["link_mbit_s"] = layers[layer], mbit_s or rate
+        of_rate = [one for one in several if (one.link_layer, one.mbit_s) == (layer, mbit_s)]
+        if len(of_rate) > 1:
+            extras["rails"] = [one.name for one in of_rate]
+            numa = ", ".join(f"{one.name} at NUMA node {one.numa_node or '?'}" for one in of_rate)
+            questions.append(f"rails: does MPI use all of {numa}? If it uses one, leave one")
+    elif devices:
+        questions.append(
+            f"{', '.join(one.name for one in devices)}: a fabric whose line rate is not known here;"
+            " set mpi_over_tcp to False in the environments that use it"
+        )
+    # NetPIPE's own choice measures each launch for minutes.
+    extras["netpipe_repeats"] = 10 if extras["link_mbit_s"] < 10000 else 50
+    extras["netpipe_mpi_inside_repeats"] = 100
+    virtual = chosen is not None and chosen.driver.startswith(_VIRTUAL)
+    most = 524288 if virtual else 4194304
+    largest = min(most, 1 << (extras["link_mbit_s"] * 12500).bit_length() - 1)
+    if largest < 4194304:
+        extras["max_message_bytes"] = largest
+    if virtual:
+        # Its token bucket lets some KiB pass, and its nodes share CPUs: fewer calls.
+        extras["line_rate_from_bytes"] = min(131072, largest)
+        extras["imb_arguments"], extras["osu_arguments"] = ["-iter", "60,1"], ["-i", "5", "-x", "1"]
+        if chosen.link_mbit_s != rate:
+            extras["may_differ"] = {"link_mbit_s": "a virtual link has no rate of its own"}
+    if partition.nodes < partition.usable:
+        questions.append(
+            f"nodes: a job can have {partition.nodes} of {partition.usable}: the others are never"
+            " measured by one job; coverage counts what a job can have"
+        )
+    return extras
+
+
+def site_text(system: str, found: Discovered) -> str:
+    """Return the text of the site's file, with each question as a comment where it belongs."""
+    names = list(found.environments)
+    lines = [
+        f'"""{system}, as `netproof site discover` found it.',
+        "",
+        "A line `# ?` is a question: answer it, and delete it. All keys: docs/reference/keys.md.",
+        '"""',
+        "",
+        *(f"# not here: {one}" for one in found.left_out),
+        "",
+        "site_configuration = {",
+        '    "systems": [',
+        "        {",
+        f'            "name": "{system}",',
+        f'            "hostnames": [r"{re.escape(socket.gethostname())}"],',
+        f'            "modules_system": "{found.modules_system}",',
+        '            "partitions": [',
+    ]
+    every = [extras_of(partition) for partition in found.partitions]
+    for partition, extras in zip(found.partitions, every, strict=True):
+        asked = [*partition.questions, *filter(None, [without_python(partition.looked.nodes)])]
+        if printed := [line for node in partition.looked.nodes for line in node.printed]:
+            said = shortened(printed[0], 80)
+            asked.append(f"a prolog or a wrapper prints in each task, and is read past: {said!r}")
+        entry = {
+            "name": re.sub(r"[^A-Za-z0-9_-]", "-", partition.name),
+            "descr": f"nodes of partition {partition.name}",
+            "scheduler": "slurm",
+            "launcher": "srun",
+            "access": partition.access,
+            "environs": names,
+            "time_limit": partition.time_limit,
+        }
+        # Keep MPI on the interface where nodes have several networks.
+        networks = sum(bool(one.address) for one in partition.looked.nodes[0].interfaces)
+        if networks > 1 and "rdma" not in extras:
+            entry["env_vars"] = [[one, extras["interface"]] for one in _OF_INTERFACES]
+        entry["extras"] = extras
+        lines += [f"                # ? {one}" for one in asked]
+        lines += _literal(entry, 16)
+        lines[-1] += ","
+        found.questions += [f"{partition.name}: {one}" for one in asked]
+    lines += ["            ],", "        }", "    ],", '    "environments": [']
+    over_rdma = any("rdma" in extras for extras in every)
+    for name, (candidate, one) in found.environments.items():
+        asked = [f"{what}: {words}" for what, words in one.said.items()]
+        features = [
+            FEATURES[program]
+            for program in one.programs
+            if program == "NPtcp" or program in one.mbit_s
+        ]
+        extras = {"mpi": _called(one), "pmi": one.pmi or "none"}
+        if over_rdma:
+            extras["mpi_over_tcp"] = False
+            asked.append("mpi_over_tcp: does its MPI use RDMA? Otherwise leave the line out")
+        entry = {"name": name, "features": features}
+        if candidate.modules:
+            entry["modules"] = list(candidate.modules)
+        if candidate.variables:
+            entry["env_vars"] = [list(one) for one in candidate.variables]
+        entry["extras"] = extras
+        lines += [f"        # ? {one}" for one in asked]
+        lines += _literal(entry, 8)
+        lines[-1] += ","
+        found.questions += [f"environment {name}: {one}" for one in asked]
+    return "\n".join([*lines, "    ],", "}", ""])
+
+
+def _called(one: LookedEnvironment) -> str:
+    path, version = one.library
+    number = re.search(r"\d+(\.\d+)+\S*", version)
+    name = "MPICH"
+    if re.search(r"(?i)open.?mpi|open mpi", version) or re.search(r"libmpi\.so\.[234]\d", path):
+        name = "Open MPI"
+    elif "intel" in (path + version).lower() or "impi" in path:
+        name = "Intel MPI"
+    if not path:
+        return "no MPI"
+    return f"{name} {number[0]}" if number else f"{name}, {path}"
+
+
+def _literal(value: object, indent: int) -> list[str]:
+    """Return the lines of a value as Python: a dictionary a key a line, all else in one."""
+    margin = " " * indent
+    if not isinstance(value, dict):
+        return [f"{margin}{_plain(value)}"]
+    lines = [f"{margin}{{"]
+    for key, one in value.items():
+        below = _literal(one, indent + 4)
+        below[0] = f"{margin}    {_plain(key)}: {below[0].lstrip()}"
+        below[-1] += ","
+        lines += below
+    return [*lines, f"{margin}}}"]
+
+
+def _plain(value: object) -> str:
+    if isinstance(value, str):
+        return '"' + value.replace("\\", "\\\\").replace('"', '\\"') + '"'
+    if isinstance(value, list | tuple):
+        return f"[{', '.join(map(_plain, value))}]"
+    return repr(value)
+
+
+def references_text(system: str) -> str:
+    """Return references by physics alone, for all checks."""
+    lines = [
+        f"# Bounds of {system} by physics alone: no message passes above the line rate. `netproof",
+        "# references derive` adds those of your own sessions; docs/references.md has the format.",
+        ".landmarks: &landmarks",
+        *(
+            f"  {name}: [0, null, null, '{one.unit}']"
+            for name, one in LANDMARKS.items()
+            if name not in twin.NAMES
+        ),
+        ".link: &link",
+        "  <<: *landmarks",
+        "  line_rate_share: [100, null, 0.02, '%']",
+    ]
+    for benchmark in registry.STARTED:
+        index, below = "ranks", "{.*: *link}"
+        if benchmark.by_protocol:
+            index = "path, direction"
+            below = "{inter-node: {.*: *link}, intra-node: {.*: *landmarks}}"
+        for function in benchmark.functions:
+            lines += [
+                f"{registry.check_name(benchmark.name, function.name)}:",
+                f"  $index: [$partition, $environ, {index}]",
+                f"  {system}:.*: {{.*: {below}}}",
+            ]
+    return "\n".join([*lines, ""])

@@ -1,0 +1,355 @@
+"""A short job that looks at nodes and environments before anything is measured.
+
+``site discover`` makes a site of what it finds, and ``site check --job`` compares it with one.
+"""
+
+from __future__ import annotations
+
+import re
+import shlex
+import shutil
+import sys
+import tempfile
+import time
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from netproof.errors import NetproofError, shortened
+from netproof.site import slurm
+from netproof.site.hostlist import fold
+from netproof.site.site_file import OWN_ENVIRONMENT
+
+SHELL = Path(__file__).with_name("look.sh")
+HEADER, END = "netproof-look\t1", "end"
+JOB_LIMIT_MIN = 15
+_POLL_S = 2
+FEATURES = {"NPtcp": "netpipe-tcp", "NPmpi": "netpipe-mpi", "IMB-MPI1": "imb", "osu_bw": "osu"}
+"""Programs that are looked for, and the feature of environments that have each."""
+_RATE = {
+    "NPmpi": (re.compile(r": *1048576 bytes .*?--> *([\d.]+) Mbps"), 1.048576),
+    "IMB-MPI1": (re.compile(r"(?m)^ *1048576 +\d+ +[\d.]+ +([\d.]+)"), 8.0),
+    "osu_bw": (re.compile(r"(?m)^ *1048576 +([\d.]+)"), 8.0),
+}
+"""A program's bandwidth of messages of 1 MiB, and Mbit/s of 10⁶ bits for one of its unit."""
+_TCP_RATE = re.compile(r"(?m)^ *1048576 +([\d.]+)")
+
+
+@dataclass(frozen=True)
+class Interface:
+    """An interface of a node that is up; ``link_mbit_s``: by ethtool; None for what is unknown."""
+
+    name: str
+    mtu: int
+    link_mbit_s: int | None
+    address: str
+    driver: str
+    card: str
+
+
+@dataclass(frozen=True)
+class Device:
+    """An RDMA device of a node, with the interfaces that belong to it."""
+
+    name: str
+    link_layer: str
+    mbit_s: int | None
+    active: bool
+    numa_node: str
+    interfaces: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class LookedNode:
+    """A node as the job found it; ``printed``: what a prolog or wrapper printed there."""
+
+    name: str
+    host: str
+    cpus: int
+    python: str
+    interfaces: tuple[Interface, ...]
+    devices: tuple[Device, ...]
+    printed: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class LookedEnvironment:
+    """An environment as the job found it.
+
+    ``programs``: path of each; ``library``: path and version of the MPI library that they load;
+    ``pmi``: the plugin by which two ranks of a program found each other, empty where none did;
+    ``mbit_s``: bandwidth of 1 MiB of each program that ran; ``said``: last words of what failed.
+    """
+
+    programs: Mapping[str, str]
+    library: tuple[str, str]
+    pmi: str
+    mbit_s: Mapping[str, float]
+    said: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Looked:
+    """What a job found: its nodes, TCP's Mbit/s over each interface, and environments by name."""
+
+    nodes: tuple[LookedNode, ...]
+    tcp_mbit_s: Mapping[str, float]
+    environments: Mapping[str, LookedEnvironment]
+
+
+def look(
+    folder: Path,
+    access: Sequence[str],
+    nodes: int,
+    environments: Mapping[str, tuple[Sequence[str], Sequence[str]]],
+    wait_s: float,
+) -> Looked:
+    """Submit the job, wait for it, and return what it found.
+
+    ``folder``: seen by the nodes; ``environments``: commands that set each up, and PMI plugins to
+    try. Raises NetproofError with Slurm's reason where the job does not run or leaves nothing.
+    """
+    place = Path(tempfile.mkdtemp(prefix=".netproof-look-", dir=folder))
+    try:
+        shutil.copy(SHELL, place)
+        (place / "look-job.sh").write_text(_script(environments, nodes))
+        submitted = slurm.ask(
+            *("sbatch", "--parsable", f"--chdir={place}", f"--output={place}/job.out"),
+            *("--job-name=netproof-look", f"--time={JOB_LIMIT_MIN}", f"--nodes={nodes}"),
+            *("--ntasks-per-node=1", "--no-requeue"),
+            *(word for option in access for word in shlex.split(option)),
+            str(place / "look-job.sh"),
+        )
+        job = submitted.strip().splitlines()[-1].partition(";")[0]
+        try:
+            _wait(job, wait_s)
+        except BaseException:
+            slurm.ask("scancel", job)
+            raise
+        return _read(place, environments, job)
+    finally:
+        shutil.rmtree(place, ignore_errors=True)
+
+
+def _script(environments: Mapping[str, tuple[Sequence[str], Sequence[str]]], nodes: int) -> str:
+    python = shlex.quote(sys.executable)
+    # The first environment that has NPtcp measures the networks.
+    networks = ('(cd .. && [ -e networks ] || bash look.sh networks "${names[@]:0:2}")',)
+    lines = [
+        "#!/bin/bash",
+        OWN_ENVIRONMENT,
+        "mapfile -t names < <(scontrol show hostnames)",
+        'pair=$(IFS=,; echo "${names[*]:0:2}")',
+        "srun --mpi=none --ntasks-per-node=1 --output=node.%N.txt --error=node.%N.err"
+        f" bash look.sh node {python}",
+    ]
+    for number, (setup, pmis) in enumerate(environments.values()):
+        lines += [
+            f"(mkdir -p env-{number} && cd env-{number} && exec 2>setup.err >setup.out",
+            *setup,
+            *(networks if nodes > 1 else ()),
+            f'bash ../look.sh environment "$pair" {shlex.join(pmis)} >programs.txt 2>programs.err)',
+        ]
+    return "\n".join([*lines, "touch done", ""])
+
+
+def _wait(job: str, wait_s: float) -> None:
+    """Wait until a job has ended. Raises NetproofError where it will not begin in time."""
+    began = time.monotonic()
+    running_limit = wait_s + 60 * JOB_LIMIT_MIN
+    while slurm.is_queued(job):
+        reason = slurm.pending_reason(job)
+        waited = time.monotonic() - began
+        if reason and (slurm.never_ends(reason) or waited > wait_s):
+            raise NetproofError(f"job {job} waits: {reason}; it was cancelled after {waited:.0f} s")
+        if waited > running_limit:
+            raise NetproofError(f"job {job} did not end in {waited / 60:.0f} minutes")
+        time.sleep(_POLL_S)
+
+
+def _read(place: Path, environments: Mapping[str, object], job: str) -> Looked:
+    # Files of other machines come late over NFS.
+    for _ in range(10):
+        if (place / "done").exists():
+            break
+        time.sleep(0.5)
+    else:
+        said = last_words(place / "job.out")
+        raise NetproofError(
+            f"job {job} left nothing in {place.parent}: {said or 'is that folder on the nodes?'}"
+        )
+    nodes = tuple(node_of(path.read_text()) for path in sorted(place.glob("node.*.txt")))
+    if not nodes:
+        raise NetproofError(f"job {job} described no node: {last_words(place / 'job.out')}")
+    tcp = {}
+    for path in place.glob("network.*.np"):
+        if rates := _TCP_RATE.findall(path.read_text()):
+            tcp[path.name.removeprefix("network.").removesuffix(".np")] = 1.048576 * float(
+                rates[-1]
+            )
+    found = {
+        name: environment_of(place / f"env-{number}") for number, name in enumerate(environments)
+    }
+    return Looked(nodes, tcp, found)
+
+
+def last_words(path: Path) -> str:
+    """Return the last line of a file that says something; empty without one."""
+    try:
+        lines = [line.strip() for line in path.read_text(errors="replace").splitlines()]
+    except OSError:
+        return ""
+    return shortened(next(filter(None, reversed(lines)), ""))
+
+
+def _lines_of(text: str) -> tuple[list[str], list[list[str]]]:
+    """Return what was printed before the header, and the words of each line after it."""
+    lines = text.splitlines()
+    if HEADER not in lines or END not in lines:
+        raise NetproofError(f"a node's description is cut short: {shortened(repr(text))}")
+    began, ended = lines.index(HEADER), lines.index(END)
+    words = [
+        ["" if word == "-" else word for word in line.split("\t")]
+        for line in lines[began + 1 : ended]
+    ]
+    return lines[:began] + lines[ended + 1 :], words
+
+
+def node_of(text: str) -> LookedNode:
+    """Return a node from what ``look.sh node`` printed. Raises NetproofError where it is cut."""
+    printed, lines = _lines_of(text)
+    single = {line[0]: line[1:] for line in lines if line[0] in ("node", "cpus", "python")}
+    return LookedNode(
+        single["node"][0],
+        single["node"][1],
+        int(single["cpus"][0] or 1),
+        single["python"][0],
+        tuple(
+            Interface(name, int(mtu), int(speed) if speed else None, address, driver, card)
+            for _, name, mtu, speed, address, driver, card in (
+                line for line in lines if line[0] == "interface"
+            )
+        ),
+        tuple(
+            Device(
+                name,
+                layer,
+                int(float(rate.split()[0]) * 1000) if rate else None,
+                "ACTIVE" in state or not state,
+                numa,
+                tuple(nets.split()),
+            )
+            for _, name, layer, rate, state, numa, nets in (
+                line for line in lines if line[0] == "device"
+            )
+        ),
+        tuple(filter(str.strip, printed)),
+    )
+
+
+def environment_of(folder: Path) -> LookedEnvironment:
+    """Return an environment from what ``look.sh environment`` left in its folder."""
+    try:
+        text = (folder / "programs.txt").read_text()
+    except OSError:
+        said = last_words(folder / "setup.err") or last_words(folder / "setup.out")
+        return LookedEnvironment({}, ("", ""), "", {}, {"setup": said or "left nothing"})
+    _, lines = _lines_of(text)
+    programs, library, pmi = {}, ("", ""), ""
+    rates, said = {}, {}
+    for line in lines:
+        if line[0] == "library":
+            library = (line[1], line[2])
+        elif line[0] == "ran":
+            program, tried = line[1:3]
+            output = folder / f"{program}.{tried}.out"
+            both = "\n".join(
+                path.read_text(errors="replace")
+                for path in (output, output.with_suffix(".err"))
+                if path.exists()
+            )
+            pattern, unit = _RATE[program]
+            if figures := pattern.findall(both):
+                rates[program], pmi = unit * float(figures[-1]), tried
+            elif program not in rates:
+                words = last_words(output.with_suffix(".err")) or last_words(output)
+                said[program] = f"--mpi={tried}: {words or f'status {line[3]}'}"
+        elif line[0] == "program":
+            programs[line[1]] = line[2]
+    setup = last_words(folder / "setup.err") or last_words(folder / "setup.out")
+    if setup and not rates:
+        said["setup"] = setup
+    failed = {program: words for program, words in said.items() if program not in rates}
+    return LookedEnvironment(programs, library, pmi, rates, failed)
+
+
+def setup_of(
+    system: Mapping[str, Any], partition: Mapping[str, Any], environment: Mapping[str, Any]
+) -> list[str]:
+    """Return the commands that set up an environment of a partition, in ReFrame's order."""
+    lines = [one for one in partition.get("prepare_cmds", []) if one != OWN_ENVIRONMENT]
+    for entry in (system, partition, environment):
+        lines += [
+            f"module load {one if isinstance(one, str) else one['name']}"
+            for one in entry.get("modules", [])
+        ]
+        lines += [f'export {name}="{value}"' for name, value in entry.get("env_vars", [])]
+    return lines
+
+
+def without_python(nodes: Sequence[LookedNode]) -> str:
+    """Return which nodes lack the Python that runs jobs, with the remedy; empty where all have."""
+    without = [node.name for node in nodes if not node.python]
+    if not without:
+        return ""
+    return (
+        f"{fold(without)} cannot start {sys.executable}, which runs every job: install netproof"
+        " with a Python that the nodes have at the same path, in a folder that they see"
+    )
+
+
+def differing(extras: Mapping[str, Any], looked: Looked) -> Iterator[tuple[str, str]]:
+    """Yield where nodes differ from what the site says of a partition: key and reason."""
+    if reason := without_python(looked.nodes):
+        yield "Python", reason
+    name, mtu, rate = extras["interface"], extras["mtu"], extras["link_mbit_s"]
+    rates_differ = "link_mbit_s" not in extras["may_differ"] and not extras["rdma"]
+    by_fault: dict[tuple[str, str], list[str]] = defaultdict(list)
+    for node in looked.nodes:
+        there = {one.name: one for one in node.interfaces}
+        if name not in there:
+            has = f"{name} is not there or down; there are {', '.join(there) or 'none'}"
+            by_fault["extras['interface']", has].append(node.name)
+            continue
+        if there[name].mtu != mtu and "mtu" not in extras["may_differ"]:
+            by_fault["extras['mtu']", f"{name} has {there[name].mtu}, not {mtu}"].append(node.name)
+        own = there[name].link_mbit_s
+        if own and own != rate and rates_differ:
+            has = f"{name} has {own} Mbit/s by ethtool, not {rate}"
+            by_fault["extras['link_mbit_s']", has].append(node.name)
+    for (key, reason), nodes in by_fault.items():
+        yield key, f"on {fold(nodes)} {reason}"
+    carried = looked.tcp_mbit_s.get(name)
+    if carried and not extras["rdma"] and not rate / 3 < carried < 1.1 * rate:
+        yield (
+            "extras['link_mbit_s']",
+            f"is {rate}, and TCP carried {carried:.0f} Mbit/s over {name} between two nodes: is it"
+            " the rate of a link, in Mbit/s, and the interface on the switch?",
+        )
+
+
+def lacking(entry: Mapping[str, Any], found: LookedEnvironment) -> Iterator[tuple[str, str]]:
+    """Yield what an environment says that it has and a job did not find: key and reason."""
+    setup = found.said.get("setup", "")
+    for program, feature in FEATURES.items():
+        if feature not in entry.get("features", []):
+            continue
+        if program not in found.programs:
+            more = f": {setup}" if setup else ""
+            yield "features", f"there is no {program} in PATH for {feature!r}{more}"
+        elif program != "NPtcp" and program not in found.mbit_s:
+            pmi = entry["extras"]["pmi"]
+            words = found.said.get(program, "it did not run")
+            yield "extras['pmi']", f"two ranks of {program} did not meet by {pmi}: {words}"

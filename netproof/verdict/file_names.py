@@ -1,0 +1,159 @@
+"""What files are of: configurations by their paths or a list, and two sets that are compared."""
+
+from __future__ import annotations
+
+import csv
+import io
+import re
+from collections.abc import Sequence
+from itertools import takewhile
+from pathlib import Path
+
+from netproof.errors import NetproofError, shortened
+from netproof.intake import loading
+
+BENCHMARK, LAUNCH = "benchmark", "launch"
+NO_CONFIGURATION = (BENCHMARK, LAUNCH)
+"""Names in a pattern that do not distinguish configurations: benchmark and launch."""
+
+FILE_COLUMN = "file"
+"""Column of a list that names files."""
+
+_NAME = re.compile(r"\{([^{}]*)\}|(\*)")
+
+
+class Pattern:
+    """Pattern of names in paths: ``{system}-{mpi}/{benchmark}``, compared with paths' ends.
+
+    A name stands for one or more characters but ``/``, ``*`` for any of them; an extension of the
+    file may follow. ``of_sets``: the configurations are known. Raises NetproofError for a pattern
+    without a name or with one twice.
+    """
+
+    def __init__(self, text: str, *, of_sets: bool = False) -> None:
+        self.text = text
+        self.names: list[str] = []
+        parts, at = [], 0
+        for found in _NAME.finditer(text):
+            parts.append(re.escape(text[at : found.start()]))
+            at = found.end()
+            if found[2]:
+                parts.append(r"[^/]*")
+                continue
+            if not found[1].isidentifier():
+                raise NetproofError(f"--as {text}: {found[0]} is no name: letters, digits, _")
+            if found[1] in self.names:
+                raise NetproofError(f"--as {text}: {found[0]} stands there twice")
+            self.names.append(found[1])
+            parts.append(rf"(?P<{found[1]}>[^/]+?)")
+        if of_sets == bool(set(self.names) - set(NO_CONFIGURATION)):
+            raise NetproofError(
+                f"--as {text}: with --against it names {{benchmark}} and {{launch}} alone"
+                if of_sets
+                else f"--as {text}: names no part of a configuration, as {{system}}-{{mpi}} does"
+            )
+        parts.append(re.escape(text[at:]))
+        self._pattern = re.compile(rf"(?:.*/)?{''.join(parts)}(?:\.[A-Za-z][A-Za-z0-9]*)*")
+
+    def of(self, path: Path) -> tuple[str, str]:
+        """Return a file's configuration and benchmark; NetproofError where it does not fit."""
+        found = self._pattern.fullmatch(str(path))
+        if not found:
+            raise NetproofError(f"{path}: does not fit --as {self.text}")
+        parts = [found[name] for name in self.names if name not in NO_CONFIGURATION]
+        return " ".join(parts), found[BENCHMARK] if BENCHMARK in self.names else ""
+
+
+class NameList:
+    """A list of files as CSV: a column ``file``, the others being parts of the configuration.
+
+    Paths are relative to the list's folder. Raises NetproofError for any other content.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        try:
+            rows = list(csv.DictReader(io.StringIO(loading.read_text(path)), strict=True))
+        except (OSError, UnicodeDecodeError, csv.Error) as error:
+            raise NetproofError(f"{path}: cannot be read: {shortened(str(error))}") from error
+        self._names: dict[Path, tuple[str, str]] = {}
+        for number, row in enumerate(rows, 2):
+            name = row.pop(FILE_COLUMN, None)
+            if not name or None in row or None in row.values():
+                raise NetproofError(
+                    f"{path}:{number}: a list has a column {FILE_COLUMN!r}, others that name the"
+                    " configuration, and a value for each"
+                )
+            parts = [str(value) for key, value in row.items() if key not in NO_CONFIGURATION]
+            if not any(parts):
+                raise NetproofError(f"{path}:{number}: {name} has no configuration")
+            place = (path.parent / name).resolve()
+            self._names[place] = " ".join(filter(None, parts)), str(row.get(BENCHMARK, ""))
+        if not self._names:
+            raise NetproofError(f"{path}: names no file")
+
+    def of(self, path: Path) -> tuple[str, str]:
+        """Return a file's configuration and benchmark; NetproofError where it is not listed."""
+        try:
+            return self._names[path.resolve()]
+        except KeyError as error:
+            raise NetproofError(f"{path}: is not in {self.path}") from error
+
+
+class Sets:
+    """Two sets of files, the first compared with the second; each is files and folders.
+
+    Files that measured the same are compared; if a set has several, those of the same name on both
+    sides, by the path below the folder that was given, or by ``pattern``. All others are launches.
+    ``by_name``: without a pattern. Raises NetproofError for a set without a file, or a file of
+    both.
+    """
+
+    def __init__(
+        self, first: Sequence[Path], second: Sequence[Path], pattern: Pattern | None = None
+    ) -> None:
+        sides = [_members(several) for several in (first, second)]
+        both = sides[0].keys() & sides[1].keys()
+        if both:
+            raise NetproofError(f"{min(both)}: is on both sides of --against")
+        here, self.against = map(_common_name, (first, second))
+        if here == self.against:
+            here, self.against = f"{here} (first)", f"{here} (--against)"
+        self.paths = [path for side in sides for path in side]
+        self.by_name = pattern is None
+        shared = set(sides[0].values()) & set(sides[1].values())
+        self._names = {}
+        for side, name in zip(sides, (here, self.against), strict=True):
+            for path, own in side.items():
+                called = pattern.of(path)[1] if pattern else own if own in shared else ""
+                self._names[path] = name, called
+
+    def of(self, path: Path) -> tuple[str, str]:
+        """Return a file's set, and its name in both sets."""
+        return self._names[path]
+
+
+def files_in(paths: Sequence[Path]) -> list[Path]:
+    """Return files, and those in folders, in the order of their names."""
+    return [*_members(paths)]
+
+
+def _members(paths: Sequence[Path]) -> dict[Path, str]:
+    """Return files and those in folders, each with its path below its folder; hidden ones not."""
+    members: dict[Path, str] = {}
+    for path in paths:
+        if not path.is_dir():
+            members[path] = path.name
+            continue
+        inside = {one: one.relative_to(path) for one in sorted(path.rglob("*")) if one.is_file()}
+        shown = {one: str(at) for one, at in inside.items() if f"/{at}".find("/.") < 0}
+        if not shown:
+            raise NetproofError(f"{path}: holds no file")
+        members |= shown
+    return members
+
+
+def _common_name(paths: Sequence[Path]) -> str:
+    letters = zip(*map(str, paths), strict=False)
+    common = "".join(one[0] for one in takewhile(lambda each: len({*each}) == 1, letters))
+    return common.rstrip("/._-") or "these files"

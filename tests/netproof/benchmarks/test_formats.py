@@ -1,0 +1,285 @@
+"""Programs that netproof does not start: what people published is read whole or refused."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ci.evaluation import attack_inputs
+from netproof.benchmarks import outputs, registry
+from netproof.benchmarks.interface import Table
+from netproof.errors import NetproofError, ParseError
+
+DATA = Path(__file__).parents[2] / "data" / "formats"
+REFUSED = ("nccl-foreign-line.out", "perftest-two-processes.out")
+FILES = sorted(
+    path.name for path in DATA.iterdir() if path.suffix != ".md" and path.name not in REFUSED
+)
+
+
+def tables(name: str, form: str | None = None) -> list[tuple[str, Table]]:
+    """Return the benchmark and each table of a recorded output."""
+    how = None if form is None else outputs.form(form)
+    log = outputs.read(outputs.text_of(DATA / name), name, form=how)
+    assert log.faults == ()
+    return log.printed()
+
+
+def refused(text: str) -> str:
+    with pytest.raises(ParseError) as caught:
+        outputs.read(text.expandtabs(), "x.out")
+    return str(caught.value)
+
+
+def edited(name: str, old: str, new: str) -> str:
+    text = (DATA / name).read_text()
+    assert old in text
+    return text.replace(old, new, 1)
+
+
+@pytest.mark.parametrize(
+    ("name", "number", "function", "ranks", "last"),
+    [
+        # Bytes, µs, MB/s of the last row.
+        ("nccl-two-nodes.out", 2, "all_reduce", 2, (2**30, 1752724, 612.613)),
+        ("nccl-allreduce.out", 2, "all_reduce", 8, (2**33, 63896, 235263.3)),
+        ("nccl-reduce-scatter.out", 2, "reduce_scatter", 8, (2**33, 32464, 231523.9)),
+        ("nccl-slow-middle.out", 2, "all_reduce", 16, (2**33, 324761, 49593.8)),
+        ("nccl-allreduce.json", 2, "all_reduce", 4, (2**22, 90, 69905.1)),
+        ("perftest-both-sides.out", 2, "write_bw", 2, (2**23, 332.547, 25225.3)),
+        ("perftest-sweep.out", 1, "write_bw", 2, (2**23, 344.224, 24369.6)),
+        ("perftest-small.out", 1, "write_bw", 2, (8, 0.133358, 59.9889)),
+        ("perftest-read-lat.out", 1, "read_lat", 2, (2, 1.79, 1.11732)),
+        ("perftest-bibw.json", 1, "write_bibw", 2, (65536, 1.345, 48726.2)),
+        ("iperf3-ten-kilobytes.json", 1, "tcp", 2, (131072, 828904, 0.158129)),
+        ("iperf3-both-ways.json", 2, "tcp", 2, (131072, 112.475, 1165.34)),
+        ("gpcnet-network-test.out", 8, "RR Two-sided Lat", 2048, (8, 2.9, 0)),
+        ("gpcnet-network-load-test.out", 6, "RR Two-sided Lat", 416, (8, 2.9, 0)),
+        ("mpigraph.out", 2, "send", 4, (2**20, 368.986, 2841.77)),
+        ("linktest.out", 1, "pingpong", 4, (131072, 90.25, 1452.32)),
+        ("imb-rma.out", 1, "One_put_all", 2, (1, 10.01, 0.0999001)),
+        ("imb-show-tail.out", 1, "PingPong", 2, (1024, 1.8, 568.889)),
+    ],
+)
+def test_units_and_ranks_are_those_of_the_program(name, number, function, ranks, last):
+    found = tables(name)
+    assert len(found) == number
+    _, table = found[0]
+    assert (table.function, table.ranks) == (function, ranks)
+    curve = table.curve()
+    rate = curve.bandwidth_mb_s[-1] if curve.bandwidth_mb_s else 0
+    assert (curve.sizes[-1], curve.time_us[-1], rate) == pytest.approx(last, rel=1e-4)
+
+
+@pytest.mark.parametrize(
+    ("name", "place"),
+    [
+        ("nccl-allreduce.out", "CUDA device memory, 8 GPUs inside one node"),
+        ("nccl-slow-middle.out", "CUDA device memory, 16 GPUs on 2 nodes"),
+        ("nccl-allreduce.json", "CUDA device memory, 4 GPUs on 2 nodes"),
+        ("perftest-bibw.json", "2 QPs, device memory"),
+        ("gpcnet-network-test.out", "mean of the ranks"),
+    ],
+)
+def test_it_is_kept_what_was_measured(name, place):
+    assert tables(name)[0][1].remark.startswith(place)
+
+
+def test_what_no_line_names_is_guessed_and_called_a_guess_or_said():
+    ((_, table), _) = tables("nccl-alltoall.out")
+    assert (table.function, "guessed" in table.remark) == ("all_gather", True)
+    ((_, table), _) = tables("nccl-alltoall.out", "nccl alltoall")
+    assert (table.function, "guessed" in table.remark) == ("alltoall", False)
+    text = "mpirun ./build/alltoall_perf -b 1 -e 8G\n" + (DATA / "nccl-alltoall.out").read_text()
+    assert outputs.read(text, "x").printed()[0][1].function == "alltoall"
+
+
+def test_times_of_each_iteration_are_kept():
+    ((_, table), _) = tables("nccl-allreduce.json")
+    assert table.document([])["times_us"][0] == [38.0, 40.0, pytest.approx(44)]
+
+
+def test_of_all_pairs_the_slowest_is_named_and_the_fastest_stands_beside_it():
+    (_, table), _ = tables("mpigraph.out")
+    assert table.facts["slowest"] == ("n3:2", "n1:0")
+    curve = table.curve()
+    assert curve.time_min_us[0] < curve.time_avg_us[0] < curve.time_us[0]
+    (note,) = outputs.read(outputs.text_of(DATA / "mpigraph.out"), "x").notes
+    assert "the slowest pair is n3:2 to n1:0" in note
+
+
+SECOND = next(
+    line
+    for line in (DATA / "perftest-sweep.out").read_text().splitlines(keepends=True)
+    if line.startswith(" 4 ")
+)
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ((DATA / "nccl-foreign-line.out").read_text(), "x.out:35: is no row that nccl-tests"),
+        ((DATA / "perftest-two-processes.out").read_text(), "x.out:11: the table of this test"),
+        (edited("nccl-two-nodes.out", "0.565546", "0.665546"), "a row is missing"),
+        (edited("nccl-two-nodes.out", "14868    0.56", "14868    0.66"), "algbw does not follow"),
+        (edited("nccl-two-nodes.out", "maxBytes 1073741824", "maxBytes 536870912"), "asked for"),
+        (edited("nccl-slow-middle.out", ": 0 OK", ": 3 FAILED"), "3 FAILED"),
+        (edited("perftest-sweep.out", "5118.18", "9118.18"), "does not follow from MsgRate"),
+        (edited("perftest-sweep.out", SECOND, ""), "a row is missing"),
+        (edited("perftest-read-lat.out", "6.12         1.79", "1.12         1.79"), "t_min <="),
+        (edited("gpcnet-network-test.out", "4975.3", "  0.00"), "is no test"),
+        (edited("mpigraph.out", "2710.125", "3710.125"), "rates have the mean"),
+        (edited("linktest.out", "RESULT: Max", "RESULT: Min"), "expected `RESULT: Max Time`"),
+        (edited("imb-rma.out", "10.01         0.10", "10.01         0.90"), "does not follow"),
+        (edited("iperf3-both-ways.json", '"seconds": 10.04', '"seconds": 5.04'), "does not follow"),
+        (edited("iperf3-both-ways.json", '"end": {', '"error": "refused", "end": {'), "broke off"),
+        (edited("nccl-allreduce.json", '"end_time"', '"end_times"'), "the run broke off"),
+        (edited("perftest-bibw.json", '"MsgRate": 0.7435', '"MsgRate": 0.9'), "MsgRate"),
+        ('{"a": 1}', "is JSON of no benchmark"),
+        ('{"start": {', "the file is cut short or damaged"),
+    ],
+)
+def test_what_contradicts_itself_is_refused(text, said):
+    assert said in refused(text)
+
+
+ENDED = [name for name in FILES if name not in ("imb-rma.out", "perftest-sweep.out")]
+
+
+@pytest.mark.parametrize("name", ENDED)
+def test_cut_after_any_line_it_is_refused_or_whole(name):
+    text = outputs.text_of(DATA / name)
+    lines = text.splitlines(keepends=True)
+    whole = [table.curve() for _, table in outputs.read(text, name).printed()]
+    for end in range(1, len(lines)):
+        try:
+            found = outputs.read("".join(lines[:end]), name).printed()
+        except NetproofError:
+            continue
+        curves = [table.curve() for _, table in found]
+        assert curves == whole[: len(curves)]
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_a_foreign_line_within_it_is_refused_or_changes_nothing(name):
+    text = outputs.text_of(DATA / name)
+    lines = text.splitlines(keepends=True)
+    whole = {(one.function, one.curve()) for _, one in outputs.read(text, name).printed()}
+    for place in range(0, len(lines), 1 + len(lines) // 40):
+        torn = "".join([*lines[:place], "[n1:12] a warning\n", *lines[place:]])
+        try:
+            found = outputs.read(torn, name).printed()
+        except NetproofError:
+            continue
+        assert {(one.function, one.curve()) for _, one in found} <= whole
+
+
+def mutated(draw: st.DataObject, text: str, other: str) -> str:
+    """Drop bytes, cut or interleave lines, change digits, or truncate a text, up to three times."""
+    for _ in range(draw.draw(st.integers(1, 3))):
+        at = draw.draw(st.integers(0, len(text)))
+        lines, number = text.split("\n"), text.count("\n", 0, at)
+        kind = draw.draw(st.sampled_from(("bytes", "line", "lines", "digit", "mix", "end")))
+        if kind == "bytes":
+            text = text[:at] + text[at + draw.draw(st.integers(1, 40)) :]
+        elif kind == "line":
+            del lines[number]
+        elif kind == "lines":
+            del lines[number : number + draw.draw(st.integers(2, 30))]
+        elif kind == "digit":
+            head = text[at : at + 60]
+            digits = [place for place, one in enumerate(head) if one.isdigit()]
+            if digits:
+                place = at + draw.draw(st.sampled_from(digits))
+                text = f"{text[:place]}{draw.draw(st.integers(0, 9))}{text[place + 1 :]}"
+        elif kind == "mix":
+            others = other.split("\n")
+            first = draw.draw(st.integers(0, len(others) - 1))
+            lines[number:number] = others[first : first + draw.draw(st.integers(1, 20))]
+        else:
+            text = text[:at]
+        if kind in ("line", "lines", "mix"):
+            text = "\n".join(lines)
+    return text
+
+
+@pytest.mark.parametrize("reader", attack_inputs.READERS)
+@given(st.data())
+def test_a_mutated_output_is_refused_or_right(reader, data):
+    origins = attack_inputs.origins_of(reader)
+    origin = data.draw(st.sampled_from(origins))
+    other = Path(data.draw(st.sampled_from(origins))).read_text()
+    text = mutated(data, Path(origin).read_text(), other)
+    try:
+        outcome = attack_inputs.of_reader(attack_inputs.Input(text, origin), origins)
+    except NetproofError:
+        return
+    right = (attack_inputs.REFUSED, attack_inputs.RIGHT, attack_inputs.WRITTEN)
+    assert outcome in right, text
+
+
+def test_every_function_that_is_read_has_a_title():
+    for benchmark in registry.BENCHMARKS:
+        for function in benchmark.only_read:
+            assert registry.named(function.benchmark) is benchmark
+            assert function.name in benchmark.title(function.name)
+
+
+@pytest.mark.parametrize(
+    ("form", "text", "function"),
+    [
+        ("osu allreduce", "4    1.20\n8    1.25\n", "allreduce"),
+        ("osu:latency", "# Size  Latency (us)\n4 1.20\n8 1.25\n", "latency"),
+        ("imb Allreduce", "4 1000 1.20 1.30 1.25\n8 1000 1.20 1.30 1.25\n", "Allreduce"),
+        ("perftest read_bw", " 4 100 5.32 5.30 1.389363\n", "read_bw"),
+    ],
+)
+def test_rows_without_a_header_are_read_as_what_they_are_said_to_be(form, text, function):
+    if form.startswith("perftest"):
+        text = " #bytes #iterations BW peak[MB/sec] BW average[MB/sec] MsgRate[Mpps]\n" + text
+    ((_, table),) = outputs.read(text, "x", form=outputs.form(form)).printed()
+    assert (table.function, table.remark.endswith("guessed")) == (function, False)
+
+
+@pytest.mark.parametrize("prefix", ["[0] ", "node1: ", "> ", "[10:10:10] "])
+@pytest.mark.parametrize(
+    "name", ["nccl-two-nodes.out", "perftest-sweep.out", "gpcnet-network-test.out", "mpigraph.out"]
+)
+def test_a_prefix_before_each_line_is_left_out(name, prefix):
+    text = outputs.text_of(DATA / name)
+    marked = "".join(f"{prefix}{line}\n" for line in text.splitlines())
+    log = outputs.read(marked, "x")
+    curves = [table.curve() for _, table in log.printed()]
+    assert curves == [table.curve() for _, table in outputs.read(text, "x").printed()]
+    assert "lines was left out" in log.notes[0]
+
+
+def test_programs_in_one_log_are_each_read_and_one_that_broke_off_is_refused():
+    parts = [outputs.text_of(DATA / name) for name in ENDED if name.endswith(".out")]
+    log = outputs.read("".join(parts), "x")
+    assert {name for name, _ in log.printed()} >= {"nccl", "perftest", "gpcnet", "mpigraph", "imb"}
+    sweep = outputs.text_of(DATA / "perftest-sweep.out").splitlines(keepends=True)
+    killed = "".join([*sweep[:30], "Killed\n", parts[0]])
+    log = outputs.read(killed, "x")
+    assert {name for name, _ in log.printed()} == {"gpcnet"}
+    assert "the table ends before 8388608 bytes" in log.faults[0]
+
+
+@pytest.mark.parametrize(
+    ("form", "said"), [("nosuch", "'nosuch' is no benchmark"), ("osu nosuch", "OSU has ")]
+)
+def test_an_unknown_form_names_the_known_ones(form, said):
+    with pytest.raises(NetproofError, match=said):
+        outputs.form(form)
+
+
+def test_json_of_iperf3_says_how_long_and_how_often_again():
+    document = json.loads((DATA / "iperf3-both-ways.json").read_text())
+    document["intervals"] = document["intervals"][:5]
+    assert "intervals are not the 10 s" in refused(json.dumps(document))
+    ((_, table), _) = tables("iperf3-both-ways.json")
+    assert (table.facts["retransmits"], len(table.facts["intervals_mb_s"])) == (3, 10)

@@ -1,0 +1,201 @@
+"""Each mistake in a site's file is named with its remedy before anything is measured.
+
+Slurm's answers are those that the cluster kestrel gave, which netproof had never seen.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from netproof.commands import site_check
+from netproof.errors import NetproofError
+from netproof.site import discover, look, slurm
+from netproof.site.look import Interface, Looked, LookedEnvironment, LookedNode
+
+ROOT = Path(__file__).resolve().parents[3]
+KESTREL = ROOT / "tests" / "data" / "clusters" / "kestrel"
+MPICH = LookedEnvironment(
+    {"NPtcp": "/usr/bin/NPtcp", "IMB-MPI1": "/srv/imb/bin/IMB-MPI1"},
+    ("/srv/mpich/lib/libmpi.so.12", "MPICH Version:      5.0.2"),
+    "pmi2",
+    {"IMB-MPI1": 960.0},
+)
+
+
+def node(name="cn003", python="3.11", mtu=9000, rate=1000) -> LookedNode:
+    there = (
+        Interface("eno1", 1500, 1000, "10.141.0.13", "tg3 3.137", "BCM5720"),
+        Interface("ens1f0", mtu, rate, "10.142.0.13", "tg3 3.137", "BCM5720"),
+    )
+    return LookedNode(name, f"{name}.kestrel.hpc", 4, python, there, ())
+
+
+def looked(*nodes: LookedNode, tcp=998.0, mpich=MPICH) -> Looked:
+    tcp_mbit_s = {"eno1": 193.0, "ens1f0": tcp}
+    return Looked(nodes or (node(), node("cn004")), tcp_mbit_s, {"mpich-gcc": mpich})
+
+
+REFUSALS = {
+    "--account=nope": "allocation failure: Invalid account or account/partition combination"
+    " specified",
+    "--qos=closed": "allocation failure: Invalid qos specification",
+    "--constraint=nope": "allocation failure: Invalid feature specification",
+    "--reservation=nope": "allocation failure: Requested reservation is invalid",
+    "--mem=900G": "allocation failure: Requested node configuration is not available",
+    "--partition=shared": "sbatch: error: kestrel: nodes of partition shared are shared: submit"
+    " without --exclusive",
+}
+
+
+@pytest.fixture
+def says(monkeypatch) -> dict[str, str]:
+    """What Slurm says in place of its own answer, by the command's first word; empty: it fails."""
+    said: dict[str, str] = {}
+
+    def ask(*command: str, merged: bool = False) -> str:
+        if command[0] in said:
+            raise NetproofError(f"{command[0]}: {said[command[0]]}")
+        match command:
+            case ("scontrol", "ping"):
+                return "Slurmctld(primary) at mgmt1 is UP"
+            case ("scontrol", *_):
+                return (KESTREL / "partitions.txt").read_text()
+            case ("sinfo", *_):
+                return (KESTREL / "sinfo.txt").read_text().replace("allocated", "idle")
+            case ("sacctmgr", *_):
+                return (KESTREL / "associations.txt").read_text()
+            case ("srun", *_):
+                return (KESTREL / "mpi.txt").read_text()
+            case ("sbatch", *options):
+                why = [refusal for option, refusal in REFUSALS.items() if option in options]
+                if not any(one.startswith("--account") for one in options):
+                    why = [REFUSALS["--account=nope"]]
+                if "--nodes=5" in options or "--nodes=7" in options:
+                    why.append("allocation failure: Requested node configuration is not available")
+                if why:
+                    raise NetproofError(f"{' '.join(command)}: {why[0]}")
+        return ""
+
+    monkeypatch.setattr(slurm, "ask", ask)
+    return said
+
+
+@pytest.fixture
+def checked(tmp_path, monkeypatch, says) -> Callable[..., list[str]]:
+    """Check the site that discovery writes of kestrel, with changes; return the faults."""
+    partition = discover.Partition(
+        "batch", ["--partition=batch", "--account=chem"], 4, 7, "1h", looked()
+    )
+    candidate = discover.Candidate("mpich-gcc", ("gcc/12.2", "mpich/5.0.2"))
+    found = discover.Discovered([partition], {"mpich-gcc": (candidate, MPICH)}, "nomod", [], [])
+    text = discover.site_text("kestrel", found)
+    for folder in ("site-config", "reference-values", "bin"):
+        (tmp_path / folder).mkdir()
+    (tmp_path / "site-config" / "settings.py").write_text("")
+    (tmp_path / "reference-values" / "kestrel.yaml").write_text(discover.references_text("kestrel"))
+    (tmp_path / "bin" / "sinfo").write_text("#!/bin/sh\n")
+    (tmp_path / "bin" / "sinfo").chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path / "bin"))
+    monkeypatch.setenv("RFM_CONFIG_PATH", str(tmp_path / "site-config"))
+    monkeypatch.setenv("RFM_REFERENCE_PREFIX", str(tmp_path / "reference-values"))
+    monkeypatch.setattr(site_check, "module_says", lambda *commands: "")
+
+    def check(*changes: tuple[str, str], job: Looked | None = None) -> list[str]:
+        changed = text
+        for old, new in changes:
+            assert old in changed
+            changed = changed.replace(old, new)
+        (tmp_path / "site-config" / "kestrel.py").write_text(changed)
+        monkeypatch.setattr(site_check, "look", lambda *arguments: job)
+        faults = site_check.check("kestrel", job=job is not None).faults
+        return [f"{one.place}: {one.key}: {one.reason}" for one in faults]
+
+    return check
+
+
+def test_a_site_without_a_mistake_is_ready(checked):
+    assert checked(job=looked()) == []
+
+
+ACCESS = '"--account=chem"'
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "place", "remedy"),
+    [
+        (ACCESS, '"--account=nope"', "partition kestrel:batch: access", "of yours, '--account=NA"),
+        (f", {ACCESS}", "", "partition kestrel:batch: access", "of chem, net"),
+        (ACCESS, f'{ACCESS}, "--qos=closed"', "batch: access", "of normal, scavenger, small"),
+        (ACCESS, f'{ACCESS}, "--constraint=nope"', "batch: access", "'sinfo -o %f' lists"),
+        (ACCESS, f'{ACCESS}, "--reservation=nope"', "batch: access", "scontrol show reservation"),
+        (ACCESS, f'{ACCESS}, "--mem=900G"', "batch: access", "memory, CPUs or GPUs"),
+        ("--partition=batch", "--partition=shared", "batch", "netproof takes whole nodes"),
+        ("--partition=batch", "--partition=bach", "batch: access", "it has batch, debug, rack2"),
+        ('"nodes": 4', '"nodes": 7', "batch: extras['nodes']", "lets a job have 4 of 7"),
+        ('"1h"', '"2d"', "batch: time_limit", "allows 1440 minutes"),
+        ('"pmi2"', '"pmi3"', "environment mpich-gcc: extras['pmi']", "srun has pmix, pmi2"),
+        ('"interface"', '"interfaces"', "batch: extras['interfaces']", "did you mean 'interface'"),
+    ],
+)
+def test_slurm_alone_names_it(checked, old, new, place, remedy):
+    more = [('"nodes": 4', '"nodes": 2'), ("[2, 4]", "[2]")] if "shared" in new else []
+    faults = checked((old, new), *more)
+    assert any(place in one and remedy in one for one in faults), faults
+
+
+def test_accounting_that_does_not_answer_is_named(checked, says):
+    says["sacct"] = "Unable to contact slurm database"
+    (fault,) = checked()
+    assert "slurmdbd has to run" in fault
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "ERROR: Unable to locate a modulefile for 'mpich/5.0.2'",
+        "Lmod has detected the following error: The following module(s) are unknown: mpich/5.0.2",
+    ],
+)
+def test_a_module_that_is_not_there_is_named(checked, monkeypatch, said):
+    monkeypatch.setattr(site_check, "module_says", lambda *commands: f"loading\n{said}\n")
+    (fault,) = checked()
+    assert fault.startswith("environment mpich-gcc: modules: gcc/12.2, mpich/5.0.2: ")
+    assert "module -t avail" in fault
+
+
+NO_IMB = LookedEnvironment({"NPtcp": "/usr/bin/NPtcp"}, ("", ""), "", {}, {"setup": "gcc: no"})
+NOT_MET = LookedEnvironment(MPICH.programs, MPICH.library, "", {}, {"IMB-MPI1": "--mpi=pmix: die"})
+
+
+@pytest.mark.parametrize(
+    ("changes", "job", "said"),
+    [
+        ((), looked(node(), node("cn004", python="")), "Python: cn004 cannot start "),
+        ((), looked(node(mtu=1500), node("cn004")), "extras['mtu']: on cn003 ens1f0 has 1500, not"),
+        ((), looked(node(rate=100), node("cn004")), "on cn003 ens1f0 has 100 Mbit/s by ethtool"),
+        ((('"interface": "ens1f0"', '"interface": "ib0"'),), looked(), "there are eno1, ens1f0"),
+        ((("1000", "10000"),), looked(node(rate=10000)), "TCP carried 998 Mbit/s over ens1f0"),
+        (
+            (),
+            looked(mpich=NO_IMB),
+            "features: on batch there is no IMB-MPI1 in PATH for 'imb'",
+        ),
+        ((), looked(mpich=NOT_MET), "extras['pmi']: on batch two ranks of IMB-MPI1 did not meet"),
+    ],
+)
+def test_a_job_names_it(checked, changes, job, said):
+    faults = checked(*changes, job=job)
+    assert any(said in one for one in faults), faults
+
+
+def test_an_environment_is_set_up_as_reframe_does(checked):
+    system = {"modules": ["base"]}
+    partition = {"prepare_cmds": [look.OWN_ENVIRONMENT, ". x.sh"], "env_vars": [["A", "1"]]}
+    environment = {"modules": [{"name": "mpich"}], "env_vars": [["PATH", "/opt/bin:$PATH"]]}
+    assert look.setup_of(system, partition, environment) == [
+        *(". x.sh", "module load base", 'export A="1"'),
+        *("module load mpich", 'export PATH="/opt/bin:$PATH"'),
+    ]

@@ -1,0 +1,369 @@
+"""A site's files from recorded answers of two clusters, of which netproof knew nothing."""
+
+from __future__ import annotations
+
+import re
+import sys
+from pathlib import Path
+
+import pytest
+from made_sites import ROOT
+
+from netproof.errors import NetproofError
+from netproof.site import discover, look, site, slurm
+from netproof.site.look import Device, Interface, Looked, LookedEnvironment, LookedNode
+from netproof.site.matrix import matrix
+from netproof.verdict.references import ReferenceFile
+
+CLUSTERS = ROOT / "tests" / "data" / "clusters"
+KESTREL = CLUSTERS / "kestrel"
+NODE = """Welcome to kestrel, see https://kestrel.hpc/help
+netproof-look\t1
+node\tcn007\tcn007.kestrel.hpc
+cpus\t2
+python\t3.11
+interface\teno1\t1500\t10000\t10.141.0.13\tveth 1.0\t-
+interface\tens1f0\t9000\t10000\t10.142.0.13\tveth 1.0\t-
+device\tmlx5_0\tInfiniBand\t100 Gb/sec (4X EDR)\t4: ACTIVE\t1\tib0
+end
+"""
+
+
+def said(name: str, cluster: Path = KESTREL) -> str:
+    return (cluster / name).read_text()
+
+
+@pytest.fixture
+def kestrel(monkeypatch) -> list[tuple[str, ...]]:
+    """Slurm's commands answer as on kestrel for nina; returns those that were asked."""
+    asked = []
+
+    def ask(*command: str, merged: bool = False) -> str:
+        asked.append(command)
+        match command:
+            case ("scontrol", "ping"):
+                return "Slurmctld(primary) at mgmt1 is UP"
+            case ("scontrol", *_):
+                return said("partitions.txt")
+            case ("sinfo", *_):
+                return said("sinfo.txt").replace("allocated", "idle")
+            case ("sacctmgr", *_):
+                return said("associations.txt")
+            case ("srun", "--mpi=list"):
+                return said("mpi.txt")
+            case ("sbatch", "--test-only", *options):
+                return tested(options)
+        raise AssertionError(command)
+
+    def tested(options: list[str]) -> str:
+        """Answer as job_submit.lua and the partitions' limits do there."""
+        given = dict(one.lstrip("-").partition("=")[::2] for one in options)
+        why = ""
+        if given.get("account") not in ("net", "chem"):
+            why = "allocation failure: Invalid account or account/partition combination specified"
+        elif given["partition"] == "shared" and "exclusive" in given:
+            why = "sbatch: error: kestrel: nodes of partition shared are shared"
+        elif given["partition"] == "batch" and int(given["nodes"]) > 4:
+            why = "allocation failure: Requested node configuration is not available"
+        if why:
+            raise NetproofError(f"{' '.join(('sbatch', *options))}: {why}")
+        return ""
+
+    monkeypatch.setattr(slurm, "ask", ask)
+    return asked
+
+
+def node(name="cn007", python="3.11", devices=(), interfaces=None) -> LookedNode:
+    there = interfaces or (
+        Interface("eno1", 1500, 10000, "10.141.0.13", "veth 1.0", ""),
+        Interface("ens1f0", 9000, 10000, "10.142.0.13", "veth 1.0", ""),
+    )
+    return LookedNode(name, f"{name}.kestrel.hpc", 2, python, there, tuple(devices))
+
+
+def environment(**changes) -> LookedEnvironment:
+    values = {
+        "programs": {"NPtcp": "/usr/bin/NPtcp", "IMB-MPI1": "/srv/imb/bin/IMB-MPI1"},
+        "library": ("/srv/mpich/lib/libmpi.so.12", "MPICH Version:      5.0.2"),
+        "pmi": "pmi2",
+        "mbit_s": {"IMB-MPI1": 960.0},
+        "said": {},
+    }
+    return LookedEnvironment(**values | changes)
+
+
+def partition(looked: Looked, **changes) -> discover.Partition:
+    values = {
+        "name": "batch",
+        "access": ["--partition=batch", "--account=chem"],
+        "nodes": 4,
+        "usable": 7,
+        "time_limit": "1h",
+        "looked": looked,
+    }
+    return discover.Partition(**values | changes)
+
+
+def found(looked: Looked, **changes) -> discover.Discovered:
+    candidate = discover.Candidate("mpich-gcc", ("gcc/12.2", "mpich/5.0.2", "imb/2021.7"))
+    environments = {"mpich-gcc": (candidate, environment())}
+    return discover.Discovered([partition(looked, **changes)], environments, "tmod4", [], [])
+
+
+class TestAnswers:
+    def test_partitions_have_slurms_keys(self):
+        several = discover.partitions_of(said("partitions.txt"))
+        assert list(several) == ["batch", "debug", "rack2", "shared", "wide", "gpu"]
+        assert several["batch"]["MaxNodes"] == "4"
+        assert [name for name, one in several.items() if one["Hidden"] == "YES"] == ["wide"]
+        assert len(discover.partitions_of(said("partitions.txt", CLUSTERS / "testbed"))) == 2
+
+    def test_an_associations_default_qos_comes_first(self):
+        qos = ("normal", "scavenger", "small", "urgent")
+        assert discover.associations_of(said("associations.txt")) == [
+            ("chem", "", qos),
+            ("net", "", qos),
+        ]
+        assert discover.associations_of("net|batch|b,a|a\n") == [("net", "batch", ("a", "b"))]
+
+    def test_pmi_plugins_are_in_the_order_to_try_them(self):
+        plugins = discover.plugins_of(said("mpi.txt"))
+        assert plugins == ["pmix", "pmi2", "cray_shasta", "none", "pmix_v4"]
+        assert discover.plugins_of("srun: MPI types are...\nsrun: none\nsrun: pmi2\n") == [
+            "pmi2",
+            "none",
+        ]
+
+    def test_module_names_are_without_their_folders_and_marks(self):
+        names = discover.modules_of(said("modules.txt"))
+        assert names[0] == "gcc/12.2"
+        lmod = "/opt/modules:\ngcc/\ngcc/13.1(default)\nimpi/2021.7 <L>\nopenmpi/4.1.5 (D)\n"
+        assert discover.modules_of(lmod) == ["gcc/13.1", "impi/2021.7", "openmpi/4.1.5"]
+
+
+class TestModules:
+    @pytest.fixture
+    def tree(self, monkeypatch):
+        """A hierarchy: MPI below a compiler, benchmarks below MPI, old versions beside new ones."""
+        shown = {
+            (): ["gcc/9.4", "gcc/12.2", "imb/2019-mpich"],
+            ("gcc/12.2",): ["gcc/12.2", "mpich/4.3", "mpich/5.0.2", "openmpi/4.1.4"],
+            ("gcc/12.2", "mpich/5.0.2"): ["gcc/12.2", "imb/2021.7", "netpipe/3.7.2"],
+            ("gcc/12.2", "openmpi/4.1.4"): ["gcc/12.2", "imb/2019-mpich"],
+        }
+        monkeypatch.setattr(discover, "_available", lambda loaded: shown[tuple(loaded)])
+        monkeypatch.setattr(discover.shutil, "which", lambda name: None)
+
+    def test_a_hierarchy_is_walked_and_the_newest_versions_are_taken(self, tree):
+        assert [(one.name, one.modules) for one in discover.candidates()] == [
+            ("mpich-gcc", ("gcc/12.2", "mpich/5.0.2", "imb/2021.7", "netpipe/3.7.2")),
+            ("openmpi-gcc", ("gcc/12.2", "openmpi/4.1.4")),
+        ]
+
+    def test_programs_in_path_are_an_environment_with_their_folders(self, monkeypatch):
+        monkeypatch.setattr(discover, "_available", lambda loaded: [])
+        monkeypatch.setattr(discover.shutil, "which", lambda name: f"/opt/mpich/bin/{name}")
+        (one,) = discover.candidates()
+        assert one.setup() == [
+            'export PATH="/opt/mpich/bin:$PATH"',
+            'export LD_LIBRARY_PATH="/opt/mpich/lib:$LD_LIBRARY_PATH"',
+        ]
+
+
+class TestPartitions:
+    def test_the_fewest_with_all_nodes_are_taken_and_the_others_said_with_the_reason(self, kestrel):
+        (one,), left_out = discover.usable_partitions(())
+        assert (one.name, one.nodes, one.usable, one.time_limit) == ("batch", 4, 7, "1h")
+        assert one.access == ["--partition=batch", "--account=chem"]
+        assert one.questions == ["access: which account pays? chem, net"]
+        assert [sentence.partition(":")[0] for sentence in left_out] == [
+            *("shared", "gpu", "rack2", "debug")
+        ]
+        assert "nodes of partition shared are shared" in left_out[0]
+
+    def test_a_partition_may_be_asked_for_even_a_hidden_one(self, kestrel):
+        several, _ = discover.usable_partitions(("wide", "debug"))
+        assert [(one.name, one.nodes, one.time_limit) for one in several] == [
+            ("wide", 7, "1h"),
+            ("debug", 2, "30m"),
+        ]
+        with pytest.raises(NetproofError, match="no partition fast; it has batch, debug"):
+            discover.usable_partitions(("fast",))
+
+
+class TestLooked:
+    def test_a_node_is_read_past_what_a_prolog_prints(self):
+        one = look.node_of(NODE)
+        assert (one.name, one.host, one.python) == ("cn007", "cn007.kestrel.hpc", "3.11")
+        assert one.printed == ("Welcome to kestrel, see https://kestrel.hpc/help",)
+        assert one.interfaces == node().interfaces
+        assert one.devices == (Device("mlx5_0", "InfiniBand", 100000, True, "1", ("ib0",)),)
+
+    @pytest.mark.parametrize("text", ["", NODE.replace("end\n", ""), "slurmstepd: error: no\n"])
+    def test_a_cut_description_is_refused(self, text):
+        with pytest.raises(NetproofError, match="cut short"):
+            look.node_of(text)
+
+    def test_an_environment_has_the_plugin_by_which_two_ranks_met(self, tmp_path):
+        (tmp_path / "programs.txt").write_text(
+            "netproof-look\t1\nprogram\tIMB-MPI1\t/srv/imb\nprogram\tNPmpi\t/srv/NPmpi\n"
+            "library\t/srv/libmpi.so.12\tMPICH Version:      5.0.2\nran\tNPmpi\tpmi2\t127\n"
+            "ran\tIMB-MPI1\tpmix\t143\nran\tIMB-MPI1\tpmi2\t0\nend\n"
+        )
+        (tmp_path / "NPmpi.pmi2.err").write_text("NPmpi: libfabric.so.1 not found\n")
+        (tmp_path / "IMB-MPI1.pmix.err").write_text("unsupported PMI version PMIx. Aborting.\n")
+        (tmp_path / "IMB-MPI1.pmi2.out").write_text(
+            "   1048576           20      8738.1   120.00\n"
+        )
+        one = look.environment_of(tmp_path)
+        assert (one.pmi, one.mbit_s) == ("pmi2", {"IMB-MPI1": 960.0})
+        assert one.said == {"NPmpi": "--mpi=pmi2: NPmpi: libfabric.so.1 not found"}
+
+    def test_an_environment_that_cannot_be_set_up_has_the_words_of_modules(self, tmp_path):
+        (tmp_path / "setup.err").write_text("ERROR: Unable to locate a modulefile for 'gcc/99'\n")
+        one = look.environment_of(tmp_path)
+        assert one.said == {"setup": "ERROR: Unable to locate a modulefile for 'gcc/99'"}
+
+
+class TestInterface:
+    def test_the_faster_network_by_tcp_is_taken_and_its_rate_is_the_links(self):
+        one = partition(Looked((node(), node("cn012")), {"eno1": 193.0, "ens1f0": 998.0}, {}))
+        chosen, rate = discover.interface_of(one)
+        assert (chosen.name, rate) == ("ens1f0", 1000)
+        assert "is ens1f0 on the switch under test" in one.questions[0]
+        assert one.questions[1].startswith("link_mbit_s: a guess")
+
+    def test_a_real_link_that_carries_half_is_asked_about(self):
+        real = (Interface("eno1", 1500, 10000, "10.0.0.1", "ixgbe 5.1", "X540"),)
+        one = partition(Looked((node(interfaces=real),), {"eno1": 940.0}, {}))
+        assert discover.interface_of(one)[1] == 10000
+        assert "is that the link's rate" in one.questions[0]
+
+    def test_an_interface_that_is_named_is_taken_and_no_question(self):
+        looked = Looked((node(), node("cn012")), {"eno1": 193.0, "ens1f0": 998.0}, {})
+        one = partition(looked, interface="eno1")
+        assert discover.interface_of(one)[0].name == "eno1"
+        assert not any("switch under test" in question for question in one.questions)
+
+    def test_an_interface_that_a_node_lacks_is_not_taken(self):
+        other = node("cn012", interfaces=node().interfaces[:1])
+        one = partition(Looked((node(), other), {"ens1f0": 998.0, "eno1": 193.0}, {}))
+        assert discover.interface_of(one)[0].name == "eno1"
+
+
+class TestFabrics:
+    def extras(self, *devices: Device) -> tuple[dict, list[str]]:
+        one = partition(Looked((node(devices=devices),), {"ens1f0": 998.0}, {}))
+        return discover.extras_of(one), one.questions
+
+    def test_infinibands_rate_is_the_devices(self):
+        extras, _ = self.extras(Device("mlx5_0", "InfiniBand", 100000, True, "1", ("ib0",)))
+        assert (extras["rdma"], extras["link_mbit_s"]) == ("infiniband", 100000)
+        assert "rails" not in extras
+
+    def test_several_devices_of_a_rate_are_rails_and_a_question(self):
+        several = [Device(f"mlx5_{n}", "Ethernet", 200000, True, str(n), ()) for n in (0, 1)]
+        extras, questions = self.extras(*several)
+        assert (extras["rdma"], extras["rails"]) == ("roce", ["mlx5_0", "mlx5_1"])
+        assert any("mlx5_1 at NUMA node 1" in one for one in questions)
+
+    def test_the_device_of_the_interface_counts_where_other_cards_have_rdma_too(self):
+        other = Device("irdma0", "Ethernet", 10000, True, "0", ("eno1",))
+        own = Device("mlx5_0", "Ethernet", 100000, True, "1", ("ens1f0",))
+        extras, _ = self.extras(other, own)
+        assert (extras["rdma"], extras["link_mbit_s"]) == ("roce", 100000)
+        assert "rails" not in extras
+
+    def test_nodes_without_a_network_are_a_question_and_the_file_is_written(self):
+        bare = LookedNode("cn1", "cn1", 2, "3.11", (), ())
+        one = partition(Looked((bare,), {}, {}))
+        assert discover.extras_of(one)["interface"] == "eth0"
+        assert "no interface with an IPv4 address" in one.questions[0]
+
+    def test_a_fabric_that_is_not_known_is_a_question(self):
+        extras, questions = self.extras(Device("cxi0", "", None, True, "", ()))
+        assert "rdma" not in extras
+        assert any("mpi_over_tcp" in one for one in questions)
+
+
+class TestWritten:
+    def test_the_files_are_a_site_without_a_fault_whose_cases_all_have_references(self, tmp_path):
+        looked = Looked((node(), node("cn012", python="")), {"ens1f0": 998.0}, {})
+        made = found(looked)
+        text = discover.site_text("kestrel", made)
+        for folder in (tmp_path / "site-config", tmp_path / "reference-values"):
+            folder.mkdir()
+        (tmp_path / "site-config" / "kestrel.py").write_text(text)
+        (tmp_path / "site-config" / "settings.py").write_text("")
+        references = tmp_path / "reference-values" / "kestrel.yaml"
+        references.write_text(discover.references_text("kestrel"))
+        gathered = site.gather(tmp_path / "site-config")
+        expected = matrix(gathered, "kestrel", all_functions=True)
+        for case in expected.cases:
+            name = discover.registry.check_name(case.benchmark, case.function)
+            entries = ReferenceFile(references).find(name, case)
+            judged = case.path == "inter-node"
+            assert (entries["line_rate_share"] == [100, None, 0.02, "%"]) is judged
+        assert {case.ranks for case in expected.cases} == {2, 4}
+        (entry,) = gathered["systems"][0]["partitions"]
+        assert entry["env_vars"][0] == ["OMPI_MCA_btl_tcp_if_include", "ens1f0"]
+
+    def test_every_question_is_in_the_file_and_on_the_terminal(self):
+        made = found(Looked((node(), node("cn012", python="")), {"ens1f0": 998.0}, {}))
+        text = discover.site_text("kestrel", made)
+        asked = re.findall(r"# \? (.*)", text)
+        assert [one.partition(": ")[2] for one in made.questions] == asked
+        assert any(f"cn012 cannot start {sys.executable}" in one for one in asked)
+
+    def test_what_deviates_from_no_default_is_not_written(self):
+        text = discover.site_text("kestrel", found(Looked((node(),), {}, {})))
+        for key in ("absent", "baseline", "coverage_percent", "contention_domain", "step_limit_s"):
+            assert key not in text
+
+
+class TestDiscovered:
+    """All of it on kestrel, but the jobs: what they found is given."""
+
+    @pytest.fixture
+    def tried(self, kestrel, monkeypatch) -> list[tuple[list[str], int, dict]]:
+        """Jobs that were submitted: access, nodes, and environments with their PMI plugins."""
+        jobs = []
+
+        def look(folder, access, nodes, environments, wait_s):
+            jobs.append((access, nodes, environments))
+            found = {name: environment() for name in environments}
+            return Looked((node(), node("cn012")), {"ens1f0": 998.0}, found)
+
+        monkeypatch.setattr(discover, "look", look)
+        monkeypatch.setattr(discover, "modules_system", lambda: "tmod4")
+        several = (discover.Candidate(name, (name,)) for name in ("mpich", "openmpi"))
+        monkeypatch.setattr(discover, "candidates", lambda: several)
+        return jobs
+
+    def test_the_first_partition_tries_all_environments_and_the_next_measures_networks(
+        self, tried, tmp_path
+    ):
+        made = discover.discover(tmp_path, ("batch", "debug"))
+        assert [one.name for one in made.partitions] == ["batch", "debug"]
+        assert list(made.environments) == ["mpich", "openmpi"]
+        first, second = tried
+        assert first[0] == ["--partition=batch", "--account=chem", "--exclusive"]
+        assert (first[1], second[1]) == (4, 2)
+        assert (list(first[2]), list(second[2])) == (["mpich", "openmpi"], ["mpich"])
+        assert first[2]["mpich"][1] == ["pmix", "pmi2", "cray_shasta"]
+
+    def test_a_partition_whose_job_does_not_run_is_left_out_with_the_reason(
+        self, tried, tmp_path, monkeypatch
+    ):
+        def look(*arguments):
+            raise NetproofError("job 7 waits: AssocGrpNodeLimit")
+
+        monkeypatch.setattr(discover, "look", look)
+        with pytest.raises(NetproofError, match="batch: job 7 waits: AssocGrpNodeLimit"):
+            discover.discover(tmp_path)
+
+    def test_without_a_benchmark_it_is_said_how_to_get_one(self, tried, tmp_path, monkeypatch):
+        monkeypatch.setattr(discover, "candidates", lambda: iter(()))
+        made = discover.discover(tmp_path)
+        assert "docs/spack-sites.md" in made.questions[-1]
+        assert made.environments == {}
