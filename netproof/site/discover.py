@@ -459,6 +459,10 @@ def extras_of(partition: Partition) -> dict[str, object]:
         # Its token bucket lets some KiB pass, and its nodes share CPUs: fewer calls.
         extras["line_rate_from_bytes"] = min(131072, largest)
         extras["imb_arguments"], extras["osu_arguments"] = ["-iter", "60,1"], ["-i", "5", "-x", "1"]
+        extras["pairs"] = {
+            **{"together": 1, "quantities": ["rate"], "slower": 0.15},
+            "arguments": ["-iter", "60,16", "-time", "3"],
+        }
         if chosen.link_mbit_s != rate:
             extras["may_differ"] = {"link_mbit_s": "a virtual link has no rate of its own"}
     if partition.nodes < partition.usable:
