@@ -7,6 +7,7 @@ On a terminal this is one changing line; elsewhere a line whenever a job ends, a
 from __future__ import annotations
 
 import argparse
+import json
 import os
 import re
 import shlex
@@ -40,7 +41,8 @@ COLOUR = re.compile(r"\x1b\[[0-9;]*m")
 _TEST = re.compile(
     r"\[ *(?P<word>RUN|OK|FAIL|ERROR|ABORT|SKIP|XFAIL|XPASS) *\] "
     r"(?:\( *(?P<done>\d+)/(?P<all>\d+)\) )?"
-    r"(?P<name>\w+)(?P<parameters>.*?) /[0-9a-f]+ @[^:\s]+:(?P<partition>[^+\s]+)\+(?P<environ>\S+)"
+    r"(?P<name>\w+)(?P<parameters>.*?) /(?P<hash>[0-9a-f]+)"
+    r" @(?P<system>[^:\s]+):(?P<partition>[^+\s]+)\+(?P<environ>\S+)"
 )
 _RANKS = re.compile(r"%ranks=(\d+)")
 BAD = ("FAIL", "ERROR", "ABORT", "XPASS")
@@ -56,7 +58,7 @@ class Line:
     """A line of ReFrame on one test: RUN, or its result.
 
     ``done`` of ``tests`` had ended by then, 0 if not shown; ``job``: None for a test without
-    launches.
+    launches; ``folder``: the job's, below ReFrame's stage folder.
     """
 
     word: str
@@ -64,6 +66,7 @@ class Line:
     tests: int
     test: Test
     job: PlannedJob | None
+    folder: str = field(default="", compare=False)
 
 
 def parse(text: str) -> Line | None:
@@ -82,7 +85,28 @@ def parse(text: str) -> Line | None:
         elif ranks:
             job = PlannedJob(*where, benchmark.name, int(ranks[1]), default)
     test = (match["name"] + match["parameters"], match["partition"], match["environ"])
-    return Line(match["word"], int(match["done"] or 0), int(match["all"] or 0), test, job)
+    place = (match[key] for key in ("system", "partition", "environ"))
+    folder = "/".join((*place, f"{match['name']}_{match['hash']}"))
+    return Line(match["word"], int(match["done"] or 0), int(match["all"] or 0), test, job, folder)
+
+
+def launched(stage: Path, folder: str) -> tuple[int, int]:
+    """Return how many launches a job made, and how many its plan has without repeats.
+
+    Both are 0 before the job has begun, or where its files cannot be read.
+    """
+    done = planned = 0
+    # Each session has a folder of its own.
+    for job in sorted(stage.glob(f"*/{folder}"))[-1:]:
+        try:
+            for plan in job.glob("**/plan.json"):
+                rounds = json.loads(plan.read_text()).get("rounds", [])
+                planned += sum(len(steps) for steps in rounds)
+            for record in job.glob("**/launches.tsv"):
+                done += max(0, len(record.read_text().splitlines()) - 1)
+        except (OSError, ValueError):
+            return 0, 0
+    return done, planned
 
 
 _WEIGHT = 0.05
@@ -108,6 +132,9 @@ class Course:
     begun: dict[Test, float] = field(default_factory=dict)
     took: dict[Test, float] = field(default_factory=dict)
     job_of: dict[Test, PlannedJob] = field(default_factory=dict)
+    running: Line | None = None
+    launches: tuple[int, int] = (0, 0)
+    """Launches of the running job, made and planned; see ``launched``."""
 
     def take(self, line: Line, now_s: float) -> bool:
         """Note a line; return whether a job ended."""
@@ -122,6 +149,7 @@ class Course:
             return False
         self.job_of[line.test] = line.job
         self.jobs.add(line.job)
+        self.running, self.launches = None if ended else line, (0, 0)
         return ended
 
     def left_s(self, now_s: float) -> float | None:
@@ -160,12 +188,18 @@ class Course:
     def _left_by_similar_jobs(self, now_s: float) -> float | None:
         """Estimate jobs from past sessions or similar jobs, and other tests from their mean."""
         jobs = {self.job_of[test]: one for test, one in self.took.items() if test in self.job_of}
+        made, planned = self.launches
+        left = 0.0
+        if self.running and self.running.job and made and not self.seconds:
+            # Its launches take alike; what it will repeat is not known.
+            elapsed = now_s - self.begun[self.running.test]
+            whole = elapsed * max(1.0, planned / made)
+            jobs, left = {**jobs, self.running.job: whole}, whole - elapsed
         if not jobs and not self.seconds:
             return None
         expected = sum(map(self._seconds, jobs)) if self.seconds else 0.0
         pace = sum(jobs.values()) / expected if expected else 1.0
         everyone = self.expected | self.jobs
-        left = 0.0
         for job in everyone - jobs.keys():
             takes = pace * self._seconds(job) if self.seconds else _mean_of_similar(job, jobs)
             since = [at for test, at in self.begun.items() if self.job_of.get(test) == job]
@@ -192,7 +226,13 @@ class Course:
         else:
             left = "nearly done"
         bad = f", {self.bad} failed" if self.bad else ""
-        return f"{clock(now_s)}, {left}{bad}"
+        made, planned = self.launches
+        launches = ""
+        if self.running and made:
+            repeats = "repeats, " if made > planned else ""
+            number = f"{made} of {planned}" if made <= planned else f"{made}"
+            launches = f"; {self.running.job}: {repeats}launch {number}"
+        return f"{clock(now_s)}, {left}{bad}{launches}"
 
 
 def clock(seconds: float) -> str:
@@ -344,6 +384,8 @@ def _ended(line: Line) -> str:
 
 LOOK_S = 0.5
 """Seconds between looks at the log."""
+READ_S = 10.0
+"""Seconds between readings of the running job's files: that takes CPU from what it measures."""
 LINES = 20
 """Lines of the log to show if ReFrame left no report."""
 
@@ -407,13 +449,15 @@ def _show(
     got: Sequence[int],
 ) -> None:
     """Read the child's output and show progress, until it has ended or ignores a signal."""
-    rest, signalled_s = "", None
+    rest, signalled_s, read_s = "", None, 0.0
     while True:
         over = child.poll() is not None
         *whole, rest = (rest + read()).split("\n")
         now_s = time.monotonic() - began
         lines = [line for text in whole if (line := parse(text)) is not None]
         ended = [line for line in lines if course.take(line, now_s)]
+        if course.running and now_s - read_s > READ_S:
+            course.launches, read_s = launched(Path("stage"), course.running.folder), now_s
         display.show(course, now_s, ended)
         if got and signalled_s is None:
             signalled_s = now_s

@@ -46,7 +46,7 @@ _OWN = re.compile(
     r"|#(?! +Rank| +size| nThread| Avg| Out of| (?:nccl|rccl)-tests)(?: .*)?"
 )
 """A line of NCCL's, or a comment."""
-_ROW = re.compile(r" *\d+ +\d+ +[a-z]\w* .*")
+_ROW = re.compile(r" *\d{1,15} +\d+ +[a-z]\w* .*")
 _ERROR = re.compile(r"[0-9.]+e[-+][0-9]+|N/A")
 """The largest error of releases that do not count wrong values."""
 _BOUNDS = re.compile(r"#? ?Out of bounds values : (\d+) (OK|FAILED) *")

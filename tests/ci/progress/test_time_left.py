@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from recorded_runs import recorded, timed
 
-from ci.progress import Course, Line, clock, parse
+from ci.progress import Course, Line, clock, launched, parse
 from netproof.site.matrix import PlannedJob
 
 
@@ -27,6 +27,22 @@ class TestTimeLeft:
         # It takes longer than it should.
         assert course.left_s(60.0) == 0
         assert course.sentence(60.0) == "1:00, time left not known"
+
+    def test_the_launches_of_the_running_job_tell_before_any_job_has_ended(self, tmp_path):
+        course, line = Course(), parse(recorded("NetpipeJob"))
+        course.take(line, 0.0)
+        job = tmp_path / "2026-11-27T08-24-43" / line.folder
+        for name, made in (("mpich", 3), ("openmpi4", 2)):
+            (job / name).mkdir(parents=True)
+            (job / name / "plan.json").write_text('{"rounds": [[{}, {}], [{}, {}, {}]]}')
+            (job / name / "launches.tsv").write_text("step\tstart\n" + "PingPong.1\t1\n" * made)
+        course.launches = launched(tmp_path, line.folder)
+        assert course.launches == (5, 10)
+        assert course.left_s(30.0) == 30.0
+        assert course.sentence(30.0).endswith(f"; {line.job}: launch 5 of 10")
+        course.launches = (12, 10)
+        assert course.sentence(30.0).endswith(f"; {line.job}: repeats, launch 12")
+        assert launched(tmp_path, "another") == (0, 0)
 
     def test_failures_are_counted(self):
         course = Course()
