@@ -30,7 +30,6 @@ from netproof.site.look import (
 )
 
 MOST_ENVIRONMENTS, MOST_NODES = 8, 16
-LONGEST = "1h"
 RATES_GBIT_S = (0.01, 0.1, 1, 2.5, 5, 10, 20, 25, 40, 50, 56, 100, 200, 400, 800)
 _MPI = re.compile(
     r"(?i)^(?:.*/)?(open-?mpi|ompi|mpich|mvapich2?|hpcx|intel-?(?:oneapi-)?mpi|impi|cray-mpich)\b"
@@ -206,9 +205,8 @@ def _version(name: str) -> list[int]:
 def modules_system() -> str:
     """Return ReFrame's name of the modules that a login shell has."""
     said = module_says("echo LMOD=$LMOD_CMD", "module --version")
-    if re.search(r"LMOD=\S", said):
-        return "lmod"
-    return "tmod4" if "Modules Release" in said else "nomod"
+    tcl = "tmod4" if "Modules Release" in said else "nomod"
+    return "lmod" if re.search(r"LMOD=\S", said) else tcl
 
 
 def admitted(
@@ -279,7 +277,7 @@ def usable_partitions(asked: Sequence[str]) -> tuple[list[Partition], list[str]]
         most, _ = slurm.most_nodes([*access, "--exclusive"], len(nodes))
         limit = slurm.seconds_of(values["MaxTime"])
         minutes = 60 if limit is None else min(60, limit // 60)
-        time_limit = LONGEST if minutes == 60 else f"{minutes}m"
+        time_limit = "1h" if minutes == 60 else f"{minutes}m"
         partition = Partition(name, access, most, len(nodes), time_limit)
         others = [account for account, on, _ in accounts if on in ("", name)]
         if len(access) > 1 and len(others) > 1:
@@ -319,7 +317,8 @@ def discover(
         if found.environments:
             tcp = (one for one, looked in found.environments.values() if "NPtcp" in looked.programs)
             trying = {one.name: one for one in islice(tcp, 1)}
-        count = min(partition.nodes, MOST_NODES, max(2, _free(partition.name)))
+        free, _ = slurm.free_and_busy([partition.name], slurm.partitions())
+        count = min(partition.nodes, MOST_NODES, max(2, len(free)))
         try:
             partition.looked = look(
                 folder,
@@ -353,10 +352,6 @@ def discover(
             " your MPI library (docs/spack-sites.md), put its folder into PATH and discover again"
         )
     return found
-
-
-def _free(name: str) -> int:
-    return sum(node.free for node in slurm.partitions()[name].nodes)
 
 
 def interface_of(partition: Partition) -> tuple[Interface | None, int]:
@@ -459,6 +454,10 @@ def extras_of(partition: Partition) -> dict[str, object]:
         # Its token bucket lets some KiB pass, and its nodes share CPUs: fewer calls.
         extras["line_rate_from_bytes"] = min(131072, largest)
         extras["imb_arguments"], extras["osu_arguments"] = ["-iter", "60,1"], ["-i", "5", "-x", "1"]
+        extras["pairs"] = {
+            **{"together": 1, "quantities": ["rate"], "slower": 0.15},
+            "arguments": ["-iter", "60,16", "-time", "3"],
+        }
         if chosen.link_mbit_s != rate:
             extras["may_differ"] = {"link_mbit_s": "a virtual link has no rate of its own"}
     if partition.nodes < partition.usable:
@@ -476,8 +475,7 @@ def site_text(system: str, found: Discovered) -> str:
         f'"""{system}, as `netproof site discover` found it.',
         "",
         "A line `# ?` is a question: answer it, and delete it. All keys: docs/reference/keys.md.",
-        '"""',
-        "",
+        '"""\n',
         *(f"# not here: {one}" for one in found.left_out),
         "",
         "site_configuration = {",
