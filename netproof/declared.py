@@ -1,4 +1,4 @@
-"""What the modules of a room declare: adding a file to the room adds what is in it."""
+"""Declarations of a room's modules: adding a file to the room adds what is in it."""
 
 from __future__ import annotations
 

@@ -179,7 +179,7 @@ class Campaign:
 
 
 class Evaluation:
-    """What the runs of a program measure, ask and expect; subclasses have its table."""
+    """Measurements, questions and expectations of a program's runs; subclasses have its table."""
 
     name = ""
     plants: Mapping[str, Plant]

@@ -237,7 +237,7 @@ VERBS: dict[str, tuple[Callable[[Session], list[str]], tuple[int, ...]]] = {
         (0, 1),
     ),
 }
-"""Of each verb the arguments, in an order in which each finds what it needs, and the answers."""
+"""Arguments and answers of each verb, in an order in which each finds what it needs."""
 
 
 @dataclass(frozen=True)

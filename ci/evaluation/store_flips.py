@@ -62,7 +62,7 @@ class Found:
 
 @dataclass
 class Effects:
-    """Of a kind of file: how many were refused, not passed, judged as before, and otherwise."""
+    """Counts for a kind of file: refused, not passed, judged as before, and otherwise."""
 
     refused: int = 0
     red: int = 0

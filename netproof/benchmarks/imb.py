@@ -93,7 +93,7 @@ _OF_ALL = frozenset({"All_put_all", "All_get_all", "Exchange_put", "Exchange_get
 _PASSIVE = "Truly_passive_put"
 
 _ELEMENT_BYTES = (4, 1)
-"""Of MPI_FLOAT, and of MPI_BYTE and MPI_CHAR."""
+"""Sizes of MPI_FLOAT, and of MPI_BYTE and MPI_CHAR."""
 
 FUNCTIONS = (
     frozenset({*POINT_TO_POINT, "Barrier", _PASSIVE})
@@ -353,7 +353,7 @@ def _time_us(function: str, values: Mapping[str, float]) -> float:
 
 
 Place = dict[str, Any]
-"""Of a ``Table``: ranks of each group, None where not printed; groups; waiting ranks."""
+"""Ranks of each group of a ``Table``, None where not printed; groups; waiting ranks."""
 
 
 def _read_table(

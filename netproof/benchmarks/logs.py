@@ -1,4 +1,4 @@
-"""What stands around outputs in the logs of jobs: prefixes of launchers, and lines of others.
+"""Text around outputs in the logs of jobs: prefixes of launchers, and lines of others.
 
 NetPIPE and OMB print no last line, so that a table which broke off looks like a shorter one. Only
 the lines after it tell: those of a program that was killed refuse the table, and so do lines that

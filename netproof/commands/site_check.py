@@ -42,7 +42,7 @@ _ALIKE_EXTRAS = ("interface", "mtu", "link_mbit_s")
 """Keys that must not all be the same for partitions of different switches."""
 
 _UNABLE = re.compile(r"(?i)unable to locate|unknown module|unknown: |cannot be loaded|not found")
-"""What modules print for one that they do not have, in Tcl and in Lua."""
+"""Messages of modules for one that is missing, in Tcl and in Lua."""
 
 _CHOOSES_NODES = re.compile(r"(--constraint|-C|--nodelist|-w|--reservation|--clusters|-M)\b")
 
@@ -444,7 +444,7 @@ _REMEDIES = {
     "reservation is invalid": "'scontrol show reservation' lists those that there are",
     "node configuration is not available": "no node has what it asks for: memory, CPUs or GPUs",
 }
-"""What to do about refusals of ``sbatch --test-only``, by words in them."""
+"""Remedies for refusals of ``sbatch --test-only``, by words in them."""
 
 
 def _refused(entry: Mapping[str, Any], refusal: str) -> str:

@@ -29,7 +29,7 @@ from netproof.measurement.links import Crossing
 
 
 class Layer(StrEnum):
-    """What a time is likely to be of, so that advice looks there."""
+    """Layer that a time is likely to belong to, where advice looks."""
 
     NETWORK = "network"
     COLLECTIVE = "collective"
@@ -188,11 +188,11 @@ class ComparedCases:
 
 
 Found = Finding | Iterable[Finding] | None
-"""What a criterion returns; it raises CannotJudgeError where its findings are undefined."""
+"""Findings of a criterion; it raises CannotJudgeError where they are undefined."""
 
 
 class Shows(StrEnum):
-    """What a flag shows of the network by itself, for a diagnosis."""
+    """Fact of the network that a flag shows by itself, for a diagnosis."""
 
     DAMAGE = "packets that a node's interface lost or damaged"
     PATH = "the interface that traffic took"

@@ -36,7 +36,7 @@ RESAMPLES = 2000
 """Bootstrap samples; an interval takes 1,000 or more (Efron and Tibshirani 1993)."""
 
 SEED = 20060701
-"""Of the bootstrap, so that the same launches have the same interval."""
+"""Seed of the bootstrap, so that the same launches have the same interval."""
 
 NO_INTERVAL = "no interval, which takes two launches of both"
 

@@ -77,7 +77,7 @@ class DeclineSettings(Bounds):
 
 
 DECLINE = DeclineSettings(1.5)
-"""Of runs, which warn."""
+"""Bounds of runs, which warn."""
 
 DECLINE_TO = 128 * 1024
 """Bytes of a largest message that shows whether a rate stays down.

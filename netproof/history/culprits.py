@@ -76,7 +76,7 @@ _ROWS = {
     "launches": f"select {_KEY}, list(distinct used.node) as nodes"
     f" from (select {_KEY}, unnest(ranks_used) as used from launches) group by all",
 }
-"""What is asked of each table of a session."""
+"""Questions to each table of a session."""
 
 Rows = Sequence[Mapping[str, Any]]
 

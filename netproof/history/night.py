@@ -69,7 +69,7 @@ GROWN = {12: 1.6, 30: 1.3}
 
 
 Estimate = np.recarray
-"""Of series before a night, by ``ESTIMATE``."""
+"""Estimates of series before a night, by ``ESTIMATE``."""
 
 ESTIMATE = np.dtype(
     [

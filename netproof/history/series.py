@@ -81,7 +81,7 @@ class Inconclusive:
 
 
 Counts = Mapping[str, Any]
-"""What was counted at a place: its two names, and of each count a tuple over the sessions.
+"""Counts at a place: its two names, and for each count a tuple over the sessions.
 
 None stands where a session has none, or where it is not known.
 """

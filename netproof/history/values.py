@@ -1,4 +1,4 @@
-"""What sessions measured, as tables that a history reads; each session is read once.
+"""Values of sessions, as tables that a history reads; each session is read once.
 
 The state of a followed history is stored with them, so that a night only adds its own values to it.
 """
@@ -44,7 +44,7 @@ SeriesKey = tuple[tuple[Any, ...], Quantity]
 
 @dataclass(frozen=True)
 class NightValues:
-    """What a system's sessions measured and counted, and the series followed up to the last.
+    """Values and counts of a system's sessions, and the series followed up to the last.
 
     It is stored in one file for each system that can be rebuilt: a damaged file, another format or
     another netproof's is not used.

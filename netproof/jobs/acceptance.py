@@ -156,7 +156,7 @@ class EnvironmentJob:
 
 
 class JobOutcome:
-    """What a job in ``folder`` measured, by the name of the environment."""
+    """Results of a job in ``folder``, by the name of the environment."""
 
     def __init__(self, folder: Path, jobid: str) -> None:
         task = codec.decode(JobAsked, JobPlan.read(folder / PLAN_FILE).asked, f"{folder}: task")

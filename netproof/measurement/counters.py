@@ -1,4 +1,4 @@
-"""What each node's network counted while a launch ran, as ``run/shell/counters.sh`` printed it.
+"""Counters of each node's network over a launch, as ``run/shell/counters.sh`` printed them.
 
 Formats after the kernel's documentation: proc_net(5) for /proc/net/dev, snmp and netstat,
 Documentation/ABI/testing/sysfs-class-net for carrier changes, Documentation/ABI/stable/
@@ -22,7 +22,7 @@ INTERFACE, TCP, SOFTNET, DRIVER, INFINIBAND = "interface", "tcp", "softnet", "dr
 """Kinds of sources."""
 
 CARRIER = "carrier_changes"
-"""Of it alone what came between launches counts too, with the launch that follows."""
+"""Counter whose changes between launches count too, with the launch that follows."""
 
 SINCE = "carriers-since"
 """Where the node's reading of carriers after its launch before is kept among those of this one."""
@@ -33,7 +33,7 @@ WORD_BYTES = 4
 
 @dataclass(frozen=True, slots=True)
 class Payload:
-    """What must be sent in a launch: between all of its nodes, or all of its ranks.
+    """Bytes to be sent in a launch: between all of its nodes, or all of its ranks.
 
     ``bytes``: of messages, the least that any algorithm must send, without headers; None where it
     cannot be known, with the reason in ``why``. ``messages``: their number, likewise; None between
@@ -47,7 +47,7 @@ class Payload:
 
 @dataclass(frozen=True, slots=True)
 class CounterSource:
-    """What one source of a node counted.
+    """Counts of one source of a node.
 
     ``kind``: one of those above; ``name``: of the interface, of the port as ``mlx5_0/1``, empty
     for the node's own. ``counted``: counters to what was added, never 0; ``read``: which of
@@ -68,7 +68,7 @@ class CounterSource:
 
 @dataclass(frozen=True, slots=True)
 class NodeCounters:
-    """What a node counted from before its first rank began to after that ended.
+    """Counts of a node from before its first rank began to after that ended.
 
     ``absent``: sources that could not be read, each with the reason; ``took_s``: seconds that
     reading them took, before and after together.
@@ -93,7 +93,7 @@ class NodeCounters:
 
 @dataclass(frozen=True)
 class Counters:
-    """What all nodes of a launch counted; ``names``: sets of counters that a source refers to."""
+    """Counts of all nodes of a launch; ``names``: sets of counters that a source refers to."""
 
     nodes: tuple[NodeCounters, ...]
     names: tuple[tuple[str, ...], ...]
@@ -105,7 +105,7 @@ class Counters:
                     raise NetproofError(f"{node.node}: {source.kind} {source.name} has no names")
 
     def of(self, node: str) -> NodeCounters | None:
-        """What a node counted; None where it is no node of the launch."""
+        """Return the counts of a node; None if it is no node of the launch."""
         return self._by_name.get(node)
 
     @cached_property
@@ -114,7 +114,7 @@ class Counters:
         return {one.node: one for one in reversed(self.nodes)}
 
     def of_source(self, source: CounterSource, counter: str) -> int | None:
-        """What was added to a counter: 0 where it was read and did not change, None not known."""
+        """Return the increase of a counter: 0 if read and unchanged, None if not known."""
         if counter in source.counted:
             return source.counted[counter]
         return 0 if counter in self.names[source.read] else None

@@ -24,7 +24,7 @@ import scipy
 Interval = tuple[float, float]
 
 CONFIDENCE = 0.95
-"""Of every interval here."""
+"""Confidence of every interval here."""
 
 MAD_OF_NORMAL = 1.4826
 """Standard deviations of normal noise in one median absolute deviation (MAD)."""
@@ -34,7 +34,7 @@ FEWEST_RANKED = 6
 
 
 _LEVEL_OF_FEW = 0.97
-"""Of Student's interval, so that it holds other distributions than the normal one too.
+"""Level of Student's interval, so that it holds other distributions than the normal one too.
 
 Simulated with two to five values whose logarithms are normal, uniform, exponential or those of
 two kinds of launches, it holds their median in 95 to 98 %. At a level of 95 % it would hold that
@@ -115,7 +115,7 @@ def of_pseudomedian(values: Sequence[float]) -> Interval | None:
 
 
 def _means_of_pairs(values: Sequence[float]) -> list[float]:
-    """Of the logarithms, each with itself too, in order (Walsh averages)."""
+    """Return the means of pairs of logarithms, each with itself too, in order (Walsh averages)."""
     logs = [math.log(value) for value in values]
     return sorted((one + other) / 2 for at, one in enumerate(logs) for other in logs[at:])
 

@@ -1,4 +1,4 @@
-"""What carries messages: a link's transport, rate and headers, and the time on the wire.
+"""Links that carry messages: transport, rate and headers, and the time on the wire.
 
 Share of a link's rate that remains for messages, and the part of a time that it explains: with it,
 configurations over different links are compared by their network and library.

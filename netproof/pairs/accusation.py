@@ -239,7 +239,7 @@ def _common_alternatives(several: Sequence[Accusation]) -> tuple[str, ...]:
 
 
 def _merge(by_key: dict[tuple[Kind, str], list[Accusation]]) -> None:
-    """Of two things of which one would do, leave the one that another quantity accuses alone.
+    """Where one of two things would do, leave the one that another quantity accuses alone.
 
     One quantity may not tell a leaf switch from its uplink, and another accuses the uplink alone.
     """

@@ -38,7 +38,7 @@ MOST_READ = 50
 """Most jobs whose cases are held in memory for the tests that wait for them."""
 
 _outcomes: dict[tuple[str, str], JobOutcome] = {}
-"""What the jobs read last measured, by stage folder and job id."""
+"""Results of the jobs read last, by stage folder and job id."""
 
 
 class Results(rfm.RunOnlyRegressionTest, Launched, RecordedTest):
@@ -165,7 +165,7 @@ class Results(rfm.RunOnlyRegressionTest, Launched, RecordedTest):
 
 
 class MpiReading(Results):
-    """What a job of a benchmark's functions measured in one environment."""
+    """Results of a job of a benchmark's functions in one environment."""
 
     ranks = parameter(rank_counts())
 

@@ -173,5 +173,5 @@ def _merged(curves: Sequence[Curve]) -> Curve:
 
 
 def by_case(several: Iterable[MeasuredAgain]) -> dict[tuple, MeasuredAgain]:
-    """What was measured again, by the case's key."""
+    """Return repeat measurements by the case's key."""
     return {again.case.key(): again for again in several}

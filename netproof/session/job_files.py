@@ -47,7 +47,7 @@ A rank that the kernel killed leaves 137 as well, so the step has to have lasted
 
 
 JOB_FILE = "job.json"
-"""What the program of the job left at its end."""
+"""File that the job's program leaves at its end."""
 
 
 @dataclass(frozen=True)
@@ -88,7 +88,7 @@ class Incomplete(NetproofError):
 
 @dataclass(frozen=True)
 class StepRecord:
-    """What a job noted of one step: its place (from 1), start, seconds, exit status, limit."""
+    """A job's note on one step: its place (from 1), start, seconds, exit status, limit."""
 
     order: int
     start: float
@@ -259,13 +259,13 @@ def insist_on_pace(
 
 
 def _payload(folder: Path, step: str, case: Case, ranks: Sequence[RankUse]) -> Payload:
-    """What the step had to send between its nodes, by what it printed."""
+    """Return the bytes that the step had to send between its nodes, by its output."""
     printed = [text_of(folder / f"{step}.{kind}") for kind in ("out", "err")]
     return registry.of(case).payload(case, *printed, [use.node for use in ranks])
 
 
 def _exchanged(folder: Path, step: str, case: Case) -> Payload:
-    """What the step's ranks had to send to each other, by what it printed."""
+    """Return the bytes that the step's ranks had to send to each other, by its output."""
     try:
         printed = [text_of(folder / f"{step}.{kind}") for kind in ("out", "err")]
         return registry.of(case).exchanged(case, *printed)

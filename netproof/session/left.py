@@ -1,4 +1,4 @@
-"""What a run leaves: cases that are expected and not measured, each with the reason.
+"""Cases that a run skips: expected and not measured, each with the reason.
 
 A file tells the jobs of ``netproof.run.rfm`` which; its path is in NETPROOF_LEFT. A job of which
 all cases are left is skipped, and its report says why, so that the verdict can tell a case that was

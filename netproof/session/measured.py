@@ -58,7 +58,7 @@ class Start:
 
 
 def by_node(ranks: Sequence[RankUse], loads: Sequence[NodeLoad]) -> tuple[NodeUse, ...]:
-    """What a launch took of each node, in rank order."""
+    """Return the resources that a launch took of each node, in rank order."""
     several: dict[str, list[RankUse]] = {}
     for use in ranks:
         several.setdefault(use.node, []).append(use)
@@ -94,7 +94,7 @@ def _of_node(
 
 
 def _sum(values: Sequence[float | None]) -> float | None:
-    """Of all of them; None where one is not known."""
+    """Sum over all of them; None if one is not known."""
     return None if None in values else sum(values)
 
 
@@ -235,7 +235,7 @@ class Measured:
 
     @cached_property
     def cpu_costs(self) -> tuple[NodeCost, ...]:
-        """What it cost the CPUs of each node, less starting and ending."""
+        """Return the CPU time on each node, less starting and ending."""
         known = [by_node(one.ranks, one.loads) for one in self.starts if one.ranks]
         why = "; ".join(dict.fromkeys(one.why for one in self.starts if one.why))
         return node_costs(

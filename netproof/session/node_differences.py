@@ -1,4 +1,4 @@
-"""What differs between nodes, or between two looks at one."""
+"""Differences between nodes, or between two looks at one."""
 
 from __future__ import annotations
 

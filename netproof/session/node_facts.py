@@ -1,4 +1,4 @@
-"""What a job found of each of its nodes: the files that it left, read strictly."""
+"""Facts of each node of a job: the files that it left, read strictly."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ NODE_HEADER = "netproof-node\t3"
 NODE_END = "end"
 
 NODE_FILES = "node.*.txt"
-"""What the job's nodes print, a file each, named after the node."""
+"""Output of the job's nodes, a file each, named after the node."""
 
 PATH_HEADER = "netproof-path\t2"
 
 PATH_FILES = "path.*.txt"
-"""What each of them found of the ways to its neighbours, named after the node."""
+"""Each node's findings on the ways to its neighbours, named after the node."""
 
 CLOCK_HEADER = "netproof-clock\t1"
 
@@ -41,10 +41,10 @@ NODE_STEP_LIMIT_S = 60
 """Seconds after which a step that describes the nodes is ended; each of the two takes about one."""
 
 NOT_BUSY = "none"
-"""What ``busy`` of a node is where no program is."""
+"""Value of a node's ``busy`` without any program."""
 
 NOBODY = "none"
-"""What ``tcp_answered`` and ``tcp_unanswered`` of a node are where they name no other."""
+"""Value of a node's ``tcp_answered`` and ``tcp_unanswered`` that name no other."""
 
 IDENTITY = ("node", "interface")
 
@@ -129,7 +129,7 @@ WHOLE_NUMBERS = tuple(name for name, kind in _HINTS.items() if kind == int | Non
 SECONDS = tuple(name for name, kind in _HINTS.items() if kind == float | None)
 
 GROUPS = tuple(name for name in MAPS if name != "absent")
-"""What a node has many of, by name."""
+"""Keys that a node has several times, by name."""
 
 NAMES = tuple(_HINTS)
 
@@ -284,7 +284,7 @@ def _values_of(path: Path, header: str, plain: Sequence[str]) -> dict[str, Any]:
 
 
 def _instead(path: Path, lines: Sequence[str]) -> str:
-    """What a file without its header holds: its first line, or the step's errors if it is empty."""
+    """Return the first line of a file without its header, or the step's errors if it is empty."""
     if lines:
         return f": found {shortened(repr(lines[0]))}"
     errors = path.with_suffix(".err")

@@ -100,7 +100,7 @@ class PlannedLaunch:
 
     @property
     def function(self) -> str:
-        """What the benchmark calls it."""
+        """Return the benchmark's name for it."""
         if self.stream:
             return OF_PAIRS.stream_function
         return OF_PAIRS.both_ways_function if self.both_ways else OF_PAIRS.pairs_function
@@ -126,7 +126,7 @@ def write_planned(folder: Path, planned: Planned) -> None:
 
 
 def read_planned(folder: Path) -> Planned:
-    """What was planned so far, nothing where no launch was; Incomplete where it is damaged."""
+    """Return the rounds planned so far, none without a launch; raise Incomplete if damaged."""
     path = folder / PLANNED_FILE
     try:
         document = json_reading.json_file(path)
@@ -143,19 +143,19 @@ FORMAT = 1
 
 @dataclass(frozen=True)
 class PairCurve:
-    """What the pair of two nodes measured in a round."""
+    """Measurement of a pair of nodes in a round."""
 
     nodes: tuple[str, str]
     curve: Curve
 
     @property
     def time_us(self) -> float:
-        """Of the smallest message."""
+        """Return the time of the smallest message."""
         return self.curve.time_us[0]
 
     @property
     def rate_mb_s(self) -> float:
-        """Of the largest message."""
+        """Return the rate of the largest message."""
         return self.curve.sizes[-1] / self.curve.time_us[-1]
 
 

@@ -1,4 +1,4 @@
-"""What one job runs: the launches of its benchmarks as job steps, in a shuffled order."""
+"""Plan of a job: the launches of its benchmarks as job steps, in a shuffled order."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ from netproof.intake import json_reading
 from netproof.site.partition import Partition
 
 SHELL_FILES = tuple(sorted((Path(__file__).parents[1] / "run" / "shell").glob("*.sh")))
-"""What a job script sources and starts; copied next to it."""
+"""Files that a job script sources and starts, copied beside it."""
 
 SIZE_FILES = "sizes-*.txt"
 """The files next to it that list the message sizes asked for."""
 
 PLAN_FILE = "plan.json"
-"""What a job is to run, in which order, next to its output."""
+"""File with the plan of a job, beside its output."""
 
 SETUP_FILE = "setup.sh"
 """The file that sets up an environment, in its folder."""
@@ -279,7 +279,7 @@ def netpipe_arguments(
 
 
 def whole_sweep(partition: Partition) -> SizeSweep:
-    """What NetPIPE measures of a whole curve."""
+    """Return the sizes that NetPIPE measures for a whole curve."""
     perturbation = netpipe.perturbation_of(partition.sizes_of("netpipe"))
     return SizeSweep(1, partition.max_message_bytes, perturbation)
 
@@ -364,7 +364,7 @@ def twin_name(step: str) -> str:
 
 
 def twin_sweep(partition: Partition) -> SizeSweep:
-    """What is measured over the healthy twin: the whole curve, without perturbation."""
+    """Return the sizes measured over the healthy twin: the whole curve, without perturbation."""
     return SizeSweep(1, partition.max_message_bytes, 0)
 
 

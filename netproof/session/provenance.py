@@ -98,7 +98,7 @@ class OfSession:
 
 
 def software(configuration: Path, references: Path, checkout: Path) -> Software:
-    """What the session runs with: asks Slurm and git, and hashes the files of two folders.
+    """Return the software of the session: ask Slurm and git, and hash the files of two folders.
 
     ``configuration``: the folder of the sites' ``*.py``; ``references``: that of their
     ``*.yaml``; ``checkout``: a folder within the repository. Raises ProvenanceError where a

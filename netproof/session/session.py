@@ -91,7 +91,7 @@ _REFRAME_KEYS = {
 
 @dataclass(frozen=True)
 class _Test:
-    """What is read of a test case in ReFrame's report; netproof's own keys where it has them."""
+    """Test case of ReFrame's report, with netproof's own keys if it has them."""
 
     display_name: str
     system: str
@@ -141,7 +141,7 @@ class Session:
         return tuple(result for result in self.results if result.rounds is not None)
 
     def labels(self) -> dict[str, str]:
-        """What the session was told of itself, by ``reframe --session-extras``."""
+        """Return what ``reframe --session-extras`` gave."""
         return {key: _word(value) for key, value in self.info.items() if key not in _REFRAME_KEYS}
 
 
@@ -159,7 +159,7 @@ def reports(folder: Path) -> list[Path]:
 
 
 def left_out(folder: Path) -> list[str]:
-    """What in ``folder`` has a report's name and cannot be one, a sentence each."""
+    """Return a sentence for each file of ``folder`` with a report's name that cannot be one."""
     found = {path for path, _ in _dated(folder)}
     return [
         f"{path}: is a link to nothing" if path.is_symlink() else f"{path}: is no file"
@@ -286,7 +286,7 @@ def _tests(document: Mapping[str, Any]) -> list[list[_Test]]:
 
 
 _BULKY = {"netproof_measured", "netproof_repeated", "netproof_repeats", "netproof_pairs"}
-"""What a document no longer has once its results are made: most of its memory."""
+"""Keys that a document loses once its results are made: most of its memory."""
 
 _OWN_KEYS = {one.name for one in fields(_Test) if one.name.startswith("netproof_")}
 

@@ -1,4 +1,4 @@
-"""What Slurm said of a run's partitions and their nodes when it began."""
+"""Slurm's view of a run's partitions and their nodes when it began."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a step of a job left on its standard error and output: ranks' reports, last words."""
+"""Standard error and output of a step: reports of its ranks, last words."""
 
 from __future__ import annotations
 
@@ -21,17 +21,17 @@ _DIED = re.compile(r"srun: error: (\S+): tasks? [\d,-]+: ")
 """srun on ranks that ended badly, and the node."""
 
 _ENDING = "_step_signal: Terminating"
-"""What srun says when it begins to end the other ranks of a step."""
+"""Message of srun when it begins to end the other ranks of a step."""
 
 _AFTERMATH = re.compile(
     rf"{_ENDING}|\*\*\* STEP \S+ ON \S+ CANCELLED"
     r"|task \S+: Terminated|Force Terminated"
 )
-"""What Slurm says while it ends the other ranks of a step, which are not the cause."""
+"""Messages of Slurm while it ends the other ranks of a step, which are not the cause."""
 
 
 def reported(errors: Path, count: int) -> tuple[tuple[RankUse, ...], tuple[NodeLoad, ...]]:
-    """What the ranks of a step used, and what else their nodes did meanwhile.
+    """Return the resources that the ranks of a step used, and the other load of their nodes.
 
     ``errors``: its standard error; ``count``: how many ranks it has. Raises NetproofError where
     not all of them reported their end, and OSError.
@@ -44,7 +44,7 @@ def reported(errors: Path, count: int) -> tuple[tuple[RankUse, ...], tuple[NodeL
 
 
 def last_words(errors: Path) -> str:
-    """What a sentence on a step that went wrong ends with."""
+    """Return the end of a sentence on a step that went wrong."""
     said = said_at_end(errors)
     return f"; it said: {' | '.join(said)}" if said else ""
 
@@ -64,7 +64,7 @@ def died_first(errors: Path) -> tuple[str, ...]:
 
 
 def said_at_end(errors: Path) -> list[str]:
-    """What a step said at its end, without what Slurm says while it ends the other ranks."""
+    """Return the last messages of a step, without Slurm's on ending the other ranks."""
     try:
         lines = [line for line in errors.read_text(errors="replace").splitlines() if line.strip()]
     except OSError:
@@ -78,7 +78,7 @@ def said_at_end(errors: Path) -> list[str]:
 
 
 def last_line(output: Path) -> str:
-    """What a program printed last: NetPIPE tells its troubles on its standard output."""
+    """Return the last words of a program: NetPIPE reports its troubles on its standard output."""
     return "".join(f"; {output.name} ends: {line}" for line in last_printed(output))
 
 
@@ -92,7 +92,7 @@ def last_printed(output: Path) -> list[str]:
 
 
 def rank_uses(errors: Path, said: str) -> tuple[RankUse, ...]:
-    """What each rank used, by rank, of ``said``, a step's standard error at ``errors``.
+    """Return each rank's use from ``said``, a step's standard error at ``errors``.
 
     Raises ParseError where the ranks that reported are not those that were watched.
     """

@@ -1,4 +1,4 @@
-"""What the MPI library of a job says of its own transport: recorded once a job, never judged."""
+"""Transport of a job's MPI library by its own report: recorded once per job, never judged."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def step(program: Sequence[str], srun: Sequence[str]) -> tuple[str, ...]:
 
 @dataclass(frozen=True)
 class ReportedTransport:
-    """What a job's MPI library said of its transport, in lines; ``absent``: why nothing."""
+    """Lines of a job's MPI library on its transport; ``absent``: why there are none."""
 
     said: tuple[str, ...]
     absent: str

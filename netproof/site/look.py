@@ -92,7 +92,7 @@ class LookedEnvironment:
 
 @dataclass(frozen=True)
 class Looked:
-    """What a job found: its nodes, TCP's Mbit/s over each interface, and environments by name."""
+    """Findings of a job: its nodes, TCP's Mbit/s over each interface, and environments by name."""
 
     nodes: tuple[LookedNode, ...]
     tcp_mbit_s: Mapping[str, float]

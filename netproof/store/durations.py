@@ -16,12 +16,12 @@ from netproof.store import Store
 SESSIONS = 60
 """How many of a system's newest sessions are looked into."""
 TAKEN = 5
-"""Of how many sessions, the newest that measured a job whole, its time is the median."""
+"""Sessions, the newest that measured a job whole, whose median is its time."""
 
 
 @dataclass(frozen=True)
 class Past:
-    """What the newest sessions of a system say of its jobs.
+    """Durations of jobs in the newest sessions of a system.
 
     ``launches_s``: of each job, in the sessions that measured it whole, the newest first: the sum
     over its launches in seconds. ``tried``: when the last session began that ran the job, whatever
@@ -52,7 +52,7 @@ class Expected:
 
 
 def past(store: Store, matrix: Matrix) -> Past:
-    """What the store's newest sessions of the matrix' system say of the matrix' jobs.
+    """Return the durations of the matrix' jobs in the newest sessions of its system.
 
     Raises NetproofError where the store cannot be read.
     """

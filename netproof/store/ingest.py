@@ -30,7 +30,7 @@ Rows = dict[str, list[dict[str, Any]]]
 """Table to its rows, each a column to its value."""
 
 LeftOpen = Mapping[tuple[Any, ...], Sequence[str]]
-"""Of each case that was judged, by its key, why its figures tell nothing; empty where they do."""
+"""Reasons why figures of a judged case mean nothing, by its key; empty if they do."""
 
 _UUID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 _OF_INFO = {

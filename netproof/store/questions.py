@@ -125,7 +125,7 @@ def each(
 
 
 def fault_of(store: Store, stored: StoredSession) -> str | None:
-    """What is damaged of a session, by its file; None where all of its tables can be read."""
+    """Return the damage of a session, by its file; None if all of its tables can be read."""
     try:
         tables(store, stored)
     except NetproofError as error:
@@ -315,7 +315,7 @@ def case_key(stored: StoredSession, row: Mapping[str, Any]) -> tuple[Any, ...]:
 
 
 def seconds(store: Store, sessions: Sequence[StoredSession]) -> pa.Table:
-    """What every case took in some sessions.
+    """Return the times of every case in some sessions.
 
     Columns: ``session``, ``session_s``, what all of the session took, those of the key,
     ``result``, and ``wall_s``: the sum over the case's launches, null where it was not complete;
@@ -346,7 +346,7 @@ def ask(
 
 
 def partition_extras(store: Store, sessions: Sequence[StoredSession]) -> pa.Table:
-    """What the site says of each partition that a session measured.
+    """Return the site's words on each partition that a session measured.
 
     Columns: ``session``, ``partition``, ``extras``, which is JSON; in order of the sessions.
     """
@@ -360,7 +360,7 @@ def partition_extras(store: Store, sessions: Sequence[StoredSession]) -> pa.Tabl
 
 
 def answered(ask: Callable[..., Any], *arguments: object) -> Any:
-    """What DuckDB answers; NetproofError, with the remedy, where it cannot."""
+    """Return DuckDB's answer; raise NetproofError, with the remedy, if it has none."""
     try:
         return ask(*arguments)
     except duckdb.Error as error:
@@ -431,7 +431,7 @@ def crashes(store: Store, sessions: Sequence[StoredSession]) -> pa.Table:
 
 
 def counted(store: Store, sessions: Sequence[StoredSession]) -> pa.Table:
-    """What the network of each node counted in each session, over the launches of all cases.
+    """Return the counts of each node's network per session, over the launches of all cases.
 
     Paired launches in other environments are among them, and those that crashed. Columns:
     ``session``, ``partition``, ``node``, ``segments`` that TCP sent, ``again`` of them,

@@ -1,4 +1,4 @@
-"""What the store holds: the schemas of its tables, as data.
+"""Schemas of the store's tables, as data.
 
 docs/reference/tables.md says what columns mean.
 

@@ -154,7 +154,7 @@ class Subject:
 
     @cached_property
     def data(self) -> CaseCurves:
-        """What criteria may use of it."""
+        """Return the part that criteria may use."""
         measured, case = self.measured, self.case
         function = registry.function_of(case)
         used, seconds = _cpu_seconds(measured)

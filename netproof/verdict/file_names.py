@@ -1,4 +1,4 @@
-"""What files are of: configurations by their paths or a list, and two sets that are compared."""
+"""Origin of files: configurations by their paths or a list, and two sets that are compared."""
 
 from __future__ import annotations
 

@@ -55,7 +55,7 @@ OF_MEMORY_US = 1.0
 """The fastest networks take 0.8 µs or more for a message; less is shared memory, or nearly."""
 
 Named = Pattern | NameList | Sets
-"""What says which configuration a file is of."""
+"""Source of a file's configuration."""
 
 _DEVICE = re.compile(r"\b(?:CUDA|ROCM|OPENACC|ZE|SYCL|DEVICE)\b", re.IGNORECASE)
 _RATE = re.compile(r"([0-9]+(?:\.[0-9]+)?) ?([MG])(?:bit/s|bps)?", re.IGNORECASE)

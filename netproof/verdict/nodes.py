@@ -146,7 +146,7 @@ _OF_THE_LINK = frozenset(
 """Facts that are not known, or not as they should be, where the interface is not up."""
 
 NOT_LISTED = "not listed"
-"""What a node has of a key that others list, and it does not."""
+"""Value of a key that other nodes list and this one does not."""
 
 _HASH = 12
 

@@ -1,4 +1,4 @@
-"""What today's bounds change: digests of them, cases rejudged by references, two verdicts compared.
+"""Effect of today's bounds: their digests, cases rejudged by references, two verdicts compared.
 
 A case is rejudged by its references of today, whatever the result of its run.
 """

@@ -170,7 +170,7 @@ class StoredVerdict:
 
 
 class _Measurements:
-    """What a session measured, by case, read when it is asked for."""
+    """Return the measurements of a session by case, read on demand."""
 
     def __init__(self, session: Session, curves: StoredCurves) -> None:
         self.session, self.curves = session, curves
