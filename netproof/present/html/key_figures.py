@@ -55,11 +55,17 @@ def table(report: Report, partition: str = "") -> DataTable | None:
             if followed:
                 row.append(_nights(followed.get((one.case.key(), quantity), ()), quantity))
         rows.append(row)
+    used = [at for at, name in enumerate(head) if name != "reference" or _differs(rows, at)]
+    head, rows = [head[at] for at in used], [[row[at] for at in used] for row in rows]
     numbers = [at for at, name in enumerate(head) if at > 1 and name != "last nights"]
     caption = "r∞: bandwidth that the largest messages tend to, and its share of the line rate"
     if followed:
         caption += f"; last nights: up to {NIGHTS} sessions, with the least and the largest value"
     return DataTable(head, rows, numbers, caption) if rows else None
+
+
+def _differs(rows: Sequence[Sequence[str]], at: int) -> bool:
+    return any(row[at] != "–" for row in rows)
 
 
 def _series(nights: Nights) -> dict[tuple[tuple, str], Sequence[float | None]]:

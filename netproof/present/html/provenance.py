@@ -165,11 +165,10 @@ def tested(report: Report) -> DataTable:
         then = recorded.get(name)
         keys = _OF_PARTITION.values()
         values = [_said(getattr(one, key) if then is None else then[key]) for key in keys]
-        by = "the site's file: nothing was measured" if then is None else "the session"
         words = ("passed", "failed", "inconclusive", "did not run")
         cases = ", ".join(f"{states[name][word]} {word}" for word in words if states[name][word])
-        rows.append((name, *values, by, ", ".join(libraries[name]) or "–", cases))
-    return DataTable(("partition", *_OF_PARTITION, "by", "libraries", "cases"), rows)
+        rows.append((name, *values, ", ".join(libraries[name]) or "–", cases))
+    return DataTable(("partition", *_OF_PARTITION, "libraries", "cases"), rows)
 
 
 def _changed(report: Report) -> list[str]:
