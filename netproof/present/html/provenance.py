@@ -160,14 +160,14 @@ def tested(report: Report) -> DataTable:
     for one in report.judged.verdict.cases:
         word = "did not run" if not one.ran else "failed" if one.failed else ""
         states[one.case.partition][word or ("passed" if one.passed else "inconclusive")] += 1
-    rows = []
+    rows, unmeasured = [], "nothing was measured; this is the site's file"
     for name, one in report.judged.matrix.partitions.items():
         then = recorded.get(name)
         keys = _OF_PARTITION.values()
         values = [_said(getattr(one, key) if then is None else then[key]) for key in keys]
         words = ("passed", "failed", "inconclusive", "did not run")
         cases = ", ".join(f"{states[name][word]} {word}" for word in words if states[name][word])
-        rows.append((name, *values, ", ".join(libraries[name]) or "–", cases))
+        rows.append((name, *values, ", ".join(libraries[name]) or unmeasured, cases))
     return DataTable(("partition", *_OF_PARTITION, "libraries", "cases"), rows)
 
 

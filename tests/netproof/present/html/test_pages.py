@@ -269,12 +269,12 @@ def test_partitions_and_environments_are_told_as_the_session_recorded_them(repor
     path = tmp_path / "run-1.json"
     path.write_text(json.dumps(document))
     main = report(path)["index.html"].text
-    assert "gige gige veth Linux veth 2 1000 1500 2, 4 1 the session" in main
+    assert "gige gige veth Linux veth 2 1000 1500 2, 4 1 MPICH" in main
     assert "Linux veth 2 when it was measured, Linux veth, shaped by tc in the site's file" in main
     assert "mpich MPICH 5.0.2 openmpi 5.0.10 /4s2o7kq" in main
     assert "intelmpi Intel MPI 2021.18.1 not built by Spack" in main
     alone = report("passed.json")["index.html"].text
-    assert "2, 4 1 the site's file: nothing was measured" in alone
+    assert "2, 4 1 nothing was measured; this is the site's file" in alone
 
 
 @pytest.mark.slow
