@@ -793,6 +793,7 @@ class Imb(MpiBenchmark):
     label = "IMB"
     output_of = "IMB-MPI1"
     features: ClassVar[Mapping[str, str]] = {"imb": "Intel MPI Benchmarks (IMB-MPI1)"}
+    probes: ClassVar[Mapping[str, str]] = {"IMB-MPI1": "imb"}
     figures = FIGURES
     heads = re.compile(
         r"(?P<program># {4}Intel ?\(R\) MPI Benchmarks )"

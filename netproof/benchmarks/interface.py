@@ -265,7 +265,8 @@ class Benchmark:
     people; ``output_of``: the source of its output in errors; ``functions``: that runs measure,
     ``only_read``: that no run starts, and whose outputs are read and judged; ``features``: of an
     environment that has all of it, each with its meaning, empty where outputs are only read;
-    ``suffix``: of a launch's file with its figures; ``figures``: beginning of a row of it, for
+    ``probes``: programs that show that a node has it, each with the feature; ``suffix``: of a
+    launch's file with its figures; ``figures``: beginning of a row of it, for
     ``grep -E``. ``heads``: beginning of the lines at which an output of it begins in a log, or a
     pasted table: the group ``program`` names a program, ``columns`` is below another head if there
     is one. ``sizes``: a site's settings of its message sizes. ``by_protocol``: its functions are
@@ -278,6 +279,7 @@ class Benchmark:
     label: ClassVar[str]
     output_of: ClassVar[str]
     features: ClassVar[Mapping[str, str]] = {}
+    probes: ClassVar[Mapping[str, str]] = {}
     functions: ClassVar[tuple[Function, ...]] = ()
     only_read: ClassVar[tuple[Function, ...]] = ()
     figures: ClassVar[str]

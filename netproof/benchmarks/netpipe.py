@@ -441,6 +441,7 @@ class Netpipe(Benchmark):
         "netpipe-tcp": "NetPIPE over TCP (NPtcp)",
         "netpipe-mpi": "NetPIPE over MPI (NPmpi)",
     }
+    probes: ClassVar[Mapping[str, str]] = {"NPtcp": "netpipe-tcp", "NPmpi": "netpipe-mpi"}
     figures = FIGURES
     suffix = "np"
     sizes = PerturbedSizes

@@ -471,6 +471,7 @@ class Osu(MpiBenchmark):
     label = "OSU"
     output_of = "the OSU Micro-Benchmarks"
     features: ClassVar[Mapping[str, str]] = {"osu": "OSU Micro-Benchmarks (OMB)"}
+    probes: ClassVar[Mapping[str, str]] = {"osu_bw": "osu"}
     figures = FIGURES
     arguments_meaning = "further arguments of the OSU Micro-Benchmarks, for instance `-i 100 -x 10`"
     few_calls = ("-i", "10", "-x", "1")

@@ -26,6 +26,9 @@ OF_PAIRS = next(one for one in MPI_BENCHMARKS if one.pairs_function)
 FEATURES = {feature: means for one in BENCHMARKS for feature, means in one.features.items()}
 """Features that an environment can have; each is listed there, or absent with a reason."""
 
+PROBES = {program: feature for one in STARTED for program, feature in one.probes.items()}
+"""Programs that a node is searched for, each with the feature of environments that have it."""
+
 PROGRAMS = tuple(program for one in STARTED for program in one.programs())
 """Every program whose hash is stored."""
 

@@ -21,7 +21,6 @@ from netproof.measurement import twin
 from netproof.measurement.landmark_table import LANDMARKS
 from netproof.site import slurm
 from netproof.site.look import (
-    FEATURES,
     Interface,
     Looked,
     LookedEnvironment,
@@ -63,7 +62,7 @@ class Candidate:
 
 
 @dataclass
-class Partition:
+class DiscoveredPartition:
     """A partition that can be measured: what the site's file will say, and what is not certain.
 
     ``interface``: the one that the user names.
@@ -83,7 +82,7 @@ class Partition:
 class Discovered:
     """A site: partitions, environments with their candidates, what was left out, questions."""
 
-    partitions: list[Partition]
+    partitions: list[DiscoveredPartition]
     environments: dict[str, tuple[Candidate, LookedEnvironment]]
     modules_system: str
     left_out: list[str]
@@ -178,7 +177,7 @@ def candidates() -> Iterator[Candidate]:
             "-".join(filter(None, (base.lower(), compiler.lower()))), (*chain, *benchmarks)
         )
     folders = dict.fromkeys(
-        str(Path(found).parent) for found in map(shutil.which, FEATURES) if found is not None
+        str(Path(found).parent) for found in map(shutil.which, registry.PROBES) if found is not None
     )
     if folders:
         own = [one for one in folders if one not in ("/usr/bin", "/bin", "/usr/local/bin")]
@@ -251,7 +250,7 @@ def associations() -> list[tuple[str, str, tuple[str, ...]]]:
         return []
 
 
-def usable_partitions(asked: Sequence[str]) -> tuple[list[Partition], list[str]]:
+def usable_partitions(asked: Sequence[str]) -> tuple[list[DiscoveredPartition], list[str]]:
     """Return the partitions to measure, and a sentence for each that is left out.
 
     ``asked``: their names; without any, the least number of partitions that have all nodes.
@@ -278,7 +277,7 @@ def usable_partitions(asked: Sequence[str]) -> tuple[list[Partition], list[str]]
         limit = slurm.seconds_of(values["MaxTime"])
         minutes = 60 if limit is None else min(60, limit // 60)
         time_limit = "1h" if minutes == 60 else f"{minutes}m"
-        partition = Partition(name, access, most, len(nodes), time_limit)
+        partition = DiscoveredPartition(name, access, most, len(nodes), time_limit)
         others = [account for account, on, _ in accounts if on in ("", name)]
         if len(access) > 1 and len(others) > 1:
             partition.questions.append(f"access: which account pays? {', '.join(others)}")
@@ -354,7 +353,7 @@ def discover(
     return found
 
 
-def interface_of(partition: Partition) -> tuple[Interface | None, int]:
+def interface_of(partition: DiscoveredPartition) -> tuple[Interface | None, int]:
     """Return the interface that leads over the switch, and its rate in Mbit/s; asks what is unsure.
 
     The fastest by TCP between two nodes, then by ethtool, then the one with the larger MTU.
@@ -407,7 +406,7 @@ def _rates(one: Interface, looked: Looked) -> str:
     return f"{stated}, {measured:.0f} Mbit/s by TCP" if measured else stated
 
 
-def extras_of(partition: Partition) -> dict[str, object]:
+def extras_of(partition: DiscoveredPartition) -> dict[str, object]:
     """Return the partition's extras that deviate from defaults."""
     looked, questions = partition.looked, partition.questions
     chosen, rate = interface_of(partition)
@@ -515,7 +514,7 @@ def site_text(system: str, found: Discovered) -> str:
     for name, (candidate, one) in found.environments.items():
         asked = [f"{what}: {words}" for what, words in one.said.items()]
         features = [
-            FEATURES[program]
+            registry.PROBES[program]
             for program in one.programs
             if program == "NPtcp" or program in one.mbit_s
         ]

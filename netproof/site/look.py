@@ -17,6 +17,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from netproof.benchmarks import registry
 from netproof.errors import NetproofError, shortened
 from netproof.site import slurm
 from netproof.site.hostlist import fold
@@ -26,8 +27,6 @@ SHELL = Path(__file__).with_name("look.sh")
 HEADER, END = "netproof-look\t1", "end"
 JOB_LIMIT_MIN = 15
 _POLL_S = 2
-FEATURES = {"NPtcp": "netpipe-tcp", "NPmpi": "netpipe-mpi", "IMB-MPI1": "imb", "osu_bw": "osu"}
-"""Programs that are looked for, and the feature of environments that have each."""
 _RATE = {
     "NPmpi": (re.compile(r": *1048576 bytes .*?--> *([\d.]+) Mbps"), 1.048576),
     "IMB-MPI1": (re.compile(r"(?m)^ *1048576 +\d+ +[\d.]+ +([\d.]+)"), 8.0),
@@ -343,7 +342,7 @@ def differing(extras: Mapping[str, Any], looked: Looked) -> Iterator[tuple[str, 
 def lacking(entry: Mapping[str, Any], found: LookedEnvironment) -> Iterator[tuple[str, str]]:
     """Yield what an environment says that it has and a job did not find: key and reason."""
     setup = found.said.get("setup", "")
-    for program, feature in FEATURES.items():
+    for program, feature in registry.PROBES.items():
         if feature not in entry.get("features", []):
             continue
         if program not in found.programs:

@@ -9,6 +9,7 @@ own rate) never comes out further from the truth than the printed decimals allow
 
 from __future__ import annotations
 
+import math
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
@@ -87,7 +88,7 @@ def written(
         f"#    Intel(R) MPI Benchmarks {version}, MPI-1 part",
         "#" + "-" * 64,
         *("# Date                  : today", "# MPI Version           : 3.1", "", ""),
-        *("# Calling sequence was: ", "", "# IMB-MPI1 ", ""),
+        *("# Calling sequence was: ", "", f"# IMB-MPI1 -msglog 2:{math.log2(longest):.0f} ", ""),
         "# Minimum message length in bytes:   0",
         f"# Maximum message length in bytes:   {longest:.0f}",
         *("#", "# MPI_Datatype                   :   MPI_BYTE ", "# ", ""),

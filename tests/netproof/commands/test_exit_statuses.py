@@ -40,6 +40,7 @@ FAULTY = {
         [BAD, "--floor", "7"],
     ],
     "references risk": [[BAD], [PASSED], ["{deep}"] * 3],
+    "site discover": [["two words", "{new}"], ["settings", "{new}"], [BAD]],
     "site init": [["two words", "{new}"], ["settings", "{new}"], [BAD]],
     "judge": [
         *(

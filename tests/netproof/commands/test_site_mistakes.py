@@ -86,7 +86,7 @@ def says(monkeypatch) -> dict[str, str]:
 @pytest.fixture
 def checked(tmp_path, monkeypatch, says) -> Callable[..., list[str]]:
     """Check the site that discovery writes of kestrel, with changes; return the faults."""
-    partition = discover.Partition(
+    partition = discover.DiscoveredPartition(
         "batch", ["--partition=batch", "--account=chem"], 4, 7, "1h", looked()
     )
     candidate = discover.Candidate("mpich-gcc", ("gcc/12.2", "mpich/5.0.2"))

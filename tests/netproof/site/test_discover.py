@@ -92,7 +92,7 @@ def environment(**changes) -> LookedEnvironment:
     return LookedEnvironment(**values | changes)
 
 
-def partition(looked: Looked, **changes) -> discover.Partition:
+def partition(looked: Looked, **changes) -> discover.DiscoveredPartition:
     values = {
         "name": "batch",
         "access": ["--partition=batch", "--account=chem"],
@@ -101,7 +101,7 @@ def partition(looked: Looked, **changes) -> discover.Partition:
         "time_limit": "1h",
         "looked": looked,
     }
-    return discover.Partition(**values | changes)
+    return discover.DiscoveredPartition(**values | changes)
 
 
 def found(looked: Looked, **changes) -> discover.Discovered:
