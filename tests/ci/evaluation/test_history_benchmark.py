@@ -81,6 +81,7 @@ def test_the_tables_have_a_row_for_each_job():
     assert {row.table for row in rows} == set(history.HEADS)
 
 
+@pytest.mark.nightly
 @pytest.mark.slow
 def test_a_night_more_says_what_all_nights_say_and_the_store_stays_as_it_is(tmp_path):
     folder = tmp_path / "store"

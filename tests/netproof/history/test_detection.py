@@ -32,6 +32,7 @@ def test_of_a_series_without_a_value_nothing_is_said():
     assert followed.p_value == 1.0
 
 
+@pytest.mark.nightly
 @pytest.mark.slow
 def test_of_steps_of_20_percent_99_of_100_are_found_by_the_third_night_and_dated():
     missed = 0

@@ -46,6 +46,7 @@ def asked(monkeypatch) -> list[str]:
     return found
 
 
+@pytest.mark.nightly
 @pytest.mark.slow
 def test_night_after_night_says_what_all_nights_say_from_the_first(nights):
     """With steps, one that ends, a bad night, an accepted change, a case less and a case more."""

@@ -157,6 +157,7 @@ def seconds_of(writers: Writers, store: Path, brought: list[Path]) -> float:
     return time.monotonic() - started
 
 
+@pytest.mark.nightly
 def test_killed_at_random_moments_the_store_is_as_before_or_complete(tmp_path, writers, whole):
     coming, store = reports(tmp_path, 5), tmp_path / "store"
     run(coming[:2], store)
