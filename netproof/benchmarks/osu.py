@@ -53,6 +53,9 @@ RATE, MESSAGES = "MB/s", "Messages/s"
 BANDWIDTH, BOTH_BANDWIDTH = "Bandwidth (MB/s)", "Bi-Bandwidth (MB/s)"
 OVERALL, COMPUTE, PURE, OVERLAP = "Overall(us)", "Compute(us)", "Pure Comm.(us)", "Overlap(%)"
 LEAST_PURE, MOST_PURE = "Min Comm.(us)", "Max Comm.(us)"
+TAILS = tuple(f"P{percent} Tail Lat(us)" for percent in (50, 90, 99))
+RATE_TAILS = tuple(f"P{percent} Tail BW(MB/s)" for percent in (50, 90, 99))
+"""Columns that ``-z`` of release 7.5 adds: shown by ``--parse``, and not judged."""
 _STEPS = ("Coll. Init(us)", "MPI_Test(us)", "MPI_Wait(us)")
 
 _PAIR = {
@@ -159,7 +162,8 @@ def _layouts(function: str) -> Iterator[Layout]:
     else:
         several = [(MEAN,), (MEAN, LEAST, MOST, ITERATIONS), (LATENCY,)]
     size = () if "barrier" in function else ((SIZE, "<10.0f"),)
-    for columns in several:
+    tails = RATE_TAILS if "bw" in function else TAILS
+    for columns in [*several, *((*columns, *tails) for columns in several)]:
         for width in (18, 20):
             figures = (*size, *((one, f">{width}.2f") for one in columns if one != ITERATIONS))
             if ITERATIONS in columns:
@@ -312,7 +316,9 @@ def _read_pasted(lines: Lines, named: str | None) -> Output:
         else:
             lines.go_to(start)
             header = _header(lines.take("the header of a table"), function)
-        columns = {} if header is None else {*dict(header[0])} - {SIZE, VALIDATION}
+        columns = (
+            {} if header is None else {*dict(header[0])} - {SIZE, VALIDATION, *TAILS, *RATE_TAILS}
+        )
         if header is not None and (named or _GUESSED.get(tuple(columns)) == function):
             break
     else:
@@ -394,7 +400,8 @@ def _read_rows(lines: Lines, function: str, layout: Layout, exact: bool) -> tupl
 def _check_figures(lines: Lines, size: int, values: Mapping[str, float]) -> None:
     """Raise ParseError for impossible or contradictory figures."""
     for name, value in values.items():
-        rounded = name == RATE or (name in (BANDWIDTH, BOTH_BANDWIDTH, MESSAGES) and size)
+        rounded = name in (RATE, *RATE_TAILS)
+        rounded = rounded or (name in (BANDWIDTH, BOTH_BANDWIDTH, MESSAGES) and size)
         if value == 0 and not rounded and name not in (OVERLAP, COMPUTE, *_STEPS):
             lines.refuse(f"{name} is 0, which nothing takes")
     if not size and {BANDWIDTH, BOTH_BANDWIDTH, RATE} & values.keys() and MESSAGES not in values:
