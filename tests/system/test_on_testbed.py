@@ -490,7 +490,7 @@ def test_a_value_that_raises_fails_its_check(run, tmp_path):
     assert "intelmpi IMB PingPong 2 ranks: fail in performance: attribute error" in judged.stdout
 
 
-def test_a_partition_that_is_down_fails_the_verdict(run, tmp_path):
+def test_a_partition_that_is_down_is_no_pass_and_no_failed_network(run, tmp_path):
     def set_state(state: str) -> None:
         command = ("scontrol", "update", "PartitionName=gige", f"State={state}")
         assert run(tmp_path, *command).returncode == 0
@@ -505,5 +505,5 @@ def test_a_partition_that_is_down_fails_the_verdict(run, tmp_path):
         set_state("UP")
     assert ran.returncode != 0
     judged = run(tmp_path, "netproof", "verdict", "--all", "run-0.json", "testbed:gige")
-    assert judged.returncode == 1
+    assert judged.returncode == 3
     assert re.search(r"the job left no \S+, and Slurm has it as CANCELLED", judged.stdout)
