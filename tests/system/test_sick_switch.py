@@ -70,4 +70,4 @@ def test_the_verdict_on_the_stored_session_is_the_same(run, folder):
     judged = run(folder, "netproof", "verdict", "--all", "run-0.json", "testbed:gige")
     assert judged.returncode == 1
     assert "(switch gige): " in judged.stdout
-    assert re.search(r"jump at \d+ bytes confirmed: \d of \d launches", judged.stdout)
+    assert re.search(r"Jump at \d+ bytes confirmed: \d of \d launches", judged.stdout)
