@@ -418,7 +418,7 @@ def _fits(
         checked.wrong("Slurm", place, known.name, reason)
         return
     usable = sum(node.usable for node in known.nodes)
-    most, refusal = slurm.most_nodes([*entry.get("access", []), "--exclusive"], usable)
+    most, refusal = slurm.most_nodes(_access(entry), usable)
     if not most:
         checked.wrong(path, place, "access", _refused(entry, refusal))
         return
@@ -445,6 +445,12 @@ _REMEDIES = {
     "node configuration is not available": "no node has what it asks for: memory, CPUs or GPUs",
 }
 """Remedies for refusals of ``sbatch --test-only``, by words in them."""
+
+
+def _access(entry: Mapping[str, Any]) -> list[str]:
+    """Return a job's options: it takes whole nodes unless the site says otherwise."""
+    access = entry.get("access", [])
+    return access if slurm.sharing_in(access) else [*access, "--exclusive"]
 
 
 def _refused(entry: Mapping[str, Any], refusal: str) -> str:
@@ -522,7 +528,7 @@ def _by_job(
     own, place = entry["name"], f"partition {checked.system}:{entry['name']}"
     trying = {name: one for name, one in environments.items() if (own, name) in setups}
     extras = entry["extras"]
-    access = [*entry.get("access", []), "--exclusive"]
+    access = _access(entry)
     named = slurm.names_in(access)
     free, _ = slurm.free_and_busy(named, slurm.partitions())
     count = min(extras["nodes"], MOST_NODES, max(2, len(free)))
