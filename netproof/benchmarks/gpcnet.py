@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from netproof.benchmarks.fixed import Lines, Row, TableError, printed_lines
 from netproof.benchmarks.interface import BOTH_WAYS, Benchmark, Function, Output, Table
@@ -180,14 +180,7 @@ class Gpcnet(Benchmark):
     )
     heads: ClassVar[re.Pattern[str]] = re.compile(r"(?P<program>Network(?:Load)? Tests v\d)")
 
-    def read_next(
-        self,
-        lines: Lines,
-        before: Sequence[str],
-        *,
-        bidirectional: bool = False,
-        function: str | None = None,
-    ) -> Output:
+    def read_next(self, lines: Lines, before: Sequence[str], **_: Any) -> Output:
         """Return a table of one size for each test, alone and beside congestors."""
         first = lines.number + 1
         run = _read_run(lines)

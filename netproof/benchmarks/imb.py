@@ -934,10 +934,9 @@ class Imb(MpiBenchmark):
         self,
         lines: Lines,
         before: Sequence[str],
-        *,
-        bidirectional: bool = False,
         function: str | None = None,
         repeated: bool = False,
+        **_: Any,
     ) -> Output:
         """Return a run from its banner on, or a table that was pasted without.
 

@@ -421,19 +421,12 @@ class Benchmark:
         """Check for a line of an output, of which a run has one."""
         return self.heads.match(line) is not None or logs.ROW.fullmatch(line) is not None
 
-    def read_next(
-        self,
-        lines: Lines,
-        before: Sequence[str],
-        *,
-        bidirectional: bool,
-        function: str | None = None,
-    ) -> Output:
+    def read_next(self, lines: Lines, before: Sequence[str], **how: Any) -> Output:
         """Read the output that begins at the next line, up to its last row or its own last line.
 
-        ``before``: lines between it and the last output; ``function``: that of a table which does
-        not name its own. Raise TableError where other outputs of
-        the file can be believed nevertheless, and ParseError where none can.
+        ``before``: lines between it and the last output; ``how``: ``bidirectional``, as NetPIPE was
+        run, and ``function``, that of a table which does not name its own. Raise TableError where
+        other outputs of the file can be believed nevertheless, and ParseError where none can.
         """
         raise NotImplementedError
 

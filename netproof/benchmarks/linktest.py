@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from netproof.benchmarks.fixed import Lines, Row, TableError, numbers, printed_lines
 from netproof.benchmarks.interface import Benchmark, Function, Output, Table
@@ -42,14 +42,7 @@ class LinkTest(Benchmark):
         r"(?P<program> *(?:Serial|Parallel) +PingPong for step +1: )"
     )
 
-    def read_next(
-        self,
-        lines: Lines,
-        before: Sequence[str],
-        *,
-        bidirectional: bool = False,
-        function: str | None = None,
-    ) -> Output:
+    def read_next(self, lines: Lines, before: Sequence[str], **_: Any) -> Output:
         """Return the slowest pair of a run from its first step to its last line."""
         first, steps = lines.number + 1, 0
         bounds: list[list[float]] = []

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from netproof.benchmarks.fixed import Lines, Row, TableError, numbers, printed_lines
 from netproof.benchmarks.interface import Benchmark, Function, Output, Table
@@ -36,14 +36,7 @@ class MpiGraph(Benchmark):
     )
     heads: ClassVar[re.Pattern[str]] = re.compile(r"(?P<program>START mpiGraph)")
 
-    def read_next(
-        self,
-        lines: Lines,
-        before: Sequence[str],
-        *,
-        bidirectional: bool = False,
-        function: str | None = None,
-    ) -> Output:
+    def read_next(self, lines: Lines, before: Sequence[str], **_: Any) -> Output:
         """Return both matrices of a run, to its last line."""
         start = lines.expect(_START, "`START mpiGraph`")
         asked = {}

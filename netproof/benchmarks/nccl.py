@@ -217,12 +217,7 @@ class Nccl(Benchmark):
         return f"{function}_perf"
 
     def read_next(
-        self,
-        lines: Lines,
-        before: Sequence[str],
-        *,
-        bidirectional: bool = False,
-        function: str | None = None,
+        self, lines: Lines, before: Sequence[str], function: str | None = None, **_: Any
     ) -> Output:
         """Return a run from the version or the sizes on, to the mean of its rates."""
         first, devices = lines.number + 1, []

@@ -21,7 +21,7 @@ from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from itertools import pairwise
 from pathlib import Path
-from typing import Annotated, ClassVar
+from typing import Annotated, Any, ClassVar
 
 from pydantic import Field, field_validator
 
@@ -546,12 +546,7 @@ class Netpipe(Benchmark):
         return COLUMNS.fullmatch(first) is not None
 
     def read_next(
-        self,
-        lines: Lines,
-        before: Sequence[str],
-        *,
-        bidirectional: bool,
-        function: str | None = None,
+        self, lines: Lines, before: Sequence[str], *, bidirectional: bool, **_: Any
     ) -> Output:
         """Return the run of 3.7.2 whose main loop begins here; TableError for one of 5.x."""
         if LOOP_5.match(lines.peek() or ""):

@@ -20,7 +20,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from netproof.benchmarks.collectives import LEAST_CROSSING
 from netproof.benchmarks.fixed import (
@@ -577,12 +577,7 @@ class Osu(MpiBenchmark):
         return {row.size: crossing * int(row.values[ITERATIONS]) for row in rows}
 
     def read_next(
-        self,
-        lines: Lines,
-        before: Sequence[str],
-        *,
-        bidirectional: bool,
-        function: str | None = None,
+        self, lines: Lines, before: Sequence[str], function: str | None = None, **_: Any
     ) -> Output:
         """Return a table from OMB's name on, or one that was pasted from its header on."""
         pasted = not (lines.peek() or "").startswith("# OSU ")

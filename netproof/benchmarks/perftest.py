@@ -167,12 +167,7 @@ class Perftest(Benchmark):
         return f"ib_{function.replace('bibw', 'bw -b')}"
 
     def read_next(
-        self,
-        lines: Lines,
-        before: Sequence[str],
-        *,
-        bidirectional: bool = False,
-        function: str | None = None,
+        self, lines: Lines, before: Sequence[str], function: str | None = None, **_: Any
     ) -> Output:
         """Return a table from its title, or its header, on to the rule below it."""
         first, remark, guess = lines.number + 1, [], ""
