@@ -454,9 +454,13 @@ def extras_of(partition: DiscoveredPartition) -> dict[str, object]:
         extras["line_rate_from_bytes"] = min(131072, largest)
         extras["imb_arguments"], extras["osu_arguments"] = ["-iter", "60,1"], ["-i", "5", "-x", "1"]
         extras["pairs"] = {
-            **{"together": 1, "quantities": ["rate"], "slower": 0.15},
+            "together": 1,
             "arguments": ["-iter", "60,16", "-time", "3"],
         }
+        questions.append(
+            "pairs: nodes of virtual links may share CPUs, whose noise is no node's: 'slower' is what"
+            " a node has to lose to be named, and 'quantities': ['rate'] judges the rate alone"
+        )
         if chosen.link_mbit_s != rate:
             extras["may_differ"] = {"link_mbit_s": "a virtual link has no rate of its own"}
     if partition.nodes < partition.usable:
