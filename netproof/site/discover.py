@@ -458,8 +458,8 @@ def extras_of(partition: DiscoveredPartition) -> dict[str, object]:
             "arguments": ["-iter", "60,16", "-time", "3"],
         }
         questions.append(
-            "pairs: nodes of virtual links may share CPUs, whose noise is no node's: 'slower' is what"
-            " a node has to lose to be named, and 'quantities': ['rate'] judges the rate alone"
+            "pairs: nodes of virtual links may share CPUs, whose noise is no node's: 'slower' is"
+            " what a node has to lose to be named, and 'quantities': ['rate'] judges the rate alone"
         )
         if chosen.link_mbit_s != rate:
             extras["may_differ"] = {"link_mbit_s": "a virtual link has no rate of its own"}
