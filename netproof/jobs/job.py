@@ -134,13 +134,18 @@ class RunningJob:
             why = str(error) or repr(error)
             raise
         finally:
-            self.end_all()
+            self._note_running()
+            # Slurm kills this program some seconds after it ends the job.
             self._report(why)
-            if not self.within:
+            if self.within:
+                self.within._beside += self._beside
+            else:
+                self.end_all()
+                print(self._report(why), flush=True)
                 signal.signal(signal.SIGTERM, before)
 
-    def _report(self, why: str) -> None:
-        """Write ``JOB_FILE``, and print what the program itself took."""
+    def _report(self, why: str) -> str:
+        """Write ``JOB_FILE``; return a sentence on what the program itself took."""
         used = resource.getrusage(resource.RUSAGE_SELF)
         report = JobReport(
             python=f"{sys.executable} {sys.version.split()[0]}",
@@ -152,12 +157,9 @@ class RunningJob:
             ended=why,
         )
         report.write(self.folder)
-        if self.within:
-            return
-        print(
+        return (
             f"netproof.jobs: {report.wall_s:.1f} s, of which {report.in_steps_s:.1f} s in steps;"
-            f" it took {report.cpu_s:.1f} s of a CPU itself",
-            flush=True,
+            f" it took {report.cpu_s:.1f} s of a CPU itself"
         )
 
     def _set_aside(self) -> None:
@@ -470,14 +472,18 @@ class RunningJob:
         ]
 
     def end_all(self) -> None:
-        """End what runs, and note it as far as it came."""
+        """Note what runs as far as it came, and end it."""
+        self._note_running()
         while self._beside:
             end_group(self._beside.pop())
+        self.end_steps()
+
+    def _note_running(self) -> None:
         while self._running:
             process, name, began, limit_s = self._running.pop()
-            end_group(process)
-            self._note(name, began, _status(process) or ENDED, limit_s)
-        self.end_steps()
+            ended = process.poll() is not None
+            self._note(name, began, _status(process) if ended else ENDED, limit_s)
+            self._beside.append(process)
 
 
 def _end(_signal: int, _frame: FrameType | None) -> None:

@@ -331,12 +331,16 @@ def test_a_job_that_slurm_ends_notes_what_ran_and_ends_it(tmp_path, slurm):
             time.sleep(0.05)
         process.send_signal(signal.SIGTERM)
         began = time.monotonic()
+        while not (tmp_path / job_files.JOB_FILE).exists():
+            time.sleep(0.05)
+        # Slurm would kill the program before the step that ignores it.
+        assert Path("/proc", (tmp_path / "pid").read_text().strip()).exists()
         assert process.wait() == 143
         assert time.monotonic() - began < 15
     records = job_files.records(tmp_path)
     assert [(name, one.status) for name, one in records.items()] == [
         ("Bcast.1", 0),
-        ("Bcast.2", 137),
+        ("Bcast.2", 143),
     ]
     assert not Path("/proc", (tmp_path / "pid").read_text().strip()).exists()
     assert JobReport.read(tmp_path).ended == "the job was ended from outside"
