@@ -75,7 +75,7 @@ def encode(value: Any) -> Any:
         return int(value)
     if isinstance(value, list | tuple):
         return [encode(one) for one in value]
-    if dataclasses.is_dataclass(value):
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
         return {
             name: encode(found)
             for name, default in _defaults(type(value))
@@ -99,7 +99,9 @@ def decode(kind: type[T], values: Any, place: str) -> T:
     NetproofError where the type itself refuses it.
     """
     try:
-        return _validator(kind).validate_python(values)
+        # mypy does not see that classes are hashable.
+        decoded: T = _validator(kind).validate_python(values)  # type: ignore[arg-type]
+        return decoded
     except ValidationError as error:
         raise WrongKind(_reason(error, place)) from None
     except NetproofError as error:
@@ -110,12 +112,12 @@ def decode_part(kind: type[T], values: Mapping[str, Any], place: str) -> T:
     """Return the dataclass of those values that are its fields; others stand beside them."""
     if not isinstance(values, Mapping):
         return decode(kind, values, place)
-    own = kind.__dataclass_fields__
+    own = {name for name, _ in _defaults(kind)}  # type: ignore[arg-type]
     return decode(kind, {key: one for key, one in values.items() if key in own}, place)
 
 
 @cache
-def _defaults(kind: type) -> tuple[tuple[str, Any], ...]:
+def _defaults(kind: Any) -> tuple[tuple[str, Any], ...]:
     """Return the names of a dataclass's fields, with their defaults or MISSING."""
     return tuple(
         (
@@ -195,7 +197,7 @@ def _expected(fault: Mapping[str, Any]) -> str:
     if kind == "value_error":
         return str(fault["ctx"]["error"])
     if kind == "enum":
-        return fault["ctx"]["expected"]
+        return str(fault["ctx"]["expected"])
     if kind == "too_long":
         return f"a list of {fault['ctx']['max_length']}"
-    return _EXPECTED.get(kind.partition("_")[0], fault["msg"])
+    return _EXPECTED.get(kind.partition("_")[0], str(fault["msg"]))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib
-import importlib.util
 import pkgutil
 from collections.abc import Collection
 from typing import Any
@@ -15,10 +14,10 @@ def declared(room: str, name: str, not_asked: Collection[str] = ()) -> tuple[Any
     ``room``: a package, ``netproof.benchmarks`` for instance. ``not_asked``: modules of it that use
     what is found here, so that they cannot be imported yet.
     """
-    folders = importlib.util.find_spec(room).submodule_search_locations
+    package = importlib.import_module(room)
     modules = [
         importlib.import_module(f"{room}.{one.name}")
-        for one in pkgutil.iter_modules(folders)
+        for one in pkgutil.iter_modules(package.__path__)
         if one.name not in not_asked
     ]
     found = [getattr(module, name) for module in modules if hasattr(module, name)]

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import re
 from functools import cache
-from re import _constants, _parser
+from re import _constants, _parser  # type: ignore[attr-defined]  # typeshed leaves them out
 from typing import Any
 
 from netproof.errors import NetproofError
@@ -71,8 +71,9 @@ def _ways(parsed: Any) -> float:
 def _ways_of(operation: Any, argument: Any) -> float:
     repeats = (_constants.MAX_REPEAT, _constants.MIN_REPEAT, _constants.POSSESSIVE_REPEAT)
     if operation in repeats:
-        least, most, below = argument
-        inner = _ways(below)
+        least: int = argument[0]
+        most: int = argument[1]
+        inner = _ways(argument[2])
         endless = most is _constants.MAXREPEAT
         if least > PATTERN_REPEATS or (not endless and most > PATTERN_REPEATS):
             return math.inf
@@ -94,6 +95,6 @@ def _ways_of(operation: Any, argument: Any) -> float:
 
 def _power(base: float, exponent: int) -> float:
     try:
-        return base**exponent
+        return math.pow(base, exponent)
     except OverflowError:
         return math.inf

@@ -72,7 +72,7 @@ class _Strict(yaml.SafeLoader):
         return NetproofError(f"{self.place}:{line + 1}: {reason}")
 
     def compose_node(self, parent: Any, index: Any) -> Any:
-        event = self.peek_event()
+        event = self.peek_event()  # type: ignore[no-untyped-call]
         line = event.start_mark.line
         if time.thread_time() > self.until:
             raise self.refuse(line, f"takes more than {YAML_SECONDS:g} s of a CPU to read")

@@ -29,6 +29,7 @@ def whole(tmp_path):
             "ci/testbed/testbed": 0,
             "ruff": 0,
             "lint-imports": 0,
+            "mypy": 0,
             "pytest": pytest,
         }.items():
             path = tmp_path / name
@@ -54,7 +55,7 @@ def whole(tmp_path):
 
 OWN = [
     *("setup --test", "testbed down", "ruff check .", "ruff format --check ."),
-    "lint-imports ",
+    *("lint-imports ", "mypy "),
 ]
 
 
