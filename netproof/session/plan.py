@@ -21,8 +21,8 @@ from netproof.errors import NetproofError, shortened
 from netproof.intake import json_reading
 from netproof.site.partition import Partition
 
-SHELL_FILES = tuple(sorted((Path(__file__).parents[1] / "run" / "shell").glob("*.sh")))
-"""Files that a job script sources and starts, copied beside it."""
+SHELL_FILES = tuple(sorted((Path(__file__).parents[1] / "run" / "shell").glob("*.[sp][hy]")))
+"""Files that steps start on each node, copied beside the job's script."""
 
 SIZE_FILES = "sizes-*.txt"
 """The files next to it that list the message sizes asked for."""
