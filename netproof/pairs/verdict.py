@@ -35,7 +35,7 @@ from netproof.pairs.accusation import Judgement, State
 from netproof.pairs.accusation import judge as judge_observations
 from netproof.pairs.alone import Alone, SlowWay, slow_ways
 from netproof.pairs.model import LEAST_NODES, Pair, PairObservation
-from netproof.pairs.rounds import Mode, tournament
+from netproof.pairs.rounds import Mode, rounds_of_all
 from netproof.pairs.topology import Topology
 from netproof.session.pair_rounds import PairLaunch, PairRounds
 from netproof.session.session import Session
@@ -480,7 +480,7 @@ def settings_of(rounds: PairRounds, settings: PairSettings) -> tuple[Mode, PairS
     """Return the mode, and the settings with the number of rounds that it makes."""
     mode = Mode(rounds.mode)
     if mode is Mode.FULL:
-        settings = settings.model_copy(update={"rounds": max(2, len(tournament(rounds.nodes)))})
+        settings = settings.model_copy(update={"rounds": max(2, rounds_of_all(len(rounds.nodes)))})
     return mode, settings
 
 

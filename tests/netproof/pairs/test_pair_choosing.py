@@ -106,7 +106,7 @@ def test_two_pairs_at_once_are_what_it_takes_to_clear_a_node(noise):
 
 
 def test_of_too_few_nodes_one_that_was_not_measured_is_undecided():
-    (seen,) = Cluster(healthy).all([PlannedLaunch(0, (("n0", "n1"),))])
+    (seen,) = Cluster(healthy).all([(("n0", "n1"),)])
     states = {name: node.state for name, node in judge([seen], names(3)).nodes.items()}
     assert states == {
         "n0": State.NOT_COMPARED,
@@ -255,9 +255,9 @@ def test_an_uplink_that_is_told_both_ways_is_not_told_again_as_its_leaf():
     cluster = Cluster(slow_on_the_way(0.8, topology, "uplink of leaf0"), noise=0.004, drift=0.01)
     cluster.all(
         [
-            PlannedLaunch(0, tuple(across)),
-            PlannedLaunch(0, tuple(other)),
-            PlannedLaunch(0, tuple(across)),
+            across,
+            other,
+            across,
         ]
     )
     (one,) = judge(cluster.seen, nodes, topology).accusations
