@@ -283,12 +283,12 @@ def _of_pairs(view: PartitionView) -> Iterator[Evidence]:
                 accusation.alternatives,
                 accusation.kind,
             )
-        for lone in one.lone_on(Side.BEYOND):
+        for nodes, sentence in one.asked(Side.BEYOND).items() if one.lone else ():
             yield Evidence(
                 EvidenceSource.PAIRS,
                 Sign.SLOW,
-                view.several(lone.nodes),
-                f"{one.asked_of_lone(lone)} (rounds of pairs, {one.rounds.environment})",
+                view.several(nodes),
+                f"{sentence} (rounds of pairs, {one.rounds.environment})",
                 Sure.STATISTICAL,
                 "all of the interval is below the share that the site asks for ('bisection')",
                 one.rounds.environment,

@@ -11,7 +11,7 @@ from made_pairs import Cluster, healthy, names, slow_nodes, slow_on_the_way, slo
 
 from netproof.errors import NetproofError
 from netproof.pairs.accusation import State, judge
-from netproof.pairs.alone import Recovery, alone
+from netproof.pairs.alone import Recovery, measured_alone
 from netproof.pairs.model import LEAST_NODES, Kind, PairObservation
 from netproof.pairs.rounds import (
     MOST_BOTH_WAYS,
@@ -161,7 +161,7 @@ def confirmed(slower_among_others, slower_alone, topology=None):
     for step in steps:
         cluster.drift = 0.0
         cluster.measure(step)
-    return alone(cluster.seen, judgement)
+    return measured_alone(cluster.seen, judgement)
 
 
 def test_a_slow_port_stays_slow_alone():
@@ -183,7 +183,7 @@ def test_nothing_accused_is_nothing_to_confirm():
     cluster = Cluster(healthy)
     judgement = cluster.run(names(16))
     assert confirming_rounds(judgement, cluster.seen) == ()
-    assert alone(cluster.seen, judgement) == ()
+    assert measured_alone(cluster.seen, judgement) == ()
 
 
 def test_without_pairs_to_compare_with_it_is_undecided():
@@ -191,7 +191,7 @@ def test_without_pairs_to_compare_with_it_is_undecided():
     judgement = cluster.run(names(16))
     step = confirming_rounds(judgement, cluster.seen)[0]
     cluster.measure(step)
-    (one,) = alone(cluster.seen, judgement)
+    (one,) = measured_alone(cluster.seen, judgement)
     assert one.recovery is Recovery.UNDECIDED
     assert "too few launches alone" in one.reason
 
@@ -223,7 +223,7 @@ def test_an_uplink_that_only_shows_while_both_nodes_send_is_named_and_no_node():
     cluster.slower = healthy
     for step in confirming_rounds(judgement, cluster.seen):
         cluster.measure(step)
-    found = alone(cluster.seen, judgement)
+    found = measured_alone(cluster.seen, judgement)
     assert {one.recovery for one in found} == {Recovery.RECOVERS}
 
 
