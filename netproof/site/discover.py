@@ -266,12 +266,13 @@ def usable_partitions(asked: Sequence[str]) -> tuple[list[DiscoveredPartition], 
         if (name not in asked) if asked else (values.get("Hidden") == "YES"):
             continue
         nodes = {node.name for node in known[name].nodes if node.usable}
-        if reason := known[name].cannot_run(2):
+        least = min(2, len(known[name].nodes))
+        if reason := known[name].cannot_run(least):
             left_out.append(f"{name}: {reason}")
             continue
-        access, refusal = admitted(name, 2, accounts)
+        access, refusal = admitted(name, least, accounts)
         if not access:
-            left_out.append(f"{name}: Slurm takes no exclusive job of 2 nodes: {refusal}")
+            left_out.append(f"{name}: Slurm takes no exclusive job of {least} nodes: {refusal}")
             continue
         most, _ = slurm.most_nodes([*access, "--exclusive"], len(nodes))
         limit = slurm.seconds_of(values["MaxTime"])
@@ -395,7 +396,8 @@ def interface_of(partition: DiscoveredPartition) -> tuple[Interface | None, int]
         questions.append(f"link_mbit_s: {_rates(best, looked)}: is that the link's rate?")
     if not stated:
         questions.append(
-            f"link_mbit_s: {best.name} does not say, and no NPtcp was there to measure it"
+            f"link_mbit_s: {best.name} does not say, and NPtcp has not measured it: it takes two"
+            " nodes"
         )
     return best, stated or 1000
 
@@ -464,6 +466,8 @@ def extras_of(partition: DiscoveredPartition) -> dict[str, object]:
         )
         if chosen.link_mbit_s != rate:
             extras["may_differ"] = {"link_mbit_s": "a virtual link has no rate of its own"}
+    if partition.nodes < 2:
+        questions.append("nodes: a job has one node, so NetPIPE is measured inside it, and no link")
     if partition.nodes < partition.usable:
         questions.append(
             f"nodes: a job can have {partition.nodes} of {partition.usable}: the others are never"

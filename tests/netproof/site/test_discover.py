@@ -174,12 +174,13 @@ class TestModules:
 
 class TestPartitions:
     def test_the_fewest_with_all_nodes_are_taken_and_the_others_said_with_the_reason(self, kestrel):
-        (one,), left_out = discover.usable_partitions(())
+        (one, gpu), left_out = discover.usable_partitions(())
+        assert (gpu.name, gpu.nodes) == ("gpu", 1)
         assert (one.name, one.nodes, one.usable, one.time_limit) == ("batch", 4, 7, "1h")
         assert one.access == ["--partition=batch", "--account=chem"]
         assert one.questions == ["access: which account pays? chem, net"]
         assert [sentence.partition(":")[0] for sentence in left_out] == [
-            *("shared", "gpu", "rack2", "debug")
+            *("shared", "rack2", "debug")
         ]
         assert "nodes of partition shared are shared" in left_out[0]
 
