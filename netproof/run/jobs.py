@@ -300,6 +300,7 @@ class PartitionJob(Job):
         """Plan the launches of each environment, in its folder."""
         *command, _ = self.take_over_srun()
         partition, several = self.current_partition, self.environments()
+        nodes = self.site_partition().nodes
         prefix = Path(runtime().get_option("general/0/reference_prefix"))
         references = rejudge.of_file(prefix, self.current_system.name)
         for one in several:
@@ -325,7 +326,7 @@ class PartitionJob(Job):
                 self.seed,
                 partition.extras,
                 units,
-                transport=transport.step(program, srun) if program else (),
+                transport=transport.step(program, srun, min(2, nodes)) if program else (),
                 setup=plan.SETUP_FILE,
                 asked=codec.encode(asked),
             ).write(folder)
@@ -350,6 +351,7 @@ class PartitionJob(Job):
 class NetpipeLaunches(PartitionJob):
     """TCP and MPI interleaved on the same two nodes: inter- and intra-node, both directions.
 
+    On a partition of one node only intra-node.
     ``variants``: names of the variants to measure, by ``netpipe.subject``.
     """
 
@@ -357,8 +359,12 @@ class NetpipeLaunches(PartitionJob):
     variants = variable(
         typ.List[str], value=[netpipe.subject(*variant) for variant in netpipe.VARIANTS]
     )
-    num_tasks = 2
     num_tasks_per_node = 1
+
+    @run_before("run")
+    def take_nodes(self) -> None:
+        """Take two nodes, or the one that there is."""
+        self.num_tasks = min(2, self.site_partition().nodes)
 
     def least_run_in(self, environment: Environment) -> list[str]:
         """Return NPmpi's command if the environment has it."""
@@ -369,7 +375,12 @@ class NetpipeLaunches(PartitionJob):
         """Return the variants of the environment's protocols; raise NetproofError for none."""
         feature = netpipe.BENCHMARK.feature
         several = netpipe.variants(self.variants)
-        here = [one for one in several if feature(one[0]) in environment.features]
+        inside = self.site_partition().nodes < 2
+        here = [
+            one
+            for one in several
+            if feature(one[0]) in environment.features and (one[1] == "intra-node" or not inside)
+        ]
         if not here:
             raise NetproofError(
                 f"variants {', '.join(self.variants)}: environment {environment.name} has"
