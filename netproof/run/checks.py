@@ -189,12 +189,16 @@ class NetpipeCheck(Check):
     path = parameter(netpipe.PATHS)
     direction = parameter(netpipe.DIRECTIONS)
     ranks = 2
-    valid_systems = ["*"]
     tags = {"netpipe"}
 
     @run_after("init")
     def name_case(self) -> None:
-        """Set the case to measure, and its environments."""
+        """Set the case to measure, its environments, and its partitions: of one node, inside it."""
+        self.valid_systems = [
+            one.fullname
+            for one in runtime().system.partitions
+            if self.path == "intra-node" or one.extras["nodes"] > 1
+        ]
         self.valid_prog_environs = [f"+{netpipe.BENCHMARK.feature(self.protocol)}"]
         self.netproof_case = {
             "benchmark": "netpipe",

@@ -9,7 +9,6 @@ import random
 import shlex
 import shutil
 import sys
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -227,7 +226,7 @@ class PartitionJob(Job):
     """The launches of a benchmark in all environments of a partition, next to each other.
 
     Each environment has a folder of its own in the job's. ``benchmark``: its name, in the class
-    body. A subclass has ``cases_in()`` and ``plan_in()``, of an environment.
+    body. A subclass has ``cases_in()``, of an environment.
     """
 
     partition = parameter(partition_names())
@@ -250,12 +249,6 @@ class PartitionJob(Job):
 
     def cases_in(self, environment: Environment) -> list[Case]:
         """Return the cases that it measures in an environment; raise NetproofError for none."""
-        raise NotImplementedError
-
-    def plan_in(
-        self, environment: Environment, srun: Sequence[str]
-    ) -> tuple[tuple[tuple[plan.Step, ...], ...], dict[str, str]]:
-        """Return the steps in an environment, in units, and the files that they need."""
         raise NotImplementedError
 
     def least_run_in(self, environment: Environment) -> list[str]:
@@ -310,24 +303,33 @@ class PartitionJob(Job):
         """Plan the launches of each environment, in its folder."""
         *command, _ = self.take_over_srun()
         partition, several = self.current_partition, self.environments()
+        nodes = self.site_partition().nodes
         prefix = Path(runtime().get_option("general/0/reference_prefix"))
         references = rejudge.of_file(prefix, self.current_system.name)
         for one in several:
             folder = Path(self.stagedir, one.name)
             folder.mkdir()
-            srun = (*command, f"--mpi={one.extras['pmi']}")
-            units, files = self.plan_in(one, srun)
+            srun, cases = (*command, f"--mpi={one.extras['pmi']}"), self.cases_in(one)
+            site = self.site_partition()
+            units = plan.units(cases, self.launches, site, srun, self.seed)
+            files = plan.size_files(
+                {
+                    case.function: plan.sizes_asked(case, site)
+                    for case in cases
+                    if self.rank_count() and registry.function_of(case).least_bytes is not None
+                }
+            )
             commands = [*partition.prepare_cmds, *emit_loadenv_commands(partition.local_env, one)]
             files[plan.SETUP_FILE] = "".join(f"{line}\n" for line in commands)
-            cases = tuple((case, limits.of_case(references, case)) for case in self.cases_in(one))
+            bounded = tuple((case, limits.of_case(references, case)) for case in cases)
             program = self.least_run_in(one)
-            asked = EnvironmentAsked(srun, one.extras, cases, self.launches, self.rank_count())
+            asked = EnvironmentAsked(srun, one.extras, bounded, self.launches)
             self.write_sources(folder, files)
             plan.JobPlan(
                 self.seed,
                 partition.extras,
                 units,
-                transport=transport.step(program, srun) if program else (),
+                transport=transport.step(program, srun, min(2, nodes)) if program else (),
                 setup=plan.SETUP_FILE,
                 asked=codec.encode(asked),
             ).write(folder)
@@ -353,6 +355,7 @@ class PartitionJob(Job):
 class NetpipeLaunches(PartitionJob):
     """TCP and MPI interleaved on the same two nodes: inter- and intra-node, both directions.
 
+    On a partition of one node only intra-node.
     ``variants``: names of the variants to measure, by ``netpipe.subject``.
     """
 
@@ -360,8 +363,12 @@ class NetpipeLaunches(PartitionJob):
     variants = variable(
         typ.List[str], value=[netpipe.subject(*variant) for variant in netpipe.VARIANTS]
     )
-    num_tasks = 2
     num_tasks_per_node = 1
+
+    @run_before("run")
+    def take_nodes(self) -> None:
+        """Take two nodes, or the one that there is."""
+        self.num_tasks = min(2, self.site_partition().nodes)
 
     def least_run_in(self, environment: Environment) -> list[str]:
         """Return NPmpi's command if the environment has it."""
@@ -372,7 +379,12 @@ class NetpipeLaunches(PartitionJob):
         """Return the variants of the environment's protocols; raise NetproofError for none."""
         feature = netpipe.BENCHMARK.feature
         several = netpipe.variants(self.variants)
-        here = [one for one in several if feature(one[0]) in environment.features]
+        inside = self.site_partition().nodes < 2
+        here = [
+            one
+            for one in several
+            if feature(one[0]) in environment.features and (one[1] == "intra-node" or not inside)
+        ]
         if not here:
             raise NetproofError(
                 f"variants {', '.join(self.variants)}: environment {environment.name} has"
@@ -384,16 +396,6 @@ class NetpipeLaunches(PartitionJob):
         """Return every variant that the environment can run."""
         where = (self.current_system.name, self.current_partition.name, environment.name)
         return [netpipe_case(where, *variant) for variant in self.variants_in(environment)]
-
-    def plan_in(
-        self, environment: Environment, srun: Sequence[str]
-    ) -> tuple[tuple[tuple[plan.Step, ...], ...], dict[str, str]]:
-        """Return all NetPIPE variants, TCP and MPI interleaved."""
-        variants = self.variants_in(environment)
-        where = (self.site_partition(), srun, self.seed, variants)
-        starting = plan.netpipe_start_steps(self.launches, srun, variants)
-        units = (*plan.netpipe_units(self.launches, *where), *((step,) for step in starting))
-        return units, {}
 
 
 class MpiLaunches(PartitionJob):
@@ -436,23 +438,6 @@ class MpiLaunches(PartitionJob):
         """Take full nodes."""
         self.num_tasks = self.ranks
         self.num_tasks_per_node = self.site_partition().ranks_per_node
-
-    def plan_in(
-        self, environment: Environment, srun: Sequence[str]
-    ) -> tuple[tuple[tuple[plan.Step, ...], ...], dict[str, str]]:
-        """Return all launches of all functions, shuffled, with full nodes."""
-        partition, functions = self.site_partition(), self.functions_here()
-        files = plan.size_files(
-            {
-                function.name: plan.sizes_asked(function, self.ranks, partition)
-                for function in functions
-                if function.least_bytes is not None
-            }
-        )
-        several = (functions, self.ranks, self.launches, partition, srun)
-        measuring = plan.function_steps(*several, self.seed)
-        units = plan.with_twins(measuring, functions, self.ranks, partition)
-        return (*units, *((step,) for step in plan.start_steps(*several))), files
 
 
 def left_now() -> dict[tuple[Any, ...], left.SkipReason]:

@@ -266,12 +266,13 @@ def usable_partitions(asked: Sequence[str]) -> tuple[list[DiscoveredPartition], 
         if (name not in asked) if asked else (values.get("Hidden") == "YES"):
             continue
         nodes = {node.name for node in known[name].nodes if node.usable}
-        if reason := known[name].cannot_run(2):
+        least = min(2, len(known[name].nodes))
+        if reason := known[name].cannot_run(least):
             left_out.append(f"{name}: {reason}")
             continue
-        access, refusal = admitted(name, 2, accounts)
+        access, refusal = admitted(name, least, accounts)
         if not access:
-            left_out.append(f"{name}: Slurm takes no exclusive job of 2 nodes: {refusal}")
+            left_out.append(f"{name}: Slurm takes no exclusive job of {least} nodes: {refusal}")
             continue
         most, _ = slurm.most_nodes([*access, "--exclusive"], len(nodes))
         limit = slurm.seconds_of(values["MaxTime"])
@@ -370,7 +371,7 @@ def interface_of(partition: DiscoveredPartition) -> tuple[Interface | None, int]
         return None, 1000
 
     def order(one: Interface) -> tuple[float, int, int]:
-        return looked.tcp_mbit_s.get(one.name, 0.0), one.link_mbit_s or 0, one.mtu
+        return looked.tcp_mbit_s(one.name) or 0.0, one.link_mbit_s or 0, one.mtu
 
     best, *others = sorted(there, key=order, reverse=True)
     if partition.interface:
@@ -384,7 +385,7 @@ def interface_of(partition: DiscoveredPartition) -> tuple[Interface | None, int]
             f"interface: is {best.name} on the switch under test? there is also {spoken};"
             " --interface NAME chooses"
         )
-    measured, stated = looked.tcp_mbit_s.get(best.name), best.link_mbit_s
+    measured, stated = looked.tcp_mbit_s(best.name), best.link_mbit_s
     virtual = best.driver.startswith(_VIRTUAL)
     if measured and (stated is None or (virtual and measured < stated / 2)):
         several = (round(1000 * one) for one in RATES_GBIT_S)
@@ -395,14 +396,15 @@ def interface_of(partition: DiscoveredPartition) -> tuple[Interface | None, int]
         questions.append(f"link_mbit_s: {_rates(best, looked)}: is that the link's rate?")
     if not stated:
         questions.append(
-            f"link_mbit_s: {best.name} does not say, and no NPtcp was there to measure it"
+            f"link_mbit_s: {best.name} does not say, and NPtcp has not measured it: it takes two"
+            " nodes"
         )
     return best, stated or 1000
 
 
 def _rates(one: Interface, looked: Looked) -> str:
     stated = f"{one.link_mbit_s} Mbit/s by ethtool" if one.link_mbit_s else "no rate by ethtool"
-    measured = looked.tcp_mbit_s.get(one.name)
+    measured = looked.tcp_mbit_s(one.name)
     return f"{stated}, {measured:.0f} Mbit/s by TCP" if measured else stated
 
 
@@ -445,14 +447,15 @@ def extras_of(partition: DiscoveredPartition) -> dict[str, object]:
     extras["netpipe_repeats"] = 10 if extras["link_mbit_s"] < 10000 else 50
     extras["netpipe_mpi_inside_repeats"] = 100
     virtual = chosen is not None and chosen.driver.startswith(_VIRTUAL)
-    most = 524288 if virtual else 4194304
-    largest = min(most, 1 << (extras["link_mbit_s"] * 12500).bit_length() - 1)
+    # The largest message takes a tenth of a second at most.
+    largest = 1 << (extras["link_mbit_s"] * 12500).bit_length() - 1
     if largest < 4194304:
         extras["max_message_bytes"] = largest
+    if chosen and (least := looked.line_rate_from_bytes(chosen.name, rate, chosen.mtu)):
+        extras["line_rate_from_bytes"] = min(least, largest)
     if virtual:
-        # Its token bucket lets some KiB pass, and its nodes share CPUs: fewer calls.
-        extras["line_rate_from_bytes"] = min(131072, largest)
-        extras["imb_arguments"], extras["osu_arguments"] = ["-iter", "60,1"], ["-i", "5", "-x", "1"]
+        # Its nodes share CPUs: fewer calls.
+        extras["imb_arguments"], extras["osu_arguments"] = ["-iter", "60"], ["-i", "5", "-x", "1"]
         extras["pairs"] = {
             "together": 1,
             "arguments": ["-iter", "60,16", "-time", "3"],
@@ -463,6 +466,8 @@ def extras_of(partition: DiscoveredPartition) -> dict[str, object]:
         )
         if chosen.link_mbit_s != rate:
             extras["may_differ"] = {"link_mbit_s": "a virtual link has no rate of its own"}
+    if partition.nodes < 2:
+        questions.append("nodes: a job has one node, so NetPIPE is measured inside it, and no link")
     if partition.nodes < partition.usable:
         questions.append(
             f"nodes: a job can have {partition.nodes} of {partition.usable}: the others are never"

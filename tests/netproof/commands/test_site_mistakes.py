@@ -34,8 +34,8 @@ def node(name="cn003", python="3.11", mtu=9000, rate=1000) -> LookedNode:
 
 
 def looked(*nodes: LookedNode, tcp=998.0, mpich=MPICH) -> Looked:
-    tcp_mbit_s = {"eno1": 193.0, "ens1f0": tcp}
-    return Looked(nodes or (node(), node("cn004")), tcp_mbit_s, {"mpich-gcc": mpich})
+    rates = {"eno1": {1048576: 193.0}, "ens1f0": {1048576: tcp}}
+    return Looked(nodes or (node(), node("cn004")), rates, {"mpich-gcc": mpich})
 
 
 REFUSALS = {
