@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 from made_site import SMALL, written_site
 
+from netproof.measurement.case import Case
 from netproof.session import job_files, plan, session
 from netproof.site import site
 from netproof.site.partition import Partition
@@ -298,9 +299,9 @@ def gige() -> Partition:
 
 def nptcp_job(folder: Path, partition: Partition) -> list[str]:
     """Files of a job with one launch, NPtcp between two nodes; the command that submits it."""
-    steps = plan.netpipe_steps(1, partition, ["srun"], seed=1)
-    alone = tuple(one for one in steps if one.name == "tcp-inter-node-oneway.1")
-    plan.JobPlan(1, partition.model_dump(), (alone,), describe_nodes=False).write(folder)
+    case = Case("testbed", "gige", "openmpi4", "netpipe", "tcp", 2, 1)
+    alone = plan.step_of(case, 1, partition, ["srun"])
+    plan.JobPlan(1, partition.model_dump(), ((alone,),), describe_nodes=False).write(folder)
     for source in plan.SHELL_FILES:
         (folder / source.name).write_bytes(source.read_bytes())
     program(folder / plan.SCRIPT, plan.script(sys.executable, ROOT))
