@@ -226,10 +226,7 @@ def admitted(
     refusal = ""
     for access in options:
         try:
-            slurm.ask(
-                *("sbatch", "--test-only", *access, "--exclusive", f"--nodes={nodes}"),
-                "--wrap=true",
-            )
+            slurm.test([*access, "--exclusive", f"--nodes={nodes}"])
         except NetproofError as error:
             refusal = str(error).rpartition("--wrap=true: ")[2]
         else:

@@ -202,17 +202,22 @@ def most_nodes(access: Sequence[str], count: int) -> tuple[int, str]:
 
     By ``sbatch --test-only``, which knows the limits of partition, account and QOS.
     """
-    options = [word for option in access for word in shlex.split(option)]
     least, most, refusal = 0, count, ""
     asked = count
     while least < most:
         try:
-            ask("sbatch", "--test-only", *options, f"--nodes={asked}", "--wrap=true")
+            test([*access, f"--nodes={asked}"])
             least = asked
         except NetproofError as error:
             most, refusal = asked - 1, str(error)
         asked = (least + most + 1) // 2
     return most, refusal
+
+
+def test(options: Sequence[str]) -> None:
+    """Ask Slurm whether it would take a job. Raises NetproofError with its refusal."""
+    words = [word for option in options for word in shlex.split(option)]
+    ask("sbatch", "--test-only", *words, "--wrap=true")
 
 
 def take_fewer(jobid: str, nodes: int) -> None:
