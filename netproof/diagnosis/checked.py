@@ -63,23 +63,23 @@ def not_known(view: PartitionView) -> Iterator[str]:
     if view.ran and not view.totals:
         yield "what interfaces counted: it was not recorded"
     yield from dict.fromkeys(
-        f"the path of messages: {finding.why_undefined or finding.reason}"
-        for finding in view.paths()
-        if finding.own_level is Level.UNDEFINED
+        f"the path of messages: {path.why_undefined or path.reason}"
+        for path in view.paths()
+        if path.own_level is Level.UNDEFINED
     )
     if not view.described:
         yield "whether nodes are alike: the session does not describe them"
-    for one in view.findings:
-        if one.kind is NodeFindingKind.NOT_KNOWN and one.level is not Level.FAIL:
-            yield one.why
+    for finding in view.findings:
+        if finding.kind is NodeFindingKind.NOT_KNOWN and finding.level is not Level.FAIL:
+            yield finding.why
     for one in view.coverage:
         for word, nodes in (("down", one.down), ("drained", one.drained)):
             if nodes:
                 yield f"{fold(nodes)}: {word}, so not measured"
         if one.never:
             yield f"{fold(one.never)}: never measured, a job can have {one.attainable}: {one.limit}"
-    for one in view.lost_once:
-        yield f"whether {one.node} loses packets: it did in few launches only"
+    for node, _ in view.lost_once:
+        yield f"whether {node} loses packets: it did in few launches only"
     missing = len(view.cases) - len(view.ran)
     if missing and view.ran:
         yield f"{count_of(missing, 'case')} did not run in this session"
@@ -151,8 +151,8 @@ def incomplete(view: PartitionView) -> Iterator[str]:
             counted = count_of(len(several), "fault")
             first = ", the first" if several[1:] else ""
             yield f"{where} have {counted}{first}: {(*one.rounds.faults, *several)[0]}"
-    for one in view.coverage:
-        yield from _not_covered(one)
+    for coverage in view.coverage:
+        yield from _not_covered(coverage)
     undecided = sum(one.level is Level.INCONCLUSIVE for one in view.ran)
     if undecided:
         yield f"{count_of(undecided, 'case')} inconclusive"

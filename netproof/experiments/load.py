@@ -46,6 +46,7 @@ from netproof.session import job_files, node_facts
 from netproof.session.job_files import StepRecord
 from netproof.session.labelled import MeasuredJob
 from netproof.session.measured import Launch
+from netproof.session.plan import PLAN_FILE, JobPlan
 from netproof.site.pair_settings import PairSettings
 from netproof.site.partition import Partition
 
@@ -159,33 +160,38 @@ def of_job(folder: Path, jobid: str) -> Loaded:
 
     Raise NetproofError where the job drew none, or wrote no record.
     """
-    question = load_plan.LoadQuestion.read(folder)
+    planned = JobPlan.read(folder / PLAN_FILE)
+    asked, partition = planned.task_of(load_plan.LoadAsked), planned.partition
     several = load_plan.read_turns(folder)
     recorded = job_files.records(folder)
     aggressions = aggressions_of(folder)
     return Loaded(
-        *question.where,
+        *asked.where,
         jobid,
         node_facts.nodes_of_job(folder, jobid),
-        question.extras,
-        question.seed,
-        tuple(_of_turn(folder, turn, question, recorded, aggressions) for turn in several),
+        planned.extras,
+        planned.seed,
+        tuple(
+            _of_turn(folder, turn, asked.where, partition, recorded, aggressions)
+            for turn in several
+        ),
     )
 
 
 def _of_turn(
     folder: Path,
     turn: VictimTurn,
-    question: load_plan.LoadQuestion,
+    where: tuple[str, str, str],
+    partition: Partition,
     recorded: Mapping[str, StepRecord],
     aggressions: Mapping[str, Aggression],
 ) -> VictimRun:
     aggression = aggressions.get(turn.aggressor_step) if turn.beside else None
     if aggression is not None and aggression.why and turn.step not in recorded:
         return VictimRun(turn, None, (), aggression, f"{turn.aggressor_step}: {aggression.why}")
-    partition, function = question.partition, turn.victim.function
+    function = turn.victim.function
     size = turn.victim.size(partition.max_message_bytes)
-    case = Case(*question.where, OF_PAIRS.name, function, 2, 1)
+    case = Case(*where, OF_PAIRS.name, function, 2, 1)
     times: list[float] = []
 
     def read_output(step: str) -> Curve:

@@ -20,7 +20,6 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from netproof import codec
 from netproof.benchmarks import registry
 from netproof.errors import NetproofError
 from netproof.intake import json_reading, writing
@@ -60,14 +59,13 @@ class JobAsked:
 class EnvironmentAsked:
     """The task of one environment: ``cases`` as ``records.asked`` has them, with their limits.
 
-    ``extras``: of the environment; ``ranks``: 0 for NetPIPE.
+    ``extras``: of the environment.
     """
 
     srun: tuple[str, ...]
     extras: Mapping[str, Any]
     cases: tuple[tuple[Case, Mapping[str, Limits]], ...]
     launches: int
-    ranks: int = 0
 
 
 class EnvironmentJob:
@@ -77,7 +75,7 @@ class EnvironmentJob:
         self.folder = folder
         self.plan = JobPlan.read(folder / PLAN_FILE)
         self.partition = self.plan.partition
-        self.asked = codec.decode(EnvironmentAsked, self.plan.asked, f"{folder}: its task")
+        self.asked = self.plan.task_of(EnvironmentAsked)
         self._launches: dict[str, Launch] = {}
 
     @cached_property
@@ -111,34 +109,23 @@ class EnvironmentJob:
 
     def whole_steps(self, case: Case, subject: str, number: int) -> list[Step]:
         """Return a launch of a whole curve, after the one over the link's healthy twin."""
-        if self.asked.ranks:
-            function = registry.function_of(case)
-            place = (self.asked.ranks, number, self.partition, self.asked.srun)
-            step = plan.function_step(function, *place, subject)
-            return [*plan.twin_of(step, function, self.asked.ranks, self.partition), step]
-        variant = (case.function, case.path, case.direction)
-        sweep = plan.whole_sweep(self.partition)
-        place = (number, variant, sweep, self.partition, self.asked.srun)
-        step = plan.netpipe_step(subject, *place)
-        twin = plan.has_twin(self.partition, case.ranks_per_node)
-        return [plan.twin_step(step, case.direction, self.partition), step] if twin else [step]
+        step = plan.step_of(case, number, self.partition, self.asked.srun, subject)
+        return [*plan.twin_of(step, case, self.partition), step]
 
     def around_steps(self, one: RepeatCase) -> list[Step]:
         """Return a launch around a case's flagged sizes, which may take several calls."""
-        case, parts = one.case, one.dense()
+        parts = one.dense()
         number = self.made(parts[0][0]) + 1
-        if not self.asked.ranks:
-            variant = (case.function, case.path, case.direction)
-            place = (self.partition, self.asked.srun)
-            return [
-                plan.netpipe_step(subject, number, variant, sweep, *place)
-                for (subject, _), sweep in zip(parts, one.sweeps(), strict=True)
-            ]
-        for name, text in plan.size_files(dict(parts)).items():
-            (self.folder / name).write_text(text)
-        function = registry.function_of(case)
-        place = (self.asked.ranks, number, self.partition, self.asked.srun)
-        return [plan.function_step(function, *place, *part) for part in parts]
+        if registry.of(one.case).by_protocol:
+            several = zip((subject for subject, _ in parts), one.sweeps(), strict=True)
+        else:
+            for name, text in plan.size_files(dict(parts)).items():
+                (self.folder / name).write_text(text)
+            several = parts
+        return [
+            plan.step_of(one.case, number, self.partition, self.asked.srun, subject, sizes)
+            for subject, sizes in several
+        ]
 
     def launch(self, case: Case, subject: str, number: int, sizes: tuple[int, ...]) -> Launch:
         """Read a launch of a whole curve, once; raise Incomplete, ParseError and OSError."""
@@ -159,7 +146,7 @@ class JobOutcome:
     """Results of a job in ``folder``, by the name of the environment."""
 
     def __init__(self, folder: Path, jobid: str) -> None:
-        task = codec.decode(JobAsked, JobPlan.read(folder / PLAN_FILE).asked, f"{folder}: task")
+        task = JobPlan.read(folder / PLAN_FILE).task_of(JobAsked)
         self.folder, self.baseline, self.jobid = folder, task.baseline, jobid
         self.environments = {name: EnvironmentJob(folder / name) for name in task.environments}
 
@@ -277,7 +264,8 @@ class JobOutcome:
                     for peer in one.paired
                     for subject in [f"{one.step}{NEXT_TO}{name}"]
                 ]
-                together = one.step if environment.asked.ranks else (case.path, case.direction)
+                by_protocol = registry.of(case).by_protocol
+                together = (case.path, case.direction) if by_protocol else one.step
                 units[name, together] += (own + others)[:: 1 if number % 2 else -1]
         return [*units.values()]
 
@@ -300,7 +288,7 @@ def _open(cases: Cases) -> dict[str, list[str]]:
 
 def run(job: RunningJob) -> None:
     """Launch all environments' cases, and again what is undecided."""
-    task = codec.decode(JobAsked, job.plan.asked, f"{job.folder}: its task")
+    task = job.plan.task_of(JobAsked)
     parts = {}
     for name in task.environments:
         planned = JobPlan.read(job.folder / name / PLAN_FILE)

@@ -29,6 +29,9 @@ from netproof.session.plan import JobPlan, Step
 KILL_AFTER_S = 5
 """Seconds that a step has to end after SIGTERM."""
 
+AWAKE_S = 2
+"""Seconds after which a wait is taken up again."""
+
 STEPS_END_S = 10
 """Seconds in which steps that were killed have to be gone from Slurm's list."""
 
@@ -399,12 +402,14 @@ class RunningJob:
                 )
             self.hung[step.subject] = step.name
             end_group(process)
-            status = _status(process) or TIMED_OUT
+            status, limited = _status(process) or TIMED_OUT, True
         else:
-            status = self._wait(process, limit_s - (time.time() - began))
+            limited = not ended_within(process, limit_s - first_s if waits else limit_s)
+            status = end_group(process) if limited else _status(process)
         self._running.remove(running)
         said = errors.read_text(errors="replace")
-        if status and (refused := _REFUSED.search(said)):
+        # srun says the same of a step that was still pending when its limit ended it.
+        if status and not limited and (refused := _REFUSED.search(said)):
             raise JobEnded(f"Slurm had ended the job before {step.name}: {refused[0]}")
         if _NO_ANSWER.search(said):
             self.hung[step.subject] = step.name
@@ -509,7 +514,10 @@ def began_with() -> dict[str, str]:
 
 
 def ended_within(process: subprocess.Popen[bytes], seconds: float) -> bool:
-    """Wait until a process has ended, asleep, or until so many seconds are over."""
+    """Wait until a process has ended, asleep, or until so many seconds are over.
+
+    Seconds for which Slurm suspends the job do not count: each wait is short.
+    """
     try:
         descriptor = os.pidfd_open(process.pid)
     except OSError:
@@ -522,7 +530,8 @@ def ended_within(process: subprocess.Popen[bytes], seconds: float) -> bool:
     try:
         waits = select.poll()
         waits.register(descriptor, select.POLLIN)
-        waits.poll(max(0.0, 1000 * seconds))
+        while not waits.poll(1000 * max(0.0, min(seconds, AWAKE_S))) and seconds > AWAKE_S:
+            seconds -= AWAKE_S
     finally:
         os.close(descriptor)
     return process.poll() is not None

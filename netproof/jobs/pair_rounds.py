@@ -9,7 +9,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from netproof import codec
 from netproof.jobs import describing
 from netproof.jobs.job import RunningJob
 from netproof.pairs import verdict as pairs
@@ -76,7 +75,7 @@ class PairsAsked:
 
 def asked_of(planned: JobPlan) -> PairsAsked:
     """Return the task of a job of pairs; NetproofError where it is damaged."""
-    return codec.decode(PairsAsked, planned.asked, f"{PLAN_FILE}: pairs")
+    return planned.task_of(PairsAsked)
 
 
 def read(folder: Path, jobid: str) -> tuple[PairRounds, Partition]:

@@ -18,6 +18,7 @@ from reframe.core.builtins import parameter, run_after, run_before, sanity_funct
 from reframe.core.exceptions import ReframeError, SanityError
 from reframe.core.runtime import runtime
 
+from netproof import codec
 from netproof.benchmarks import imb, netpipe, registry
 from netproof.benchmarks.registry import OF_PAIRS
 from netproof.errors import NetproofError
@@ -38,7 +39,7 @@ from netproof.run.mixins import OnPartition, RecordedTest
 from netproof.run.system_here import count_usable, rank_counts, tree
 from netproof.session import plan
 from netproof.session.job_files import Incomplete
-from netproof.session.labelled import JobRecord, write_question
+from netproof.session.labelled import JobRecord
 from netproof.site.partition import ranks_feature
 
 Read = TypeVar("Read")
@@ -157,8 +158,8 @@ class LoadLaunches(DemandedJob, UnderLoad):
 
     num_tasks_per_node = 1
     keep_files = [
-        *(*DemandedJob.keep_files, load_plan.QUESTION_FILE, load_plan.TURNS_FILE),
-        *(load_plan.NODE_LISTS, load.AGGRESSORS_FILE),
+        *DemandedJob.keep_files,
+        *(load_plan.TURNS_FILE, load_plan.NODE_LISTS, load.AGGRESSORS_FILE),
     ]
 
     @run_after("setup")
@@ -176,13 +177,12 @@ class LoadLaunches(DemandedJob, UnderLoad):
             aggressors = load_plan.chosen(load_plan.Aggressor, self.aggressors)
         except NetproofError as error:
             raise ReframeError(str(error)) from None
-        partition, stage = self.site_partition(), Path(self.stagedir)
         leaves, _ = tree() if not self.is_dry_run() else ({}, {})
-        srun, extras = self.take_over_srun(), self.current_partition.extras
-        asked = (leaves, victims, aggressors, self.rounds, self.seed)
-        write_question(stage, load_plan.LoadQuestion(self.place(), extras, *asked, tuple(srun)))
-        files = load_plan.size_files(partition, victims, aggressors)
-        self.write_plan(files, task="load", figures_at_once=False)
+        named = {name: tuple(nodes) for name, nodes in leaves.items()}
+        srun = tuple(self.take_over_srun())
+        asked = load_plan.LoadAsked(self.place(), named, victims, aggressors, self.rounds, srun)
+        files = load_plan.size_files(self.site_partition(), victims, aggressors)
+        self.write_plan(files, task="load", figures_at_once=False, asked=codec.encode(asked))
 
 
 class LoadCheck(ExperimentCheck, UnderLoad):
@@ -216,7 +216,7 @@ class TailsLaunches(DemandedJob, ForLong):
     num_tasks = 2
     num_tasks_per_node = 1
     keep_files = [
-        *(*DemandedJob.keep_files, tails.QUESTION_FILE, tails.CALLS_FILE, tails.WATCH_FILE),
+        *(*DemandedJob.keep_files, tails.CALLS_FILE, tails.WATCH_FILE),
     ]
 
     @run_before("run")
@@ -228,11 +228,10 @@ class TailsLaunches(DemandedJob, ForLong):
                 f"messages of {self.tails_bytes} bytes: the largest of"
                 f" {self.current_partition.fullname} are of {most}"
             )
-        stage, srun = Path(self.stagedir), self.take_over_srun()
-        asked = (self.tails_seconds, self.tails_bytes, tuple(srun))
-        question = tails.TailsQuestion(self.place(), self.current_partition.extras, *asked)
-        write_question(stage, question)
-        self.write_plan(tails.size_files(question), task="tails", figures_at_once=False)
+        srun = tuple(self.take_over_srun())
+        asked = tails.TailsAsked(self.place(), self.tails_seconds, self.tails_bytes, srun)
+        files = tails.size_files(self.tails_bytes)
+        self.write_plan(files, task="tails", figures_at_once=False, asked=codec.encode(asked))
 
 
 class TailsCheck(ExperimentCheck, ForLong):
@@ -481,9 +480,9 @@ class AlgorithmLaunches(SweepJob, Swept):
         self.num_tasks = self.ranks
         self.num_tasks_per_node = partition.ranks_per_node
         srun, planned = self.take_over_srun(), self.planned()
-        function, ranks = registry.function_of(planned.case), planned.case.ranks
-        sizes = {function.name: plan.sizes_asked(function, ranks, partition)}
-        files = {} if function.least_bytes is None else plan.size_files(sizes)
+        sizes = {planned.case.function: plan.sizes_asked(planned.case, partition)}
+        without = registry.function_of(planned.case).least_bytes is None
+        files = {} if without else plan.size_files(sizes)
         made = sweep.steps(planned, srun)
         self.write_plan(files, task="algorithms", rounds=(made,))
 

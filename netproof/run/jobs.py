@@ -9,7 +9,6 @@ import random
 import shlex
 import shutil
 import sys
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -227,7 +226,7 @@ class PartitionJob(Job):
     """The launches of a benchmark in all environments of a partition, next to each other.
 
     Each environment has a folder of its own in the job's. ``benchmark``: its name, in the class
-    body. A subclass has ``cases_in()`` and ``plan_in()``, of an environment.
+    body. A subclass has ``cases_in()``, of an environment.
     """
 
     partition = parameter(partition_names())
@@ -250,12 +249,6 @@ class PartitionJob(Job):
 
     def cases_in(self, environment: Environment) -> list[Case]:
         """Return the cases that it measures in an environment; raise NetproofError for none."""
-        raise NotImplementedError
-
-    def plan_in(
-        self, environment: Environment, srun: Sequence[str]
-    ) -> tuple[tuple[tuple[plan.Step, ...], ...], dict[str, str]]:
-        """Return the steps in an environment, in units, and the files that they need."""
         raise NotImplementedError
 
     def least_run_in(self, environment: Environment) -> list[str]:
@@ -316,13 +309,21 @@ class PartitionJob(Job):
         for one in several:
             folder = Path(self.stagedir, one.name)
             folder.mkdir()
-            srun = (*command, f"--mpi={one.extras['pmi']}")
-            units, files = self.plan_in(one, srun)
+            srun, cases = (*command, f"--mpi={one.extras['pmi']}"), self.cases_in(one)
+            site = self.site_partition()
+            units = plan.units(cases, self.launches, site, srun, self.seed)
+            files = plan.size_files(
+                {
+                    case.function: plan.sizes_asked(case, site)
+                    for case in cases
+                    if self.rank_count() and registry.function_of(case).least_bytes is not None
+                }
+            )
             commands = [*partition.prepare_cmds, *emit_loadenv_commands(partition.local_env, one)]
             files[plan.SETUP_FILE] = "".join(f"{line}\n" for line in commands)
-            cases = tuple((case, limits.of_case(references, case)) for case in self.cases_in(one))
+            bounded = tuple((case, limits.of_case(references, case)) for case in cases)
             program = self.least_run_in(one)
-            asked = EnvironmentAsked(srun, one.extras, cases, self.launches, self.rank_count())
+            asked = EnvironmentAsked(srun, one.extras, bounded, self.launches)
             self.write_sources(folder, files)
             plan.JobPlan(
                 self.seed,
@@ -396,16 +397,6 @@ class NetpipeLaunches(PartitionJob):
         where = (self.current_system.name, self.current_partition.name, environment.name)
         return [netpipe_case(where, *variant) for variant in self.variants_in(environment)]
 
-    def plan_in(
-        self, environment: Environment, srun: Sequence[str]
-    ) -> tuple[tuple[tuple[plan.Step, ...], ...], dict[str, str]]:
-        """Return all NetPIPE variants, TCP and MPI interleaved."""
-        variants = self.variants_in(environment)
-        where = (self.site_partition(), srun, self.seed, variants)
-        starting = plan.netpipe_start_steps(self.launches, srun, variants)
-        units = (*plan.netpipe_units(self.launches, *where), *((step,) for step in starting))
-        return units, {}
-
 
 class MpiLaunches(PartitionJob):
     """Functions of a benchmark on one rank count; those for two ranks go with the least count."""
@@ -447,23 +438,6 @@ class MpiLaunches(PartitionJob):
         """Take full nodes."""
         self.num_tasks = self.ranks
         self.num_tasks_per_node = self.site_partition().ranks_per_node
-
-    def plan_in(
-        self, environment: Environment, srun: Sequence[str]
-    ) -> tuple[tuple[tuple[plan.Step, ...], ...], dict[str, str]]:
-        """Return all launches of all functions, shuffled, with full nodes."""
-        partition, functions = self.site_partition(), self.functions_here()
-        files = plan.size_files(
-            {
-                function.name: plan.sizes_asked(function, self.ranks, partition)
-                for function in functions
-                if function.least_bytes is not None
-            }
-        )
-        several = (functions, self.ranks, self.launches, partition, srun)
-        measuring = plan.function_steps(*several, self.seed)
-        units = plan.with_twins(measuring, functions, self.ranks, partition)
-        return (*units, *((step,) for step in plan.start_steps(*several))), files
 
 
 def left_now() -> dict[tuple[Any, ...], left.SkipReason]:

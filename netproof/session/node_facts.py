@@ -292,7 +292,7 @@ def _instead(path: Path, lines: Sequence[str]) -> str:
 
 
 def read_node(path: Path) -> Node:
-    """A node from what ``run/shell/node.sh`` printed; ProvenanceError, with the line, if cut."""
+    """A node from what ``run/shell/node.py`` printed; ProvenanceError, with the line, if cut."""
     later = (*_OF_THE_STEP, *_OF_THE_PATH)
     plain = [name for name in NAMES if name not in MAPS and name not in later]
     values = _values_of(path, NODE_HEADER, plain)

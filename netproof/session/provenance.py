@@ -1,7 +1,7 @@
 """Where a session came from: software, configuration, and every node as it was found in its job.
 
-In a job, ``run/shell/node.sh`` prints what a node is, and ``path.sh`` which packets come through to
-the next and which neighbours answer over TCP; ``of_job`` reads these files when the job has ended
+In a job, ``run/shell/node.py`` prints what a node is, which packets come through to the next, and
+which neighbours answer over TCP; ``of_job`` reads these files when the job has ended
 and gives the plain values that the report keeps under ``KEY``. What Slurm said of the partitions at
 the run's start is under ``SLURM_KEY``. ``of_report`` gathers all of a report and says in what nodes
 differ; what of that is a fault is for the verdict.
