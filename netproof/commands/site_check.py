@@ -354,7 +354,7 @@ def _slurm(
         return False
     try:
         slurm.answers()
-        known, limits = slurm.partitions(), slurm.time_limits_s()
+        known = slurm.partitions()
     except NetproofError as error:
         checked.wrong("Slurm", f"system {checked.system}", "scontrol", str(error))
         return False
@@ -393,7 +393,7 @@ def _slurm(
                 continue
             right = len(checked.faults)
             _fits(checked, path, place, entry, known[name], needed)
-            seconds, limit = time_limit_s(entry), limits.get(name)
+            seconds, limit = time_limit_s(entry), known[name].limit_s
             if seconds is not None and limit is not None and seconds > limit:
                 checked.wrong(
                     path,

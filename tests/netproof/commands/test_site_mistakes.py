@@ -91,7 +91,7 @@ def checked(tmp_path, monkeypatch, says) -> Callable[..., list[str]]:
     partition = discover.DiscoveredPartition(
         "batch", ["--partition=batch", "--account=chem"], 4, 7, "1h", looked()
     )
-    candidate = discover.Candidate("mpich-gcc", ("gcc/12.2", "mpich/5.0.2"))
+    candidate = {"modules": ["gcc/12.2", "mpich/5.0.2"]}
     found = discover.Discovered([partition], {"mpich-gcc": (candidate, MPICH)}, "nomod", [], [])
     text = discover.site_text("kestrel", found)
     for folder in ("site-config", "reference-values", "bin"):
