@@ -492,6 +492,13 @@ class RunningJob:
             self._beside.append(process)
 
 
+def run(job: RunningJob) -> None:
+    """Launch all steps of the job's plan in their order."""
+    for steps in job.plan.rounds:
+        for step in steps:
+            job.launch(step)
+
+
 def _end(_signal: int, _frame: FrameType | None) -> None:
     # Once is enough; srun would inherit that it is ignored.
     signal.signal(signal.SIGTERM, lambda *_: None)

@@ -42,7 +42,7 @@ class CheckResult:
 
     ``case``: None for a job, which is no case of its own; ``measured``: None where the case is not
     complete. ``result`` is ReFrame's: pass, fail, fail_deps, xfail, xpass, skip or abort. ``kind``:
-    launches, check, curves or configurations, as netproof.run.rfm has them. ``again``: repeats of
+    launches, check, curves or configurations, as netproof.run has them. ``again``: repeats of
     flagged cases, None where the test makes none or did not come so far. ``skipped``: why a job was
     skipped, and with it the tests that wait for it. ``references``: the run's findings by its
     references, None where it made none. ``failed_job``: test of the same configuration that failed,
