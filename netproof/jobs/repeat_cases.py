@@ -224,10 +224,7 @@ def _fails_by_counters(subject: Subject) -> bool:
 
 
 def failed(one: RepeatCase, job: Job, *, ended: bool = False) -> bool:
-    """Check whether a case has failed by its own job's results, whatever more launches would show.
-
-    ``job``: the cases of the job, some for comparison; ``ended``: all its launches are made.
-    """
+    """Check whether a case failed, whatever more launches show; ``ended``: none come."""
     subject = one.repeated
     most = 0 if ended else one.rounds()
     if confirmations.failed(subject, one.flags(), one.again, most):

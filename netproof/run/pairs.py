@@ -57,10 +57,7 @@ class PairLaunches(TakesFewer, Job, InPairs):
     tags = {"pairs"}
 
     def cases(self) -> list[Case]:
-        """Return its benchmark's cases on the partition; if all are skipped, the pairs are too.
-
-        Environments do not matter, since nodes are measured rather than MPI libraries.
-        """
+        """Return its benchmark's cases in any environment: if all are skipped, pairs are."""
         partition, cases = self.current_partition, []
         counts, per_node = partition.extras["rank_counts"], partition.extras["ranks_per_node"]
         for environ in partition.environs:
@@ -77,10 +74,7 @@ class PairLaunches(TakesFewer, Job, InPairs):
 
     @run_after("setup")
     def take_all_nodes(self) -> None:
-        """Take all nodes that Slurm calls usable, up to the site's limit for a job.
-
-        The job waits for busy nodes, ``wait_for_nodes_s`` at most.
-        """
+        """Take all usable nodes up to the site's limit; the job waits for busy ones."""
         self.num_tasks = self.current_partition.extras["nodes"]
         if not self.is_dry_run():
             self.num_tasks = count_usable(self.current_partition.access, self.num_tasks)

@@ -45,10 +45,7 @@ def write(path: Path, cases: Mapping[Case, SkipReason]) -> None:
 
 
 def read(path: Path) -> dict[tuple[Any, ...], SkipReason]:
-    """The keys of the cases to leave, and why; NetproofError where the file is no such file.
-
-    Also where others can write it.
-    """
+    """The cases to leave by key, and why; NetproofError if damaged or others can write it."""
     trust.insist(path, f"{VARIABLE}'s file")
     try:
         entries = json_reading.json_file(path)
