@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
 from itertools import pairwise
+from typing import Any
 
 from netproof.benchmarks import registry
 from netproof.criteria import Level
@@ -75,7 +76,7 @@ def failures(verdict: Verdict) -> list[Failure]:
     single: list[Failure] = []
     for judged in verdict.cases:
         test = None
-        if len(judged.faults) == 1:
+        if len(judged.faults) == 1 and judged.failed_job is not None:
             case = judged.case
             test = by_test.get((case.partition, case.environment, judged.failed_job))
         if test is None:
@@ -213,7 +214,7 @@ class Crossover:
 
 def crossovers(verdict: Verdict) -> tuple[Crossover, ...]:
     """Return every function of every configuration that was measured, in the verdict's order."""
-    several: dict[tuple, list[CaseVerdict]] = defaultdict(list)
+    several: dict[tuple[Any, ...], list[CaseVerdict]] = defaultdict(list)
     measured = set()
     for one in verdict.cases:
         case = one.case

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from netproof.criteria import ConfirmSettings
 from netproof.criteria.interface import Pairs
 from netproof.measurement.curve import Curve
 from netproof.measurement.disturbance import Pace, disturbed, unlike
@@ -50,7 +51,7 @@ def pairs_needed(subject: Subject) -> int:
     Where a machine has two paces, two or three ratios can agree by chance and lie far off. From six
     on an interval holds for any distribution. A site that allows fewer launches has fewer.
     """
-    confirm = subject.settings.confirm
+    confirm: ConfirmSettings = subject.settings.confirm
     apart = sum(not launch.peers for launch in subject.measured.launches)
     possible = max(confirm.most_launches - apart, confirm.launches)
     return min(max(confirm.launches, FEWEST_RANKED), possible)

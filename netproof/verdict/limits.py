@@ -104,8 +104,9 @@ def of_twin(measured: Measured) -> dict[str, list[float]]:
         pairs.append([readings(one, {}, measured.peak_from) for one in (launch.curve, launch.twin)])
     found = {}
     for name, landmark in twin.VARIABLES.items():
-        values = [(own[landmark], alongside[landmark]) for own, alongside in pairs]
-        if all(own and alongside for own, alongside in values):
+        known = [(own[landmark], alongside[landmark]) for own, alongside in pairs]
+        values = [(own, alongside) for own, alongside in known if own and alongside]
+        if len(values) == len(pairs):
             if landmark in RATES:
                 values = [(min(own, most), min(alongside, most)) for own, alongside in values]
             found[name] = [own / alongside for own, alongside in values]
@@ -231,7 +232,7 @@ def _of_the_twin(measured: Measured, level: Level, share: Interval | None) -> tu
     A link that itself certainly carries half of its rate is not at half rate, however slow its
     twin. ``share``: the interval of its bandwidth over its twin's, in %.
     """
-    carried, rate = measured.landmarks.paired_mb_s, measured.line_rate_mb_s
+    carried, rate = measured.landmarks.paired_mb_s or 0.0, measured.line_rate_mb_s
     text = f"; at the same time the healthy twin of this link carried {carried:.4g} MB/s"
     if rate is None:
         return text, True

@@ -79,13 +79,13 @@ class NodeFinding:
 
 def _folded(found: Sequence[NodeFinding]) -> list[NodeFinding]:
     """Return the findings, with one for many keys of a group in which the same nodes differ."""
-    together: dict[tuple, list[NodeFinding]] = defaultdict(list)
+    together: dict[tuple[object, ...], list[NodeFinding]] = defaultdict(list)
     for one in found:
         group, _, key = one.fact.partition(" ")
         # Single facts each stay what they are.
-        alike = (group,) if key else (group, one.value)
-        together[one.environment, one.kind, one.nodes, alike].append(one)
-    several = []
+        own = (group,) if key else (group, one.value)
+        together[one.environment, one.kind, one.nodes, own].append(one)
+    several: list[NodeFinding] = []
     for alike in together.values():
         if len(alike) < FOLDED_FROM:
             several += alike
@@ -296,10 +296,9 @@ class _Partition:
         others: str | None = None,
         level: Level = Level.FAIL,
     ) -> NodeFinding:
-        name, environment = (fact, "") if isinstance(fact, str) else (fact.name, fact.environment)
-        return NodeFinding(
-            self.name, name, kind, level, why, tuple(nodes), value, others, environment
-        )
+        named = (fact, "") if isinstance(fact, str) else (fact.name, fact.environment)
+        several = tuple(nodes)
+        return NodeFinding(self.name, named[0], kind, level, why, several, value, others, named[1])
 
     def _changed(self, fact: NodeFact) -> Iterator[NodeFinding]:
         alike: dict[tuple[str, str], list[str]] = defaultdict(list)
@@ -439,7 +438,8 @@ class _Partition:
     def _unknown_paths(self, not_up: set[str]) -> Iterator[NodeFinding]:
         if self._may_differ("path"):
             return
-        known, silent = set(), {}
+        known = set()
+        silent: dict[str, tuple[str, str]] = {}
         for one in self.nodes:
             node = one.node
             if node.path_passed_bytes is not None:
@@ -484,12 +484,12 @@ class _Partition:
         )
         named: set[str] = set()
         for several, sentence in sentences:
-            for node, by in sorted(several.items()):
-                if node not in named:
+            for name, by in sorted(several.items()):
+                if name not in named:
                     side = "ahead of" if by > 0 else "behind"
                     off = f"{abs(by):.3g}"
-                    why = sentence.format(node=node, by=f"{off} s {side}", off=off)
-                    yield self._found("clock", kind, why, (node,), f"{by:.3g} s")
+                    why = sentence.format(node=name, by=f"{off} s {side}", off=off)
+                    yield self._found("clock", kind, why, (name,), f"{by:.3g} s")
             named |= several.keys()
 
     def _paths(self, found: Sequence[NodeFinding]) -> list[NodeFinding]:
@@ -585,11 +585,11 @@ class _Partition:
                 counts[target][source] = f"in {several.count(False)} of {len(several)} jobs"
         for target, by_source in counts.items():
             each = ", ".join(f"of {source} {count}" for source, count in by_source.items())
-            nodes, words = (target,), f"{SILENT} in some jobs"
+            nodes, words = [target], f"{SILENT} in some jobs"
             why = f"{target}: {SILENT} {each}"
             if len(by_source) == 1:
                 ((source, count),) = by_source.items()
-                nodes, words = (source, target), f"{UNANSWERED} {count}"
+                nodes, words = [source, target], f"{UNANSWERED} {count}"
                 why = f"{source} to {target}: {words}"
             yield self._found("tcp", kind, why, nodes, words, level=Level.WARN)
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from functools import cached_property
 from pathlib import Path
+from typing import Any
 
 from netproof.criteria import Finding, Level
 from netproof.criteria.registry import RELATIVE
@@ -192,7 +193,7 @@ class StoredResults:
         A group is of one configuration, session and set of marks.
         """
         for several, left_out in ((self.cases, False), (self.left_out, True)):
-            found: dict[tuple, list[StoredResult]] = {}
+            found: dict[tuple[Any, ...], list[StoredResult]] = {}
             for one in several:
                 key = (one.case.partition, one.case.environment, one.session, one.marks)
                 found.setdefault(key, []).append(one)
@@ -303,23 +304,6 @@ class Verdict:
     @property
     def _whole(self) -> bool:
         return bool(self.cases) and all(one.reason.planned for one in self.skipped)
-
-
-def faults_of_parts(
-    launched: Sequence[LaunchCount],
-    pairs: Sequence[PairsVerdict],
-    standing_out: Sequence[Finding],
-    coverage: Sequence[Coverage],
-    nodes: Sequence[NodeFinding],
-) -> tuple[str, ...]:
-    """Return the faults beyond single cases in these parts of a verdict, a sentence each."""
-    return (
-        *(one.finding.why for one in launched if one.finding.level is Level.FAIL),
-        *(why for one in pairs for why in (*one.accusations(), *one.faults())),
-        *(one.why for one in standing_out if one.level is Level.FAIL),
-        *(f"coverage: {one}" for one in coverage if one.failed),
-        *(str(one) for one in nodes if one.level is Level.FAIL),
-    )
 
 
 def by_reason(
