@@ -336,8 +336,8 @@ class TestAcross:
         assert subject.data.crossing == Crossing(Link(1000, 1500), 1, 1)
         case = dataclasses.replace(subject.case, path="intra-node")
         measured = dataclasses.replace(subject.measured, case=case)
-        assert dataclasses.replace(subject, measured=measured).crossing() is None
-        assert sick["mpich tcp"].crossing() is None
+        assert dataclasses.replace(subject, measured=measured).data.crossing is None
+        assert sick["mpich tcp"].data.crossing is None
 
     def test_mpi_that_does_not_go_over_tcp_crosses_the_link_of_what_carries_it(self):
         stored = session.load(SESSIONS / "sick.json")
