@@ -169,13 +169,8 @@ def _of_partition(
     nodes = {node for one in rounds for node in one.measured()}
     nodes |= {node for _, launch in launches for node in launch.nodes()}
     if site.nodes < 2:
-        nodes = {
-            node
-            for one in results
-            if one.measured
-            for launch in one.measured.launches
-            for node in launch.nodes()
-        }
+        alone = (launch for one in results if one.measured for launch in one.measured.launches)
+        nodes = {node for launch in alone for node in launch.nodes()}
     pairs = links(rounds, launches)
     found = Coverage(
         name,

@@ -25,11 +25,7 @@ NOT_TOGETHER = "they were not interleaved"
 
 @dataclass(frozen=True)
 class InterleavedLaunch:
-    """A launch of one of two configurations.
-
-    ``paces``: how far its node's CPUs were apart in both halves, empty where the site does not ask;
-    ``noise``: what else the nodes did meanwhile.
-    """
+    """A launch of one of two configurations, with its nodes' paces, and what else these did."""
 
     curve: Curve
     paces: tuple[Pace, ...] = ()
@@ -62,19 +58,12 @@ def pairs_with(subject: Subject, environment: str) -> tuple[Pair, ...]:
     settings, rounds = subject.settings.disturbance, []
     for launch in subject.measured.launches:
         noise = disturbed(launch.loads, settings)
-        for peer in launch.peers:
-            if peer.environment == environment:
-                sides = ((subject.case.environment, launch.curve), (environment, peer.curve))
-                rounds.append(
-                    [
-                        InterleavedLaunch(
-                            curve,
-                            tuple(pace for pace in launch.paces if pace.environment == name),
-                            noise,
-                        )
-                        for name, curve in sides
-                    ]
-                )
+        for peer in (one for one in launch.peers if one.environment == environment):
+            sides = ((subject.case.environment, launch.curve), (environment, peer.curve))
+            paces = {
+                name: [one for one in launch.paces if one.environment == name] for name, _ in sides
+            }
+            rounds.append([InterleavedLaunch(it, tuple(paces[name]), noise) for name, it in sides])
     return paired(rounds, settings.pace)
 
 

@@ -90,15 +90,11 @@ def _folded(found: Sequence[NodeFinding]) -> list[NodeFinding]:
         if len(alike) < FOLDED_FROM:
             several += alike
             continue
-        first = alike[0]
-        group = first.fact.partition(" ")[0]
-        reasons = (one.why.removeprefix(f"{fold(one.nodes)}: ") for one in alike[:NAMED])
+        group, nodes, count = alike[0].fact.partition(" ")[0], fold(alike[0].nodes), len(alike)
+        reasons = (one.why.removeprefix(f"{nodes}: ") for one in alike[:NAMED])
         named = "; ".join(sentence.replace(" differs: ", " ", 1) for sentence in reasons)
-        why = (
-            f"{fold(first.nodes)}: {len(alike)} {group} differ: {named}; and {len(alike) - NAMED}"
-            " more"
-        )
-        several.append(replace(first, fact=group, why=why, value=None, others=None))
+        why = f"{nodes}: {count} {group} differ: {named}; and {count - NAMED} more"
+        several.append(replace(alike[0], fact=group, why=why, value=None, others=None))
     return several
 
 
@@ -180,7 +176,7 @@ class NodeFact:
         values = {
             node: several[0][1] for node, several in self.reported.items() if not self.changed(node)
         }
-        if self.group != "memory" or not values:
+        if self.group != "memory":
             return values
         sizes = [size for value in values.values() if (size := memory_kib(value)) is not None]
         middle = str(median_low(sizes)) if sizes else ""
@@ -255,9 +251,10 @@ def judge(made: OfSession, partitions: Mapping[str, Partition]) -> tuple[NodeFin
     """
     found: list[NodeFinding] = []
     for name, partition in partitions.items():
+        # In the order in which Slurm took the jobs.
         nodes = [one for one in made.nodes if one.partition == name]
+        nodes.sort(key=lambda one: _number(one.jobid))
         if nodes:
-            nodes.sort(key=lambda one: _number(one.jobid))
             found += _Partition(name, partition, nodes).findings()
     return tuple(found)
 
@@ -308,10 +305,8 @@ class _Partition:
                 last = next(value for _, value in reversed(several) if value != first)
                 alike[first, last].append(node)
         for (first, last), nodes in alike.items():
-            before, after = (
-                next(job for job, value in fact.reported[nodes[0]] if value == one)
-                for one in (first, last)
-            )
+            jobs = {value: job for job, value in reversed(fact.reported[nodes[0]])}
+            before, after = jobs[first], jobs[last]
             why = (
                 f"{fold(nodes)}: {self._label(fact)} {fact.shown(first)} in job {before},"
                 f" {fact.shown(last)} in job {after}"
@@ -385,12 +380,10 @@ class _Partition:
         }
         for name, unit in (("width", "x"), ("speed", "")):
             slower: dict[tuple[str, str], set[str]] = defaultdict(set)
-            for one in self.nodes:
-                now, most = (one.node.pci.get(key) for key in (name, f"maximum {name}"))
-                if one.node.node in accused or now is None or most is None:
-                    continue
-                if (_leading(now) or 0) < (_leading(most) or 0):
-                    slower[now, most].add(one.node.node)
+            for node in (one.node for one in self.nodes if one.node.node not in accused):
+                now, most = node.pci.get(name), node.pci.get(f"maximum {name}")
+                if now and most and _leading(now) < _leading(most):
+                    slower[now, most].add(node.node)
             for (now, most), nodes in slower.items():
                 why = f"{fold(nodes)}: PCI {name} {unit}{now}, the card can {unit}{most}"
                 kind = NodeFindingKind.BELOW_MAXIMUM
@@ -450,8 +443,8 @@ class _Partition:
         for name, (target, why) in sorted(silent.items()):
             if known and name not in known:
                 why = f"{name} to {target}: {_LABELS['path']} not known ({shortened(why)})"
-                kind = NodeFindingKind.NOT_KNOWN
-                yield self._found("path", kind, why, (name, target), level=Level.WARN)
+                kind, ends = NodeFindingKind.NOT_KNOWN, (name, target)
+                yield self._found("path", kind, why, ends, level=Level.WARN)
 
     def _clocks(self, bound_s: float) -> Iterator[NodeFinding]:
         """Yield clocks that are certainly further apart than ``bound_s``."""
@@ -517,15 +510,14 @@ class _Partition:
                 why = f"{mtu.why}; {whose} of {asked} bytes do not come through to {where}"
                 several[several.index(mtu)] = replace(mtu, why=why)
                 continue
-            now_and_then = len(stopped) < len(sizes)
+            level, kind, pair = Level.FAIL, NodeFindingKind.PATH, (source, target)
             why = (
                 f"{source} to {target}: packets of {asked} bytes do not come through unfragmented,"
                 f" those of {passed} do"
             )
-            if now_and_then:
+            if len(stopped) < len(sizes):
+                level = Level.WARN
                 why += f"; so it was in {len(stopped)} of {len(sizes)} jobs"
-            level = Level.WARN if now_and_then else Level.FAIL
-            kind, pair = NodeFindingKind.PATH, (source, target)
             several.append(self._found("path", kind, why, pair, str(passed), str(asked), level))
         return several
 
@@ -602,14 +594,11 @@ def _others(count: int) -> str:
     return f"{count} other" if count == 1 else f"{count} others"
 
 
-def _leading(text: str) -> float | None:
-    """Return the number that a text begins with, ``16.0 GT/s PCIe`` or ``16``."""
-    try:
-        return float(text.split(" ")[0])
-    except ValueError:
-        return None
+def _leading(text: str) -> float:
+    """Return the number that a text begins with, ``16.0 GT/s PCIe`` or ``16``; 0 without any."""
+    number = re.match(r"\d+(\.\d+)?(?= |$)", text)
+    return float(number[0]) if number else 0.0
 
 
 def _number(jobid: str) -> tuple[int, str]:
-    """Return the sort key of jobs: the order in which Slurm took them."""
     return (int(jobid) if re.fullmatch("[0-9]{1,18}", jobid) else 0, jobid)
