@@ -7,9 +7,8 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from netproof import criteria
-from netproof.criteria import Bend, Bounds, Confirmation, Finding, Level, Region
-from netproof.criteria.confirming import MOST_PLACES
+from netproof.criteria import Bounds, Confirmation, Finding, Level, confirming
+from netproof.criteria.confirming import MOST_PLACES, Bend, Region
 from netproof.criteria.findings import FLAGGED, then
 from netproof.criteria.launches import crash_share, crashed
 from netproof.criteria.registry import CONFIRMED_BY_MEASURING
@@ -33,7 +32,7 @@ class LaunchCount:
     """Launches of a configuration's complete cases, and how many of them crashed.
 
     ``launches``: with crashed launches, those around flagged sizes, and those paired with another
-    configuration; ``finding``: on their share, see ``criteria.crash_share``.
+    configuration; ``finding``: on their share, see ``launches.crash_share``.
     """
 
     partition: str
@@ -83,7 +82,7 @@ def launched(
 def dense_sizes(subject: Subject, findings: Sequence[Finding]) -> tuple[int, ...]:
     """Return the sizes in bytes to measure again for several flags of one case, increasing."""
     settings = subject.confirm_settings()
-    sizes = {size for finding in findings for size in criteria.dense_sizes(finding, settings)}
+    sizes = {size for finding in findings for size in confirming.dense_sizes(finding, settings)}
     return tuple(sorted(sizes))
 
 
@@ -105,7 +104,7 @@ def places(subject: Subject) -> tuple[Bend, ...]:
         return ()
     judged_from = min(bounds.least_size for bounds in held.values())
     first = [launch.curve for launch in subject.measured.first().launches]
-    found = criteria.kinks(first, slopes, max(4, judged_from))
+    found = confirming.kinks(first, slopes, max(4, judged_from))
     flags = flagged(smoothness(subject))
     sizes = [flag.size for flag in flags if flag.size is not None]
     free = [one for one in found if not any(s / 2 <= one.size <= 2 * s for s in sizes)]
@@ -114,11 +113,11 @@ def places(subject: Subject) -> tuple[Bend, ...]:
 
 def closer_sizes(subject: Subject) -> tuple[tuple[int, ...], ...]:
     """Return the sizes in bytes of a launch at closer sizes, increasing, by region."""
-    element = subject.confirm_settings().element_bytes
-    return tuple(
-        tuple(sorted({size for place in region for size in criteria.closer_sizes(place, element)}))
-        for region in criteria.regions(places(subject))
-    )
+    element, found = subject.confirm_settings().element_bytes, []
+    for region in confirming.regions(places(subject)):
+        several = (confirming.closer_sizes(place, element) for place in region)
+        found.append(tuple(sorted({size for sizes in several for size in sizes})))
+    return tuple(found)
 
 
 def closer_findings(subject: Subject, again: MeasuredAgain | None) -> tuple[Finding, ...]:
@@ -127,7 +126,7 @@ def closer_findings(subject: Subject, again: MeasuredAgain | None) -> tuple[Find
     A region that was not measured at closer sizes is shown; one with too few complete launches is
     inconclusive.
     """
-    found = (_closer(subject, region, again) for region in criteria.regions(places(subject)))
+    found = (_closer(subject, region, again) for region in confirming.regions(places(subject)))
     return tuple(finding for finding in found if finding is not None)
 
 
@@ -175,7 +174,7 @@ def _closer(subject: Subject, region: Region, again: MeasuredAgain | None) -> Fi
     usable = [
         (curve, load)
         for curve, load in zip(again.launches, loads, strict=True)
-        if criteria.measured_closer(region, grid, curve)
+        if confirming.measured_closer(region, grid, curve)
     ]
     if not usable and (again.launches or not again.faults):
         return unknown(Level.SHOWN, not_measured)
@@ -187,7 +186,7 @@ def _closer(subject: Subject, region: Region, again: MeasuredAgain | None) -> Fi
     quiet = [curve for curve, load in usable if not disturbed(load, settings.disturbance)]
     enough = len(quiet) >= wanted
     curves = quiet if enough else [curve for curve, _ in usable]
-    found = criteria.found_closer(region, grid, curves, _held(subject), where=str(subject))
+    found = confirming.found_closer(region, grid, curves, _held(subject), where=str(subject))
     if found is None:
         return None
     shown, confirmed = found
@@ -260,7 +259,7 @@ def confirmation(subject: Subject, finding: Finding, again: MeasuredAgain) -> Co
     settings = subject.confirm_settings()
     undisturbed = again.calm(subject.settings.disturbance)
     enough = len(undisturbed) >= settings.launches
-    confirmed = criteria.confirm(
+    confirmed = confirming.confirm(
         finding,
         undisturbed if enough else again.launches,
         bounds=bounds_of(finding.criterion, subject.settings),

@@ -17,7 +17,8 @@ from itertools import chain
 from typing import Any
 
 from netproof.benchmarks import registry
-from netproof.criteria import Bounds, Confirmation, ConfirmSettings, Finding, Level
+from netproof.criteria import Bounds, Confirmation, Finding, Level
+from netproof.criteria.confirming import ConfirmSettings
 from netproof.criteria.counters import CountedSettings
 from netproof.criteria.findings import FLAGGED, at_sizes, then
 from netproof.criteria.interface import (

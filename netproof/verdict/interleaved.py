@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from netproof.criteria import ConfirmSettings
+from netproof.criteria.confirming import ConfirmSettings
 from netproof.criteria.interface import Pairs
 from netproof.measurement.curve import Curve
 from netproof.measurement.disturbance import Pace, disturbed, unlike
