@@ -194,7 +194,8 @@ def _facts_of(nodes: Sequence[NodeInJob]) -> list[NodeFact]:
     keys: dict[tuple[str, str], set[str]] = defaultdict(set)
 
     def add(found: NodeInJob, name: str, scope: str, value: object, why: str | None) -> None:
-        fact = facts.setdefault((name, scope), NodeFact(name, scope))
+        if (fact := facts.get((name, scope))) is None:
+            fact = facts[name, scope] = NodeFact(name, scope)
         if value is not None:
             fact.reported[found.node.node].append((found.jobid, str(value)))
         elif why is not None:
