@@ -15,15 +15,9 @@ from enum import StrEnum
 
 import numpy as np
 
-from netproof import criteria
-from netproof.criteria import (
-    Finding,
-    Level,
-    percentile_interval,
-    resampled_medians,
-)
+from netproof.criteria import Finding, Level, slower
 from netproof.criteria.findings import CannotJudgeError, undefined
-from netproof.criteria.score import SEED
+from netproof.criteria.score import SEED, percentile_interval, resampled_medians
 from netproof.criteria.settings import Settings
 from netproof.criteria.slower import ENVELOPE, factor, spans
 from netproof.errors import NetproofError
@@ -310,7 +304,7 @@ def compared_case(one: CheckResult, other: CheckResult, first: str, second: str)
         score = _of_times(landmarks["latency_us"], where, first)
     else:
         try:
-            score = criteria.score(
+            score = score.score(
                 curves[1], curves[0], where=where, baseline=first, settings=settings
             )
         except CannotJudgeError as error:
@@ -378,4 +372,4 @@ def envelope_of_cases(
             over_tcp = one.case.function == "tcp" or not rdma
             links.add(matrix.partitions[one.case.partition].link(over_tcp=over_tcp))
     unlike = first.path != "intra-node" and len(links - {None}) > 1
-    return criteria.envelope(curves, settings), unlike
+    return slower.envelope(curves, settings), unlike
