@@ -1,8 +1,7 @@
 """A case that both sides measured: its ratio, its ranges of sizes and its landmarks.
 
-Intervals are the score's bootstrap over launches: launches of both sides are resampled with
-replacement, and the landmark is that of their median curve. r∞ and the share of the line rate are
-known per launch: theirs is the interval of the ratio of medians (``interval.of_ratio``).
+Intervals are the score's bootstrap over launches, with the landmark of their median curve. r∞ and
+the share of the line rate are known per launch: theirs is the interval of the ratio of medians.
 """
 
 from __future__ import annotations
@@ -46,7 +45,7 @@ RANGE_SIZES = 3
 """Sizes that make a range: at each, the launches of both sides do not overlap."""
 
 RANGE_LAUNCHES = 3
-"""Launches of each side that a range takes."""
+"""Launches of each side that a range takes: with fewer, chance separates sides too often."""
 
 LONE_SIZE_RATIO = 2.0
 """Ratio from which a size outside all ranges is reported too."""
@@ -82,8 +81,7 @@ def ranges_of(
     """Return the ranges in which all launches of one side beat all of the other.
 
     A range has ``RANGE_SIZES`` such sizes or more, with at most one other size between two. Single
-    sizes count where one side is ``LONE_SIZE_RATIO`` times as fast. With fewer than
-    ``RANGE_LAUNCHES`` launches, chance separates sides too often.
+    sizes count where one side is ``LONE_SIZE_RATIO`` times as fast.
     """
     if min(len(first), len(second)) < RANGE_LAUNCHES:
         return ()
@@ -99,8 +97,7 @@ def ranges_of(
 
 def _apart(first: Sequence[Curve], second: Sequence[Curve], size: int) -> bool:
     one, other = (
-        [curve.time_us[curve.sizes.index(size)] for curve in launches]
-        for launches in (first, second)
+        [curve.time_us[curve.sizes.index(size)] for curve in side] for side in (first, second)
     )
     return max(one) < min(other) or max(other) < min(one)
 
@@ -114,8 +111,8 @@ COMPARED = sorted(_OWN, key=lambda one: one.better is Better.NEITHER)
 class LandmarkRatio:
     """A landmark of both sides; with ``ratio`` above 1 the second side's is better.
 
-    ``difference``: second minus first, in the landmark's unit. Values are None where a side has no
-    such landmark, or it has no better end; intervals also where a side has one launch.
+    ``difference``: second minus first. Values are None where a side has no such landmark, or it has
+    no better end; intervals also where a side has one launch.
     """
 
     first: float | None
@@ -357,8 +354,7 @@ def envelope_of_cases(
     """Return the envelope of equal cases by their labels, and whether they cross unlike links.
 
     At least one case is of this session. The envelope has the least time in µs and its label by
-    size, where two cases share one. Links are unlike where they differ in rate or MTU, as far as
-    they are known.
+    size, where two cases share one; unlike links differ in rate or MTU, as far as they are known.
     """
     curves = {
         label: one.measured.curve

@@ -50,26 +50,22 @@ class ComparedSide:
 
         Raise NetproofError where it has none.
         """
-        found = {}
-        for result in self.session.results:
-            case = result.case
-            if case is None:
-                continue
-            if self.partition not in (None, case.partition):
-                continue
-            if self.environment not in (None, case.environment):
-                continue
-            where = (
+        cases = [(one.case, one) for one in self.session.results if one.case is not None]
+        # A case that ReFrame repeated counts as it ended.
+        found = {
+            (
                 None if self.partition else case.partition,
                 None if self.environment else case.environment,
-            )
-            # A case that ReFrame repeated counts as it ended.
-            found[(*where, *group(case))] = result
+                *group(case),
+            ): result
+            for case, result in cases
+            if self.partition in (None, case.partition)
+            and self.environment in (None, case.environment)
+        }
         if found:
             return found
-        cases = [result.case for result in self.session.results if result.case is not None]
         for asked, what in ((self.partition, "partition"), (self.environment, "environment")):
-            known = dict.fromkeys(getattr(case, what) for case in cases)
+            known = dict.fromkeys(getattr(case, what) for case, _ in cases)
             if asked is not None and asked not in known:
                 raise NetproofError(
                     f"{self.session.path}: has no case of {what} {asked!r}; it has"
@@ -176,7 +172,7 @@ class Comparison:
         has at least ``RANGE_SIZES`` sizes in a row. Sizes that fewer than half of the benchmark's
         cases have are left out.
         """
-        verdicts = []
+        verdicts: list[tuple[int, bool | None]] = []
         with_ratios = [
             case for case in self.cases if case.ratios and case.first.case.benchmark == benchmark
         ]
@@ -191,12 +187,9 @@ class Comparison:
             )
             most = (faster for faster in (True, False) if 2 * found[faster] > len(cases))
             verdicts.append((size, next(most, None)))
-        runs = [
-            (faster, [size for size, _ in run])
-            for faster, run in groupby(verdicts, key=itemgetter(1))
-        ]
+        runs = ((faster, [*run]) for faster, run in groupby(verdicts, key=itemgetter(1)))
         return tuple(
-            (run[0], run[-1], faster)
+            (run[0][0], run[-1][0], faster)
             for faster, run in runs
             if faster is not None and len(run) >= RANGE_SIZES
         )
@@ -315,11 +308,13 @@ def alone(session: Session, verdict: Verdict, switch: str | None = None) -> Agai
     Return None where none is given, and no switch was measured alone with stored results of others
     beside it. Raise NetproofError as ``against``.
     """
-    measured = {one.case.partition for one in verdict.cases if one.measured is not None}
-    stored = () if verdict.compared_with is None else verdict.compared_with.cases
-    if switch is None and len(measured) == 1 and {one.case.partition for one in stored} - measured:
+    if switch is None:
+        measured = {one.case.partition for one in verdict.cases if one.measured is not None}
+        stored = () if verdict.compared_with is None else verdict.compared_with.cases
+        if len(measured) != 1 or not {one.case.partition for one in stored} - measured:
+            return None
         (switch,) = measured
-    return None if switch is None else against(session, verdict, switch)
+    return against(session, verdict, switch)
 
 
 def against(session: Session, verdict: Verdict, partition: str) -> Against:
@@ -357,9 +352,7 @@ def against(session: Session, verdict: Verdict, partition: str) -> Against:
         return ComparedSide(only, f"{name}{of}", name, also=tuple(others))
 
     comparisons, alone = [], []
-    for other in results:
-        if other == partition:
-            continue
+    for other in [one for one in results if one != partition]:
         try:
             comparisons.append(compare(side(other), side(partition)))
         except NetproofError as error:

@@ -238,17 +238,14 @@ class HistoryVerdict:
         """Return the message, the most important first, a line each."""
         if self.too_few:
             return (self.too_few, *self.nights.unread)
-        worse = [event for event in self.events if event.worse]
-        better = [event for event in self.events if not event.worse]
-        count = len(self.nights.sessions)
-        since = f"{self.nights.sessions[0].start:%Y-%m-%d}"
+        sessions = self.nights.sessions
         quiet = (
-            f"no change shows over {count} sessions since {since}; a step of tonight can show"
-            " tomorrow"
+            f"no change shows over {len(sessions)} sessions since {sessions[0].start:%Y-%m-%d}; a"
+            " step of tonight can show tomorrow"
         )
         return (
-            *(event.sentence() for event in worse),
-            *(f"{event.sentence()}; {ACCEPT_BETTER}" for event in better),
+            *(event.sentence() for event in self.events if event.worse),
+            *(f"{one.sentence()}; {ACCEPT_BETTER}" for one in self.events if not one.worse),
             *(odd.sentence() for odd in self.bad_nights if odd.session == self.session),
             *([] if self.events else [quiet]),
             *self.nights.unread,
@@ -274,23 +271,19 @@ class HistoryVerdict:
         found = self.followed[one]
         if found.level is None or found.noise is None:
             return ()
-        nights = len(self.nights.sessions)
         steps = [change for change in found.changes if change.kind is not ChangeKind.BAD_NIGHT]
         # Each entry begins a level; the last one of a night counts.
         begins = {0: steps[0].before if steps else found.level}
         for change in steps:
             begins[change.index] = change.after
             if change.ended is not None:
-                begins[change.ended] = change.before
-        if steps and steps[-1].ended is not None:
-            begins[steps[-1].ended] = found.level
-        order = sorted(begins)
+                begins[change.ended] = found.level if change is steps[-1] else change.before
         width = math.exp(BAND_DEVIATIONS * found.noise)
+        order = [*sorted(begins), len(self.nights.sessions)]
         return tuple(
-            SeriesLevel(first, last, begins[first], begins[first] / width, begins[first] * width)
-            for first, last in zip(
-                order, [*(night - 1 for night in order[1:]), nights - 1], strict=True
-            )
+            SeriesLevel(first, later - 1, level, level / width, level * width)
+            for first, later in itertools.pairwise(order)
+            for level in [begins[first]]
         )
 
     def of(self, selection: Selection) -> HistoryVerdict:
@@ -298,25 +291,24 @@ class HistoryVerdict:
 
         Raise NetproofError for a selection without series.
         """
-        kept = tuple(one for one in self.nights.series if selection.covers(one))
-        if not kept:
+        series, pools = (
+            tuple(filter(selection.covers, several))
+            for several in (self.nights.series, self.nights.pools)
+        )
+        if not series:
             raise NetproofError(
                 f"no series of {self.system} fits: {selection}; 'netproof history --case .' lists"
                 " what is followed"
             )
-        pools = tuple(one for one in self.nights.pools if selection.covers(one))
-        cases = {one.case for one in kept}
-        these = {*kept, *pools}
-        shifts = tuple(shift for shift in self.shifts if shift.of in these)
+        cases = {one.case for one in series}
+        inconclusive = tuple(one for one in self.nights.inconclusive if one.case in cases)
+        these = {*series, *pools}
         return dataclasses.replace(
             self,
             nights=dataclasses.replace(
-                self.nights,
-                series=kept,
-                pools=pools,
-                inconclusive=tuple(one for one in self.nights.inconclusive if one.case in cases),
+                self.nights, series=series, pools=pools, inconclusive=inconclusive
             ),
-            shifts=shifts,
+            shifts=tuple(shift for shift in self.shifts if shift.of in these),
             events=_parts_of(self.events, these),
             bad_nights=_parts_of(self.bad_nights, these),
         )

@@ -171,15 +171,13 @@ def _events(
     followed: Mapping[Series, Followed],
     shifts: Sequence[Shift],
 ) -> list[Event]:
-    by_place: dict[tuple[str, str], dict[Series, list[Shift]]] = defaultdict(
-        lambda: defaultdict(list)
-    )
+    by_place: dict[tuple[str, str], list[Shift]] = defaultdict(list)
     for shift in shifts:
         if shift.state is SeriesState.OPEN:
-            by_place[shift.of.where][shift.of].append(shift)
+            by_place[shift.of.where].append(shift)
     found = []
-    for place, by_series in by_place.items():
-        drifting, left = _drifting(followed, by_series)
+    for place, several in by_place.items():
+        drifting, left = _drifting(followed, several)
         if drifting:
             night = sorted(shift.change.index for shift in drifting)[len(drifting) // 2]
             found.append(_event(archive, nights, place, night, drifting, drift=True))
@@ -194,16 +192,17 @@ def _events(
 
 
 def _drifting(
-    followed: Mapping[Series, Followed], by_series: Mapping[Series, list[Shift]]
+    followed: Mapping[Series, Followed], shifts: Sequence[Shift]
 ) -> tuple[list[Shift], list[Shift]]:
     """Return a configuration's drifting series, each as one shift; and the shifts of others.
 
     A drift is found as a drift, as a stair of steps in one direction, or as both. A stair alone is
     a drift only where another series has one.
     """
-    kinds = {shift.change.kind for several in by_series.values() for shift in several}
+    kinds = {shift.change.kind for shift in shifts}
     drifting, steps = [], []
-    for one, several in by_series.items():
+    for one, group in itertools.groupby(shifts, key=lambda shift: shift.of):
+        several = list(group)
         directions, level = {shift.worse for shift in several}, followed[one].level
         slow = any(shift.change.kind is ChangeKind.DRIFT for shift in several)
         stair = ChangeKind.DRIFT in kinds and len(several) > 1
@@ -240,11 +239,11 @@ def _event(
     earlier = [index for index in measured if index < night]
 
     def between(before: int, after: int) -> Culprits:
-        pair = nights.sessions[before], nights.sessions[after]
+        was, now = nights.sessions[before], nights.sessions[after]
         try:
-            return archive.culprits(*pair, cases)
+            return archive.culprits(was, now, cases)
         except NetproofError as error:
-            return Culprits(*pair, (), {f"what else changed ({error})": str(error)})
+            return Culprits(was, now, (), {f"what else changed ({error})": str(error)})
 
     # A drift has no day: the differences are those between before it and now.
     culprits = between(earlier[-1], measured[-1] if drift else night)

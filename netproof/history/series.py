@@ -175,11 +175,10 @@ def chosen(
         known = questions.labels(store, found)
         found = [one for one in found if labels.items() <= known.get(one, {}).items()]
         if not found:
-            asked = " ".join(f"{key}={value}" for key, value in labels.items())
-            there = sorted({f"{key}={value}" for of in known.values() for key, value in of.items()})
+            there = sorted({one for of in known.values() for one in _stated(of)})
             raise NetproofError(
-                f"{store.folder}: no session of {system} is labelled {asked}; the labels there are:"
-                f" {', '.join(there) or 'none'}"
+                f"{store.folder}: no session of {system} is labelled {' '.join(_stated(labels))};"
+                f" the labels there are: {', '.join(there) or 'none'}"
             )
     if until is not None:
         if until not in found:
@@ -193,6 +192,10 @@ def chosen(
         older = max(len(found) - NEWEST_SESSIONS, 0)
         return system, tuple(found[older // STRIDE * STRIDE :])
     return system, tuple(found[-last:])
+
+
+def _stated(labels: Mapping[str, str]) -> list[str]:
+    return [f"{key}={value}" for key, value in labels.items()]
 
 
 def read(
@@ -253,14 +256,14 @@ def _series(
         unsettled[place] = True
     number_of = {case.key(): number for number, case in enumerate(cases)}
     of_baseline, scored = np.zeros_like(unsettled), np.ones(len(cases), dtype=bool)
-    where = dataclasses.asdict(baseline) if baseline else {}
-    for number, one in enumerate(cases if baseline else ()):
-        its = dataclasses.replace(one, **where)
-        # A score against itself is always 1.
-        scored[number] = its != one
-        there = number_of.get(its.key())
-        if there is not None:
-            of_baseline[number] = unsettled[there]
+    if baseline:
+        where = dataclasses.asdict(baseline)
+        for number, one in enumerate(cases):
+            its = dataclasses.replace(one, **where)
+            # A score against itself is always 1.
+            scored[number] = its != one
+            if its.key() in number_of:
+                of_baseline[number] = unsettled[number_of[its.key()]]
     found, left, other_sizes = [], 0, 0
     for quantity in Quantity:
         score = quantity is Quantity.SCORE
@@ -309,19 +312,16 @@ def _line(values: Floats, there: NDArray[np.bool_]) -> tuple[float | None, ...]:
 
 def _by_place(table: pa.Table, sessions: Sequence[str]) -> tuple[Counts, ...]:
     """Return what each place counted; ``table``: session, the two names of a place, and counts."""
-    _, *names = table.column_names
-    night = {name: place for place, name in enumerate(sessions)}
-    found: dict[tuple[str, ...], dict[str, list[Any]]] = {}
+    _, one, other, *counts = table.column_names
+    found: dict[tuple[str, str], dict[str, Mapping[str, Any]]] = defaultdict(dict)
     for row in table.to_pylist():
-        lines = found.setdefault(
-            tuple(row[name] for name in names[:2]),
-            {name: [None] * len(sessions) for name in names[2:]},
-        )
-        for name, line in lines.items():
-            line[night[row["session"]]] = row[name]
+        found[row[one], row[other]][row["session"]] = row
     return tuple(
-        dict(zip(names, (*place, *map(tuple, lines.values())), strict=True))
-        for place, lines in sorted(found.items())
+        {
+            **dict(zip((one, other), place, strict=True)),
+            **{name: tuple(rows.get(night, {}).get(name) for night in sessions) for name in counts},
+        }
+        for place, rows in sorted(found.items())
     )
 
 
@@ -398,10 +398,8 @@ def pooled(series: Sequence[Sequence[float | None]], phase: int = 0) -> list[flo
     logs, there = logs[there.any(axis=1)], there[there.any(axis=1)]
     nights = max((logs.shape[1] + phase) // POOL_STRIDE * POOL_STRIDE - phase, 0)
     few = there[:, :nights].sum(axis=1) < POOL_STRIDE
-    middles, noise = np.zeros(len(logs)), np.zeros(len(logs))
-    for these, known in ((~few, nights), (few, logs.shape[1])):
-        if these.any():
-            middles[these], noise[these] = _usual(logs[these, :known])
+    usual = [_usual(row if few[at] else row[:nights]) for at, row in enumerate(logs)]
+    middles, noise = np.array(usual).reshape(-1, 2).T
     noise = np.maximum(noise * MAD_OF_NORMAL / math.sqrt(2), LEAST_NOISE)
     weights = np.where(there, noise[:, np.newaxis] ** -2.0, 0.0)
     totals = weights.sum(axis=0)
@@ -412,15 +410,8 @@ def pooled(series: Sequence[Sequence[float | None]], phase: int = 0) -> list[flo
     ]
 
 
-def _usual(logs: Floats) -> tuple[Floats, Floats]:
-    """Return the median of each row, and that of the differences of successive values."""
-    if np.isfinite(logs).all() and logs.shape[1] > 1:
-        return np.median(logs, axis=1), np.median(np.abs(np.diff(logs, axis=1)), axis=1)
-    middles = [_middle(row) for row in logs]
-    noise = [_middle(np.abs(np.diff(row[np.isfinite(row)]))) for row in logs]
-    return np.array(middles), np.array(noise)
-
-
-def _middle(row: Floats) -> float:
+def _usual(row: Floats) -> tuple[float, float]:
+    """Return the median of a row, and that of the differences of successive values."""
     present = row[np.isfinite(row)]
-    return float(np.median(present)) if len(present) else 0.0
+    steps = np.abs(np.diff(present))
+    return float(np.median(present)), float(np.median(steps)) if len(steps) else 0.0

@@ -144,7 +144,12 @@ def _of(table: pa.Table, sessions: Iterable[str]) -> pa.Table:
 def _baselines(store: Store, sessions: Sequence[StoredSession]) -> dict[str, ScoreBaseline]:
     """Return the baseline of the site by session, of those that name it."""
     found = {}
-    for row in _answer(store, questions.partition_extras, sessions)[0].to_pylist():
+    query = (
+        "select session, partition, any_value(partition_extras) as extras from cases"
+        " where partition_extras is not null group by all order by all"
+    )
+    ask = partial(questions.ask, only=["cases"], query=query)
+    for row in _answer(store, ask, sessions)[0].to_pylist():
         environment = json_reading.json_value(row["extras"], store.folder).get("baseline")
         if environment:
             found[row["session"]] = ScoreBaseline(row["partition"], environment)

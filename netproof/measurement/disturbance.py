@@ -27,6 +27,7 @@ _US_PER_S = 1e6
 _LOAD = re.compile(r"netproof load on ([^\t]*)(.*)")
 _SCHEDULED = re.compile(r"netproof scheduled ([^\t]*)(.*)")
 _ABSENT = "absent: "
+_PRESSURES = ("pressure_share", "pressure_full_share")
 _COLUMNS = ("user", "nice", "system", "idle", "iowait", "irq", "softirq", "steal")
 """Columns of the line ``cpu`` of /proc/stat, proc(5); guests, which follow, are in ``user``."""
 
@@ -177,9 +178,8 @@ def scheduled(errors: Path, text: str) -> dict[int, Scheduled]:
     """
     ranks: dict[int, Scheduled] = {}
     for found in _SCHEDULED.finditer(text):
-        fields = found[2].split("\t")
         try:
-            first, voluntary, involuntary, waited, last = fields
+            first, voluntary, involuntary, waited, last = found[2].split("\t")
             if (first, last) != ("", "end"):
                 raise ValueError("it is not whole")
             absent: dict[str, str] = {}
@@ -238,7 +238,7 @@ def _counted(fields: Sequence[str], absent: dict[str, str]) -> Counted:
         if len(ticks) < len(_COLUMNS):
             raise ValueError(f"/proc/stat has {len(ticks)} columns, and {len(_COLUMNS)} are read")
         counted |= {name: int(ticks[place]) * TICK_S for place, name in enumerate(_COLUMNS)}
-    for name, field in (("pressure_share", some), ("pressure_full_share", full)):
+    for name, field in zip(_PRESSURES, (some, full), strict=True):
         count = _count(field, name, absent)
         if count is not None:
             counted[name] = count / _US_PER_S
@@ -265,11 +265,8 @@ def _whole(word: str) -> int:
 
 def _cpus(ranges: str) -> int:
     """Return the number of CPUs in a list of the kernel's, such as ``0-3,8``."""
-    count = 0
-    for part in ranges.split(","):
-        first, _, last = part.partition("-")
-        count += _whole(last or first) - _whole(first) + 1
-    return count
+    parts = (part.partition("-") for part in ranges.split(","))
+    return sum(_whole(last or first) - _whole(first) + 1 for first, _, last in parts)
 
 
 def _meanwhile(
@@ -279,11 +276,10 @@ def _meanwhile(
     absent = dict(load.absent)
     wall_s = after["moment"] - before["moment"]
     of_cpus = ("others_share", "network_share", "steal_share")
-    pressures = ("pressure_share", "pressure_full_share")
-    found: dict[str, Any] = {}
+    found: dict[str, Any] = {"wall_s": wall_s}
     if wall_s <= 0:
         reason = "the ranks of this machine's nodes did not run at the same time"
-        absent |= dict.fromkeys((*of_cpus, *pressures), reason)
+        absent |= dict.fromkeys((*of_cpus, *_PRESSURES), reason)
         return dataclasses.replace(load, absent=tuple(sorted(absent.items())))
     if load.cpus is None:
         absent |= dict.fromkeys(of_cpus, absent["cpus"])
@@ -298,11 +294,10 @@ def _meanwhile(
         found["others_share"] = min(1.0, others_s / available_s)
         found["network_share"] = min(1.0, (took["irq"] + took["softirq"]) / available_s)
         found["steal_share"] = min(1.0, max(0.0, took["steal"]) / available_s)
-    for name in pressures:
+    for name in _PRESSURES:
         if name in before and name in after:
             found[name] = min(1.0, (after[name] - before[name]) / wall_s)
-    absences = tuple(sorted(absent.items()))
-    return dataclasses.replace(load, wall_s=wall_s, **found, absent=absences)
+    return dataclasses.replace(load, **found, absent=tuple(sorted(absent.items())))
 
 
 def _machines(loads: Sequence[NodeLoad]) -> list[list[NodeLoad]]:
@@ -376,7 +371,7 @@ def unlike(own: Sequence[Pace], others: Sequence[Pace], most: float) -> str:
                 f" {launch[0].environment} and {high:.0f} ns in the other"
             )
     near, far = sorted((own, others), key=_ends)
-    (low, _), (_, high) = _ends(near), _ends(far)
+    low, high = _ends(near)[0], _ends(far)[1]
     if high <= most * low:
         return ""
     return (

@@ -217,13 +217,12 @@ def _session(
     absent = [key for key in _OF_INFO.values() if key not in info]
     if absent:
         raise NetproofError(f"{stored.path}: session_info: {absent[0]} is missing")
-    software = gathered.software
+    software, slurm = gathered.software, gathered.slurm or None
     libraries = {
         result.environment: result.extras["environment_extras"].get("mpi")
         for result in results
         if result.measured
     }
-    slurm = gathered.slurm or None
     return {
         **{name: info[key] for name, key in _OF_INFO.items()},
         "started": _moment(stored, "time_start_unix"),
@@ -264,11 +263,7 @@ def _repeat(rows: Rows, number: int, measured: MeasuredAgain) -> None:
 
 
 def _case(
-    rows: Rows,
-    case: Case,
-    attempts: int,
-    result: CheckResult,
-    left_open: Sequence[str] | None,
+    rows: Rows, case: Case, attempts: int, result: CheckResult, left_open: Sequence[str] | None
 ) -> None:
     measured = result.measured
     if result.kind != "check" or result.again is not None:

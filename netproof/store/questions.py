@@ -9,7 +9,7 @@ import dataclasses
 import glob
 import os
 import tempfile
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import cache, reduce
 from operator import and_
 from pathlib import Path
@@ -286,15 +286,10 @@ def passed(store: Store, stored: StoredSession) -> set[tuple[Any, ...]]:
     Without those that are known to be inconclusive. Raise NetproofError for a damaged file.
     """
     return {
-        case_key(stored, row)
+        Case(stored.system, **{name: row[name] for name in KEY}, ranks_per_node=0).key()
         for row in cases(store, stored, (*KEY, "result", "complete", "inconclusive"))
         if row["result"] in GOOD_RESULTS and row["complete"] and not row["inconclusive"]
     }
-
-
-def case_key(stored: StoredSession, row: Mapping[str, Any]) -> tuple[Any, ...]:
-    """Return a row's ``Case.key``."""
-    return Case(stored.system, **{name: row[name] for name in KEY}, ranks_per_node=0).key()
 
 
 def seconds(store: Store, sessions: Sequence[StoredSession]) -> pa.Table:
@@ -325,17 +320,6 @@ def ask(
     """Return the answer to SQL on the tables ``only`` of some sessions, None for all."""
     with connect(store, sessions, only=only) as connection:
         return answered(lambda: connection.sql(query).to_arrow_table())
-
-
-def partition_extras(store: Store, sessions: Sequence[StoredSession]) -> pa.Table:
-    """Return ``session``, ``partition`` and ``extras``, the site's words on it as JSON."""
-    return ask(
-        store,
-        sessions,
-        ["cases"],
-        "select session, partition, any_value(partition_extras) as extras from cases"
-        " where partition_extras is not null group by all order by all",
-    )
 
 
 def answered(ask: Callable[..., Any], *arguments: object) -> Any:
@@ -369,7 +353,7 @@ def nightly(
     that both have; ``cpu_s_per_gb`` of the node that paid most; ``inconclusive`` as in the table.
     Null is what was not measured. Raise NetproofError where a session is damaged.
     """
-    given = dataclasses.asdict(baseline) if baseline else _NO_BASELINE
+    given = dataclasses.asdict(baseline or ScoreBaseline("", ""))
     with connect(store, sessions, only=["cases", "curves"]) as connection:
         medians = f"create temp table medians as {_LOG_MEDIANS}"
         answered(connection.execute, medians, _SCORED | given)
@@ -460,8 +444,6 @@ _SCORED = {
     "longest": READABLE[1],
 }
 """Sizes and times that count for a score; a case with another time among them has none."""
-
-_NO_BASELINE = {"partition": None, "environment": None}
 
 _MATCHED = ("benchmark", "function", "ranks", "path", "direction")
 
