@@ -174,7 +174,7 @@ def test_pools_hold_the_series_of_one_configuration_and_quantity(nights):
     pools = read(nights).pools
     assert pools
     for pool in pools:
-        assert {(*it.where, it.quantity) for it in pool.members} == {(*pool.where, pool.quantity)}
+        assert {(it.partition, it.environment) for it in pool.cases} == {pool.where}
 
 
 @pytest.mark.slow
