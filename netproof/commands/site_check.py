@@ -297,7 +297,7 @@ def _missing(path: Path, several: list[tuple[Case, NotThere]]) -> SiteError:
     """Return one fault for all checks that lack the same keys."""
     error = several[0][1]
     cases = [case for case, _ in several]
-    checks = list(dict.fromkeys(error.keys[0] for _, error in several))
+    checks = list(dict.fromkeys(str(error.keys[0]) for _, error in several))
     if len(error.keys) == 1:
         return SiteError(
             path,

@@ -278,14 +278,16 @@ def environment_of(folder: Path, printed: Collection[str] = ()) -> LookedEnviron
     ``printed``: lines of a prolog or wrapper. Of a program that failed by each plugin the words by
     the first are kept: the first is the likeliest.
     """
+    setup = last_words(folder / "setup.err") or last_words(folder / "setup.out")
     try:
         text = (folder / "programs.txt").read_text()
     except OSError:
-        said = last_words(folder / "setup.err") or last_words(folder / "setup.out")
-        return LookedEnvironment({}, ("", ""), "", {}, {"setup": said or "left nothing"})
+        return LookedEnvironment({}, ("", ""), "", {}, {"setup": setup or "left nothing"})
     _, lines = _lines_of(text)
-    programs, library, pmi = {}, ("", ""), ""
-    rates, said = {}, {}
+    library, pmi = ("", ""), ""
+    programs: dict[str, str] = {}
+    rates: dict[str, float] = {}
+    said: dict[str, str] = {}
     for line in lines:
         if line[0] == "library":
             library = (line[1], line[2])
@@ -307,7 +309,6 @@ def environment_of(folder: Path, printed: Collection[str] = ()) -> LookedEnviron
                 said.setdefault(program, f"--mpi={tried}: {late}{words}")
         elif line[0] == "program":
             programs[line[1]] = line[2]
-    setup = last_words(folder / "setup.err") or last_words(folder / "setup.out")
     if setup and not rates:
         said["setup"] = setup
     failed = {program: words for program, words in said.items() if program not in rates}

@@ -80,7 +80,7 @@ def here(found: Survey) -> str:
     named = os.environ.get("RFM_SYSTEM")
     if named:
         return named.partition(":")[0]
-    systems = {system["name"]: system for system in found.configuration["systems"]}
+    systems: dict[str, Any] = {one["name"]: one for one in found.configuration["systems"]}
     if len(found.paths) == 1:
         return next(iter(found.paths))
     host = socket.gethostname()
