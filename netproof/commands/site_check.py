@@ -445,8 +445,8 @@ def _fits(
         )
     elif most < usable:
         checked.unchecked.append(
-            f"{place}: {usable - most} of {usable} usable nodes, which are never measured: Slurm"
-            f" lets a job have {most}: {refusal}"
+            f"{place}: {usable - most} of {usable} usable nodes, which rounds of pairs leave to"
+            f" other days, all in {-(-usable // most)}: Slurm lets a job have {most}: {refusal}"
         )
 
 
