@@ -762,5 +762,6 @@ def test_a_requeue_of_which_no_node_died_is_named_too(tmp_path):
     (tmp_path / "try-1").mkdir()
     (sentence,) = requeued(tmp_path).beyond_nodes()
     assert sentence == (
-        "requeued: ImbJob (job 7), after a try: no node of it is down: preempted, or by hand"
+        "requeued: ImbJob (job 7), after a try: no node of it is down now: preempted, restarted,"
+        " or by hand"
     )
