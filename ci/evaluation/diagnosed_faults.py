@@ -184,8 +184,6 @@ class DiagnosedFaults(Evaluation):
         *(Grade.RIGHT, Grade.HALF, Grade.MISSED, Grade.FALSE, Grade.NOT_JUDGED),
         *("inconclusive", f"not right{AT_MOST}", "median s", "longest s"),
     )
-    without = ("NETPROOF_STORE",)
-    """No other session may date the fault."""
 
     def add_options(self, parser: argparse._ArgumentGroup) -> None:
         """Add what a run measures."""

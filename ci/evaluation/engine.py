@@ -48,6 +48,7 @@ RUNS = 10
 LEAST_GOOD = 0.9
 """Aim: share of a kind's judged runs that have the good grade."""
 HEALTHY = "healthy"
+SILENT = "nothing was found"
 
 
 class Ended(BaseException):
@@ -198,12 +199,8 @@ class Evaluation:
     heads: tuple[str, ...]
     """Columns of the table: the row's name, grades, ``cells``, and those that each table has."""
     described = "Smoke runs"
-    silent = "nothing was found"
-    odd = ("Not right:", "All runs that were made are right.")
     repeats_broken = True
     rejudges = True
-    without: tuple[str, ...] = ()
-    """Variables that the question must not see."""
 
     def add_options(self, parser: argparse._ArgumentGroup) -> None:
         """Add the options of a new evaluation besides counts and kinds."""
@@ -425,7 +422,7 @@ def go_on(evaluation: Evaluation, folder: Path) -> None:
                 place.mkdir()
                 result = attempt(evaluation, run, campaign, testbed, place, lock)
                 write(place / RESULT_FILE, dataclasses.asdict(result))
-                said = " · ".join(result.judged.said) or evaluation.silent
+                said = " · ".join(result.judged.said) or SILENT
                 print(f"  {result.judged.found}, {result.wall_s:.0f} s: {said}", flush=True)
         finally:
             testbed.restore()
@@ -517,7 +514,8 @@ def ask(
     variables: Mapping[str, str],
 ) -> Answer:
     """Ask netproof, and grade its answer, which stays as ``name``.json and .err."""
-    ours = {key: value for key, value in os.environ.items() if key not in evaluation.without}
+    # No stored session may date a fault.
+    ours = {key: value for key, value in os.environ.items() if key != "NETPROOF_STORE"}
     ran = answered(
         [*evaluation.question(run, settings, folder / REPORT), "--format", "json"],
         folder,

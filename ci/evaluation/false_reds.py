@@ -63,7 +63,6 @@ class FalseReds(Evaluation):
         *(Grade.GREEN, Grade.INCONCLUSIVE, Grade.RED, Grade.NOT_JUDGED),
         *(f"wrong{AT_MOST}", "median s", "longest s", "CPUs taken alongside", "waiting for a CPU"),
     )
-    odd = ("Not as it should be:", "All runs ended as they should.")
     repeats_broken = False
 
     def add_options(self, parser: argparse._ArgumentGroup) -> None:

@@ -185,8 +185,6 @@ class MissedFaults(Evaluation):
         *(Grade.FALSE, Grade.NOT_JUDGED),
         *(f"not named{AT_MOST}", "named by", "median s", "longest s"),
     )
-    silent = "nothing failed"
-    odd = ("Not named:", "All runs that were made are as they should be.")
 
     def plan(self, settings: Mapping[str, Any]) -> tuple[Run, ...]:
         """Plan runs of each fault and healthy ones, in an order that ``seed`` draws.

@@ -221,7 +221,6 @@ class Sweeps(Evaluation):
         *(f"not right{AT_MOST}", "median s", "longest s"),
     )
     described = "Sweeps"
-    silent = "nothing was said"
     rejudges = False
 
     def plan(self, settings: Mapping[str, Any]) -> tuple[Run, ...]:
