@@ -89,10 +89,7 @@ def here(found: Survey) -> str:
         for name, system in systems.items()
         if any(expression(text).match(host) for text in system.get("hostnames", []))
     ]
-    if len(fitting) != 1:
-        raise NetproofError(
-            f"no hostnames of {', '.join(found.paths)} fit {host}; name a system"
-            if not fitting
-            else f"hostnames of {', '.join(fitting)} fit {host}; name a system"
-        )
-    return fitting[0]
+    if len(fitting) == 1:
+        return fitting[0]
+    those = ", ".join(fitting or found.paths)
+    raise NetproofError(f"{'' if fitting else 'no '}hostnames of {those} fit {host}; name a system")
