@@ -113,7 +113,7 @@ class Coverage:
             line = f"{self.partition}: {reached} of {len(self.usable)} usable nodes measured"
             parts = {
                 "not measured": set(self.unmeasured) - {*self.busy, *self.waited_for, *self.never},
-                "never measured": self.never,
+                "left to other days": self.never,
                 "busy": set(self.busy) - {*self.waited_for, *self.never},
                 "down": self.down,
                 "drained": self.drained,
