@@ -551,10 +551,11 @@ class Netpipe(Benchmark):
         *,
         all_functions: bool,
     ) -> list[Case]:
-        """Return each protocol on each path in each direction."""
+        """Return each protocol on each path in each direction; without ranks, inside a node."""
         return [
             Case(*where, self.name, protocol, 2, 1 if path == "inter-node" else 2, path, direction)
             for protocol, path, direction in VARIANTS
+            if rank_counts or path == "intra-node"
         ]
 
     def job_what(self, ranks: int, *, default: bool) -> str:
