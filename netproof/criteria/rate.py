@@ -70,13 +70,13 @@ class LineRateSettings(Above):
 
     ``warn_below`` and ``fail_below``: a share below this is too small; by default nothing.
     ``of_files``: nothing will decide further, so that the value alone warns, and where r∞ is not
-    defined the rate of the largest message is judged if it has ``LARGEST_FROM`` bytes.
+    defined the rate of the largest message is judged if it has so many bytes; 0: it is of a run.
     """
 
     fail: float | None = 1.02
     warn_below: float | None = None
     fail_below: float | None = None
-    of_files: bool = False
+    of_files: int = 0
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -128,7 +128,7 @@ def line_rate(case: CaseCurves, settings: LineRateSettings) -> Finding | None:
     r_mb_s, interval = found.asymptotic_mb_s, found.interval("asymptotic_mb_s")
     what = "an asymptotic bandwidth of {}"
     largest = case.launches[0].sizes[-1] if case.launches and settings.of_files else 0
-    if r_mb_s is None and largest >= LARGEST_FROM:
+    if r_mb_s is None and largest >= settings.of_files > 0:
         rates = [curve.bandwidth_mb_s[-1] for curve in case.launches if curve.bandwidth_mb_s]
         r_mb_s = median(rates)
         interval = intervals.of_median(rates) or (r_mb_s, r_mb_s)

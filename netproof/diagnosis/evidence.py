@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -356,10 +357,28 @@ class PartitionView:
             for one in self.ran:
                 yield from (found for found in one.findings if found.criterion == name)
 
-    def paths(self) -> list[Finding]:
-        """Return the findings on the path of messages, of cases and of rounds of pairs."""
-        of_pairs = [one.path for one in self.pairs if one.path is not None]
-        return [*self.showing(Shows.PATH), *of_pairs]
+    def paths(self) -> dict[str, list[Finding]]:
+        """Return the findings on the path of messages by environment: of cases, then of pairs."""
+        found: dict[str, list[Finding]] = defaultdict(list)
+        for one in self.ran:
+            for finding in one.findings:
+                if finding.criterion in SHOWING[Shows.PATH]:
+                    found[one.case.environment].append(finding)
+        for pairs in self.pairs:
+            if pairs.path is not None:
+                found[pairs.rounds.environment].append(pairs.path)
+        return found
+
+    @property
+    def over_tcp(self) -> bool:
+        """Whether MPI of some environment measured between nodes went over TCP."""
+        names = {one.rounds.environment for one in self.pairs if one.rounds.launches}
+        names |= {
+            one.case.environment
+            for one in self.ran
+            if one.measured is not None and one.case.path == "inter-node"
+        }
+        return not names <= {*self._not_over_tcp}
 
     def line_rate_mb_s(self, environment: str) -> float:
         """Return the line rate in MB/s of one link of a node for MPI of an environment."""

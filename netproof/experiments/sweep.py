@@ -209,11 +209,11 @@ def of_job(folder: Path, jobid: str, planned: Sweep) -> Sweep:
                 not_begun[turn] = str(error)
     refused: dict[str, str] = {}
     if planned.library:
-        reasons = [
-            f"the library's own choice: a launch failed: {reason}"
-            for reason in failed.pop(None, [])[:1]
-        ]
-        refused = {value: several[0].replace(f"{folder}/", "") for value, several in failed.items()}
+        for value, lacking in failed.items():
+            if value is not None:
+                refused[value] = lacking[0].replace(f"{folder}/", "")
+        own_choice = failed.get(None, [])[:1]
+        reasons = [f"the library's own choice: a launch failed: {why}" for why in own_choice]
     else:
         launches = Counter(turn.value for turn in several)
         reasons = [

@@ -150,8 +150,8 @@ def watched(folder: Path, text: str) -> list[tuple[float, int]]:
             ends.append(so_far)
     path, found = folder / WATCH_FILE, []
     try:
-        for line in path.read_text().splitlines():
-            moment, size = line.split("\t")
+        for looked in path.read_text().splitlines():
+            moment, size = looked.split("\t")
             found.append((float(moment), bisect_right(ends, int(size))))
     except (OSError, ValueError) as error:
         raise NetproofError(f"{path}: cannot be read: {error}") from error
@@ -335,7 +335,14 @@ def figures(tail: Tail) -> TailFigures:
         low, high = known[BOUNDED][1]
         where = side((low / middle, high / middle), 0, most)
     counters = tail.launch.counters
-    nodes = () if counters is None else counters.nodes
+    carriers: list[tuple[str, str, int]] = []
+    resent: list[tuple[str, int | None]] = []
+    if counters is not None:
+        for node in counters.nodes:
+            resent.append((node.node, counters.value(node.node, TCP, "", "Tcp.RetransSegs")))
+            for source in node.of_kind(INTERFACE):
+                if changes := counters.of_source(source, CARRIER):
+                    carriers.append((node.node, source.name, changes))
     return TailFigures(
         len(times),
         fmean(times),
@@ -343,13 +350,8 @@ def figures(tail: Tail) -> TailFigures:
         known,
         tuple(pauses),
         sum(pause.took_us for pause in pauses) / 1e6 / tail.took_s if tail.took_s else 0.0,
-        tuple(
-            (node.node, source.name, changes)
-            for node in nodes
-            for source in node.of_kind(INTERFACE)
-            if (changes := counters.of_source(source, CARRIER))
-        ),
-        tuple((node.node, counters.value(node.node, TCP, "", "Tcp.RetransSegs")) for node in nodes),
+        tuple(carriers),
+        tuple(resent),
         tuple(disturbed(tail.launch.loads, partition.settings().disturbance)),
         most,
         where,

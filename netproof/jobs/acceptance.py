@@ -30,7 +30,7 @@ from netproof.measurement.case import Case
 from netproof.measurement.disturbance import others_share
 from netproof.session import again, job_files, plan, records, transport
 from netproof.session.job_files import Incomplete, JobReport, StepRecord
-from netproof.session.measured import Launch, Measured, Peer
+from netproof.session.measured import Crash, Launch, Measured, Peer
 from netproof.session.plan import PLAN_FILE, JobPlan, Step
 from netproof.site.partition import ScoreBaseline
 from netproof.verdict.engine import Subject
@@ -116,16 +116,17 @@ class EnvironmentJob:
         """Return a launch around a case's flagged sizes, which may take several calls."""
         parts = one.dense()
         number = self.made(parts[0][0]) + 1
+
+        def step(subject: str, sizes: plan.SizeSweep | Sequence[int]) -> Step:
+            place = (number, self.partition, self.asked.srun, subject)
+            return plan.step_of(one.case, *place, sizes)
+
         if registry.of(one.case).by_protocol:
-            several = zip((subject for subject, _ in parts), one.sweeps(), strict=True)
-        else:
-            for name, text in plan.size_files(dict(parts)).items():
-                (self.folder / name).write_text(text)
-            several = parts
-        return [
-            plan.step_of(one.case, number, self.partition, self.asked.srun, subject, sizes)
-            for subject, sizes in several
-        ]
+            several = zip(parts, one.sweeps(), strict=True)
+            return [step(subject, sweep) for (subject, _), sweep in several]
+        for name, text in plan.size_files(dict(parts)).items():
+            (self.folder / name).write_text(text)
+        return [step(*part) for part in parts]
 
     def launch(self, case: Case, subject: str, number: int, sizes: tuple[int, ...]) -> Launch:
         """Read a launch of a whole curve, once; raise Incomplete, ParseError and OSError."""
@@ -153,7 +154,9 @@ class JobOutcome:
     def read(self, name: str, one: RepeatCase) -> RepeatCase:
         """Return a case with its launches since those of its ``subject``."""
         environment, sizes = self.environments[name], one.subject.measured.curve.sizes
-        launches, faults, crashes = [], [], []
+        launches: list[Launch] = []
+        crashes: list[Crash] = []
+        faults: list[str] = []
         first = len(one.subject.measured.launches) + 1
         for number in range(first, environment.made(one.step) + 1):
             step = f"{one.step}.{number}"
@@ -170,8 +173,13 @@ class JobOutcome:
             reader = job_files.reader(environment.folder, one.case)
             place = (environment.folder, one.case, parts, range(1, made + 1), reader)
             around = again.read(*place, jobid=self.jobid)
-        results = {"launches": tuple(launches), "faults": tuple(faults), "crashes": tuple(crashes)}
-        return replace(one, again=around, **results)
+        return replace(
+            one,
+            again=around,
+            launches=tuple(launches),
+            faults=tuple(faults),
+            crashes=tuple(crashes),
+        )
 
     def _with_peers(self, name: str, one: RepeatCase, launch: Launch) -> Launch:
         """Return a launch with those made next to it in other environments.
@@ -247,7 +255,7 @@ class JobOutcome:
         TCP and MPI of one path and direction are together, and environments that are compared;
         every other round is in the reverse order.
         """
-        units: defaultdict[tuple, list[tuple[str, Step]]] = defaultdict(list)
+        units: defaultdict[tuple[Any, ...], list[tuple[str, Step]]] = defaultdict(list)
         for name, several in cases.items():
             environment = self.environments[name]
             for one in several:

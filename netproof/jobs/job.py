@@ -97,14 +97,15 @@ class RunningJob:
         self.closed: set[str] = set()
         self.faults: list[str] = []
         self.hung: dict[str, str] = {}
-        self._address, self._ports = "", []
+        self._address = ""
+        self._ports: list[str] = []
         self._began, self._in_steps_s = time.time(), 0.0
         self._figures_seen = False
         self._hopeless: set[str] = set()
         self._running: list[tuple[subprocess.Popen[bytes], str, float, int]] = []
         self._beside: list[subprocess.Popen[bytes]] = []
         # For counters.sh.
-        self._own = {
+        self._own: dict[str, str] = {
             "netproof_folder": within._own["netproof_folder"] if within else str(folder),
             "netproof_rails": " ".join(self.partition.rails_or_interface()),
             "netproof_driver_counters": str(int(self.partition.driver_counters)),

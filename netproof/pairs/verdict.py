@@ -386,6 +386,13 @@ class PairsVerdict:
                 factors[quantity] = max(2.0, *ends)
         return factors
 
+    def unjudged(self) -> tuple[PairQuantity, ...]:
+        """Return the quantities in which no round shows anything of the nodes that are cleared."""
+        if not self.cleared():
+            return ()
+        known = {one.quantity for node in self.judgement.nodes.values() for one in node.effects}
+        return tuple(one for one in PairQuantity if one.of_nodes and one not in known)
+
     def never_met(self) -> str:
         """Return which pairs of nodes no round had, which may be slow with each other; or empty."""
         launches = (one for one in self.rounds.launches if not one.stream)

@@ -8,6 +8,7 @@ setting with ``-S turned=socket-buffer``, of a collective's algorithms with
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TypeVar
@@ -51,12 +52,19 @@ ROUNDS = 5
 class OnDemand(OnPartition):
     """Variables of a job and of the test that reads it, so that ``-S`` sets them in both."""
 
-    def run_only_if(
-        self, asked: object, environments: Sequence[str], systems: Sequence[str] = ("*",)
-    ) -> None:
+    def wanted(self) -> Sequence[str]:
+        """Return the selectors of its environments, none if it was not asked for."""
+        raise NotImplementedError
+
+    def systems(self) -> list[str]:
+        """Return the selectors of its partitions."""
+        return ["*"]
+
+    @run_after("init")
+    def run_only_if_asked(self) -> None:
         """Run nowhere unless it was asked for."""
-        self.valid_systems = list(systems) if asked else []
-        self.valid_prog_environs = list(environments) if asked else []
+        self.valid_prog_environs = [*self.wanted()]
+        self.valid_systems = self.systems() if self.valid_prog_environs else []
 
 
 class DemandedJob(Job):
@@ -77,7 +85,7 @@ class DemandedJob(Job):
         ``why``: the reason for ``least``, for the message. A dry run uses the site's number. Raises
         ReframeError if they are fewer than ``least``.
         """
-        there = self.current_partition.extras["nodes"]
+        there = int(self.current_partition.extras["nodes"])
         if not self.is_dry_run():
             there = count_usable(self.current_partition.access, there)
         taken = min(there, most or there)
@@ -147,10 +155,9 @@ class UnderLoad(OnDemand):
     most_nodes = variable(int, value=0)
     rounds = variable(int, value=6)
 
-    @run_after("init")
-    def insist_on_an_aggressor(self) -> None:
-        """Run nowhere without an aggressor."""
-        self.run_only_if(self.aggressors, environments_of(OF_PAIRS.name))
+    def wanted(self) -> Sequence[str]:
+        """Return the environments with IMB, if aggressors were named."""
+        return environments_of(OF_PAIRS.name) if self.aggressors else ()
 
 
 class LoadLaunches(DemandedJob, UnderLoad):
@@ -204,10 +211,9 @@ class ForLong(OnDemand):
     tails_seconds = variable(float, value=0.0)
     tails_bytes = variable(int, value=load_plan.SHORT_BYTES)
 
-    @run_after("init")
-    def insist_on_seconds(self) -> None:
-        """Run nowhere without a duration."""
-        self.run_only_if(self.tails_seconds > 0, environments_of(OF_PAIRS.name))
+    def wanted(self) -> Sequence[str]:
+        """Return the environments with IMB, if a duration was given."""
+        return environments_of(OF_PAIRS.name) if self.tails_seconds > 0 else ()
 
 
 class TailsLaunches(DemandedJob, ForLong):
@@ -251,10 +257,9 @@ class OnAllNodes(OnDemand):
     gpcnet_rounds = variable(int, value=0)
     gpcnet_nodes = variable(int, value=0)
 
-    @run_after("init")
-    def insist_on_rounds(self) -> None:
-        """Run nowhere without rounds."""
-        self.run_only_if(self.gpcnet_rounds > 0, [f"+{gpcnet.FEATURE}"])
+    def wanted(self) -> Sequence[str]:
+        """Return the environments with GPCNeT, if rounds were asked for."""
+        return [f"+{gpcnet.FEATURE}"] if self.gpcnet_rounds > 0 else ()
 
 
 class GpcnetLaunches(DemandedJob, OnAllNodes):
@@ -317,21 +322,12 @@ class SweepJob(DemandedJob):
         title: str,
         assignment: parameters.Assignment,
         values: Sequence[str],
-        **more: object,
+        name: str,
     ) -> Sweep:
-        """Return a sweep of these values here; ``more``: its further fields."""
-        extras = self.current_partition.extras
+        """Return a sweep of these values of the parameter ``name`` here."""
         turns = sweep.turns(values, self.rounds, self.seed)
-        return Sweep(
-            case=case,
-            title=title,
-            assignment=assignment,
-            jobid="",
-            seed=self.seed,
-            partition_extras=extras,
-            turns=turns,
-            **more,
-        )
+        extras = self.current_partition.extras
+        return Sweep(case, name, title, assignment, "", self.seed, extras, turns)
 
 
 class SweepCheck(ExperimentCheck):
@@ -360,11 +356,9 @@ class Turned(OnDemand):
     turned_path = variable(str, value="inter-node")
     rounds = variable(int, value=ROUNDS)
 
-    @run_after("init")
-    def insist_on_a_parameter(self) -> None:
-        """Run nowhere without a parameter."""
-        feature = netpipe.BENCHMARK.feature(self.turned_protocol) if self.turned else ""
-        self.run_only_if(self.turned, [f"+{feature}"])
+    def wanted(self) -> Sequence[str]:
+        """Return the environments with NetPIPE over the protocol, if a setting was named."""
+        return [f"+{netpipe.BENCHMARK.feature(self.turned_protocol)}"] if self.turned else ()
 
 
 class TuningLaunches(SweepJob, Turned):
@@ -382,7 +376,7 @@ class TuningLaunches(SweepJob, Turned):
         library = self.current_environ.extras["mpi"]
         assignment = setting.assignment(self.turned_protocol, library, self.turned_path)
         case = netpipe_case(self.place(), self.turned_protocol, self.turned_path, "oneway")
-        return self.sweep_of(case, setting.title, assignment, values, parameter=setting.name)
+        return self.sweep_of(case, setting.title, assignment, values, setting.name)
 
     @property
     def by_hook(self) -> bool:
@@ -444,22 +438,20 @@ class Swept(OnDemand):
     swept_ranks = variable(int, value=0)
     rounds = variable(int, value=ROUNDS)
 
-    def insist_on_a_function(self, ranks: int) -> None:
-        """Run nowhere without a function, and only where the partition measures the rank count."""
-        wanted = self.swept_function and self.swept_ranks in (0, ranks)
-        environments = environments_of(imb.BENCHMARK.name)
-        self.run_only_if(wanted, environments, [f"+{ranks_feature(ranks)}"])
+    ranks = parameter(rank_counts())
+
+    def wanted(self) -> Sequence[str]:
+        """Return the environments with IMB, if a function was named, and this rank count or all."""
+        asked = self.swept_function and self.swept_ranks in (0, self.ranks)
+        return environments_of(imb.BENCHMARK.name) if asked else ()
+
+    def systems(self) -> list[str]:
+        """Return the partitions that measure the rank count."""
+        return [f"+{ranks_feature(self.ranks)}"]
 
 
 class AlgorithmLaunches(SweepJob, Swept):
     """A function with each of its algorithms, on the same nodes."""
-
-    ranks = parameter(rank_counts())
-
-    @run_after("init")
-    def find_partitions(self) -> None:
-        """Run where a function is to be swept."""
-        self.insist_on_a_function(self.ranks)
 
     def planned(self) -> Sweep:
         """Return the sweep; raise NetproofError for unknown algorithms."""
@@ -470,8 +462,8 @@ class AlgorithmLaunches(SweepJob, Swept):
         per_node = self.current_partition.extras["ranks_per_node"]
         case = mpi_case(self.place(), imb.BENCHMARK.function(function), self.ranks, per_node)
         title = algorithms.title(function)
-        own = {"parameter": sweep.ALGORITHM, "library": library, "names": names}
-        return self.sweep_of(case, title, assignment, tuple(names), **own)
+        made = self.sweep_of(case, title, assignment, tuple(names), sweep.ALGORITHM)
+        return dataclasses.replace(made, library=library, names=names)
 
     @run_before("run")
     def plan_launches(self) -> None:
@@ -490,14 +482,8 @@ class AlgorithmLaunches(SweepJob, Swept):
 class AlgorithmCheck(SweepCheck, Swept):
     """Check that the default and another algorithm were launched in every round."""
 
-    job_ranks = parameter(rank_counts())
     launched_by: type[AlgorithmLaunches]
-
-    @run_after("init")
-    def find_partitions(self) -> None:
-        """Run where a function is to be swept."""
-        self.insist_on_a_function(self.job_ranks)
 
     def launching_test(self) -> str:
         """Return the name of the job of its rank count."""
-        return name_of(self.launched_by, ranks=self.job_ranks)
+        return name_of(self.launched_by, ranks=self.ranks)

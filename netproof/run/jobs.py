@@ -9,6 +9,7 @@ import random
 import shlex
 import shutil
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -38,10 +39,10 @@ from netproof.session import (
     plan,
     provenance,
     records,
-    session,
     slurm_nodes,
     transport,
 )
+from netproof.session.job_files import JobReport
 from netproof.site import slurm
 from netproof.verdict import limits, rejudge
 
@@ -69,7 +70,12 @@ _set_up = itertools.count()
 
 
 class Job(
-    WaitsForNodes, rfm.RunOnlyRegressionTest, Launched, Referenced, RecordedTest, special=True
+    WaitsForNodes,
+    rfm.RunOnlyRegressionTest,
+    Launched,
+    Referenced,
+    RecordedTest,
+    special=True,  # type: ignore[call-arg]  # ReFrame's metaclass takes it.
 ):
     """A Slurm job whose launches are job steps; one job at a time in a contention domain.
 
@@ -120,9 +126,10 @@ class Job(
     def program_report(self) -> dict[str, Any]:
         """Return what the job's program left of itself; empty if it was ended before."""
         try:
-            return codec.encode(job_files.JobReport.read(Path(self.stagedir)))
+            values: dict[str, Any] = codec.encode(JobReport.read(Path(self.stagedir)))
         except (NetproofError, OSError):
             return {}
+        return values
 
     def write_plan(self, files: dict[str, str], **planned: Any) -> None:
         """Write the plan, the script, its sources and ``files`` into the stage folder.
@@ -158,37 +165,41 @@ class Job(
             self.exclusive_access = False
             self.job.options += [f"--mincpus={max(2, self.site_partition().ranks_per_node)}"]
 
+    def announced(self) -> dict[str, Any]:
+        """Return what its record has from the beginning."""
+        return {"netproof_provenance": {}}
+
     @run_after("setup")
     def announce(self) -> None:
         """Begin its record; the run's first has the nodes of Slurm's partitions."""
-        if self.is_dry_run():
-            return
-        known = slurm_nodes.slurm_record(slurm_now()) if next(_set_up) == 0 else {}
-        self.write_record(netproof_provenance={}, netproof_slurm=known)
+        if not self.is_dry_run():
+            known = slurm_nodes.slurm_record(slurm_now()) if next(_set_up) == 0 else {}
+            self.write_record(netproof_slurm=known, **self.announced())
 
     @run_after("setup")
     def leave_it(self) -> None:
-        """Skip a job whose cases are all to be skipped; any other measures all of them."""
-        skipped = left_now()
-        reasons = [skipped.get(case.key()) for case in self.cases()]
-        if reasons and all(reasons):
-            self.netproof_left = codec.encode(reasons[0])
-            self.skip(reasons[0].why)
+        """Skip a job whose cases are all to be skipped; any other measures all of them.
 
-    @run_after("setup")
-    def insist_on_names(self) -> None:
-        """Fail with the known names if ``-S`` gave an unknown one."""
+        Fail with the known names if ``-S`` gave an unknown one.
+        """
         try:
-            self.cases()
+            reason = reason_to_skip(self.cases())
         except NetproofError as error:
             raise ReframeError(str(error)) from None
+        if reason:
+            self.netproof_left = codec.encode(reason)
+            self.skip(reason.why)
+
+    def several(self) -> list[Environment]:
+        """Return the environments that it is for, usable or not."""
+        return [self.current_environ]
 
     @run_after("setup")
     def insist_on_programs(self) -> None:
-        """Fail before a job is submitted in an environment that the site calls unusable."""
-        unusable = self.current_environ.extras["unusable"]
-        if unusable:
-            raise ReframeError(unusable)
+        """Fail before the job is submitted if the site calls all of its environments unusable."""
+        unusable = [one.extras["unusable"] for one in self.several()]
+        if all(unusable):
+            raise ReframeError(unusable[0])
 
     @sanity_function
     def left_records(self) -> bool:
@@ -257,46 +268,32 @@ class PartitionJob(Job):
 
     def environments(self) -> list[Environment]:
         """Return the environments that it measures: usable, and not all of their cases left."""
-        several = environments_on(self.current_partition, self.benchmark)
-        skipped = left_now()
         return [
             one
-            for one in several
-            if not one.extras["unusable"]
-            and not all(skipped.get(case.key()) for case in self.cases_in(one))
+            for one in self.several()
+            if not one.extras["unusable"] and not reason_to_skip(self.cases_in(one))
         ]
+
+    def several(self) -> list[Environment]:
+        """Return the partition's environments that have the benchmark."""
+        return environments_on(self.current_partition, self.benchmark)
 
     def cases(self) -> list[Case]:
         """Return the cases of all environments."""
-        several = environments_on(self.current_partition, self.benchmark)
-        return [case for one in several for case in self.cases_in(one)]
+        return [case for one in self.several() for case in self.cases_in(one)]
 
     def asked_in(self, environment: Environment) -> dict[str, Any]:
         """Return the cases of an environment's record, as ``records.asked`` describes them."""
         return records.asked(
             self.cases_in(environment),
             self.launches,
-            format=session.MEASURED_FORMAT,
             partition_extras=self.current_partition.extras,
             environment_extras=environment.extras,
         )
 
-    @run_after("setup")
-    def insist_on_programs(self) -> None:
-        """Fail before the job is submitted if the site calls all of its environments unusable."""
-        several = environments_on(self.current_partition, self.benchmark)
-        unusable = [one.extras["unusable"] for one in several]
-        if all(unusable):
-            raise ReframeError(unusable[0])
-
-    @run_after("setup")
-    def announce(self) -> None:
-        """Begin its record; the run's first has the nodes of Slurm's partitions."""
-        if self.is_dry_run():
-            return
-        known = slurm_nodes.slurm_record(slurm_now()) if next(_set_up) == 0 else {}
-        asked = {one.name: self.asked_in(one) for one in self.environments()}
-        self.write_record(netproof_slurm=known, netproof_environments=asked)
+    def announced(self) -> dict[str, Any]:
+        """Return what it is to measure in each environment."""
+        return {records.ASKED: {one.name: self.asked_in(one) for one in self.environments()}}
 
     @run_before("run")
     def plan_launches(self) -> None:
@@ -335,9 +332,8 @@ class PartitionJob(Job):
             ).write(folder)
         names = tuple(one.name for one in several)
         self.keep_files = [*self.keep_files, *names]
-        asked = JobAsked(names, baseline_of_system())
-        task = {"task": "acceptance", "describe_nodes": False}
-        self.write_plan({}, **task, asked=codec.encode(asked))
+        task = codec.encode(JobAsked(names, baseline_of_system()))
+        self.write_plan({}, task="acceptance", describe_nodes=False, asked=task)
 
     @sanity_function
     def left_records(self) -> bool:
@@ -406,7 +402,7 @@ class MpiLaunches(PartitionJob):
 
     def rank_count(self) -> int:
         """Return its rank count."""
-        return self.ranks
+        return int(self.ranks)
 
     def least_run_in(self, environment: Environment) -> list[str]:
         """Return its benchmark's command."""
@@ -451,6 +447,13 @@ def left_now() -> dict[tuple[Any, ...], left.SkipReason]:
         raise ReframeError(str(error)) from None
 
 
+def reason_to_skip(cases: Sequence[Case]) -> left.SkipReason | None:
+    """Return why this run skips the cases, if it skips all of them."""
+    skipped = left_now()
+    reasons = [skipped[case.key()] for case in cases if case.key() in skipped]
+    return reasons[0] if reasons and len(reasons) == len(cases) else None
+
+
 def jobs_of(kind: type[PartitionJob], **parameters: int) -> list[str]:
     """Return the names of the jobs of a class with these parameters, on all partitions."""
     ranks = parameters.get("ranks", 0)
@@ -468,7 +471,8 @@ def name_of(kind: type[rfm.RegressionTest], **parameters: int | str) -> str:
         name: (lambda given, wanted=value: given == wanted) for name, value in parameters.items()
     }
     (number,) = kind.get_variant_nums(**conditions)
-    return kind.variant_name(number)
+    name: str = kind.variant_name(number)
+    return name
 
 
 def netpipe_case(where: tuple[str, str, str], protocol: str, path: str, direction: str) -> Case:

@@ -107,18 +107,17 @@ def partition(looked: Looked, **changes) -> discover.DiscoveredPartition:
 
 
 def found(looked: Looked, **changes) -> discover.Discovered:
-    candidate = discover.Candidate("mpich-gcc", ("gcc/12.2", "mpich/5.0.2", "imb/2021.7"))
+    candidate = {"modules": ["gcc/12.2", "mpich/5.0.2", "imb/2021.7"]}
     environments = {"mpich-gcc": (candidate, environment())}
     return discover.Discovered([partition(looked, **changes)], environments, "tmod4", [], [])
 
 
 class TestAnswers:
-    def test_partitions_have_slurms_keys(self):
-        several = discover.partitions_of(said("partitions.txt"))
+    def test_partitions_have_slurms_limits(self, kestrel):
+        several = slurm.partitions()
         assert list(several) == ["batch", "debug", "rack2", "shared", "wide", "gpu"]
-        assert several["batch"]["MaxNodes"] == "4"
-        assert [name for name, one in several.items() if one["Hidden"] == "YES"] == ["wide"]
-        assert len(discover.partitions_of(said("partitions.txt", CLUSTERS / "testbed"))) == 2
+        assert (several["batch"].limit_s, several["debug"].limit_s) == (86400, 1800)
+        assert [name for name, one in several.items() if one.hidden] == ["wide"]
 
     def test_an_associations_default_qos_comes_first(self):
         qos = ("normal", "scavenger", "small", "urgent")
@@ -157,16 +156,17 @@ class TestModules:
         monkeypatch.setattr(discover.shutil, "which", lambda name: None)
 
     def test_a_hierarchy_is_walked_and_the_newest_versions_are_taken(self, tree):
-        assert [(one.name, one.modules) for one in discover.candidates()] == [
-            ("mpich-gcc", ("gcc/12.2", "mpich/5.0.2", "imb/2021.7", "netpipe/3.7.2")),
-            ("openmpi-gcc", ("gcc/12.2", "openmpi/4.1.4")),
-        ]
+        assert dict(discover.candidates()) == {
+            "mpich-gcc": {"modules": ["gcc/12.2", "mpich/5.0.2", "imb/2021.7", "netpipe/3.7.2"]},
+            "openmpi-gcc": {"modules": ["gcc/12.2", "openmpi/4.1.4"]},
+        }
 
     def test_programs_in_path_are_an_environment_with_their_folders(self, monkeypatch):
         monkeypatch.setattr(discover, "_available", lambda loaded: [])
         monkeypatch.setattr(discover.shutil, "which", lambda name: f"/opt/mpich/bin/{name}")
-        (one,) = discover.candidates()
-        assert one.setup() == [
+        ((name, one),) = discover.candidates()
+        assert name == "path"
+        assert discover.setup_of_candidate(one) == [
             'export PATH="/opt/mpich/bin:$PATH"',
             'export LD_LIBRARY_PATH="/opt/mpich/lib:$LD_LIBRARY_PATH"',
         ]
@@ -361,8 +361,8 @@ class TestDiscovered:
 
         monkeypatch.setattr(discover, "look", look)
         monkeypatch.setattr(discover, "modules_system", lambda: "tmod4")
-        several = (discover.Candidate(name, (name,)) for name in ("mpich", "openmpi"))
-        monkeypatch.setattr(discover, "candidates", lambda: several)
+        several = {name: {"modules": [name]} for name in ("mpich", "openmpi")}
+        monkeypatch.setattr(discover, "candidates", several.items)
         return jobs
 
     def test_the_first_partition_tries_all_environments_and_the_next_measures_networks(
