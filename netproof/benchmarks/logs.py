@@ -29,7 +29,8 @@ _TIME = re.compile(
 _ANCHOR = re.compile(
     r"# OSU (?:One Sided )?MPI|# {4}Intel ?\(R\) MPI Benchmarks|# Benchmarking [A-Z]"
     r"|Now starting (?:the )?main loop|# (?:nccl|rccl)-tests version|# nThread [0-9]"
-    r"|Start testing with [0-9]+ trials|START mpiGraph|Network(?:Load)? Tests v[0-9]| {20}(?:RDMA_(?:Write|Read)|Send) .*Test"
+    r"|Start testing with [0-9]+ trials|START mpiGraph|Network(?:Load)? Tests v[0-9]"
+    r"| {20}(?:RDMA_(?:Write|Read)|Send) .*Test"
 )
 
 _FAILURES = re.compile(

@@ -62,7 +62,7 @@ PARTITION = Partition(
 
 def netpipe_steps(partition: Partition, srun: Sequence[str]) -> list[plan.Step]:
     """A launch of each of NetPIPE's variants."""
-    cases = NETPIPE.cases(("s", "p", "e"), (), 1, all_functions=False)
+    cases = NETPIPE.cases(("s", "p", "e"), (2,), 1, all_functions=False)
     return [plan.step_of(case, 1, partition, srun) for case in cases]
 
 

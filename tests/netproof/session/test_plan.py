@@ -17,7 +17,7 @@ from netproof.session import plan
 from netproof.site.partition import Partition
 
 WHERE = ("made", "gige", "mpich")
-NETPIPE = tuple(netpipe.BENCHMARK.cases(WHERE, (), 1, all_functions=False))
+NETPIPE = tuple(netpipe.BENCHMARK.cases(WHERE, (2,), 1, all_functions=False))
 
 
 def imb(*functions: str, ranks: int = 8, per_node: int = 2) -> list[Case]:
